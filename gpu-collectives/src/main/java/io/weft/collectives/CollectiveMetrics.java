@@ -1,0 +1,102 @@
+package io.weft.collectives;
+
+import io.weft.collectives.operation.OperationKind;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * What a communicator has done so far, by operation and algorithm. Thread-safe; reading while
+ * operations run gives numbers that may be some operations apart.
+ */
+public final class CollectiveMetrics {
+  /**
+   * One line of the table.
+   *
+   * @param calls operations that ended well
+   * @param failures operations that did not
+   * @param bytes as nccl-tests counts the size of each operation
+   * @param nanos from the start of the operation to its end
+   * @param waitNanos the part of it in which this rank waited for another
+   */
+  public record Line(
+      OperationKind kind,
+      Algorithm algorithm,
+      long calls,
+      long failures,
+      long bytes,
+      long nanos,
+      long waitNanos) {}
+
+  private static final class Tally {
+    private final LongAdder calls = new LongAdder();
+    private final LongAdder failures = new LongAdder();
+    private final LongAdder bytes = new LongAdder();
+    private final LongAdder nanos = new LongAdder();
+    private final LongAdder waitNanos = new LongAdder();
+
+    private Line line(OperationKind kind, Algorithm algorithm) {
+      return new Line(
+          kind, algorithm, calls.sum(), failures.sum(), bytes.sum(), nanos.sum(), waitNanos.sum());
+    }
+  }
+
+  /** All lines from the start, so that counting is two look-ups and no allocation. */
+  private final Map<OperationKind, Map<Algorithm, Tally>> tallies =
+      new EnumMap<>(OperationKind.class);
+
+  /** All counters at zero. */
+  public CollectiveMetrics() {
+    for (OperationKind kind : OperationKind.values()) {
+      Map<Algorithm, Tally> byAlgorithm = new EnumMap<>(Algorithm.class);
+      for (Algorithm algorithm : Algorithm.values()) {
+        byAlgorithm.put(algorithm, new Tally());
+      }
+      tallies.put(kind, byAlgorithm);
+    }
+  }
+
+  /** Counts an operation that ended well. */
+  public void count(
+      OperationKind kind, Algorithm algorithm, long bytes, long nanos, long waitNanos) {
+    Tally tally = tally(kind, algorithm);
+    tally.calls.increment();
+    tally.bytes.add(bytes);
+    tally.nanos.add(nanos);
+    tally.waitNanos.add(waitNanos);
+  }
+
+  /** Counts an operation that failed. */
+  public void countFailure(OperationKind kind, Algorithm algorithm, long nanos, long waitNanos) {
+    Tally tally = tally(kind, algorithm);
+    tally.failures.increment();
+    tally.nanos.add(nanos);
+    tally.waitNanos.add(waitNanos);
+  }
+
+  private Tally tally(OperationKind kind, Algorithm algorithm) {
+    return tallies.get(kind).get(algorithm);
+  }
+
+  /** The lines of what has run, by operation, then algorithm. */
+  public List<Line> lines() {
+    List<Line> lines = new ArrayList<>();
+    tallies.forEach(
+        (kind, byAlgorithm) ->
+            byAlgorithm.forEach(
+                (algorithm, tally) -> {
+                  Line line = tally.line(kind, algorithm);
+                  if (line.calls() + line.failures() > 0) {
+                    lines.add(line);
+                  }
+                }));
+    return lines;
+  }
+
+  /** Operations of one kind that ended well, over all algorithms. */
+  public long calls(OperationKind kind) {
+    return lines().stream().filter(line -> line.kind() == kind).mapToLong(Line::calls).sum();
+  }
+}

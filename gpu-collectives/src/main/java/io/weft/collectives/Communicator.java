@@ -1,0 +1,155 @@
+package io.weft.collectives;
+
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.operation.AllToAll;
+import io.weft.collectives.operation.Barrier;
+import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.operation.Gather;
+import io.weft.collectives.operation.Operation;
+import io.weft.collectives.operation.RaggedAllToAll;
+import io.weft.collectives.operation.RaggedLayout;
+import io.weft.collectives.operation.Receive;
+import io.weft.collectives.operation.Reduce;
+import io.weft.collectives.operation.ReduceScatter;
+import io.weft.collectives.operation.Scatter;
+import io.weft.collectives.operation.Send;
+import io.weft.device.Event;
+import io.weft.device.Lane;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * One rank's end of a group of ranks that compute together. All ranks run the same collectives in
+ * the same order; what they disagree about is an error on all of them, never wrong data.
+ *
+ * <p>Operations of one communicator run one after the other in the order in which they were run or
+ * submitted, whichever thread or lane that was. Thread-safe in this sense. Every operation ends
+ * within {@link #timeout()}, and an error names the ranks at fault; after it the communicator is
+ * broken and only good for {@link #close()}.
+ *
+ * <p>Buffers have to stay where they are until an operation has ended. After a failure a slower
+ * rank never touches them: what others can reach is symmetric memory, which outlives its owner's
+ * end.
+ */
+public interface Communicator extends AutoCloseable {
+  int rank();
+
+  int nranks();
+
+  UniqueId id();
+
+  /** How long one operation may take, waiting included. */
+  Duration timeout();
+
+  /** Which ranks share memory. */
+  Topology topology();
+
+  CollectiveMetrics metrics();
+
+  /**
+   * Runs an operation and returns once this rank's part is done: its buffers may be reused.
+   *
+   * @throws CollectiveException see {@link CollectiveException.Kind}
+   */
+  void run(Operation operation);
+
+  /**
+   * Runs operations as one: none waits for another of the same call, except that collectives keep
+   * their order and so do those with the same peer.
+   */
+  void runGroup(List<Operation> operations);
+
+  /**
+   * Runs an operation on a lane, behind what the lane has to do already.
+   *
+   * @return ends with the operation
+   * @throws CollectiveException of kind INVALID at once; other failures arrive in the event
+   */
+  Event submit(Operation operation, Lane lane);
+
+  /** As {@link #runGroup} on a lane. */
+  Event submitGroup(List<Operation> operations, Lane lane);
+
+  /** Why the communicator is broken; empty while it works. */
+  Optional<CollectiveException> failure();
+
+  /** Breaks the communicator on all ranks; what runs or waits fails with this reason. */
+  void abort(String reason);
+
+  /**
+   * Lets go of everything. Operations that others still run with this rank fail with its name; what
+   * was sent completely is still received.
+   */
+  @Override
+  void close();
+
+  /** Returns once all ranks have come. */
+  default void barrier() {
+    run(new Barrier());
+  }
+
+  /** See {@link Broadcast}, in place. */
+  default void broadcast(TypedBuffer buffer, int root) {
+    run(new Broadcast(buffer, buffer, root));
+  }
+
+  /** See {@link Reduce}. */
+  default void reduce(TypedBuffer send, TypedBuffer receive, ReduceOp op, int root) {
+    run(new Reduce(send, receive, op, root));
+  }
+
+  /** See {@link AllReduce}. */
+  default void allReduce(TypedBuffer send, TypedBuffer receive, ReduceOp op) {
+    run(new AllReduce(send, receive, op));
+  }
+
+  /** See {@link AllReduce}, in place. */
+  default void allReduce(TypedBuffer buffer, ReduceOp op) {
+    run(new AllReduce(buffer, buffer, op));
+  }
+
+  /** See {@link AllGather}. */
+  default void allGather(TypedBuffer send, TypedBuffer receive) {
+    run(new AllGather(send, receive));
+  }
+
+  /** See {@link ReduceScatter}. */
+  default void reduceScatter(TypedBuffer send, TypedBuffer receive, ReduceOp op) {
+    run(new ReduceScatter(send, receive, op));
+  }
+
+  /** See {@link AllToAll}. */
+  default void allToAll(TypedBuffer send, TypedBuffer receive) {
+    run(new AllToAll(send, receive));
+  }
+
+  /** See {@link RaggedAllToAll}. */
+  default void raggedAllToAll(TypedBuffer send, TypedBuffer receive, RaggedLayout layout) {
+    run(new RaggedAllToAll(send, receive, layout));
+  }
+
+  /** See {@link Gather}. */
+  default void gather(TypedBuffer send, TypedBuffer receive, int root) {
+    run(new Gather(send, receive, root));
+  }
+
+  /** See {@link Scatter}. */
+  default void scatter(TypedBuffer send, TypedBuffer receive, int root) {
+    run(new Scatter(send, receive, root));
+  }
+
+  /** See {@link Send}. */
+  default void send(TypedBuffer buffer, int peer) {
+    run(new Send(buffer, peer));
+  }
+
+  /** See {@link Receive}. */
+  default void receive(TypedBuffer buffer, int peer) {
+    run(new Receive(buffer, peer));
+  }
+}

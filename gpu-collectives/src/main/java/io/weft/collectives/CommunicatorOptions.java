@@ -1,0 +1,30 @@
+package io.weft.collectives;
+
+import java.time.Duration;
+
+/**
+ * What every implementation of a communicator wants to know. The same on all ranks.
+ *
+ * @param timeout how long one operation, or the creation, may take; from 10 ms up
+ * @param prefix who speaks in the logs; may differ between ranks
+ */
+public record CommunicatorOptions(Duration timeout, LogPrefix prefix) {
+  /** Two minutes, no prefix. */
+  public static final CommunicatorOptions DEFAULT =
+      new CommunicatorOptions(Duration.ofMinutes(2), LogPrefix.NONE);
+
+  public CommunicatorOptions {
+    if (timeout.compareTo(Duration.ofMillis(10)) < 0) {
+      throw new IllegalArgumentException(
+          "a timeout of " + timeout + " is shorter than any operation; give at least 10 ms");
+    }
+  }
+
+  public CommunicatorOptions withTimeout(Duration other) {
+    return new CommunicatorOptions(other, prefix);
+  }
+
+  public CommunicatorOptions withPrefix(LogPrefix other) {
+    return new CommunicatorOptions(timeout, other);
+  }
+}

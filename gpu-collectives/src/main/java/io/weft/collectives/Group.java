@@ -1,0 +1,121 @@
+package io.weft.collectives;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.operation.Operation;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.Lane;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Operations on one or several communicators that run as one: none waits for another
+ * communicator's, so ranks may put them in different orders. Communicators come in the order of
+ * their first appearance, never in a hash order; operations of one keep their order as in {@link
+ * Communicator#runGroup}.
+ *
+ * <p>Not thread-safe; run once or many times.
+ */
+public final class Group {
+  private static final AtomicLong THREADS = new AtomicLong();
+
+  private final Map<Communicator, List<Operation>> operations = new LinkedHashMap<>();
+
+  /** Adds an operation behind those of the same communicator. */
+  public Group add(Communicator communicator, Operation operation) {
+    operations.computeIfAbsent(communicator, key -> new ArrayList<>()).add(operation);
+    return this;
+  }
+
+  /**
+   * Runs all and returns when all have ended.
+   *
+   * @throws CollectiveException the failure of the first communicator that failed, with those of
+   *     the others suppressed
+   */
+  public void run() {
+    List<FutureTask<Void>> beside = new ArrayList<>();
+    List<Communicator> order = List.copyOf(operations.keySet());
+    for (int i = 1; i < order.size(); i++) {
+      beside.add(start(order.get(i)));
+    }
+    CollectiveException failure = null;
+    if (!order.isEmpty()) {
+      failure = failureOf(() -> order.get(0).runGroup(operations.get(order.get(0))), null);
+    }
+    for (FutureTask<Void> task : beside) {
+      failure = failureOf(() -> join(task), failure);
+    }
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private FutureTask<Void> start(Communicator communicator) {
+    FutureTask<Void> task =
+        new FutureTask<>(() -> communicator.runGroup(operations.get(communicator)), null);
+    Thread thread = new Thread(task, "weft-group-" + THREADS.incrementAndGet());
+    thread.setDaemon(true);
+    thread.start();
+    return task;
+  }
+
+  private static CollectiveException failureOf(Runnable part, CollectiveException before) {
+    try {
+      part.run();
+      return before;
+    } catch (RuntimeException e) {
+      CollectiveException failure = asCollective(e);
+      if (before == null) {
+        return failure;
+      }
+      before.addSuppressed(failure);
+      return before;
+    }
+  }
+
+  /** Ends because every operation has a deadline of its own. */
+  private static void join(FutureTask<Void> task) {
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          task.get();
+          return;
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    } catch (ExecutionException e) {
+      throw asCollective(e.getCause());
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private static CollectiveException asCollective(Throwable cause) {
+    return cause instanceof CollectiveException collective
+        ? collective
+        : new CollectiveException(
+            CollectiveException.Kind.ABORTED, List.of(), "a group failed: " + cause, cause);
+  }
+
+  /**
+   * Runs all on a lane.
+   *
+   * @return ends when all have ended
+   */
+  public Event submit(Lane lane) {
+    if (operations.isEmpty()) {
+      return HostEvent.completed("an empty group");
+    }
+    return lane.submit("a group on " + operations.size() + " communicators", this::run);
+  }
+}

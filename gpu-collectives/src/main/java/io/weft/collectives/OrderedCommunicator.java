@@ -1,0 +1,280 @@
+package io.weft.collectives;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.operation.Operation;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.Lane;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+
+/**
+ * The part of a communicator that implementations share: whose turn it is, how it breaks, and what
+ * is counted. An implementation runs one operation or group at a time on the caller's thread.
+ */
+public abstract class OrderedCommunicator implements Communicator {
+  private final Bootstrapped self;
+  private final CommunicatorOptions options;
+  private final CollectiveMetrics metrics = new CollectiveMetrics();
+  private final AtomicReference<CollectiveException> failure = new AtomicReference<>();
+  private final Turns turns;
+
+  /** Who this rank is. */
+  protected record Bootstrapped(UniqueId id, int rank, int nranks) {
+    public static Bootstrapped of(Bootstrap bootstrap) {
+      return new Bootstrapped(bootstrap.id(), bootstrap.rank(), bootstrap.nranks());
+    }
+  }
+
+  protected OrderedCommunicator(Bootstrapped self, CommunicatorOptions options) {
+    this.self = self;
+    this.options = options;
+    this.turns = new Turns(options.timeout(), () -> failure.get() != null);
+  }
+
+  /**
+   * Carries out one operation that has passed its checks.
+   *
+   * @return how it was done
+   */
+  protected abstract Algorithm execute(Operation operation, Deadline deadline);
+
+  /** Carries out a group. */
+  protected abstract Algorithm executeGroup(List<Operation> operations, Deadline deadline);
+
+  /** Nanoseconds that the last execution spent waiting for other ranks. */
+  protected abstract long lastWaitNanos();
+
+  /** Lets the other ranks know, once; may be called from any thread and must not throw. */
+  protected abstract void announce(CollectiveException cause);
+
+  @Override
+  public final int rank() {
+    return self.rank();
+  }
+
+  @Override
+  public final int nranks() {
+    return self.nranks();
+  }
+
+  @Override
+  public final UniqueId id() {
+    return self.id();
+  }
+
+  @Override
+  public final Duration timeout() {
+    return options.timeout();
+  }
+
+  public final CommunicatorOptions options() {
+    return options;
+  }
+
+  @Override
+  public final CollectiveMetrics metrics() {
+    return metrics;
+  }
+
+  @Override
+  public final Optional<CollectiveException> failure() {
+    return Optional.ofNullable(failure.get());
+  }
+
+  @Override
+  public final void run(Operation operation) {
+    operation.check(rank(), nranks());
+    runInTurn(turns.take(), operation);
+  }
+
+  @Override
+  public final void runGroup(List<Operation> operations) {
+    checkAll(operations);
+    if (!operations.isEmpty()) {
+      runInTurn(turns.take(), operations);
+    }
+  }
+
+  @Override
+  public final Event submit(Operation operation, Lane lane) {
+    operation.check(rank(), nranks());
+    long ticket = turns.take();
+    return submit(
+        ticket, operation.signature().toString(), lane, () -> runInTurn(ticket, operation));
+  }
+
+  @Override
+  public final Event submitGroup(List<Operation> operations, Lane lane) {
+    checkAll(operations);
+    List<Operation> group = List.copyOf(operations);
+    long ticket = turns.take();
+    String what = "a group of " + group.size();
+    return submit(ticket, what, lane, () -> runInTurn(ticket, group));
+  }
+
+  private void checkAll(List<Operation> operations) {
+    for (Operation operation : operations) {
+      operation.check(rank(), nranks());
+    }
+  }
+
+  /** Work that a lane drops would leave its turn for ever: then the communicator is broken. */
+  private Event submit(long ticket, String what, Lane lane, Runnable work) {
+    AtomicBoolean started = new AtomicBoolean();
+    Event event;
+    try {
+      event =
+          lane.submit(
+              what,
+              () -> {
+                started.set(true);
+                work.run();
+              });
+    } catch (IllegalStateException e) {
+      if (!turns.giveBack(ticket)) {
+        abort(lane + " refused " + what + " while other operations were behind it");
+      }
+      throw e;
+    }
+    event.whenDone(
+        cause -> {
+          if (!started.get()) {
+            abort(lane + " dropped " + what + ": " + cause);
+          }
+        });
+    return event;
+  }
+
+  private void runInTurn(long ticket, Operation operation) {
+    startTurn(ticket, operation::signature);
+    long start = System.nanoTime();
+    Algorithm algorithm = Algorithm.TRIVIAL;
+    try {
+      algorithm = execute(operation, Deadline.after(options.timeout()));
+      metrics.count(
+          operation.kind(),
+          algorithm,
+          operation.bytes(),
+          System.nanoTime() - start,
+          lastWaitNanos());
+    } catch (RuntimeException | Error e) {
+      metrics.countFailure(operation.kind(), algorithm, System.nanoTime() - start, lastWaitNanos());
+      throw broken(e, operation::signature);
+    } finally {
+      turns.pass();
+    }
+  }
+
+  private void runInTurn(long ticket, List<Operation> group) {
+    startTurn(ticket, () -> describe(group));
+    long start = System.nanoTime();
+    try {
+      Algorithm algorithm = executeGroup(group, Deadline.after(options.timeout()));
+      countGroup(group, algorithm, System.nanoTime() - start);
+    } catch (RuntimeException | Error e) {
+      throw broken(e, () -> describe(group));
+    } finally {
+      turns.pass();
+    }
+  }
+
+  /** The time of a group is shared evenly, for lack of anything truer. */
+  private void countGroup(List<Operation> group, Algorithm algorithm, long nanos) {
+    for (Operation operation : group) {
+      metrics.count(
+          operation.kind(),
+          algorithm,
+          operation.bytes(),
+          nanos / group.size(),
+          lastWaitNanos() / group.size());
+    }
+  }
+
+  private static String describe(List<Operation> group) {
+    return "a group of " + group.size() + " from " + group.get(0).signature() + " on";
+  }
+
+  private void startTurn(long ticket, Supplier<?> what) {
+    boolean mine = turns.await(ticket);
+    CollectiveException before = failure.get();
+    if (before != null) {
+      if (mine) {
+        turns.pass();
+      }
+      throw before.metBy(what.get().toString());
+    }
+    if (!mine) {
+      throw broken(
+          new CollectiveException(
+              Thread.currentThread().isInterrupted()
+                  ? CollectiveException.Kind.ABORTED
+                  : CollectiveException.Kind.TIMEOUT,
+              List.of(rank()),
+              what.get()
+                  + " on rank "
+                  + rank()
+                  + " did not get its turn: "
+                  + (Thread.currentThread().isInterrupted()
+                      ? "the thread was interrupted"
+                      : "the operation before it ran longer than " + options.timeout())),
+          what);
+    }
+  }
+
+  /** Breaks the communicator and gives what the caller has to throw. */
+  private CollectiveException broken(Throwable cause, Supplier<?> what) {
+    CollectiveException failed =
+        cause instanceof CollectiveException collective
+            ? collective
+            : new CollectiveException(
+                CollectiveException.Kind.ABORTED,
+                List.of(rank()),
+                what.get() + " failed on rank " + rank() + ": " + cause,
+                cause);
+    fail(failed);
+    return failed;
+  }
+
+  /** Breaks the communicator here and tells the others, the first time. */
+  protected final void fail(CollectiveException cause) {
+    if (failure.compareAndSet(null, cause)) {
+      turns.wakeAll();
+      announce(cause);
+    }
+  }
+
+  /** Breaks the communicator here because another rank said so; tells nobody. */
+  protected final boolean adopt(CollectiveException cause) {
+    boolean first = failure.compareAndSet(null, cause);
+    turns.wakeAll();
+    return first;
+  }
+
+  /**
+   * Waits until no operation runs any more; the communicator has to be broken already.
+   *
+   * @return false when one still ran at the deadline
+   */
+  protected final boolean awaitIdle(Deadline deadline) {
+    return turns.awaitIdle(deadline);
+  }
+
+  @Override
+  public final void abort(String reason) {
+    fail(
+        new CollectiveException(
+            CollectiveException.Kind.ABORTED,
+            List.of(rank()),
+            "rank " + rank() + " aborted communicator " + id() + ": " + reason));
+  }
+
+  @Override
+  public String toString() {
+    return "rank " + rank() + "/" + nranks() + " of communicator " + id();
+  }
+}

@@ -1,0 +1,208 @@
+package io.weft.collectives;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.device.Deadline;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A meeting of threads of this process: the last to come computes something from what all brought,
+ * and everybody leaves with it. Meets once.
+ *
+ * <p>A participant that failed still comes, with its failure, so nobody waits for it; then all
+ * leave with that failure. When somebody's deadline passes all leave with an error that names who
+ * is missing, and who comes later gets the same. Only the participants are waited for. After 10 s a
+ * warning says who is missing. Thread-safe.
+ *
+ * @param <V> what each brings
+ * @param <R> what all leave with
+ */
+public final class Rendezvous<V, R> {
+  private static final Logger LOG = LoggerFactory.getLogger(Rendezvous.class);
+  private static final Duration WARN_AFTER = Duration.ofSeconds(10);
+
+  private final String name;
+  private final Function<List<V>, R> combine;
+  private final Logger log;
+  private final long warnNanos;
+  private final List<V> values;
+  private final boolean[] here;
+  private int missing;
+  private boolean decided;
+  private R result;
+  private CollectiveException failure;
+  private boolean warned;
+
+  /**
+   * A meeting of participants 0 to participants - 1.
+   *
+   * @param name what they meet for, for messages
+   * @param combine run once, on the thread of the last to come; what it throws reaches everybody
+   */
+  public Rendezvous(String name, int participants, Function<List<V>, R> combine) {
+    this(name, participants, combine, LOG, WARN_AFTER);
+  }
+
+  Rendezvous(
+      String name, int participants, Function<List<V>, R> combine, Logger log, Duration warnAfter) {
+    this.name = name;
+    this.combine = combine;
+    this.log = log;
+    this.warnNanos = warnAfter.toNanos();
+    this.values = new ArrayList<>(Collections.nCopies(participants, null));
+    this.here = new boolean[participants];
+    this.missing = participants;
+  }
+
+  /**
+   * Comes with a value and waits for the others.
+   *
+   * @throws CollectiveException when one failed, did not come, or combining failed
+   */
+  public R arrive(int participant, V value, Deadline deadline) {
+    boolean last;
+    synchronized (this) {
+      last = admit(participant, value);
+    }
+    if (last) {
+      combineForAll();
+    }
+    return await(deadline);
+  }
+
+  /** Comes with a failure, and leaves with it. */
+  public CollectiveException arriveFailed(int participant, Throwable cause) {
+    synchronized (this) {
+      here[participant] = true;
+      if (!decided) {
+        decide(
+            null,
+            new CollectiveException(
+                CollectiveException.Kind.ABORTED,
+                List.of(participant),
+                name + ": rank " + participant + " failed: " + cause.getMessage(),
+                cause));
+      }
+      return failure != null
+          ? failure
+          : new CollectiveException(
+              CollectiveException.Kind.ABORTED, List.of(participant), cause.getMessage(), cause);
+    }
+  }
+
+  /** Makes everybody leave with this failure, also who comes later. Too late once it is decided. */
+  public synchronized void fail(CollectiveException cause) {
+    decide(null, cause);
+  }
+
+  private boolean admit(int participant, V value) {
+    if (here[participant]) {
+      throw CollectiveException.invalid(name + ": rank " + participant + " came twice");
+    }
+    here[participant] = true;
+    values.set(participant, value);
+    missing--;
+    return missing == 0 && !decided;
+  }
+
+  private void combineForAll() {
+    R combined = null;
+    CollectiveException failed = null;
+    try {
+      combined = combine.apply(values);
+    } catch (CollectiveException e) {
+      failed = e;
+    } catch (RuntimeException e) {
+      failed =
+          new CollectiveException(
+              CollectiveException.Kind.ABORTED, List.of(), name + ": " + e.getMessage(), e);
+    }
+    synchronized (this) {
+      decide(combined, failed);
+    }
+  }
+
+  private void decide(R combined, CollectiveException failed) {
+    if (!decided) {
+      decided = true;
+      result = combined;
+      failure = failed;
+      notifyAll();
+    }
+  }
+
+  private synchronized R await(Deadline deadline) {
+    try {
+      while (!decided) {
+        if (deadline.expired()) {
+          decide(null, timeout(deadline));
+        } else {
+          warnOnce(deadline);
+          wait(pauseMillis(deadline));
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      decide(null, interrupted());
+    }
+    if (failure != null) {
+      throw failure;
+    }
+    return result;
+  }
+
+  private void warnOnce(Deadline deadline) {
+    if (!warned && deadline.elapsedNanos() >= warnNanos) {
+      warned = true;
+      log.warn(
+          "{}: still waiting for {} after {}",
+          name,
+          CollectiveException.name(absent()),
+          Deadline.describe(deadline.elapsedNanos()));
+    }
+  }
+
+  private long pauseMillis(Deadline deadline) {
+    long nanos = deadline.remainingNanos();
+    if (!warned) {
+      nanos = Math.min(nanos, Math.max(0, warnNanos - deadline.elapsedNanos()));
+    }
+    return Math.max(1, nanos / 1_000_000L);
+  }
+
+  private CollectiveException interrupted() {
+    return new CollectiveException(
+        CollectiveException.Kind.ABORTED,
+        List.of(),
+        name
+            + ": a participant was interrupted while waiting for "
+            + CollectiveException.name(absent()));
+  }
+
+  private CollectiveException timeout(Deadline deadline) {
+    List<Integer> absent = absent();
+    String detail =
+        absent.isEmpty()
+            ? "all ranks came but combining has not ended"
+            : CollectiveException.name(absent) + " did not come";
+    return new CollectiveException(
+        CollectiveException.Kind.TIMEOUT,
+        absent,
+        name + ": " + detail + " within " + deadline + " (" + here.length + " take part)");
+  }
+
+  private List<Integer> absent() {
+    List<Integer> absent = new ArrayList<>();
+    for (int participant = 0; participant < here.length; participant++) {
+      if (!here[participant]) {
+        absent.add(participant);
+      }
+    }
+    return absent;
+  }
+}

@@ -1,0 +1,51 @@
+package io.weft.collectives.arithmetic;
+
+/**
+ * IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction. Rounding is to nearest even; what is
+ * too large becomes infinite; a NaN stays a (quiet) NaN.
+ */
+public final class Float16 {
+  private static final int SIGN = 0x8000;
+  private static final int INFINITY = 0x7c00;
+  private static final float TWO_TO_112 = 0x1p112f;
+
+  private Float16() {}
+
+  public static float toFloat(short bits) {
+    int magnitude = bits & 0x7fff;
+    int sign = (bits & SIGN) << 16;
+    if (magnitude >= INFINITY) {
+      return Float.intBitsToFloat(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+    }
+    // Placed in the wider fields the exponent is 112 too small, subnormals included.
+    float scaled = Float.intBitsToFloat(magnitude << 13) * TWO_TO_112;
+    return Float.intBitsToFloat(sign | Float.floatToRawIntBits(scaled));
+  }
+
+  public static short fromFloat(float value) {
+    int bits = Float.floatToRawIntBits(value);
+    int sign = bits >>> 16 & SIGN;
+    int magnitude = bits & 0x7fffffff;
+    if (magnitude >= 0x47800000) {
+      return (short) (sign | special(magnitude));
+    }
+    return (short) (sign | (magnitude < 0x38800000 ? subnormal(magnitude) : normal(magnitude)));
+  }
+
+  /** 2^16 and above, infinities and NaNs. */
+  private static int special(int magnitude) {
+    return magnitude > 0x7f800000 ? INFINITY | 0x200 | (magnitude >>> 13 & 0x3ff) : INFINITY;
+  }
+
+  /** Below 2^-14: adding 2^-1 leaves the fraction, rounded, in the lowest bits of a float. */
+  private static int subnormal(int magnitude) {
+    float shifted = Float.intBitsToFloat(magnitude) + 0.5f;
+    return Float.floatToRawIntBits(shifted) - Float.floatToRawIntBits(0.5f);
+  }
+
+  /** Rounding may carry into the exponent, and from the largest one to infinity, as it should. */
+  private static int normal(int magnitude) {
+    int odd = magnitude >>> 13 & 1;
+    return (magnitude - 0x38000000 + 0xfff + odd) >>> 13;
+  }
+}

@@ -1,0 +1,14 @@
+package io.weft.collectives.buffer;
+
+/** Whoever keeps the memory under a {@link TypedBuffer} alive. Implementations are thread-safe. */
+public interface BufferOwner {
+  /**
+   * Where the memory is now. A recording compares this with where it was when it was recorded.
+   *
+   * @throws IllegalStateException when the memory has been freed
+   */
+  long address();
+
+  /** Bytes from {@link #address()} on. */
+  long bytes();
+}

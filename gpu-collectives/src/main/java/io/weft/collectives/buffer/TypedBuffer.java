@@ -1,0 +1,142 @@
+package io.weft.collectives.buffer;
+
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
+import java.util.Objects;
+
+/**
+ * A run of elements of one type outside the Java heap: what collectives read and write. It needs no
+ * alignment.
+ *
+ * <p>A view: it keeps its owner reachable, but whoever made the memory frees it. Immutable, and the
+ * address is the one at the time it was made.
+ */
+public final class TypedBuffer {
+  private final BufferOwner owner;
+  private final long offset;
+  private final long address;
+  private final DataType type;
+  private final long count;
+
+  private TypedBuffer(BufferOwner owner, long offset, DataType type, long count) {
+    this.owner = owner;
+    this.offset = offset;
+    this.address = owner.address() + offset;
+    this.type = type;
+    this.count = count;
+  }
+
+  /**
+   * A view on memory that has an owner.
+   *
+   * @param offset first byte within the owner's memory
+   * @param count elements, zero or more
+   */
+  public static TypedBuffer of(BufferOwner owner, long offset, DataType type, long count) {
+    Objects.checkFromIndexSize(
+        offset, Math.multiplyExact(count, (long) type.bytes()), owner.bytes());
+    return new TypedBuffer(owner, offset, type, count);
+  }
+
+  /**
+   * All of a direct buffer between its position and its limit.
+   *
+   * @throws IllegalArgumentException when it is on the heap, or not a whole number of elements
+   */
+  public static TypedBuffer wrap(ByteBuffer direct, DataType type) {
+    if (direct.remaining() % type.bytes() != 0) {
+      throw new IllegalArgumentException(
+          direct.remaining() + " bytes are not a whole number of " + type + " elements");
+    }
+    DirectMemory owner = new DirectMemory(direct, Memory.addressOf(direct));
+    return of(owner, direct.position(), type, direct.remaining() / type.bytes());
+  }
+
+  /**
+   * Memory whose owner is known to live long enough: nothing is kept reachable.
+   *
+   * @param address of the first element; any value when count is zero
+   */
+  public static TypedBuffer at(long address, DataType type, long count) {
+    return of(new Unowned(address, Math.multiplyExact(count, (long) type.bytes())), 0, type, count);
+  }
+
+  /** A buffer of no elements, for ranks that take part without data. */
+  public static TypedBuffer empty(DataType type) {
+    return at(0, type, 0);
+  }
+
+  private record DirectMemory(ByteBuffer buffer, long address) implements BufferOwner {
+    @Override
+    public long bytes() {
+      return buffer.capacity();
+    }
+  }
+
+  private record Unowned(long address, long bytes) implements BufferOwner {}
+
+  /** Address of element 0. */
+  public long address() {
+    return address;
+  }
+
+  /** Elements. */
+  public long count() {
+    return count;
+  }
+
+  /** Bytes of all elements. */
+  public long bytes() {
+    return count * type.bytes();
+  }
+
+  public DataType type() {
+    return type;
+  }
+
+  public BufferOwner owner() {
+    return owner;
+  }
+
+  /**
+   * Elements [first, first + length) of this buffer.
+   *
+   * @throws IndexOutOfBoundsException when they are not all within it
+   */
+  public TypedBuffer slice(long first, long length) {
+    Objects.checkFromIndexSize(first, length, count);
+    return new TypedBuffer(owner, offset + first * type.bytes(), type, length);
+  }
+
+  /** The same bytes as elements of another type, as many as fit exactly. */
+  public TypedBuffer as(DataType other) {
+    if (bytes() % other.bytes() != 0) {
+      throw new IllegalArgumentException(
+          bytes() + " bytes are not a whole number of " + other + " elements");
+    }
+    return new TypedBuffer(owner, offset, other, bytes() / other.bytes());
+  }
+
+  /** The same view on the memory where its owner has it now. */
+  public TypedBuffer current() {
+    return new TypedBuffer(owner, offset, type, count);
+  }
+
+  /** Whether the two views share at least one byte. */
+  public boolean overlaps(TypedBuffer other) {
+    return count > 0
+        && other.count > 0
+        && address < other.address + other.bytes()
+        && other.address < address + bytes();
+  }
+
+  /** Whether the two views are the same elements at the same place. */
+  public boolean sameAs(TypedBuffer other) {
+    return address == other.address && count == other.count && type == other.type;
+  }
+
+  @Override
+  public String toString() {
+    return count + " " + type + " at 0x" + Long.toHexString(address);
+  }
+}

@@ -1,0 +1,75 @@
+package io.weft.collectives.fault;
+
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * A collective failed. The message names the ranks at fault, what was running and what to look at.
+ *
+ * <p>Except for {@link Kind#INVALID}, which is found before anything moved, the communicator is
+ * broken afterwards: every later operation fails with the same cause, on every rank.
+ */
+public class CollectiveException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  /** What happened, for code that reacts to it. */
+  public enum Kind {
+    /** The arguments are wrong on this rank; nothing was sent and the communicator still works. */
+    INVALID,
+    /** A rank did not come, or did not go on, before the deadline. */
+    TIMEOUT,
+    /** A rank's process has ended or its connection broke. */
+    DEAD,
+    /** Ranks disagree about what they do together. */
+    MISMATCH,
+    /** A rank gave up on purpose or was interrupted. */
+    ABORTED,
+    /** The communicator was closed, here or by a rank still needed. */
+    CLOSED,
+    /** A file, a mapping or a socket failed. */
+    IO
+  }
+
+  private final Kind kind;
+  private final List<Integer> ranks;
+
+  public CollectiveException(Kind kind, List<Integer> ranks, String message) {
+    this(kind, ranks, message, null);
+  }
+
+  /**
+   * A failure with its cause.
+   *
+   * @param ranks those at fault, empty when none is known
+   */
+  public CollectiveException(Kind kind, List<Integer> ranks, String message, Throwable cause) {
+    super(message, cause);
+    this.kind = kind;
+    this.ranks = List.copyOf(ranks);
+  }
+
+  /** Arguments that are wrong here. */
+  public static CollectiveException invalid(String message) {
+    return new CollectiveException(Kind.INVALID, List.of(), message);
+  }
+
+  public Kind kind() {
+    return kind;
+  }
+
+  /** The ranks at fault, in order; empty when none is known. */
+  public List<Integer> ranks() {
+    return ranks;
+  }
+
+  /** Such as "rank 3" or "ranks 1, 4", for messages. */
+  public static String name(List<Integer> ranks) {
+    String list = ranks.stream().map(String::valueOf).collect(Collectors.joining(", "));
+    return (ranks.size() == 1 ? "rank " : "ranks ") + list;
+  }
+
+  /** The same failure as another operation meets it: a fresh stack trace with this as its cause. */
+  public CollectiveException metBy(String operation) {
+    return new CollectiveException(kind, ranks, operation + " cannot run: " + getMessage(), this);
+  }
+}

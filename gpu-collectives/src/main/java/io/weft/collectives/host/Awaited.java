@@ -1,0 +1,10 @@
+package io.weft.collectives.host;
+
+import java.util.List;
+
+/** Whom a wait is for; asked only when the wait is long. */
+@FunctionalInterface
+interface Awaited {
+  /** Ranks of the communicator that have not done their part yet, in order. */
+  List<Integer> ranks();
+}

@@ -1,0 +1,105 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Rounds of a bootstrap in which a rank that failed still takes part, carrying its failure: nobody
+ * waits for it, and everybody learns why. One thread.
+ *
+ * <p>A message is a byte, 0 or 1, and then what the rank gives or the failure.
+ */
+final class BootstrapRounds {
+  private static final int MOST_FAILURE_BYTES = 4096;
+
+  private final Bootstrap bootstrap;
+  private final Deadline deadline;
+
+  BootstrapRounds(Bootstrap bootstrap, Deadline deadline) {
+    this.bootstrap = bootstrap;
+    this.deadline = deadline;
+  }
+
+  /** What a rank has to do before a round. */
+  interface Contribution {
+    byte[] make() throws Exception;
+  }
+
+  /**
+   * Does this rank's part, then exchanges it.
+   *
+   * @throws CollectiveException on all ranks when the part of any failed
+   */
+  List<byte[]> exchange(String round, Contribution part) {
+    byte[] message;
+    CollectiveException own = null;
+    try {
+      message = prefixed((byte) 0, part.make());
+    } catch (Exception e) {
+      own = failureOf(e, round);
+      message = prefixed((byte) 1, FailureCode.encode(own, MOST_FAILURE_BYTES));
+    }
+    List<byte[]> all = bootstrap.exchange(round, message, deadline);
+    if (own != null) {
+      throw own;
+    }
+    return all.stream().map(BootstrapRounds::content).toList();
+  }
+
+  private CollectiveException failureOf(Exception cause, String round) {
+    if (cause instanceof CollectiveException collective) {
+      return collective;
+    }
+    return new CollectiveException(
+        Kind.IO,
+        List.of(bootstrap.rank()),
+        "rank "
+            + bootstrap.rank()
+            + " could not take part in creating communicator "
+            + bootstrap.id()
+            + " ("
+            + round
+            + "): "
+            + cause,
+        cause);
+  }
+
+  private static byte[] prefixed(byte prefix, byte[] content) {
+    byte[] message = new byte[content.length + 1];
+    message[0] = prefix;
+    System.arraycopy(content, 0, message, 1, content.length);
+    return message;
+  }
+
+  private static byte[] content(byte[] message) {
+    byte[] content = Arrays.copyOfRange(message, 1, message.length);
+    if (message[0] != 0) {
+      throw FailureCode.decode(content);
+    }
+    return content;
+  }
+
+  /** A round without content, after a part that may fail. */
+  void barrier(String round, Step part) {
+    List<byte[]> all =
+        exchange(
+            round,
+            () -> {
+              part.run();
+              return new byte[0];
+            });
+    if (all.size() != bootstrap.nranks()) {
+      throw new IllegalStateException(
+          "round " + round + " gave " + all.size() + " messages for " + bootstrap.nranks());
+    }
+  }
+
+  /** A part without content. */
+  interface Step {
+    void run() throws Exception;
+  }
+}

@@ -1,0 +1,32 @@
+package io.weft.collectives.host;
+
+/**
+ * How much shared memory each rank reserves for a communicator, besides windows.
+ *
+ * @param slotBytes the most that a rank deposits for a one-shot operation; two slots are reserved
+ * @param stageBytes one chunk of a large operation on private buffers; three are reserved
+ * @param ringBytes what can be under way from one rank to another; a power of two, two are reserved
+ *     per peer on the host
+ */
+public record BufferSizes(int slotBytes, int stageBytes, int ringBytes) {
+  /** As measured on two cores with 2 MiB of second-level cache each. */
+  public static final BufferSizes DEFAULT = new BufferSizes(32 << 10, 256 << 10, 64 << 10);
+
+  private static final int LINE = 128;
+
+  public BufferSizes {
+    checkMultiple("slotBytes", slotBytes);
+    checkMultiple("stageBytes", stageBytes);
+    checkMultiple("ringBytes", ringBytes);
+    if (Integer.bitCount(ringBytes) != 1) {
+      throw new IllegalArgumentException("ringBytes " + ringBytes + " is not a power of two");
+    }
+  }
+
+  private static void checkMultiple(String name, int value) {
+    if (value < LINE || value % LINE != 0 || value > 64 << 20) {
+      throw new IllegalArgumentException(
+          name + " " + value + " is not a multiple of " + LINE + " up to 64 MiB");
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package io.weft.collectives.host;
+
+import io.weft.memory.MappedSegment;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/** What a communicator has to let go of, the newest first. Thread-safe. */
+final class HostResources implements AutoCloseable {
+  private final Deque<AutoCloseable> open = new ArrayDeque<>();
+
+  /** Closes this too in the end. */
+  synchronized <T extends AutoCloseable> T add(T resource) {
+    open.push(resource);
+    return resource;
+  }
+
+  /** Reserves a segment in the rank's folder. */
+  MappedSegment reserve(RankFolder folder, String name, long bytes) throws IOException {
+    return add(MappedSegment.reserve(folder.path().resolve(name), bytes));
+  }
+
+  /** Maps a segment of a neighbour. */
+  MappedSegment attach(Path file) throws IOException {
+    return add(MappedSegment.attach(file));
+  }
+
+  /** Closes all, also when closing some fails; throws the first failure. */
+  @Override
+  public synchronized void close() {
+    RuntimeException failure = null;
+    while (!open.isEmpty()) {
+      try {
+        open.pop().close();
+      } catch (Exception e) {
+        if (failure == null) {
+          failure = new IllegalStateException("closing a communicator: " + e.getMessage(), e);
+        } else {
+          failure.addSuppressed(e);
+        }
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+  }
+}

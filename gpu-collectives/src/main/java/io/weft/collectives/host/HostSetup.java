@@ -1,0 +1,140 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.Topology;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import io.weft.memory.MappedSegment;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * Creates one rank's end of a communicator, in rounds with all others: who is where, who shares a
+ * host, everybody has reserved its segment, everybody has mapped those of its host. Used once.
+ */
+final class HostSetup {
+  private static final String CONTROL = "control";
+
+  private final Bootstrap bootstrap;
+  private final CommunicatorOptions common;
+  private final HostOptions options;
+  private final BootstrapRounds rounds;
+  private final HostResources resources = new HostResources();
+  private RankFolder folder;
+  private List<RankAddress> addresses;
+  private Topology topology;
+
+  HostSetup(Bootstrap bootstrap, CommunicatorOptions common, HostOptions options) {
+    this.bootstrap = bootstrap;
+    this.common = common;
+    this.options = options;
+    this.rounds = new BootstrapRounds(bootstrap, Deadline.after(common.timeout()));
+  }
+
+  HostCommunicator create() {
+    try {
+      meet();
+      findHosts();
+      return connect();
+    } catch (RuntimeException e) {
+      closeAfter(e);
+      throw e;
+    }
+  }
+
+  private void closeAfter(RuntimeException failure) {
+    try {
+      resources.close();
+    } catch (RuntimeException e) {
+      failure.addSuppressed(e);
+    }
+  }
+
+  private void meet() {
+    List<byte[]> messages = rounds.exchange("addresses", () -> announce().encode());
+    addresses = messages.stream().map(HostSetup::decode).toList();
+  }
+
+  private RankAddress announce() throws IOException {
+    folder = resources.add(RankFolder.create(options.folder(), bootstrap.id(), bootstrap.rank()));
+    return new RankAddress(
+        options.hostIdentity().orElseGet(HostIdentity::ofKernel),
+        HostIdentity.PROCESS,
+        folder.path().toString(),
+        folder.token(),
+        "",
+        0);
+  }
+
+  private static RankAddress decode(byte[] message) {
+    try {
+      return RankAddress.decode(message);
+    } catch (IOException e) {
+      throw new CollectiveException(Kind.MISMATCH, List.of(), e.getMessage(), e);
+    }
+  }
+
+  private void findHosts() {
+    RankAddress own = addresses.get(bootstrap.rank());
+    List<BitSet> reachable =
+        rounds.exchange("hosts", () -> HostMap.reachable(addresses, own).toByteArray()).stream()
+            .map(BitSet::valueOf)
+            .toList();
+    topology = HostMap.topology(reachable);
+    if (!topology.isOneHost()) {
+      throw new CollectiveException(
+          Kind.IO,
+          List.of(),
+          "the ranks are on several hosts or cannot read each other's folders: "
+              + topology.hosts());
+    }
+  }
+
+  private HostCommunicator connect() {
+    List<Integer> neighbours = topology.hosts().get(topology.hostOf(bootstrap.rank()));
+    ControlLayout layout = new ControlLayout(options.sizes(), neighbours.size());
+    List<MappedSegment> own = new ArrayList<>();
+    rounds.barrier("segments", () -> own.add(resources.reserve(folder, CONTROL, layout.bytes())));
+    List<Neighbours.Neighbour> mapped = new ArrayList<>();
+    rounds.barrier(
+        "mapped",
+        () -> {
+          for (int rank : neighbours) {
+            mapped.add(map(rank, own.get(0), layout));
+          }
+        });
+    folder.deleteSegment(own.get(0).file());
+    return new HostCommunicator(
+        bootstrap, common, options, topology, new Neighbours(bootstrap.rank(), mapped), resources);
+  }
+
+  private Neighbours.Neighbour map(int rank, MappedSegment own, ControlLayout layout)
+      throws IOException {
+    if (rank == bootstrap.rank()) {
+      return new Neighbours.Neighbour(rank, new ControlBlock(own.address(), layout), Life.OWN);
+    }
+    RankAddress address = addresses.get(rank);
+    MappedSegment segment = resources.attach(Path.of(address.folder(), CONTROL));
+    if (segment.size() != layout.bytes()) {
+      throw new IOException(
+          "rank "
+              + rank
+              + " reserved "
+              + segment.size()
+              + " bytes, expected were "
+              + layout.bytes()
+              + "; all ranks need the same buffer sizes");
+    }
+    boolean inThisProcess = address.process().equals(HostIdentity.PROCESS);
+    Life life =
+        inThisProcess
+            ? Life.OWN
+            : resources.add(Life.ofOther(Path.of(address.folder(), RankFolder.LOCK)));
+    return new Neighbours.Neighbour(rank, new ControlBlock(segment.address(), layout), life);
+  }
+}

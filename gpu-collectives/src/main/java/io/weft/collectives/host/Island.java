@@ -1,0 +1,144 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.fault.CollectiveException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The ranks of a communicator that share a host, and how they keep in step. Two counters run only
+ * upwards (and around): the stamp of entries, one per operation, which carries what a rank is about
+ * to do, and the step of syncs inside of operations.
+ *
+ * <p>A rank may be one entry ahead of another, never two: to pass its next entry it needs the
+ * other's. So two slots, used in turn, suffice without a sync at the end.
+ *
+ * <p>One thread at a time.
+ */
+final class Island {
+  private final int me;
+  private final int[] ranks;
+  private final ControlBlock[] blocks;
+  private final Waiting waiting;
+  private int stamp;
+  private int step;
+  private int stageTurn;
+
+  /**
+   * A host's ranks.
+   *
+   * @param me index of this rank among those of the host
+   * @param ranks their ranks in the communicator, ascending
+   * @param blocks their control segments
+   */
+  Island(int me, int[] ranks, ControlBlock[] blocks, Waiting waiting) {
+    this.me = me;
+    this.ranks = ranks.clone();
+    this.blocks = blocks.clone();
+    this.waiting = waiting;
+  }
+
+  int me() {
+    return me;
+  }
+
+  int size() {
+    return blocks.length;
+  }
+
+  int rank(int index) {
+    return ranks[index];
+  }
+
+  ControlBlock block(int index) {
+    return blocks[index];
+  }
+
+  /** The stamp of the entry that runs now. */
+  int stamp() {
+    return stamp;
+  }
+
+  /** Begins an entry: the header is written, a payload may follow, nobody sees it yet. */
+  void prepareEntry(Call call, long sendDescriptor, long receiveDescriptor) {
+    stamp++;
+    blocks[me].writeHeader(stamp, call, sendDescriptor, receiveDescriptor);
+  }
+
+  /** Shows the entry to the others and waits for theirs. */
+  void enter(Call call) {
+    int current = stamp;
+    blocks[me].publishStamp(current);
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (blocks[peer].stamp(current) != current) {
+        awaitEntry(peer, current);
+      }
+      if (!blocks[peer].agrees(current, call)) {
+        throw disagreement(peer, call);
+      }
+    }
+  }
+
+  private void awaitEntry(int peer, int current) {
+    waiting.begin();
+    while (blocks[peer].stamp(current) != current) {
+      waiting.idle(this::missingEntries);
+    }
+    waiting.end();
+  }
+
+  private List<Integer> missingEntries() {
+    List<Integer> missing = new ArrayList<>();
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (blocks[peer].stamp(stamp) != stamp) {
+        missing.add(ranks[peer]);
+      }
+    }
+    return missing;
+  }
+
+  private CollectiveException disagreement(int peer, Call call) {
+    return Disagreement.between(
+        ranks[me],
+        call.signature(),
+        call.sequence(),
+        ranks[peer],
+        blocks[peer].signature(stamp),
+        blocks[peer].sequence(stamp));
+  }
+
+  /** Nobody returns before all have come; what each wrote before is visible to all. */
+  void sync() {
+    step++;
+    int current = step;
+    blocks[me].publishStep(current);
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (blocks[peer].step() - current < 0) {
+        awaitStep(peer, current);
+      }
+    }
+  }
+
+  private void awaitStep(int peer, int current) {
+    waiting.begin();
+    while (blocks[peer].step() - current < 0) {
+      waiting.idle(this::missingSteps);
+    }
+    waiting.end();
+  }
+
+  private List<Integer> missingSteps() {
+    List<Integer> missing = new ArrayList<>();
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (blocks[peer].step() - step < 0) {
+        missing.add(ranks[peer]);
+      }
+    }
+    return missing;
+  }
+
+  /** The stage for the next chunk; the same on all ranks. See {@link StagedCollectives}. */
+  int nextStage() {
+    stageTurn = stageTurn == ControlLayout.STAGES - 1 ? 0 : stageTurn + 1;
+    return stageTurn;
+  }
+}

@@ -1,0 +1,111 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The ranks on this host as their control segments and locks show them. Thread-safe as long as the
+ * segments are mapped.
+ */
+final class Neighbours {
+  private final int me;
+  private final List<Neighbour> all;
+
+  /**
+   * One rank on this host.
+   *
+   * @param rank in the communicator
+   * @param block its control segment
+   * @param life tells whether its process lives
+   */
+  record Neighbour(int rank, ControlBlock block, Life life) {}
+
+  /**
+   * All ranks of the host.
+   *
+   * @param me rank of this one in the communicator
+   */
+  Neighbours(int me, List<Neighbour> all) {
+    this.me = me;
+    this.all = List.copyOf(all);
+  }
+
+  private Optional<Neighbour> find(int rank) {
+    for (Neighbour neighbour : all) {
+      if (neighbour.rank() == rank) {
+        return Optional.of(neighbour);
+      }
+    }
+    return Optional.empty();
+  }
+
+  private ControlBlock block(int rank) {
+    return find(rank).orElseThrow().block();
+  }
+
+  ControlBlock mine() {
+    return block(me);
+  }
+
+  boolean has(int rank) {
+    return find(rank).isPresent();
+  }
+
+  int size() {
+    return all.size();
+  }
+
+  /** How these ranks keep in step. */
+  Island island(Waiting waiting) {
+    int[] ranks = all.stream().mapToInt(Neighbour::rank).toArray();
+    ControlBlock[] blocks = all.stream().map(Neighbour::block).toArray(ControlBlock[]::new);
+    int index = 0;
+    while (ranks[index] != me) {
+      index++;
+    }
+    return new Island(index, ranks, blocks, waiting);
+  }
+
+  /** The failure of the first neighbour that has one. */
+  Optional<CollectiveException> failure() {
+    for (Neighbour neighbour : all) {
+      if (neighbour.block().state() == ControlBlock.FAILED) {
+        return neighbour.block().failure();
+      }
+    }
+    return Optional.empty();
+  }
+
+  boolean isClosed(int rank) {
+    return block(rank).state() == ControlBlock.CLOSED;
+  }
+
+  Optional<WaitStatus> waiting(int rank) {
+    return block(rank).waiting();
+  }
+
+  /** Whether its process has ended without closing. Costs a system call. */
+  boolean isDead(int rank) {
+    return find(rank).orElseThrow().life().hasEnded();
+  }
+
+  CollectiveException dead(int rank, Call call) {
+    return new CollectiveException(
+        Kind.DEAD,
+        List.of(rank),
+        "rank " + rank + " is dead: its process ended before it did its part of " + call);
+  }
+
+  /** All that can be said of a neighbour. */
+  RankStatus status(int rank, Call call) {
+    ControlBlock block = block(rank);
+    return switch (block.state()) {
+      case ControlBlock.FAILED -> RankStatus.failed(block.failure().orElseThrow());
+      case ControlBlock.CLOSED -> RankStatus.CLOSED;
+      default ->
+          isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(block.waiting());
+    };
+  }
+}

@@ -1,0 +1,131 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.AllToAll;
+import io.weft.collectives.operation.Gather;
+import io.weft.collectives.operation.RaggedAllToAll;
+import io.weft.collectives.operation.RaggedLayout;
+import io.weft.collectives.operation.Scatter;
+import io.weft.memory.Memory;
+
+/**
+ * Operations in which every pair of ranks has something else to say to each other. See {@link
+ * io.weft.collectives.Algorithm#PAIRWISE}. The peers are taken in an order that starts behind this
+ * rank, so that not all turn to the same one.
+ */
+final class PairwiseCollectives {
+  private final int me;
+  private final int nranks;
+  private final PointToPoint pairs;
+  private final Scratch scratch = new Scratch();
+
+  PairwiseCollectives(int me, int nranks, PointToPoint pairs) {
+    this.me = me;
+    this.nranks = nranks;
+    this.pairs = pairs;
+  }
+
+  private int peer(int distance) {
+    return (me + distance) % nranks;
+  }
+
+  void allToAll(Call call, AllToAll operation) {
+    long part = operation.send().bytes() / nranks;
+    long from = operation.send().address();
+    long to = operation.receive().address();
+    if (from == to) {
+      from = scratch.address(operation.send().bytes());
+      Memory.copy(to, from, operation.send().bytes());
+    }
+    for (int distance = 1; distance < nranks; distance++) {
+      int peer = peer(distance);
+      pairs.send(call, 0, peer, from + peer * part, part);
+      pairs.receive(call, 0, peer, to + peer * part, part);
+    }
+    Memory.copy(from + me * part, to + me * part, part);
+    pairs.finish();
+  }
+
+  void gather(Call call, Gather operation) {
+    TypedBuffer send = operation.send();
+    if (operation.root() != me) {
+      pairs.send(call, 0, operation.root(), send.address(), send.bytes());
+    } else {
+      long to = operation.receive().address();
+      for (int distance = 1; distance < nranks; distance++) {
+        int peer = peer(distance);
+        pairs.receive(call, 0, peer, to + peer * send.bytes(), send.bytes());
+      }
+      copyUnlessSame(send.address(), to + me * send.bytes(), send.bytes());
+    }
+    pairs.finish();
+  }
+
+  void scatter(Call call, Scatter operation) {
+    TypedBuffer receive = operation.receive();
+    if (operation.root() != me) {
+      pairs.receive(call, 0, operation.root(), receive.address(), receive.bytes());
+    } else {
+      long from = operation.send().address();
+      for (int distance = 1; distance < nranks; distance++) {
+        int peer = peer(distance);
+        pairs.send(call, 0, peer, from + peer * receive.bytes(), receive.bytes());
+      }
+      copyUnlessSame(from + me * receive.bytes(), receive.address(), receive.bytes());
+    }
+    pairs.finish();
+  }
+
+  private static void copyUnlessSame(long from, long to, long bytes) {
+    if (from != to) {
+      Memory.copy(from, to, bytes);
+    }
+  }
+
+  /**
+   * First everybody tells every peer the sizes and places of its updates, and nobody sends a row
+   * before what it is told fits. Then the rows.
+   */
+  void raggedAllToAll(Call call, RaggedAllToAll operation) {
+    RaggedTables tables = exchangeTables(call, operation);
+    for (int distance = 0; distance < nranks; distance++) {
+      exchangeRows(call, operation, tables, peer(distance));
+    }
+    pairs.finish();
+  }
+
+  /** As above; every rank writes its rows straight into the receive buffers of the others. */
+  void raggedAllToAllInPlace(Call call, RaggedAllToAll operation, InPlaceCollectives inPlace) {
+    RaggedTables tables = exchangeTables(call, operation);
+    inPlace.raggedAllToAll(operation, tables.updates());
+  }
+
+  private RaggedTables exchangeTables(Call call, RaggedAllToAll operation) {
+    RaggedTables tables = new RaggedTables(operation, me, nranks, scratch);
+    for (int distance = 1; distance < nranks; distance++) {
+      int peer = peer(distance);
+      pairs.send(call, 0, peer, tables.outgoing(peer), tables.bytesPerPeer());
+      pairs.receive(call, 0, peer, tables.incoming(peer), tables.bytesPerPeer());
+    }
+    pairs.finish();
+    tables.check();
+    return tables;
+  }
+
+  private void exchangeRows(Call call, RaggedAllToAll operation, RaggedTables tables, int peer) {
+    RaggedLayout layout = operation.layout();
+    long rowBytes = layout.rowElements() * operation.send().type().bytes();
+    for (int update = 0; update < tables.updates(); update++) {
+      int entry = peer * tables.updates() + update;
+      long from = operation.send().address() + layout.sendOffset(entry) * rowBytes;
+      long sent = layout.sendSize(entry) * rowBytes;
+      long to = operation.receive().address() + tables.targetOffset(peer, update) * rowBytes;
+      if (peer == me) {
+        Memory.copy(from, to, sent);
+      } else {
+        pairs.send(call, 1 + update, peer, from, sent);
+        pairs.receive(call, 1 + update, peer, to, tables.size(peer, update) * rowBytes);
+      }
+    }
+  }
+}

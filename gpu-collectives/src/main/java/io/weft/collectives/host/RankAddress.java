@@ -1,0 +1,47 @@
+package io.weft.collectives.host;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+
+/**
+ * What a rank tells the others about itself when a communicator is created.
+ *
+ * @param hostIdentity ranks with the same one may share memory
+ * @param process differs between processes, also between those of one id at different times
+ * @param folder where its segments are
+ * @param token what the token file in the folder reads
+ * @param host by which ranks of other hosts reach it; empty when they cannot
+ * @param port of its agent
+ */
+record RankAddress(
+    String hostIdentity, String process, String folder, String token, String host, int port) {
+  /** Changes with the meaning of any message between ranks. */
+  private static final int VERSION = 1;
+
+  byte[] encode() throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(bytes);
+    out.writeInt(VERSION);
+    out.writeUTF(hostIdentity);
+    out.writeUTF(process);
+    out.writeUTF(folder);
+    out.writeUTF(token);
+    out.writeUTF(host);
+    out.writeInt(port);
+    return bytes.toByteArray();
+  }
+
+  static RankAddress decode(byte[] bytes) throws IOException {
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+    int version = in.readInt();
+    if (version != VERSION) {
+      throw new IOException(
+          "a rank speaks version " + version + " of the host collectives, this one " + VERSION);
+    }
+    return new RankAddress(
+        in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF(), in.readInt());
+  }
+}

@@ -1,0 +1,31 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.arithmetic.Reduction;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import java.util.EnumMap;
+import java.util.Map;
+
+/** The reductions a communicator has used so far, with their tiles. One thread at a time. */
+final class Reductions {
+  private final Map<DataType, Map<ReduceOp, Reduction>> made = new EnumMap<>(DataType.class);
+
+  Reduction of(DataType type, ReduceOp op) {
+    Map<ReduceOp, Reduction> byOp = made.get(type);
+    if (byOp == null) {
+      byOp = new EnumMap<>(ReduceOp.class);
+      made.put(type, byOp);
+    }
+    Reduction reduction = byOp.get(op);
+    if (reduction == null) {
+      reduction = Reduction.of(type, op);
+      byOp.put(op, reduction);
+    }
+    return reduction;
+  }
+
+  /** What the combination of so many ranks is divided by. */
+  static int divisor(ReduceOp op, int ranks) {
+    return op == ReduceOp.AVERAGE ? ranks : 1;
+  }
+}

@@ -1,0 +1,34 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
+
+/**
+ * Private memory for what an operation has to keep aside. Grows to the largest need and is used
+ * again; freed by the collector with the communicator. One thread at a time.
+ */
+final class Scratch {
+  private static final int SMALLEST = 4096;
+
+  private ByteBuffer memory = ByteBuffer.allocateDirect(SMALLEST);
+
+  /**
+   * At least so many bytes; what was there before is lost.
+   *
+   * @param bytes up to 2 GiB - 1
+   */
+  long address(long bytes) {
+    if (bytes > memory.capacity()) {
+      long grown = Math.min(Integer.MAX_VALUE, Math.max(bytes, 2L * memory.capacity()));
+      memory = ByteBuffer.allocateDirect(Math.toIntExact(Math.max(bytes, grown)));
+    }
+    return Memory.addressOf(memory);
+  }
+
+  /** The same as a buffer. */
+  TypedBuffer buffer(DataType type, long count) {
+    return TypedBuffer.at(address(count * type.bytes()), type, count);
+  }
+}

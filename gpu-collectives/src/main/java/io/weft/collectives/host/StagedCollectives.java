@@ -1,0 +1,295 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.arithmetic.Reduction;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.operation.Reduce;
+import io.weft.collectives.operation.ReduceScatter;
+import io.weft.memory.Memory;
+
+/**
+ * Large operations on private buffers, chunk by chunk through staging buffers. See {@link
+ * io.weft.collectives.Algorithm#STAGED}. Called after the entry.
+ *
+ * <p>Three stages in rotation let one sync serve each chunk: while chunk k is reduced, chunk k + 1
+ * is staged already, and after the sync the results of chunk k are taken. A rank that stages chunk
+ * k + 1 has passed the sync of chunk k - 1, so all others have taken the results of chunk k - 2,
+ * which lay in the same stage. The rotation goes on from one operation to the next.
+ *
+ * <p>Stages hold a chunk in the layout of the buffer, so a share is at the same place in all of
+ * them. A rank's own share is never staged as input: only the rank itself needs it.
+ */
+final class StagedCollectives {
+  private final Island island;
+  private final Reductions reductions;
+  private final int stageBytes;
+  private final long[] sources;
+  private final long[] targets = new long[2];
+
+  StagedCollectives(Island island, Reductions reductions, int stageBytes) {
+    this.island = island;
+    this.reductions = reductions;
+    this.stageBytes = stageBytes;
+    this.sources = new long[island.size()];
+  }
+
+  /** One chunk of an operation that goes through it in three moves. */
+  private interface Chunks {
+    /** Puts what the others need of a chunk into the own stage. */
+    void stage(long chunk, int turn);
+
+    /** Works on what all have staged. */
+    void work(long chunk, int turn);
+
+    /** Takes what the others have worked out. */
+    void take(long chunk, int turn);
+  }
+
+  private void run(long chunks, Chunks steps) {
+    int turn = island.nextStage();
+    steps.stage(0, turn);
+    island.sync();
+    for (long chunk = 0; chunk < chunks; chunk++) {
+      steps.work(chunk, turn);
+      int next = turn;
+      if (chunk + 1 < chunks) {
+        next = island.nextStage();
+        steps.stage(chunk + 1, next);
+      }
+      island.sync();
+      steps.take(chunk, turn);
+      turn = next;
+    }
+  }
+
+  private long stage(int index, int turn) {
+    return island.block(index).stage(turn);
+  }
+
+  void allReduce(AllReduce operation) {
+    reduce(operation.send(), operation.receive(), operation.op(), -1);
+  }
+
+  /** Non-roots reduce their shares too, but only the root takes the results. */
+  void reduce(Reduce operation) {
+    reduce(operation.send(), operation.receive(), operation.op(), operation.root());
+  }
+
+  private void reduce(TypedBuffer send, TypedBuffer receive, ReduceOp op, int onlyRoot) {
+    int bytes = send.type().bytes();
+    long chunkCount = stageBytes / bytes;
+    boolean takes = onlyRoot < 0 || onlyRoot == island.me();
+    Reduction reduction = reductions.of(send.type(), op);
+    run(
+        chunks(send.count(), chunkCount),
+        new Chunks() {
+          private Shares shares(long chunk) {
+            long count = Math.min(chunkCount, send.count() - chunk * chunkCount);
+            return new Shares(count, island.size(), bytes);
+          }
+
+          @Override
+          public void stage(long chunk, int turn) {
+            Shares shares = shares(chunk);
+            long from = send.address() + chunk * chunkCount * bytes;
+            copyOtherShares(shares, bytes, from, StagedCollectives.this.stage(island.me(), turn));
+          }
+
+          @Override
+          public void work(long chunk, int turn) {
+            Shares shares = shares(chunk);
+            long share = shares.start(island.me()) * bytes;
+            long place = chunk * chunkCount * bytes + share;
+            fillSources(turn, share, send.address() + place);
+            targets[0] = StagedCollectives.this.stage(island.me(), turn) + share;
+            targets[1] = takes ? receive.address() + place : 0;
+            reduction.run(
+                sources,
+                sources.length,
+                targets,
+                takes ? 2 : 1,
+                shares.length(island.me()),
+                Reductions.divisor(op, island.size()));
+          }
+
+          @Override
+          public void take(long chunk, int turn) {
+            if (takes) {
+              Shares shares = shares(chunk);
+              takeShares(shares, bytes, turn, receive.address() + chunk * chunkCount * bytes);
+            }
+          }
+        });
+  }
+
+  private static long chunks(long count, long chunkCount) {
+    return Math.max(1, (count + chunkCount - 1) / chunkCount);
+  }
+
+  /** All but the own share: everything before it and everything after it. */
+  private void copyOtherShares(Shares shares, int bytes, long from, long to) {
+    long before = shares.start(island.me()) * bytes;
+    long after = shares.start(island.me() + 1) * bytes;
+    long end = shares.start(island.size()) * bytes;
+    Memory.copy(from, to, before);
+    Memory.copy(from + after, to + after, end - after);
+  }
+
+  private void fillSources(int turn, long offsetInStage, long own) {
+    for (int peer = 0; peer < sources.length; peer++) {
+      sources[peer] = peer == island.me() ? own : stage(peer, turn) + offsetInStage;
+    }
+  }
+
+  private void takeShares(Shares shares, int bytes, int turn, long receive) {
+    for (int peer = 0; peer < island.size(); peer++) {
+      if (peer != island.me()) {
+        long share = shares.start(peer) * bytes;
+        Memory.copy(stage(peer, turn) + share, receive + share, shares.length(peer) * bytes);
+      }
+    }
+  }
+
+  void allGather(AllGather operation) {
+    long part = operation.send().bytes();
+    long own = operation.receive().address() + island.me() * part;
+    copyUnlessSame(operation.send().address(), own, part);
+    pass(part, operation.send().address(), operation.receive().address(), part);
+  }
+
+  void broadcast(Broadcast operation) {
+    TypedBuffer receive = operation.receive();
+    boolean isRoot = operation.root() == island.me();
+    if (isRoot) {
+      copyUnlessSame(operation.send().address(), receive.address(), receive.bytes());
+    }
+    passFrom(operation.root(), receive.bytes(), receive.address());
+  }
+
+  private static void copyUnlessSame(long from, long to, long bytes) {
+    if (from != to) {
+      Memory.copy(from, to, bytes);
+    }
+  }
+
+  /** Every rank passes its part to all others. */
+  private void pass(long bytes, long send, long receive, long partStride) {
+    run(
+        chunks(bytes, stageBytes),
+        new Chunks() {
+          @Override
+          public void stage(long chunk, int turn) {
+            Memory.copy(
+                send + chunk * stageBytes,
+                StagedCollectives.this.stage(island.me(), turn),
+                length(bytes, chunk));
+          }
+
+          @Override
+          public void work(long chunk, int turn) {
+            for (int peer = 0; peer < island.size(); peer++) {
+              if (peer != island.me()) {
+                Memory.copy(
+                    StagedCollectives.this.stage(peer, turn),
+                    receive + peer * partStride + chunk * stageBytes,
+                    length(bytes, chunk));
+              }
+            }
+          }
+
+          @Override
+          public void take(long chunk, int turn) {
+            // All there is was taken before the sync: nothing is worked out by others.
+          }
+        });
+  }
+
+  /** One rank passes the buffer to all others. */
+  private void passFrom(int root, long bytes, long buffer) {
+    run(
+        chunks(bytes, stageBytes),
+        new Chunks() {
+          @Override
+          public void stage(long chunk, int turn) {
+            if (root == island.me()) {
+              Memory.copy(
+                  buffer + chunk * stageBytes,
+                  StagedCollectives.this.stage(root, turn),
+                  length(bytes, chunk));
+            }
+          }
+
+          @Override
+          public void work(long chunk, int turn) {
+            if (root != island.me()) {
+              Memory.copy(
+                  StagedCollectives.this.stage(root, turn),
+                  buffer + chunk * stageBytes,
+                  length(bytes, chunk));
+            }
+          }
+
+          @Override
+          public void take(long chunk, int turn) {
+            // The work was the taking.
+          }
+        });
+  }
+
+  private long length(long bytes, long chunk) {
+    return Math.min(stageBytes, bytes - chunk * stageBytes);
+  }
+
+  /** A stage holds a chunk of every rank's part, one after the other. */
+  void reduceScatter(ReduceScatter operation) {
+    TypedBuffer send = operation.send();
+    TypedBuffer receive = operation.receive();
+    int bytes = send.type().bytes();
+    long chunkCount = stageBytes / bytes / island.size();
+    Reduction reduction = reductions.of(send.type(), operation.op());
+    run(
+        chunks(receive.count(), chunkCount),
+        new Chunks() {
+          private long count(long chunk) {
+            return Math.min(chunkCount, receive.count() - chunk * chunkCount);
+          }
+
+          @Override
+          public void stage(long chunk, int turn) {
+            long to = StagedCollectives.this.stage(island.me(), turn);
+            long from = send.address() + chunk * chunkCount * bytes;
+            for (int peer = 0; peer < island.size(); peer++) {
+              if (peer != island.me()) {
+                Memory.copy(
+                    from + peer * receive.bytes(),
+                    to + peer * chunkCount * bytes,
+                    count(chunk) * bytes);
+              }
+            }
+          }
+
+          @Override
+          public void work(long chunk, int turn) {
+            long place = chunk * chunkCount * bytes;
+            long own = send.address() + island.me() * receive.bytes() + place;
+            fillSources(turn, island.me() * chunkCount * bytes, own);
+            targets[0] = receive.address() + place;
+            reduction.run(
+                sources,
+                sources.length,
+                targets,
+                1,
+                count(chunk),
+                Reductions.divisor(operation.op(), island.size()));
+          }
+
+          @Override
+          public void take(long chunk, int turn) {
+            // Every rank keeps what it worked out.
+          }
+        });
+  }
+}

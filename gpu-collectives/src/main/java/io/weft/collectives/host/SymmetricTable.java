@@ -1,0 +1,90 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.fault.CollectiveException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Which memory of this rank the other ranks of the host can reach, and where theirs is mapped here.
+ * A descriptor says where a buffer is in terms that all understand: the number of a region and the
+ * offset in it.
+ *
+ * <p>Regions are added and removed by all ranks in the same order, between operations. Thread-safe.
+ */
+final class SymmetricTable {
+  /** Of memory that only its owner reaches. */
+  static final long NONE = -1;
+
+  private static final int OFFSET_BITS = 44;
+  private static final long OFFSET_MASK = (1L << OFFSET_BITS) - 1;
+
+  /**
+   * A run of bytes that each rank has.
+   *
+   * @param number the same on all ranks
+   * @param bases where each rank's run is mapped here, by index on the host
+   */
+  record Region(int number, long bytes, List<Long> bases) {}
+
+  private final int me;
+  private volatile Entry[] entries = new Entry[0];
+
+  /** A region with what is looked up often in arrays. */
+  private static final class Entry {
+    private final int number;
+    private final long base;
+    private final long bytes;
+    private final long[] bases;
+
+    private Entry(Region region, int me) {
+      this.number = region.number();
+      this.base = region.bases().get(me);
+      this.bytes = region.bytes();
+      this.bases = region.bases().stream().mapToLong(Long::longValue).toArray();
+    }
+  }
+
+  /** Without any region. */
+  SymmetricTable(int me) {
+    this.me = me;
+  }
+
+  synchronized void add(Region region) {
+    List<Entry> next = new ArrayList<>(List.of(entries));
+    next.add(new Entry(region, me));
+    entries = next.toArray(Entry[]::new);
+  }
+
+  synchronized void remove(int number) {
+    List<Entry> next = new ArrayList<>(List.of(entries));
+    next.removeIf(entry -> entry.number == number);
+    entries = next.toArray(Entry[]::new);
+  }
+
+  /** The descriptor of a buffer, or NONE when it is not whole within one region. */
+  long describe(TypedBuffer buffer) {
+    long address = buffer.address();
+    for (Entry entry : entries) {
+      long offset = address - entry.base;
+      if (offset >= 0 && offset <= entry.bytes - buffer.bytes()) {
+        return (long) entry.number << OFFSET_BITS | offset;
+      }
+    }
+    return NONE;
+  }
+
+  /** Where memory that a peer described is mapped here. */
+  long resolve(int peer, long descriptor) {
+    int number = (int) (descriptor >>> OFFSET_BITS);
+    for (Entry entry : entries) {
+      if (entry.number == number) {
+        return entry.bases[peer] + (descriptor & OFFSET_MASK);
+      }
+    }
+    throw new CollectiveException(
+        CollectiveException.Kind.MISMATCH,
+        List.of(),
+        "a rank uses a buffer of symmetric region #" + number + ", which is not open here");
+  }
+}

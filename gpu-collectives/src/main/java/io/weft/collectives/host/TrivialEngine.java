@@ -1,0 +1,39 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.Algorithm;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.Operation;
+import io.weft.collectives.operation.OperationKind;
+import io.weft.collectives.operation.RaggedAllToAll;
+import io.weft.collectives.operation.RaggedLayout;
+import io.weft.memory.Memory;
+import java.util.List;
+
+/** One rank: every operation copies what is sent to where it is received. */
+final class TrivialEngine implements CollectiveEngine {
+  @Override
+  public Algorithm execute(Call call, Operation operation) {
+    List<TypedBuffer> buffers = operation.buffers();
+    if (operation instanceof RaggedAllToAll ragged) {
+      ragged(ragged);
+    } else if (operation.kind() != OperationKind.BARRIER) {
+      TypedBuffer send = buffers.get(0);
+      Memory.copy(send.address(), buffers.get(1).address(), send.bytes());
+    }
+    return Algorithm.TRIVIAL;
+  }
+
+  private static void ragged(RaggedAllToAll operation) {
+    RaggedLayout layout = operation.layout();
+    long row = layout.rowElements() * operation.send().type().bytes();
+    long rows = operation.receive().count() / layout.rowElements();
+    for (int update = 0; update < layout.entries(); update++) {
+      layout.checkArrival(
+          0, 0, update, 1, layout.sendSize(update), layout.targetOffset(update), rows);
+      Memory.copy(
+          operation.send().address() + layout.sendOffset(update) * row,
+          operation.receive().address() + layout.targetOffset(update) * row,
+          layout.sendSize(update) * row);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.operation.Signature;
+import io.weft.memory.Memory;
+import java.util.Optional;
+
+/**
+ * What a rank waits for, as it tells others.
+ *
+ * <pre>
+ *   0 int version (odd while it is written) | 4 int rank + 1, 0 for none | 8 long sequence
+ *  16 int code | 20 int root | 24 long count
+ * </pre>
+ *
+ * @param rank the first rank it waits for
+ * @param sequence number of the collective it is in, or of the last one
+ * @param signature the operation it is in
+ */
+record WaitStatus(int rank, long sequence, Signature signature) {
+  static final int BYTES = 32;
+
+  void write(long address) {
+    int version = Memory.getInt(address);
+    Memory.putIntRelease(address, version + 1);
+    Memory.putIntRelease(address + 4, rank + 1);
+    Memory.putLongRelease(address + 8, sequence);
+    Memory.putIntRelease(address + 16, signature.code());
+    Memory.putIntRelease(address + 20, signature.root());
+    Memory.putLongRelease(address + 24, signature.count());
+    Memory.putIntRelease(address, version + 2);
+  }
+
+  static void clear(long address) {
+    Memory.putIntRelease(address + 4, 0);
+  }
+
+  /** Empty when it waits for nobody, or is just changing. */
+  static Optional<WaitStatus> read(long address) {
+    int version = Memory.getIntAcquire(address);
+    int rank = Memory.getIntAcquire(address + 4);
+    WaitStatus status =
+        new WaitStatus(
+            rank - 1,
+            Memory.getLongAcquire(address + 8),
+            new Signature(
+                Memory.getIntAcquire(address + 16),
+                Memory.getIntAcquire(address + 20),
+                Memory.getLongAcquire(address + 24)));
+    boolean whole = (version & 1) == 0 && Memory.getIntAcquire(address) == version;
+    return rank > 0 && whole ? Optional.of(status) : Optional.empty();
+  }
+}

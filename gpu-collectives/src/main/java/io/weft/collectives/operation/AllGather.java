@@ -1,0 +1,46 @@
+package io.weft.collectives.operation;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import java.util.List;
+import java.util.function.UnaryOperator;
+
+/**
+ * Every rank receives what all send, in the order of the ranks. In place where the send buffer is
+ * the rank's own part of the receive buffer.
+ *
+ * @param send as many elements on every rank
+ * @param receive nranks times as many
+ */
+public record AllGather(TypedBuffer send, TypedBuffer receive) implements Operation {
+  @Override
+  public OperationKind kind() {
+    return OperationKind.ALL_GATHER;
+  }
+
+  @Override
+  public Signature signature() {
+    return Signature.of(kind(), send.type(), -1, send.count());
+  }
+
+  @Override
+  public long bytes() {
+    return receive.bytes();
+  }
+
+  @Override
+  public List<TypedBuffer> buffers() {
+    return List.of(send, receive);
+  }
+
+  @Override
+  public Operation withBuffers(UnaryOperator<TypedBuffer> replacement) {
+    return new AllGather(replacement.apply(send), replacement.apply(receive));
+  }
+
+  @Override
+  public void check(int rank, int nranks) {
+    Checks.sameType(kind(), send, receive);
+    Checks.count(kind(), "receive", receive, Math.multiplyExact(send.count(), (long) nranks));
+    Checks.apartOrAt(kind(), send, receive, rank * send.count());
+  }
+}

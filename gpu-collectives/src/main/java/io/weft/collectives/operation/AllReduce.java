@@ -1,0 +1,46 @@
+package io.weft.collectives.operation;
+
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import java.util.List;
+import java.util.function.UnaryOperator;
+
+/**
+ * Every rank receives the reduction of what all send. In place where both buffers are the same.
+ *
+ * @param send as many elements on every rank
+ * @param receive as many as send
+ */
+public record AllReduce(TypedBuffer send, TypedBuffer receive, ReduceOp op) implements Operation {
+  @Override
+  public OperationKind kind() {
+    return OperationKind.ALL_REDUCE;
+  }
+
+  @Override
+  public Signature signature() {
+    return Signature.of(kind(), send.type(), op, -1, send.count());
+  }
+
+  @Override
+  public long bytes() {
+    return send.bytes();
+  }
+
+  @Override
+  public List<TypedBuffer> buffers() {
+    return List.of(send, receive);
+  }
+
+  @Override
+  public Operation withBuffers(UnaryOperator<TypedBuffer> replacement) {
+    return new AllReduce(replacement.apply(send), replacement.apply(receive), op);
+  }
+
+  @Override
+  public void check(int rank, int nranks) {
+    Checks.sameType(kind(), send, receive);
+    Checks.count(kind(), "receive", receive, send.count());
+    Checks.apartOrAt(kind(), send, receive, 0);
+  }
+}

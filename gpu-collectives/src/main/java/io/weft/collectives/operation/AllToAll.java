@@ -1,0 +1,51 @@
+package io.weft.collectives.operation;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.fault.CollectiveException;
+import java.util.List;
+import java.util.function.UnaryOperator;
+
+/**
+ * Part p of what rank r sends becomes part r of what rank p receives. In place where both buffers
+ * are the same.
+ *
+ * @param send nranks parts of equal length
+ * @param receive as many elements as send
+ */
+public record AllToAll(TypedBuffer send, TypedBuffer receive) implements Operation {
+  @Override
+  public OperationKind kind() {
+    return OperationKind.ALL_TO_ALL;
+  }
+
+  @Override
+  public Signature signature() {
+    return Signature.of(kind(), send.type(), -1, send.count());
+  }
+
+  @Override
+  public long bytes() {
+    return send.bytes();
+  }
+
+  @Override
+  public List<TypedBuffer> buffers() {
+    return List.of(send, receive);
+  }
+
+  @Override
+  public Operation withBuffers(UnaryOperator<TypedBuffer> replacement) {
+    return new AllToAll(replacement.apply(send), replacement.apply(receive));
+  }
+
+  @Override
+  public void check(int rank, int nranks) {
+    Checks.sameType(kind(), send, receive);
+    Checks.count(kind(), "receive", receive, send.count());
+    if (send.count() % nranks != 0) {
+      throw CollectiveException.invalid(
+          kind() + ": " + send.count() + " elements do not part into " + nranks + " equal ones");
+    }
+    Checks.apartOrAt(kind(), send, receive, 0);
+  }
+}

@@ -1,0 +1,43 @@
+package io.weft.collectives.operation;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import java.util.List;
+import java.util.function.UnaryOperator;
+
+/**
+ * Takes elements from one rank, which has to send exactly as many of the same type. Operations with
+ * the same peer match in their order. Two ranks that both send first meet only in a group.
+ *
+ * @param peer a rank, also the own one within a group
+ */
+public record Receive(TypedBuffer buffer, int peer) implements Operation {
+  @Override
+  public OperationKind kind() {
+    return OperationKind.RECEIVE;
+  }
+
+  @Override
+  public Signature signature() {
+    return Signature.of(kind(), buffer.type(), -1, buffer.count());
+  }
+
+  @Override
+  public long bytes() {
+    return buffer.bytes();
+  }
+
+  @Override
+  public List<TypedBuffer> buffers() {
+    return List.of(buffer);
+  }
+
+  @Override
+  public Operation withBuffers(UnaryOperator<TypedBuffer> replacement) {
+    return new Receive(replacement.apply(buffer), peer);
+  }
+
+  @Override
+  public void check(int rank, int nranks) {
+    Checks.rank(kind(), "peer", peer, nranks);
+  }
+}

@@ -1,0 +1,50 @@
+package io.weft.collectives.operation;
+
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import java.util.List;
+import java.util.function.UnaryOperator;
+
+/**
+ * The root receives the reduction of what all send. In place where the root's buffers are the same.
+ *
+ * @param send as many elements on every rank
+ * @param receive as many as send; only the root's is written, others may pass an empty one
+ */
+public record Reduce(TypedBuffer send, TypedBuffer receive, ReduceOp op, int root)
+    implements Operation {
+  @Override
+  public OperationKind kind() {
+    return OperationKind.REDUCE;
+  }
+
+  @Override
+  public Signature signature() {
+    return Signature.of(kind(), send.type(), op, root, send.count());
+  }
+
+  @Override
+  public long bytes() {
+    return send.bytes();
+  }
+
+  @Override
+  public List<TypedBuffer> buffers() {
+    return List.of(send, receive);
+  }
+
+  @Override
+  public Operation withBuffers(UnaryOperator<TypedBuffer> replacement) {
+    return new Reduce(replacement.apply(send), replacement.apply(receive), op, root);
+  }
+
+  @Override
+  public void check(int rank, int nranks) {
+    Checks.rank(kind(), "root", root, nranks);
+    if (rank == root) {
+      Checks.sameType(kind(), send, receive);
+      Checks.count(kind(), "receive", receive, send.count());
+      Checks.apartOrAt(kind(), send, receive, 0);
+    }
+  }
+}

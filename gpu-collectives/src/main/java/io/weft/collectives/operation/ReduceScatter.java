@@ -1,0 +1,48 @@
+package io.weft.collectives.operation;
+
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import java.util.List;
+import java.util.function.UnaryOperator;
+
+/**
+ * Rank r receives part r of the reduction of what all send. In place where the receive buffer is
+ * the rank's own part of the send buffer.
+ *
+ * @param send nranks times as many elements as receive
+ * @param receive as many elements on every rank
+ */
+public record ReduceScatter(TypedBuffer send, TypedBuffer receive, ReduceOp op)
+    implements Operation {
+  @Override
+  public OperationKind kind() {
+    return OperationKind.REDUCE_SCATTER;
+  }
+
+  @Override
+  public Signature signature() {
+    return Signature.of(kind(), receive.type(), op, -1, receive.count());
+  }
+
+  @Override
+  public long bytes() {
+    return send.bytes();
+  }
+
+  @Override
+  public List<TypedBuffer> buffers() {
+    return List.of(send, receive);
+  }
+
+  @Override
+  public Operation withBuffers(UnaryOperator<TypedBuffer> replacement) {
+    return new ReduceScatter(replacement.apply(send), replacement.apply(receive), op);
+  }
+
+  @Override
+  public void check(int rank, int nranks) {
+    Checks.sameType(kind(), send, receive);
+    Checks.count(kind(), "send", send, Math.multiplyExact(receive.count(), (long) nranks));
+    Checks.apartOrAt(kind(), receive, send, rank * receive.count());
+  }
+}

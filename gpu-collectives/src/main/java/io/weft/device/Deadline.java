@@ -1,0 +1,80 @@
+package io.weft.device;
+
+import java.time.Duration;
+
+/**
+ * A moment after which a wait gives up. Immutable and thread-safe; made of {@link System#nanoTime},
+ * so it means nothing in another process.
+ */
+public final class Deadline {
+  private final long start;
+  private final long nanos;
+
+  private Deadline(long start, long nanos) {
+    this.start = start;
+    this.nanos = nanos;
+  }
+
+  /**
+   * A deadline that starts now.
+   *
+   * @param length zero or more; more than 292 years is taken as that
+   */
+  public static Deadline after(Duration length) {
+    if (length.isNegative()) {
+      throw new IllegalArgumentException("a deadline " + length + " from now has passed already");
+    }
+    return afterNanos(saturatedNanos(length));
+  }
+
+  /** As {@link #after}, without a {@link Duration} on the way. */
+  public static Deadline afterNanos(long nanos) {
+    return new Deadline(System.nanoTime(), nanos);
+  }
+
+  private static long saturatedNanos(Duration length) {
+    return length.toSeconds() >= Long.MAX_VALUE / 1_000_000_000L
+        ? Long.MAX_VALUE
+        : length.toNanos();
+  }
+
+  /** Nanoseconds left, never below zero. */
+  public long remainingNanos() {
+    return Math.max(0, nanos - elapsedNanos());
+  }
+
+  public boolean expired() {
+    return elapsedNanos() >= nanos;
+  }
+
+  /** Nanoseconds since this deadline was set. */
+  public long elapsedNanos() {
+    return System.nanoTime() - start;
+  }
+
+  /** From setting to expiry. */
+  public Duration length() {
+    return Duration.ofNanos(nanos);
+  }
+
+  /** A deadline with the same start that expires this much earlier, at most now. */
+  public Deadline earlierBy(long earlierNanos) {
+    return new Deadline(start, Math.max(0, nanos - earlierNanos));
+  }
+
+  @Override
+  public String toString() {
+    return describe(nanos);
+  }
+
+  /** Nanoseconds in the unit that a reader of a message expects, such as 30 s or 250 ms. */
+  public static String describe(long nanos) {
+    if (nanos >= 1_000_000_000L) {
+      double seconds = nanos / 1e9;
+      return seconds == Math.rint(seconds)
+          ? (long) seconds + " s"
+          : String.format("%.1f s", seconds);
+    }
+    return nanos >= 1_000_000L ? nanos / 1_000_000L + " ms" : nanos / 1_000L + " us";
+  }
+}

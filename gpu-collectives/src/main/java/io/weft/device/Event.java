@@ -1,0 +1,58 @@
+package io.weft.device;
+
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+
+/**
+ * How far a piece of work has come. It is first <em>pending</em>, then <em>recorded</em> (enqueued,
+ * with its place on a lane), and ends <em>complete</em> or <em>failed</em>; it never goes back.
+ *
+ * <p>Consumers may enqueue work behind this event once it is recorded; only a pending one makes
+ * them wait on the host. Every event ends. Thread-safe.
+ */
+public interface Event {
+  /** The stages in their order. */
+  enum State {
+    PENDING,
+    RECORDED,
+    COMPLETE,
+    FAILED
+  }
+
+  State state();
+
+  /** What the work is, for messages. */
+  String what();
+
+  /**
+   * Waits until the work has its place on a lane (or has ended well already).
+   *
+   * @throws EventFailedException when it failed
+   * @throws EventTimeoutException when the deadline passed first
+   */
+  void awaitRecorded(Deadline deadline);
+
+  /**
+   * Waits until the work is done.
+   *
+   * @throws EventFailedException when it failed
+   * @throws EventTimeoutException when the deadline passed first
+   */
+  void await(Deadline deadline);
+
+  /** Why it failed; empty unless the state is FAILED. */
+  Optional<Throwable> failure();
+
+  /**
+   * Runs the action once this event is recorded or has ended, at once if that is so already. It
+   * runs on the thread that makes it so and should be short.
+   */
+  void whenRecorded(Runnable action);
+
+  /** As {@link #whenRecorded}, at the end; the argument is the failure, or null. */
+  void whenDone(Consumer<Throwable> action);
+
+  /** A future with the same end. Cancelling it changes nothing here. */
+  CompletableFuture<Void> toFuture();
+}

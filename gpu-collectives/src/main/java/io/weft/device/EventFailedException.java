@@ -1,0 +1,10 @@
+package io.weft.device;
+
+/** The work behind an event failed; the cause says why. */
+public class EventFailedException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  public EventFailedException(String what, Throwable cause) {
+    super(what + " failed: " + cause.getMessage(), cause);
+  }
+}

@@ -1,0 +1,154 @@
+package io.weft.device;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A lane of the host: one daemon thread, "weft-lane-NAME", that runs the work in order.
+ *
+ * <p>Work that waits for an event of another lane holds this lane up, as a stream wait does. The
+ * wait for such an event is bounded by the lane's patience. Threads have no priority here; the
+ * scheduler of the host ignores them.
+ */
+public final class HostLane implements Lane {
+  private static final Logger LOG = LoggerFactory.getLogger(HostLane.class);
+
+  /** Work in the queue; without work it is the end of the queue. */
+  private record Entry(Work work, List<Event> after, HostEvent event) {
+    boolean isLast() {
+      return work == null;
+    }
+  }
+
+  private final String name;
+  private final Duration patience;
+  private final LinkedBlockingQueue<Entry> queue = new LinkedBlockingQueue<>();
+  private final Thread thread;
+  private final Object admission = new Object();
+  private boolean closed;
+
+  private HostLane(String name, Duration patience) {
+    this.name = name;
+    this.patience = patience;
+    this.thread = new Thread(this::runAll, "weft-lane-" + name);
+    thread.setDaemon(true);
+  }
+
+  /**
+   * Starts a lane and its thread.
+   *
+   * @param patience how long work may wait for the events it comes after, and how long {@link
+   *     #close()} waits for work that runs
+   */
+  public static HostLane open(String name, Duration patience) {
+    HostLane lane = new HostLane(name, patience);
+    lane.thread.start();
+    return lane;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public Event submit(String what, Work work, Event... after) {
+    HostEvent event = new HostEvent(what);
+    synchronized (admission) {
+      if (closed) {
+        throw new IllegalStateException(
+            "lane " + name + " is closed and does not take " + what + " any more");
+      }
+      queue.add(new Entry(work, List.of(after), event));
+    }
+    event.record();
+    return event;
+  }
+
+  @Override
+  public Event record() {
+    return submit("everything before on lane " + name, () -> {});
+  }
+
+  @Override
+  public void drain(Deadline deadline) {
+    record().await(deadline);
+  }
+
+  private void runAll() {
+    for (Entry entry = next(); !entry.isLast(); entry = next()) {
+      runOne(entry);
+    }
+  }
+
+  private Entry next() {
+    while (true) {
+      try {
+        return queue.take();
+      } catch (InterruptedException e) {
+        LOG.debug("lane {}: an interrupt came after the work it was meant for", name);
+      }
+    }
+  }
+
+  private void runOne(Entry entry) {
+    try (HostEvent event = entry.event()) {
+      try {
+        awaitAll(entry.after());
+        entry.work().run();
+        event.complete();
+      } catch (Throwable e) {
+        event.fail(e instanceof EventFailedException && e.getCause() != null ? e.getCause() : e);
+      }
+    }
+  }
+
+  private void awaitAll(List<Event> events) {
+    Deadline deadline = Deadline.after(patience);
+    for (Event event : events) {
+      event.await(deadline);
+    }
+  }
+
+  @Override
+  public void close() {
+    synchronized (admission) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
+    failWaiting();
+    queue.add(new Entry(null, List.of(), new HostEvent("the end of lane " + name)));
+    join();
+  }
+
+  private void failWaiting() {
+    for (Entry entry = queue.poll(); entry != null; entry = queue.poll()) {
+      entry
+          .event()
+          .fail(
+              new IllegalStateException(
+                  "lane " + name + " was closed before it came to " + entry.event().what()));
+    }
+  }
+
+  private void join() {
+    if (Thread.currentThread() == thread) {
+      return;
+    }
+    try {
+      thread.join(Math.max(1, patience.toMillis()));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "lane " + name;
+  }
+}

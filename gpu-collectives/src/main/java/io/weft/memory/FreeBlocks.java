@@ -1,0 +1,120 @@
+package io.weft.memory;
+
+/**
+ * The free blocks of one tier, in lists by size class (a segregated fit). Taking and giving back
+ * cost a fixed number of steps, whatever the number of segments: the class's own list is looked at
+ * for a few entries, then the first non-empty larger class is split. Neighbours in a segment are
+ * joined as soon as both are free, so a segment with nothing out is one block again.
+ *
+ * <p>Not thread-safe: guarded by the arena's lock.
+ */
+final class FreeBlocks {
+  /** How many blocks of the request's own class are tried before a larger one is split. */
+  private static final int TRIES = 8;
+
+  private final Block[] heads = new Block[SizeClasses.COUNT];
+  private final long[] nonEmpty = new long[(SizeClasses.COUNT + Long.SIZE - 1) / Long.SIZE];
+
+  /**
+   * Takes a block of exactly so many granules, or null where none is that long. A block that
+   * belongs to the request's own class but lies beyond the first few is found only when {@code
+   * thorough}.
+   */
+  Block take(int granules, boolean thorough) {
+    int sizeClass = SizeClasses.of(granules);
+    Block found = search(heads[sizeClass], granules, thorough ? Integer.MAX_VALUE : TRIES);
+    if (found == null) {
+      found = anyFrom(sizeClass + 1);
+    }
+    if (found == null) {
+      return null;
+    }
+    unlink(found);
+    shrink(found, granules);
+    return found;
+  }
+
+  /** Gives back everything of a block that is out behind its first granules. */
+  void shrink(Block block, int granules) {
+    if (granules < block.granules) {
+      give(block.split(granules));
+    }
+  }
+
+  /** Makes a block free, joined with its free neighbours. */
+  void give(Block block) {
+    Block joined = block;
+    if (joined.next != null && joined.next.free) {
+      unlink(joined.next);
+      joined.absorbNext();
+    }
+    if (joined.previous != null && joined.previous.free) {
+      joined = joined.previous;
+      unlink(joined);
+      joined.absorbNext();
+    }
+    link(joined);
+  }
+
+  /** Takes a block that is free out of the lists. */
+  void remove(Block block) {
+    unlink(block);
+  }
+
+  private static Block search(Block head, int granules, int tries) {
+    Block block = head;
+    for (int left = tries; block != null && left > 0; left--) {
+      if (block.granules >= granules) {
+        return block;
+      }
+      block = block.nextFree;
+    }
+    return null;
+  }
+
+  private Block anyFrom(int sizeClass) {
+    int word = sizeClass / Long.SIZE;
+    if (word >= nonEmpty.length) {
+      return null;
+    }
+    long bits = nonEmpty[word] & (-1L << sizeClass);
+    while (bits == 0) {
+      if (++word == nonEmpty.length) {
+        return null;
+      }
+      bits = nonEmpty[word];
+    }
+    return heads[word * Long.SIZE + Long.numberOfTrailingZeros(bits)];
+  }
+
+  private void link(Block block) {
+    int sizeClass = SizeClasses.of(block.granules);
+    Block head = heads[sizeClass];
+    block.free = true;
+    block.previousFree = null;
+    block.nextFree = head;
+    if (head != null) {
+      head.previousFree = block;
+    }
+    heads[sizeClass] = block;
+    nonEmpty[sizeClass / Long.SIZE] |= 1L << sizeClass;
+  }
+
+  private void unlink(Block block) {
+    int sizeClass = SizeClasses.of(block.granules);
+    if (block.previousFree != null) {
+      block.previousFree.nextFree = block.nextFree;
+    } else {
+      heads[sizeClass] = block.nextFree;
+      if (block.nextFree == null) {
+        nonEmpty[sizeClass / Long.SIZE] &= ~(1L << sizeClass);
+      }
+    }
+    if (block.nextFree != null) {
+      block.nextFree.previousFree = block.previousFree;
+    }
+    block.previousFree = null;
+    block.nextFree = null;
+    block.free = false;
+  }
+}

@@ -1,0 +1,113 @@
+package io.weft.memory;
+
+import java.io.IOException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Segments whose files lie in other folders, used in turn, each in a sub-folder {@code weft-<arena
+ * folder>-<random>} of mode 0700 as {@code weft-segment-<n>}; the arena's folder holds symbolic
+ * links to them. The link is made before the file, so that whoever finds the folder of a dead
+ * process finds all its files.
+ */
+final class LinkedSegmentFiles implements SegmentFiles {
+  private static final FileAttribute<?> OWNER_ONLY =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+
+  private static final Logger LOG = LoggerFactory.getLogger(LinkedSegmentFiles.class);
+
+  private final List<SegmentFolder> folders;
+  private final String subFolder;
+  private final AtomicInteger turn = new AtomicInteger();
+  private final Set<Path> made = ConcurrentHashMap.newKeySet();
+
+  LinkedSegmentFiles(Path arenaFolder, List<SegmentFolder> folders) {
+    this.folders = folders;
+    this.subFolder =
+        String.format(
+            "weft-%s-%08x", arenaFolder.getFileName(), ThreadLocalRandom.current().nextInt());
+  }
+
+  static LinkedSegmentFiles of(ArenaOptions options, SegmentStorage storage) {
+    List<SegmentFolder> folders = new ArrayList<>();
+    for (Path folder : options.diskFolders()) {
+      folders.add(new SegmentFolder(folder, options.marginBytes(), storage));
+    }
+    return new LinkedSegmentFiles(options.folder(), folders);
+  }
+
+  @Override
+  public MappedSegment create(Path name, long bytes) throws IOException {
+    IOException failure = new IOException("there is no folder for disk segments");
+    int first = turn.getAndIncrement();
+    for (int i = 0; i < folders.size(); i++) {
+      try {
+        return createIn(folders.get(Math.floorMod(first + i, folders.size())), name, bytes);
+      } catch (IOException e) {
+        if (i > 0) {
+          e.addSuppressed(failure);
+        }
+        failure = e;
+      }
+    }
+    throw failure;
+  }
+
+  private MappedSegment createIn(SegmentFolder folder, Path name, long bytes) throws IOException {
+    Path parent = folder.path().toAbsolutePath().resolve(subFolder);
+    Path file = parent.resolve("weft-" + name.getFileName());
+    return folder.attempt(
+        bytes,
+        storage -> {
+          makeFolder(parent);
+          Files.createSymbolicLink(name, file);
+          try {
+            return storage.reserve(file, bytes);
+          } catch (IOException | RuntimeException | Error e) {
+            Files.deleteIfExists(name);
+            throw e;
+          }
+        });
+  }
+
+  private void makeFolder(Path parent) throws IOException {
+    if (!made.contains(parent)) {
+      try {
+        Files.createDirectory(parent, OWNER_ONLY);
+      } catch (FileAlreadyExistsException e) {
+        // Another thread was quicker: the name is random, so nobody else has it.
+        LOG.debug("{} is there", parent);
+      }
+      made.add(parent);
+    }
+  }
+
+  @Override
+  public void delete(Path name, MappedSegment segment) throws IOException {
+    Files.deleteIfExists(segment.file());
+    Files.deleteIfExists(name);
+  }
+
+  @Override
+  public void close() throws IOException {
+    for (Path folder : made) {
+      try {
+        Files.deleteIfExists(folder);
+      } catch (DirectoryNotEmptyException e) {
+        throw new IOException(folder + " holds files that the arena did not make", e);
+      }
+    }
+  }
+}

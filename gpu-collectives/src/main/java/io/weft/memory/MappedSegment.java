@@ -1,0 +1,173 @@
+package io.weft.memory;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Read-only or read-write mapping of one whole file.
+ *
+ * <p>Owned by whoever made it. Deleting the file does not hurt a mapping. {@link #close()} unmaps
+ * at once: after it every address and every slice taken from here is invalid, and using one ends
+ * the process. Thread-safe, but the caller must see to it that nobody uses the memory at close.
+ */
+public final class MappedSegment implements AutoCloseable {
+  private static final FileAttribute<?> OWNER_ONLY =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+  private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(1 << 20).asReadOnlyBuffer();
+
+  private final Path file;
+  private final long address;
+  private final int size;
+  private final AtomicReference<MappedByteBuffer> mapping;
+
+  private MappedSegment(Path file, MappedByteBuffer mapping) {
+    this.file = file;
+    this.address = Memory.addressOf(mapping);
+    this.size = mapping.capacity();
+    this.mapping = new AtomicReference<>(mapping);
+  }
+
+  /**
+   * Creates a file of mode 0600, fills it with zeros so that its bytes are really there, and maps
+   * it read-write. When anything goes wrong, a full file system included, no file is left.
+   *
+   * @param file must not exist yet
+   * @param bytes 1 to 2^31 - 64
+   */
+  public static MappedSegment reserve(Path file, long bytes) throws IOException {
+    if (bytes < 1 || bytes > Granules.MOST_BYTES) {
+      throw new IllegalArgumentException(
+          "a segment of " + bytes + " bytes; allowed are 1 to " + Granules.MOST_BYTES);
+    }
+    return undisturbed(() -> reserveOnce(file, bytes));
+  }
+
+  private static MappedSegment reserveOnce(Path file, long bytes) throws IOException {
+    Set<StandardOpenOption> options =
+        Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
+    try (FileChannel channel = FileChannel.open(file, options, OWNER_ONLY)) {
+      try {
+        fillWithZeros(channel, bytes);
+        MappedByteBuffer mapping = channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes);
+        // The pages are there; this enters them 16 at a time where first writes would one by one.
+        return new MappedSegment(file, mapping.load());
+      } catch (IOException | RuntimeException | Error e) {
+        Files.deleteIfExists(file);
+        throw e;
+      }
+    }
+  }
+
+  private static void fillWithZeros(FileChannel channel, long bytes) throws IOException {
+    long left = bytes;
+    while (left > 0) {
+      ByteBuffer piece = ZEROS.duplicate();
+      piece.limit((int) Math.min(piece.capacity(), left));
+      left -= channel.write(piece);
+    }
+  }
+
+  /**
+   * Maps an existing file read-only, as long as it is now.
+   *
+   * @throws java.nio.file.NoSuchFileException when the file is gone: its owner freed it or ended
+   */
+  public static MappedSegment attach(Path file) throws IOException {
+    return undisturbed(() -> attachOnce(file));
+  }
+
+  private static MappedSegment attachOnce(Path file) throws IOException {
+    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+      long bytes = channel.size();
+      if (bytes > Integer.MAX_VALUE) {
+        throw new IOException(file + " has " + bytes + " bytes, too many to be mapped at once");
+      }
+      return new MappedSegment(file, channel.map(FileChannel.MapMode.READ_ONLY, 0, bytes));
+    }
+  }
+
+  /** Cuts the file; bytes of the mapping behind its new end must not be touched any more. */
+  void truncate(long bytes) throws IOException {
+    undisturbed(
+        () -> {
+          try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            return channel.truncate(bytes);
+          }
+        });
+  }
+
+  private interface Work<T> {
+    T run() throws IOException;
+  }
+
+  /**
+   * An interrupt closes the channel under the work. What is mapped here serves other threads too,
+   * so the work is done again and the interrupt left for the caller's next wait.
+   */
+  private static <T> T undisturbed(Work<T> work) throws IOException {
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          return work.run();
+        } catch (ClosedByInterruptException e) {
+          interrupted |= Thread.interrupted();
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** Where byte 0 is mapped in this process. */
+  public long address() {
+    return address;
+  }
+
+  /** Bytes mapped. */
+  public long size() {
+    return size;
+  }
+
+  public Path file() {
+    return file;
+  }
+
+  /**
+   * A view of bytes [offset, offset + length), in big-endian order like every new buffer, read-only
+   * where the mapping is.
+   *
+   * @throws IndexOutOfBoundsException when the range is not within the segment
+   * @throws IllegalStateException after {@link #close()}
+   */
+  public ByteBuffer slice(long offset, int length) {
+    Objects.checkFromIndexSize(offset, length, (long) size);
+    MappedByteBuffer open = mapping.get();
+    if (open == null) {
+      throw new IllegalStateException(file + " is not mapped any more");
+    }
+    return open.slice((int) offset, length);
+  }
+
+  /** Unmaps; the file stays. Closing again does nothing. */
+  @Override
+  public void close() {
+    MappedByteBuffer open = mapping.getAndSet(null);
+    if (open != null) {
+      Memory.unmap(open);
+    }
+  }
+}

@@ -1,0 +1,125 @@
+package io.weft.memory;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes and deletes segments and tells the ledger. Thread-safe; this is where the arena does I/O,
+ * always outside the ledger's lock.
+ */
+final class SegmentSupply {
+  private static final Logger LOG = LoggerFactory.getLogger(SegmentSupply.class);
+
+  private final Path folder;
+  private final ExtentLedger ledger;
+
+  SegmentSupply(Path folder, ExtentLedger ledger) {
+    this.folder = folder;
+    this.ledger = ledger;
+  }
+
+  Path name(int segment) {
+    return folder.resolve("segment-" + segment);
+  }
+
+  /** Adds a segment and hands out its first granules; null when the tier cannot grow. */
+  Extent grow(Tier tier, long segmentBytes, int granules) {
+    return make(tier, segmentBytes, granules, false);
+  }
+
+  /** Adds a segment for one extent alone; null when the tier cannot grow. */
+  Extent oversize(Tier tier, int granules) {
+    return make(tier, Granules.bytes(granules), granules, true);
+  }
+
+  private Extent make(Tier tier, long bytes, int granules, boolean oversize) {
+    int id = ledger.claim(tier, bytes);
+    if (id < 0) {
+      return null;
+    }
+    MappedSegment mapping = create(tier, id, bytes);
+    if (mapping == null) {
+      return null;
+    }
+    Segment segment = new Segment(id, tier, mapping, oversize);
+    Extent extent = ledger.add(segment, granules);
+    if (extent == null) {
+      discard(segment);
+      throw new IllegalStateException("the arena was closed while it grew");
+    }
+    return extent;
+  }
+
+  private MappedSegment create(Tier tier, int id, long bytes) {
+    String failure = "the segment could not be made";
+    MappedSegment mapping = null;
+    try {
+      mapping = tier.files.create(name(id), bytes);
+    } catch (IOException e) {
+      failure = e.getMessage();
+      logOnce(tier, failure);
+    } finally {
+      if (mapping == null) {
+        ledger.unclaim(tier, bytes, failure);
+      }
+    }
+    return mapping;
+  }
+
+  private void logOnce(Tier tier, String reason) {
+    if (tier.firstFailure()) {
+      LOG.warn("No more {} for now in {}: {}", tier.kind, folder, reason);
+    }
+  }
+
+  /** Deletes unused segments so that so many bytes more fit; false when that cannot be reached. */
+  boolean evict(Tier tier, long bytes) {
+    List<Segment> evicted = ledger.evict(tier, bytes);
+    evicted.forEach(this::discard);
+    return !evicted.isEmpty();
+  }
+
+  /** Cuts the file of an oversize segment behind the extent that is left of it. */
+  void shorten(Extent kept) {
+    Segment segment = ledger.segment(kept.segment());
+    try {
+      segment.mapping.truncate(kept.length());
+      ledger.shortened(segment, kept.length());
+    } catch (IOException e) {
+      LOG.warn("Segment {} keeps its length: {}", segment.mapping.file(), e.toString());
+    }
+  }
+
+  /** Deletes a segment's file and unmaps it. */
+  void discard(Segment segment) {
+    deleteFile(segment);
+    segment.mapping.close();
+  }
+
+  /** Deletes a closing arena's segment, which stays mapped while extents of it are out. */
+  void retire(Segment segment) {
+    deleteFile(segment);
+    if (segment.extents == 0) {
+      segment.mapping.close();
+    }
+  }
+
+  private void deleteFile(Segment segment) {
+    try {
+      segment.tier.files.delete(name(segment.id), segment.mapping);
+    } catch (IOException e) {
+      LOG.warn("Segment {} was not deleted: {}", segment.mapping.file(), e.toString());
+    }
+  }
+
+  void close(Tier tier) {
+    try {
+      tier.files.close();
+    } catch (IOException e) {
+      LOG.warn("A folder of segments was not removed: {}", e.toString());
+    }
+  }
+}

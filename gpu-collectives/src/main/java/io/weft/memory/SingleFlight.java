@@ -1,0 +1,57 @@
+package io.weft.memory;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Lets one thread do a piece of slow work while the others that want it done wait for its outcome.
+ * The one for whom {@link #enter} returns null leads and must call {@link #land}; the others {@link
+ * Flight#await} what they were given.
+ */
+final class SingleFlight {
+  private final AtomicReference<Flight> current = new AtomicReference<>();
+
+  /** Null when the caller leads; else the flight to wait for. */
+  Flight enter() {
+    return current.compareAndExchange(null, new Flight());
+  }
+
+  /** Ends the flight that the caller leads. */
+  void land(boolean outcome) {
+    current.getAndSet(null).outcome.complete(outcome);
+  }
+
+  static final class Flight {
+    private final String leader = Thread.currentThread().getName();
+    private final CompletableFuture<Boolean> outcome = new CompletableFuture<>();
+
+    /** The thread that does the work. */
+    String leader() {
+      return leader;
+    }
+
+    /** Waits through interrupts, which stay set: the leader's work is short and bounded. */
+    boolean await(long nanos) throws TimeoutException {
+      long end = System.nanoTime() + nanos;
+      boolean interrupted = false;
+      try {
+        while (true) {
+          try {
+            return outcome.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+          } catch (InterruptedException e) {
+            interrupted = true;
+          }
+        }
+      } catch (ExecutionException e) {
+        throw new IllegalStateException("a flight ends with an outcome", e);
+      } finally {
+        if (interrupted) {
+          Thread.currentThread().interrupt();
+        }
+      }
+    }
+  }
+}

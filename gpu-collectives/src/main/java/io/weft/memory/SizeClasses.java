@@ -1,0 +1,25 @@
+package io.weft.memory;
+
+/**
+ * Sorts lengths into classes for the free lists: up to 63 granules a class each, above that 32
+ * equal steps per power of two, so that the lengths of one class differ by less than 1/32.
+ */
+final class SizeClasses {
+  private static final int STEP_BITS = 5;
+  private static final int STEPS = 1 << STEP_BITS;
+
+  /** One more than the class of the longest block. */
+  static final int COUNT = of(Integer.MAX_VALUE / Granules.BYTES) + 1;
+
+  private SizeClasses() {}
+
+  /** The class that a free block of this length is kept in. */
+  static int of(int granules) {
+    if (granules < STEPS) {
+      return granules;
+    }
+    int magnitude = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(granules);
+    int shift = magnitude - STEP_BITS;
+    return (shift << STEP_BITS) + (granules >>> shift);
+  }
+}

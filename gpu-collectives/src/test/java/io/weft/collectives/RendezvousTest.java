@@ -1,0 +1,133 @@
+package io.weft.collectives;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.device.Deadline;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+
+class RendezvousTest {
+  private static Deadline in(long millis) {
+    return Deadline.after(Duration.ofMillis(millis));
+  }
+
+  @Test
+  void lastToComeComputesOnceForAll() throws Exception {
+    AtomicInteger computed = new AtomicInteger();
+    Rendezvous<Integer, Integer> sum =
+        new Rendezvous<>(
+            "sum",
+            4,
+            values -> {
+              computed.incrementAndGet();
+              return values.stream().mapToInt(Integer::intValue).sum();
+            });
+    ExecutorService threads = Executors.newFixedThreadPool(4);
+    try {
+      List<Future<Integer>> results = new CopyOnWriteArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        int participant = i;
+        results.add(threads.submit(() -> sum.arrive(participant, participant * 10, in(10_000))));
+      }
+      for (Future<Integer> result : results) {
+        assertThat(result.get()).isEqualTo(60);
+      }
+      assertThat(computed).hasValue(1);
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  @Test
+  void failureOfOneReachesWhoWaitsAndWhoComesLater() {
+    Rendezvous<String, String> meeting = new Rendezvous<>("clique", 3, List::toString);
+    CompletableFuture<String> waiting =
+        CompletableFuture.supplyAsync(() -> meeting.arrive(0, "a", in(10_000)));
+    meeting.arriveFailed(2, new IllegalStateException("no memory"));
+    assertThatThrownBy(waiting::join)
+        .isInstanceOf(CompletionException.class)
+        .hasMessageContaining("clique: rank 2 failed: no memory");
+    assertThatThrownBy(() -> meeting.arrive(1, "b", in(10_000)))
+        .isInstanceOf(CollectiveException.class)
+        .hasMessageContaining("rank 2 failed");
+  }
+
+  @Test
+  void missingParticipantsAreNamed() {
+    Rendezvous<String, String> meeting = new Rendezvous<>("clique", 4, List::toString);
+    assertThatThrownBy(() -> meeting.arrive(2, "c", in(200)))
+        .isInstanceOfSatisfying(
+            CollectiveException.class,
+            failure -> assertThat(failure.ranks()).isEqualTo(List.of(0, 1, 3)));
+    assertThatThrownBy(() -> meeting.arrive(0, "a", in(10_000)))
+        .hasMessageContaining("ranks 0, 1, 3 did not come within 200 ms");
+  }
+
+  @Test
+  void comingTwiceIsAnError() {
+    Rendezvous<String, String> meeting = new Rendezvous<>("clique", 2, List::toString);
+    CompletableFuture<String> one =
+        CompletableFuture.supplyAsync(() -> meeting.arrive(0, "a", in(10_000)));
+    await()
+        .untilAsserted(
+            () ->
+                assertThatThrownBy(() -> meeting.arrive(0, "again", in(1)))
+                    .hasMessageContaining("rank 0 came twice"));
+    meeting.arrive(1, "b", in(10_000));
+    assertThat(one.join()).isEqualTo("[a, b]");
+  }
+
+  @Test
+  void failingCombinationFailsAll() {
+    Rendezvous<String, String> meeting =
+        new Rendezvous<>(
+            "clique",
+            1,
+            values -> {
+              throw new IllegalStateException("cannot combine");
+            });
+    assertThatThrownBy(() -> meeting.arrive(0, "a", in(1000)))
+        .isInstanceOf(CollectiveException.class)
+        .hasMessageContaining("cannot combine");
+  }
+
+  @Test
+  void warnsOnceWhoIsMissing() {
+    List<String> warnings = new CopyOnWriteArrayList<>();
+    Logger log =
+        (Logger)
+            Proxy.newProxyInstance(
+                Logger.class.getClassLoader(),
+                new Class<?>[] {Logger.class},
+                (proxy, method, arguments) -> {
+                  if (method.getName().equals("warn")) {
+                    warnings.add(Arrays.deepToString(arguments));
+                  }
+                  return method.getReturnType() == boolean.class ? true : null;
+                });
+    Rendezvous<String, String> meeting =
+        new Rendezvous<>("clique", 3, List::toString, log, Duration.ofMillis(20));
+    CompletableFuture<String> one =
+        CompletableFuture.supplyAsync(() -> meeting.arrive(0, "a", in(10_000)));
+    await().until(() -> !warnings.isEmpty());
+    CompletableFuture<String> two =
+        CompletableFuture.supplyAsync(() -> meeting.arrive(2, "c", in(10_000)));
+    meeting.arrive(1, "b", in(10_000));
+    assertThat(one.join()).isEqualTo(two.join());
+    assertThat(warnings).singleElement().asString().contains("clique", "ranks 1, 2");
+  }
+}

@@ -1,0 +1,339 @@
+package io.weft.collectives.contract;
+
+import static io.weft.collectives.contract.CommunicatorContract.buffer;
+import static io.weft.collectives.contract.CommunicatorContract.filled;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.arithmetic.BFloat16;
+import io.weft.collectives.arithmetic.Float16;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.Broadcast;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every collective gives what its definition says, for every type, size and number of ranks. */
+public interface CollectivesContract extends CommunicatorContract {
+  String RANK_COUNTS = "io.weft.collectives.contract.CommunicatorContract#rankCounts";
+
+  /** Nothing, one, odd, around the borders of tiles and slots. */
+  long[] COUNTS = {0, 1, 2, 3, 7, 64, 1023, 4097, 20_011};
+
+  /** Runs the check with every type and count, apart and in place, on buffers off any alignment. */
+  private void forAll(int nranks, Case check) {
+    try (RankGang gang = gang(nranks)) {
+      gang.run(
+          communicator -> {
+            for (DataType type : DataType.values()) {
+              for (long count : COUNTS) {
+                check.run(communicator, type, count, false);
+                check.run(communicator, type, count, true);
+              }
+            }
+          });
+    }
+  }
+
+  interface Case {
+    void run(Communicator communicator, DataType type, long count, boolean inPlace);
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void allReduce(int nranks) {
+    forAll(
+        nranks,
+        (communicator, type, count, inPlace) -> {
+          for (ReduceOp op : ReduceOp.values()) {
+            GuardedBuffer guarded = new GuardedBuffer(type, count, communicator.rank() % 8);
+            TypedBuffer receive = guarded.buffer();
+            TypedBuffer send = inPlace ? receive : filled(communicator, type, count);
+            Values.fill(send, communicator.rank());
+            communicator.allReduce(send, receive, op);
+            String what = "all-reduce " + op + (inPlace ? " in place" : "") + " on " + communicator;
+            Values.check(what, receive, i -> Values.reduced(type, op, nranks, i));
+            guarded.check(what);
+            if (!inPlace) {
+              Values.check(what + ", send", send, i -> Values.of(communicator.rank(), i));
+            }
+          }
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void reduce(int nranks) {
+    forAll(
+        nranks,
+        (communicator, type, count, inPlace) -> {
+          int root = (int) (count % nranks);
+          ReduceOp op = ReduceOp.values()[(int) (count % 5)];
+          TypedBuffer send = filled(communicator, type, count);
+          boolean isRoot = communicator.rank() == root;
+          TypedBuffer receive = isRoot && !inPlace ? buffer(type, count) : send;
+          communicator.reduce(send, isRoot ? receive : TypedBuffer.empty(type), op, root);
+          Values.check(
+              "reduce " + op + " to " + root + " on " + communicator,
+              receive,
+              i ->
+                  isRoot ? Values.reduced(type, op, nranks, i) : Values.of(communicator.rank(), i));
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void broadcast(int nranks) {
+    forAll(
+        nranks,
+        (communicator, type, count, inPlace) -> {
+          for (int root = 0; root < nranks; root++) {
+            TypedBuffer receive = buffer(type, count);
+            TypedBuffer send =
+                communicator.rank() != root
+                    ? TypedBuffer.empty(type)
+                    : inPlace ? receive : filled(communicator, type, count);
+            Values.fill(send, root);
+            communicator.run(new Broadcast(send, receive, root));
+            int from = root;
+            Values.check("broadcast from " + root, receive, i -> Values.of(from, i));
+          }
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void allGather(int nranks) {
+    forAll(
+        nranks,
+        (communicator, type, count, inPlace) -> {
+          GuardedBuffer guarded = new GuardedBuffer(type, nranks * count, communicator.rank() % 8);
+          TypedBuffer receive = guarded.buffer();
+          TypedBuffer own = receive.slice(communicator.rank() * count, count);
+          TypedBuffer send = inPlace ? own : buffer(type, count);
+          Values.fill(send, communicator.rank());
+          communicator.allGather(send, receive);
+          checkGathered("all-gather on " + communicator, receive, count);
+          guarded.check("all-gather on " + communicator);
+        });
+  }
+
+  private static void checkGathered(String what, TypedBuffer receive, long count) {
+    Values.check(what, receive, i -> Values.of((int) (i / count), i % count));
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void reduceScatter(int nranks) {
+    forAll(
+        nranks,
+        (communicator, type, count, inPlace) -> {
+          ReduceOp op = ReduceOp.values()[(int) (count % 5)];
+          TypedBuffer send = filled(communicator, type, nranks * count);
+          long first = communicator.rank() * count;
+          TypedBuffer receive = inPlace ? send.slice(first, count) : buffer(type, count);
+          communicator.reduceScatter(send, receive, op);
+          Values.check(
+              "reduce-scatter " + op + " on " + communicator,
+              receive,
+              i -> Values.reduced(type, op, nranks, first + i));
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void allToAll(int nranks) {
+    forAll(
+        nranks,
+        (communicator, type, count, inPlace) -> {
+          TypedBuffer send = filled(communicator, type, nranks * count);
+          TypedBuffer receive = inPlace ? send : buffer(type, nranks * count);
+          communicator.allToAll(send, receive);
+          Values.check(
+              "all-to-all on " + communicator,
+              receive,
+              i -> Values.of((int) (i / count), communicator.rank() * count + i % count));
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void gather(int nranks) {
+    forAll(
+        nranks,
+        (communicator, type, count, inPlace) -> {
+          int root = (int) (count % nranks);
+          boolean isRoot = communicator.rank() == root;
+          TypedBuffer receive = buffer(type, isRoot ? nranks * count : 0);
+          TypedBuffer send =
+              isRoot && inPlace ? receive.slice(root * count, count) : buffer(type, count);
+          Values.fill(send, communicator.rank());
+          communicator.gather(send, receive, root);
+          checkGathered("gather to " + root, receive, count);
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void scatter(int nranks) {
+    forAll(
+        nranks,
+        (communicator, type, count, inPlace) -> {
+          int root = (int) (count % nranks);
+          boolean isRoot = communicator.rank() == root;
+          TypedBuffer send = filled(communicator, type, isRoot ? nranks * count : 0);
+          TypedBuffer receive =
+              isRoot && inPlace ? send.slice(root * count, count) : buffer(type, count);
+          communicator.scatter(send, receive, root);
+          Values.check(
+              "scatter from " + root + " on " + communicator,
+              receive,
+              i -> Values.of(root, communicator.rank() * count + i));
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void largeMessages(int nranks) {
+    long count = 1_300_003;
+    try (RankGang gang = gang(nranks)) {
+      gang.run(
+          communicator -> {
+            TypedBuffer floats = filled(communicator, DataType.FLOAT32, count);
+            communicator.allReduce(floats, ReduceOp.SUM);
+            Values.check(
+                "large all-reduce",
+                floats,
+                i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, nranks, i));
+            TypedBuffer send = filled(communicator, DataType.INT16, count);
+            TypedBuffer all = buffer(DataType.INT16, nranks * count);
+            communicator.allGather(send, all);
+            checkGathered("large all-gather", all, count);
+            TypedBuffer from = communicator.rank() == 0 ? send : buffer(DataType.INT16, count);
+            communicator.broadcast(from, 0);
+            Values.check("large broadcast", from, i -> Values.of(0, i));
+          });
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void barrierLetsNobodyLeaveEarly(int nranks) {
+    AtomicInteger arrived = new AtomicInteger();
+    try (RankGang gang = gang(nranks)) {
+      gang.run(
+          communicator -> {
+            for (int round = 1; round <= 200; round++) {
+              arrived.incrementAndGet();
+              communicator.barrier();
+              if (arrived.get() < round * nranks) {
+                throw new AssertionError(
+                    "left barrier " + round + " when " + arrived.get() + " had come");
+              }
+              communicator.barrier();
+            }
+          });
+    }
+  }
+
+  /** One rounding at the end: adding one by one in 16 bits would lose every small addend. */
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void halfFloatsAccumulateInFloat32(int nranks) {
+    try (RankGang gang = gang(nranks)) {
+      gang.run(
+          communicator -> {
+            for (long count : new long[] {5, 30_000}) {
+              TypedBuffer half = buffer(DataType.FLOAT16, count);
+              Values.fill(half, i -> communicator.rank() == 0 ? 2048 : 1);
+              communicator.allReduce(half, ReduceOp.SUM);
+              float sum = 2048 + nranks - 1;
+              Values.check("float16", half, i -> Float16.toFloat(Float16.fromFloat(sum)));
+              TypedBuffer brain = buffer(DataType.BFLOAT16, count * nranks);
+              Values.fill(brain, i -> communicator.rank() == 0 ? 256 : 0.75);
+              TypedBuffer part = buffer(DataType.BFLOAT16, count);
+              communicator.reduceScatter(brain, part, ReduceOp.SUM);
+              float brainSum = 256 + 0.75f * (nranks - 1);
+              Values.check("bfloat16", part, i -> BFloat16.toFloat(BFloat16.fromFloat(brainSum)));
+            }
+          });
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void integersWrapAround(int nranks) {
+    try (RankGang gang = gang(nranks)) {
+      gang.run(
+          communicator -> {
+            TypedBuffer bytes = buffer(DataType.INT8, 9);
+            Values.fill(bytes, i -> 100);
+            communicator.allReduce(bytes, ReduceOp.SUM);
+            Values.check("int8 sum", bytes, i -> (byte) (100 * nranks));
+            Values.fill(bytes, i -> -100);
+            communicator.allReduce(bytes, ReduceOp.AVERAGE);
+            Values.check("int8 average", bytes, i -> (byte) (-100 * nranks) / nranks);
+          });
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void notANumberWinsMinimumAndMaximum(int nranks) {
+    DataType[] floats = {DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT32, DataType.FLOAT64};
+    try (RankGang gang = gang(nranks)) {
+      gang.run(
+          communicator -> {
+            for (DataType type : floats) {
+              TypedBuffer values = buffer(type, 3);
+              Values.fill(
+                  values,
+                  i ->
+                      i == 1 && communicator.rank() == nranks - 1
+                          ? Double.NaN
+                          : communicator.rank());
+              communicator.allReduce(values, ReduceOp.MAX);
+              Values.check("max of " + type, values, i -> i == 1 ? Double.NaN : nranks - 1);
+            }
+          });
+    }
+  }
+
+  /** All kinds of operations in a random order that is the same on all ranks. */
+  @ParameterizedTest
+  @MethodSource(RANK_COUNTS)
+  default void randomSequence(int nranks) {
+    try (RankGang gang = gang(nranks)) {
+      gang.run(
+          communicator -> {
+            Random random = new Random(nranks);
+            for (int step = 0; step < 300; step++) {
+              RandomStep.run(communicator, random, "step " + step);
+            }
+          });
+    }
+  }
+
+  @Test
+  default void metricsCountWhatRan() {
+    try (RankGang gang = gang(2)) {
+      gang.run(
+          communicator -> {
+            TypedBuffer buffer = filled(communicator, DataType.INT32, 1000);
+            for (int i = 0; i < 3; i++) {
+              communicator.allReduce(buffer, ReduceOp.MAX);
+            }
+            long bytes =
+                communicator.metrics().lines().stream()
+                    .mapToLong(line -> line.calls() == 3 ? line.bytes() : -1)
+                    .sum();
+            if (bytes != 12_000) {
+              throw new AssertionError("metrics: " + communicator.metrics().lines());
+            }
+          });
+    }
+  }
+}

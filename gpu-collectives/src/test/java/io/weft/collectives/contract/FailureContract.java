@@ -1,0 +1,343 @@
+package io.weft.collectives.contract;
+
+import static io.weft.collectives.contract.CommunicatorContract.buffer;
+import static io.weft.collectives.contract.CommunicatorContract.filled;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostLane;
+import io.weft.device.Lane;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A rank that fails, stays away or disagrees is an error on all others, soon and by its name. */
+public interface FailureContract extends CommunicatorContract {
+  Duration SHORT = Duration.ofMillis(1500);
+
+  /** What a rank may do: small and large, so that every algorithm meets the failure. */
+  interface Step {
+    void run(Communicator communicator, long count);
+  }
+
+  long[] FAILING_COUNTS = {1, 3_000, 300_000};
+
+  static void allReduce(Communicator communicator, long count) {
+    communicator.allReduce(filled(communicator, DataType.FLOAT32, count), ReduceOp.SUM);
+  }
+
+  static CollectiveException failureOf(Runnable action) {
+    return catchThrowableOfType(CollectiveException.class, action::run);
+  }
+
+  @ParameterizedTest
+  @MethodSource(PointToPointContract.SEVERAL)
+  default void missingRankIsNamedInTime(int nranks) {
+    int missing = nranks / 2;
+    for (long count : FAILING_COUNTS) {
+      try (RankGang gang = RankGang.open(factory(), nranks, SHORT)) {
+        long start = System.nanoTime();
+        List<CollectiveException> failures =
+            gang.ask(
+                communicator ->
+                    communicator.rank() == missing
+                        ? null
+                        : failureOf(() -> allReduce(communicator, count)));
+        long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+        assertThat(millis).isLessThan(SHORT.toMillis() + 2500);
+        checkNamed(failures, missing, Kind.TIMEOUT);
+      }
+    }
+  }
+
+  private static void checkNamed(List<CollectiveException> failures, int culprit, Kind kind) {
+    for (int rank = 0; rank < failures.size(); rank++) {
+      if (rank != culprit) {
+        CollectiveException failure = failures.get(rank);
+        assertThat(failure).as("rank " + rank).isNotNull();
+        assertThat(failure.ranks()).as(failure.getMessage()).containsExactly(culprit);
+        assertThat(failure.kind()).as(failure.getMessage()).isEqualTo(kind);
+        assertThat(failure).hasMessageContaining("rank " + culprit);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(PointToPointContract.SEVERAL)
+  default void abortReachesWhoWaits(int nranks) {
+    int culprit = nranks - 1;
+    for (long count : FAILING_COUNTS) {
+      try (RankGang gang = gang(nranks)) {
+        List<CollectiveException> failures =
+            gang.ask(
+                communicator -> {
+                  if (communicator.rank() == culprit) {
+                    communicator.abort("the data is bad");
+                    return null;
+                  }
+                  return failureOf(() -> allReduce(communicator, count));
+                });
+        checkNamed(failures, culprit, Kind.ABORTED);
+        assertThat(failures.get(0)).hasMessageContaining("the data is bad");
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(PointToPointContract.SEVERAL)
+  default void closedRankIsNamed(int nranks) {
+    for (long count : FAILING_COUNTS) {
+      try (RankGang gang = gang(nranks)) {
+        List<CollectiveException> failures =
+            gang.ask(
+                communicator -> {
+                  allReduce(communicator, count);
+                  if (communicator.rank() == 0) {
+                    communicator.close();
+                    return null;
+                  }
+                  return failureOf(() -> allReduce(communicator, count));
+                });
+        checkNamed(failures, 0, Kind.CLOSED);
+      }
+    }
+  }
+
+  @Test
+  default void interruptedRankFailsTheOthers() {
+    try (RankGang gang = gang(3)) {
+      List<CollectiveException> failures =
+          gang.ask(
+              communicator -> {
+                if (communicator.rank() == 1) {
+                  Thread.currentThread().interrupt();
+                }
+                try {
+                  return failureOf(
+                      () -> {
+                        for (int i = 0; i < 100_000_000; i++) {
+                          allReduce(communicator, 100);
+                        }
+                      });
+                } finally {
+                  boolean unused = Thread.interrupted();
+                }
+              });
+      assertThat(failures).doesNotContainNull();
+      assertThat(failures)
+          .allSatisfy(failure -> assertThat(failure.kind()).isEqualTo(Kind.ABORTED));
+    }
+  }
+
+  @Test
+  default void everythingAfterAFailureFailsWithItsCause() {
+    try (RankGang gang = gang(2)) {
+      List<CollectiveException> failures =
+          gang.ask(
+              communicator -> {
+                if (communicator.rank() == 1) {
+                  communicator.abort("enough");
+                }
+                CollectiveException first = failureOf(() -> allReduce(communicator, 1));
+                CollectiveException second = failureOf(() -> communicator.barrier());
+                assertThat(first).hasMessageContaining("enough");
+                assertThat(communicator.failure()).isPresent();
+                return second;
+              });
+      assertThat(failures)
+          .allSatisfy(
+              failure ->
+                  assertThat(failure)
+                      .hasMessageContaining("enough")
+                      .hasMessageContaining("barrier"));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"operation", "count", "type", "reduction", "root"})
+  default void disagreementIsNamed(String what) {
+    try (RankGang gang = gang(3)) {
+      List<CollectiveException> failures =
+          gang.ask(
+              communicator ->
+                  failureOf(
+                      () -> {
+                        disagree(communicator, what, communicator.rank() == 1);
+                        communicator.barrier();
+                      }));
+      assertThat(failures).doesNotContainNull();
+      assertThat(failures)
+          .allSatisfy(
+              failure -> {
+                assertThat(failure.kind()).as(failure.getMessage()).isEqualTo(Kind.MISMATCH);
+                assertThat(failure.ranks()).contains(1).hasSize(2);
+                assertThat(failure).hasMessageContaining("rank 1");
+              });
+    }
+  }
+
+  private static void disagree(Communicator communicator, String what, boolean odd) {
+    TypedBuffer ints = buffer(DataType.INT32, 100);
+    TypedBuffer more = buffer(DataType.INT32, 101);
+    TypedBuffer floats = buffer(DataType.FLOAT32, 100);
+    switch (what) {
+      case "operation" -> {
+        if (odd) {
+          communicator.broadcast(ints, 0);
+        } else {
+          communicator.allReduce(ints, ReduceOp.SUM);
+        }
+      }
+      case "count" -> communicator.allReduce(odd ? more : ints, ReduceOp.SUM);
+      case "type" -> communicator.allReduce(odd ? floats : ints, ReduceOp.SUM);
+      case "reduction" -> communicator.allReduce(ints, odd ? ReduceOp.MIN : ReduceOp.SUM);
+      default -> communicator.reduce(ints, ints, ReduceOp.SUM, odd ? 1 : 0);
+    }
+  }
+
+  @Test
+  default void wrongArgumentsBreakNothing() {
+    try (RankGang gang = gang(2)) {
+      gang.run(
+          communicator -> {
+            TypedBuffer small = buffer(DataType.INT32, 3);
+            TypedBuffer large = buffer(DataType.INT32, 5);
+            for (Runnable wrong :
+                List.<Runnable>of(
+                    () -> communicator.allReduce(small, large, ReduceOp.SUM),
+                    () ->
+                        communicator.allReduce(large.slice(0, 3), large.slice(1, 3), ReduceOp.SUM),
+                    () -> communicator.allGather(small, large),
+                    () -> communicator.reduceScatter(large, small, ReduceOp.SUM),
+                    () -> communicator.allToAll(small, small),
+                    () -> communicator.broadcast(small, 2),
+                    () -> communicator.send(small, -1))) {
+              assertThat(failureOf(wrong).kind()).isEqualTo(Kind.INVALID);
+            }
+            allReduce(communicator, 10);
+          });
+    }
+  }
+
+  @Test
+  default void submittedOperationsRunInOrderAcrossLanes() {
+    try (RankGang gang = gang(3)) {
+      gang.run(
+          communicator -> {
+            try (Lane one = lane("one-" + communicator.rank());
+                Lane two = lane("two-" + communicator.rank())) {
+              List<Event> events = new ArrayList<>();
+              List<TypedBuffer> results = new ArrayList<>();
+              for (int i = 0; i < 40; i++) {
+                TypedBuffer data = filled(communicator, DataType.INT32, 1 + i * 500);
+                results.add(data);
+                Lane lane = (i + communicator.rank()) % 3 == 0 ? one : two;
+                events.add(communicator.submit(new AllReduce(data, data, ReduceOp.SUM), lane));
+              }
+              communicator.barrier();
+              for (int i = 0; i < events.size(); i++) {
+                events.get(i).await(Deadline.after(Duration.ofSeconds(30)));
+                Values.check(
+                    "submitted " + i,
+                    results.get(i),
+                    index -> Values.reduced(DataType.INT32, ReduceOp.SUM, 3, index));
+              }
+            }
+          });
+    }
+  }
+
+  private static Lane lane(String name) {
+    return HostLane.open(name, Duration.ofSeconds(30));
+  }
+
+  @Test
+  default void failureOfASubmittedOperationArrivesInItsEvent() throws Exception {
+    try (RankGang gang = RankGang.open(factory(), 2, SHORT);
+        Lane lane = lane("failing")) {
+      Communicator rank = gang.rank(0);
+      TypedBuffer data = buffer(DataType.INT32, 10);
+      Event event = rank.submit(new AllReduce(data, data, ReduceOp.SUM), lane);
+      CountDownLatch done = new CountDownLatch(1);
+      event.whenDone(cause -> done.countDown());
+      assertThat(done.await(10, TimeUnit.SECONDS)).isTrue();
+      assertThat(event.failure()).isPresent();
+      assertThat(((CollectiveException) event.failure().orElseThrow()).ranks()).containsExactly(1);
+    }
+  }
+
+  @Test
+  default void operationDroppedByItsLaneBreaksTheCommunicator() {
+    try (RankGang gang = gang(2)) {
+      CountDownLatch blocked = new CountDownLatch(1);
+      Lane lane = lane("dropping");
+      Event before = lane.submit("something slow", () -> blocked.await(20, TimeUnit.SECONDS));
+      TypedBuffer data = buffer(DataType.INT32, 10);
+      Event dropped = gang.rank(0).submit(new AllReduce(data, data, ReduceOp.SUM), lane);
+      Thread closing = new Thread(lane::close);
+      closing.start();
+      await().until(() -> dropped.failure().isPresent());
+      blocked.countDown();
+      assertThat(gang.rank(0).failure()).isPresent();
+      assertThat(failureOf(() -> allReduce(gang.rank(1), 10))).hasMessageContaining("dropped");
+      before.await(Deadline.after(Duration.ofSeconds(10)));
+    }
+  }
+
+  /** Many threads on one communicator: turns are taken, and each rank's n-th call meets. */
+  @Test
+  default void threadsOfOneRankTakeTurns() {
+    try (RankGang gang = gang(2)) {
+      List<Future<Integer>> asked = new ArrayList<>();
+      for (int thread = 0; thread < 4; thread++) {
+        asked.addAll(
+            gang.askAsync(
+                communicator -> {
+                  for (int i = 0; i < 50; i++) {
+                    allReduce(communicator, 777);
+                  }
+                  return 0;
+                }));
+      }
+      assertThat(asked).allSatisfy(future -> assertThat(future.get(60, TimeUnit.SECONDS)).isZero());
+    }
+  }
+
+  @Test
+  default void communicatorsRunBesideEachOther() {
+    try (RankGang one = gang(2);
+        RankGang two = gang(3)) {
+      List<Future<Integer>> asked = new ArrayList<>();
+      for (RankGang gang : List.of(one, two)) {
+        asked.addAll(
+            gang.askAsync(
+                communicator -> {
+                  Random random = new Random(7);
+                  for (int i = 0; i < 100; i++) {
+                    RandomStep.run(communicator, random, "beside " + i);
+                  }
+                  return 0;
+                }));
+      }
+      assertThat(asked).allSatisfy(future -> assertThat(future.get(60, TimeUnit.SECONDS)).isZero());
+    }
+  }
+}

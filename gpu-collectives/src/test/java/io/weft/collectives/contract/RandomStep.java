@@ -1,0 +1,53 @@
+package io.weft.collectives.contract;
+
+import static io.weft.collectives.contract.CommunicatorContract.buffer;
+import static io.weft.collectives.contract.CommunicatorContract.filled;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import java.util.Random;
+
+/** One random operation with its check. */
+final class RandomStep {
+  private RandomStep() {}
+
+  /** The random numbers have to be the same on all ranks. */
+  static void run(Communicator communicator, Random random, String what) {
+    int nranks = communicator.nranks();
+    int rank = communicator.rank();
+    DataType type = DataType.values()[random.nextInt(8)];
+    ReduceOp op = ReduceOp.values()[random.nextInt(5)];
+    long count = random.nextInt(10) == 0 ? random.nextInt(200_000) : random.nextInt(2000);
+    int root = random.nextInt(nranks);
+    switch (random.nextInt(6)) {
+      case 0 -> {
+        TypedBuffer data = filled(communicator, type, count);
+        communicator.allReduce(data, op);
+        Values.check(what, data, i -> Values.reduced(type, op, nranks, i));
+      }
+      case 1 -> {
+        TypedBuffer all = buffer(type, count * nranks);
+        communicator.allGather(filled(communicator, type, count), all);
+        Values.check(what, all, i -> Values.of((int) (i / count), i % count));
+      }
+      case 2 -> {
+        TypedBuffer part = buffer(type, count);
+        communicator.reduceScatter(filled(communicator, type, count * nranks), part, op);
+        Values.check(what, part, i -> Values.reduced(type, op, nranks, rank * count + i));
+      }
+      case 3 -> {
+        TypedBuffer data = filled(communicator, type, count);
+        communicator.broadcast(data, root);
+        Values.check(what, data, i -> Values.of(root, i));
+      }
+      case 4 -> {
+        TypedBuffer all = buffer(type, count * nranks);
+        communicator.allToAll(filled(communicator, type, count * nranks), all);
+        Values.check(what, all, i -> Values.of((int) (i / count), rank * count + i % count));
+      }
+      default -> communicator.barrier();
+    }
+  }
+}

@@ -1,0 +1,91 @@
+package io.weft.device;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class HostEventTest {
+  private static final Deadline SOON = Deadline.after(Duration.ofSeconds(10));
+
+  @Test
+  void waitingBeforeRecordingBlocksUntilItIsRecorded() throws Exception {
+    HostEvent event = new HostEvent("a copy");
+    CompletableFuture<Void> waiter = CompletableFuture.runAsync(() -> event.awaitRecorded(SOON));
+    assertThat(waiter).isNotDone();
+    event.record();
+    await().until(waiter::isDone);
+    assertThat(waiter).isCompleted();
+    assertThat(event.state()).isEqualTo(Event.State.RECORDED);
+  }
+
+  @Test
+  void droppedByItsProducerFailsWithItsName() {
+    HostEvent event = new HostEvent("a copy");
+    try (event) {
+      event.record();
+    }
+    assertThatThrownBy(() -> event.await(SOON))
+        .isInstanceOf(EventFailedException.class)
+        .hasMessageContaining("a copy was dropped by its producer");
+    assertThat(event.toFuture()).isCompletedExceptionally();
+  }
+
+  @Test
+  void firstEndStays() {
+    HostEvent event = new HostEvent("a copy");
+    event.fail(new IllegalStateException("first"));
+    event.complete();
+    event.fail(new IllegalStateException("second"));
+    assertThat(event.failure().orElseThrow()).hasMessage("first");
+  }
+
+  @Test
+  void waitHasADeadlineThatNamesTheWork() {
+    HostEvent event = new HostEvent("send to rank 3");
+    assertThatThrownBy(() -> event.await(Deadline.after(Duration.ofMillis(20))))
+        .isInstanceOf(EventTimeoutException.class)
+        .hasMessageContaining("send to rank 3 is still PENDING");
+  }
+
+  @Test
+  void actionsRunOnceWhetherBeforeOrAfterTheEnd() {
+    HostEvent event = new HostEvent("a copy");
+    List<String> seen = new ArrayList<>();
+    event.whenRecorded(() -> seen.add("recorded"));
+    event.whenDone(cause -> seen.add("done " + cause));
+    event.complete();
+    event.complete();
+    event.whenRecorded(() -> seen.add("late recorded"));
+    event.whenDone(cause -> seen.add("late done " + cause));
+    assertThat(seen).containsExactly("recorded", "done null", "late recorded", "late done null");
+  }
+
+  /** A callback that is added while the event ends is never lost. */
+  @Test
+  void callbackRacingCompletionIsNotLost() throws Exception {
+    AtomicInteger called = new AtomicInteger();
+    for (int round = 0; round < 2000; round++) {
+      HostEvent event = new HostEvent("race");
+      CountDownLatch start = new CountDownLatch(1);
+      Thread completing =
+          new Thread(
+              () -> {
+                start.countDown();
+                event.complete();
+              });
+      completing.start();
+      start.await();
+      event.whenDone(cause -> called.incrementAndGet());
+      completing.join();
+    }
+    assertThat(called).hasValue(2000);
+  }
+}

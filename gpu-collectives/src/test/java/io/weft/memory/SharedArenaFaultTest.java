@@ -1,0 +1,194 @@
+package io.weft.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** File systems that are full, fill up, are read-only or missing. */
+class SharedArenaFaultTest {
+  private static final int SEGMENT = 64 << 10;
+
+  private final Folders folders = new Folders();
+  private final FaultyStorage storage = new FaultyStorage();
+
+  @AfterEach
+  void removeFolders() {
+    folders.close();
+  }
+
+  private ArenaOptions options(Path arenaFolder, long marginBytes) {
+    return new ArenaOptions(
+        arenaFolder, List.of(folders.disk), SEGMENT, 100L * SEGMENT, 100L * SEGMENT, marginBytes);
+  }
+
+  @Test
+  void theMarginOfTheFileSystemIsKept() throws IOException {
+    try (SharedArena arena = SharedArena.open(options(folders.arena, 1000), storage)) {
+      storage.usableBytes = SEGMENT + 1000;
+      Extent fits = arena.allocate(SEGMENT);
+      storage.usableBytes = SEGMENT + 999;
+      assertThatThrownBy(() -> arena.allocate(SEGMENT))
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageContaining(folders.arena + " has 65.0 KiB left")
+          .hasMessageContaining("a margin of 1000 B");
+      arena.free(fits);
+    }
+  }
+
+  @Test
+  void aFileSystemThatFillsUpMidwayLeavesNoFileAndDiskTakesOver() throws IOException {
+    storage.reserve =
+        (file, bytes) -> {
+          if (file.startsWith(folders.arena)) {
+            throw new FileSystemException(file.toString(), null, "No space left on device");
+          }
+          return MappedSegment.reserve(file, bytes);
+        };
+    try (SharedArena arena = SharedArena.open(options(folders.arena, 0), storage)) {
+      Extent extent = arena.allocate(SEGMENT);
+      assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
+      assertThat(arena.refusal(MemoryKind.SHARED_MEMORY))
+          .hasValueSatisfying(reason -> assertThat(reason).contains("No space left on device"));
+      assertThat(arena.statistics().memory()).isEqualTo(new ArenaStatistics.Tier(0, 0, 0, 0));
+      arena.free(extent);
+    }
+  }
+
+  @Test
+  void aFolderThatFailedIsLeftAloneForAWhileAndTriedAgainLater() throws IOException {
+    storage.reserve =
+        (file, bytes) -> {
+          if (file.startsWith(folders.arena)) {
+            throw new FileSystemException(file.toString(), null, "Input/output error");
+          }
+          return MappedSegment.reserve(file, bytes);
+        };
+    try (SharedArena arena = SharedArena.open(options(folders.arena, 0), storage)) {
+      List<Extent> held = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        held.add(arena.allocate(SEGMENT));
+      }
+      assertThat(storage.reserves).as("one failure, three on disk").hasValue(4);
+      storage.nanoTime = TimeUnit.SECONDS.toNanos(6);
+      storage.reserve = MappedSegment::reserve;
+      held.add(arena.allocate(SEGMENT));
+      assertThat(held.get(3).kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
+      held.forEach(arena::free);
+    }
+  }
+
+  @Test
+  void aFailedGrowthGivesItsBudgetBack() throws IOException {
+    ArenaOptions tight = new ArenaOptions(folders.arena, List.of(), SEGMENT, SEGMENT, 0, 0);
+    storage.reserve =
+        (file, bytes) -> {
+          throw new IllegalStateException("not even an I/O error");
+        };
+    try (SharedArena arena = SharedArena.open(tight, storage)) {
+      assertThatThrownBy(() -> arena.allocate(1)).isInstanceOf(IllegalStateException.class);
+      storage.reserve = MappedSegment::reserve;
+      arena.free(arena.allocate(1));
+    }
+  }
+
+  @Test
+  void aDiskFolderThatFailsIsPassedOver() throws IOException {
+    Path gone = folders.disk.resolve("gone");
+    Path good = Files.createDirectory(folders.disk.resolve("good"));
+    ArenaOptions options =
+        new ArenaOptions(folders.arena, List.of(gone, good), SEGMENT, 0, 4L * SEGMENT, 0);
+    try (SharedArena arena = SharedArena.open(options)) {
+      List<Extent> held = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        held.add(arena.allocate(SEGMENT));
+      }
+      assertThat(arena.statistics().disk().segments()).isEqualTo(4);
+      held.forEach(arena::free);
+    }
+    assertThat(Folders.contents(good)).isEmpty();
+  }
+
+  @Test
+  void withNoFolderLeftTheErrorNamesThem() throws IOException {
+    Path gone = folders.disk.resolve("gone");
+    ArenaOptions options =
+        new ArenaOptions(folders.arena, List.of(gone), SEGMENT, 0, 4L * SEGMENT, 0);
+    try (SharedArena arena = SharedArena.open(options)) {
+      assertThatThrownBy(() -> arena.allocate(1))
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageContaining(gone + " does not exist");
+      assertThat(Folders.contents(folders.arena)).isEmpty();
+    }
+  }
+
+  @Test
+  void aVanishedArenaFolderIsReported() throws IOException {
+    ArenaOptions options = new ArenaOptions(folders.arena, List.of(), SEGMENT, SEGMENT, 0, 0);
+    try (SharedArena arena = SharedArena.open(options)) {
+      Files.delete(folders.arena);
+      assertThatThrownBy(() -> arena.allocate(1))
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageContaining(folders.arena + " does not exist");
+    }
+  }
+
+  @Test
+  void aRealTinyFileSystemIsUsedUpToItsMarginAndDiskAfterThat() throws Exception {
+    try (TinyFileSystem tiny = TinyFileSystem.mount(16L * SEGMENT);
+        SharedArena arena = SharedArena.open(options(tiny.path, 4L * SEGMENT))) {
+      List<Extent> held = new ArrayList<>();
+      for (int i = 0; i < 20; i++) {
+        Extent extent = arena.allocate(SEGMENT);
+        Memory.setMemory(extent.address(), extent.length(), (byte) i);
+        held.add(extent);
+      }
+      assertThat(arena.statistics().memory().segments()).isEqualTo(12);
+      assertThat(arena.statistics().disk().segments()).isEqualTo(8);
+      assertThat(tiny.path.toFile().getUsableSpace()).isGreaterThanOrEqualTo(3L * SEGMENT);
+      held.forEach(arena::free);
+    }
+  }
+
+  /** The check before says there is room, as it may when two processes grow at once. */
+  @Test
+  void aRealFileSystemThatTurnsOutFullLeavesNoFile() throws Exception {
+    try (TinyFileSystem tiny = TinyFileSystem.mount(10L * SEGMENT);
+        SharedArena arena = SharedArena.open(options(tiny.path, 0), storage)) {
+      Files.write(tiny.path.resolve("others"), new byte[7 * SEGMENT + SEGMENT / 2]);
+      List<Extent> held = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        Extent extent = arena.allocate(SEGMENT);
+        Memory.setMemory(extent.address(), extent.length(), (byte) i);
+        held.add(extent);
+      }
+      assertThat(arena.statistics().memory().segments()).isEqualTo(2);
+      assertThat(arena.statistics().disk().segments()).isEqualTo(2);
+      assertThat(Folders.contents(tiny.path)).as("others, two segments, two links").hasSize(5);
+      assertThat(arena.refusal(MemoryKind.SHARED_MEMORY))
+          .hasValueSatisfying(reason -> assertThat(reason).contains("No space left on device"));
+      held.forEach(arena::free);
+    }
+  }
+
+  @Test
+  void aReadOnlyFileSystemIsReported() throws Exception {
+    try (TinyFileSystem tiny = TinyFileSystem.mount(16L * SEGMENT)) {
+      tiny.makeReadOnly();
+      try (SharedArena arena = SharedArena.open(options(tiny.path, 0))) {
+        assertThatThrownBy(() -> arena.allocate(1))
+            .isInstanceOf(ArenaFullException.class)
+            .hasMessageContaining("Read-only file system");
+      }
+    }
+    assertThat(Folders.contents(folders.disk)).isEmpty();
+  }
+}
