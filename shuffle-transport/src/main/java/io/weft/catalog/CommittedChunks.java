@@ -1,0 +1,88 @@
+package io.weft.catalog;
+
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import java.util.Arrays;
+
+/** The chunks of a map output in the order of their commits, until they are sorted by partition. */
+final class CommittedChunks {
+  private final long[] partitionBytes;
+  private final int[] partitionChunks;
+  private int count;
+  private int[] partition = new int[16];
+  private int[] rows = new int[16];
+  private long[] bytes = new long[16];
+  private Extent[] extents = new Extent[16];
+
+  CommittedChunks(int partitions) {
+    partitionBytes = new long[partitions];
+    partitionChunks = new int[partitions];
+  }
+
+  void add(int toPartition, Extent extent, long usedBytes, int rowCount) {
+    if (count == partition.length) {
+      grow();
+    }
+    partition[count] = toPartition;
+    rows[count] = rowCount;
+    bytes[count] = usedBytes;
+    extents[count] = extent;
+    count++;
+    partitionBytes[toPartition] += usedBytes;
+    partitionChunks[toPartition]++;
+  }
+
+  private void grow() {
+    int capacity = Math.multiplyExact(count, 2);
+    partition = Arrays.copyOf(partition, capacity);
+    rows = Arrays.copyOf(rows, capacity);
+    bytes = Arrays.copyOf(bytes, capacity);
+    extents = Arrays.copyOf(extents, capacity);
+  }
+
+  int partitions() {
+    return partitionBytes.length;
+  }
+
+  long[] partitionBytes() {
+    return partitionBytes.clone();
+  }
+
+  /** Sorts the chunks by partition, keeping their order within each. */
+  OwnedOutput sorted(BlockKey key, long segmentBytes, SharedArena arena) {
+    int[] firstChunk = firstChunks();
+    int[] next = firstChunk.clone();
+    Extent[] sorted = new Extent[count];
+    int[] segment = new int[count];
+    int[] sortedRows = new int[count];
+    long[] offset = new long[count];
+    long[] length = new long[count];
+    for (int i = 0; i < count; i++) {
+      int to = next[partition[i]]++;
+      sorted[to] = extents[i];
+      segment[to] = extents[i].segment();
+      offset[to] = extents[i].offset();
+      sortedRows[to] = rows[i];
+      length[to] = bytes[i];
+    }
+    MapOutput index =
+        new MapOutput(key, segmentBytes, firstChunk, segment, sortedRows, offset, length);
+    return new OwnedOutput(arena, index, sorted);
+  }
+
+  private int[] firstChunks() {
+    int[] first = new int[partitions() + 1];
+    for (int p = 0; p < partitions(); p++) {
+      first[p + 1] = first[p] + partitionChunks[p];
+    }
+    return first;
+  }
+
+  /** Gives all memory back. */
+  void free(SharedArena arena) {
+    for (int i = 0; i < count; i++) {
+      arena.free(extents[i]);
+    }
+    count = 0;
+  }
+}

@@ -1,0 +1,12 @@
+package io.weft.catalog;
+
+import java.io.IOException;
+
+/** An index file is damaged, of another version or of another map output. */
+public final class CorruptIndexException extends IOException {
+  private static final long serialVersionUID = 1L;
+
+  CorruptIndexException(String message) {
+    super(message);
+  }
+}

@@ -1,0 +1,103 @@
+package io.weft.catalog;
+
+/**
+ * Where the chunks of one map output lie. Chunks are numbered by partition, and within a partition
+ * in the order of their commits, so a partition is a range of chunk numbers. Immutable.
+ */
+public final class MapOutput {
+  private final BlockKey key;
+  private final long segmentBytes;
+  private final int[] firstChunk;
+  private final int[] segment;
+  private final int[] rows;
+  private final long[] offset;
+  private final long[] length;
+
+  /**
+   * Takes the arrays over. {@code firstChunk} has one element more than there are partitions, the
+   * others one per chunk.
+   */
+  MapOutput(
+      BlockKey key,
+      long segmentBytes,
+      int[] firstChunk,
+      int[] segment,
+      int[] rows,
+      long[] offset,
+      long[] length) {
+    this.key = key;
+    this.segmentBytes = segmentBytes;
+    this.firstChunk = firstChunk;
+    this.segment = segment;
+    this.rows = rows;
+    this.offset = offset;
+    this.length = length;
+  }
+
+  /** Which map output this is. */
+  public BlockKey key() {
+    return key;
+  }
+
+  /** Size of the owner's ordinary segments; a larger segment holds one chunk only. */
+  public long segmentBytes() {
+    return segmentBytes;
+  }
+
+  /** Number of partitions, empty ones included. */
+  public int partitions() {
+    return firstChunk.length - 1;
+  }
+
+  /** Number of chunks in all partitions. */
+  public int chunks() {
+    return segment.length;
+  }
+
+  /**
+   * Number of the first chunk of a partition.
+   *
+   * @param partition 0 to {@link #partitions()}; the last gives {@link #chunks()}
+   */
+  public int firstChunk(int partition) {
+    return firstChunk[partition];
+  }
+
+  /** The segment a chunk lies in. */
+  public int segment(int chunk) {
+    return segment[chunk];
+  }
+
+  /** Where in its segment a chunk starts, in bytes. */
+  public long offset(int chunk) {
+    return offset[chunk];
+  }
+
+  /** Bytes of a chunk. */
+  public long length(int chunk) {
+    return length[chunk];
+  }
+
+  /** Rows of a chunk. */
+  public int rows(int chunk) {
+    return rows[chunk];
+  }
+
+  /** Bytes of the partitions [start, end). */
+  public long bytes(int start, int end) {
+    long sum = 0;
+    for (int chunk = firstChunk[start]; chunk < firstChunk[end]; chunk++) {
+      sum += length[chunk];
+    }
+    return sum;
+  }
+
+  /** How many of the partitions [start, end) are not empty. */
+  public int blocks(int start, int end) {
+    int count = 0;
+    for (int partition = start; partition < end; partition++) {
+      count += firstChunk[partition + 1] > firstChunk[partition] ? 1 : 0;
+    }
+    return count;
+  }
+}

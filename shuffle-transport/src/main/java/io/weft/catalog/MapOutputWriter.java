@@ -1,0 +1,136 @@
+package io.weft.catalog;
+
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import java.io.IOException;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.Set;
+
+/**
+ * Takes one map task's chunks and publishes them together. An allocated chunk belongs to the caller
+ * until it is committed or released; closing without publishing frees every chunk. For one task
+ * thread.
+ */
+public final class MapOutputWriter implements AutoCloseable {
+  private enum State {
+    OPEN,
+    PUBLISHED,
+    CLOSED
+  }
+
+  private final BlockCatalog catalog;
+  private final SharedArena arena;
+  private final ShuffleOutputs shuffle;
+  private final BlockKey key;
+  private final CommittedChunks committed;
+  private final Set<Extent> uncommitted = Collections.newSetFromMap(new IdentityHashMap<>());
+  private State state = State.OPEN;
+
+  MapOutputWriter(
+      BlockCatalog catalog,
+      SharedArena arena,
+      ShuffleOutputs shuffle,
+      BlockKey key,
+      int partitions) {
+    this.catalog = catalog;
+    this.arena = arena;
+    this.shuffle = shuffle;
+    this.key = key;
+    this.committed = new CommittedChunks(partitions);
+  }
+
+  /**
+   * Allocates a chunk to fill, not yet part of any partition. Its contents are undefined.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @return an extent of at least that many bytes
+   * @throws IOException if the arena is full, with the settings to raise, or the exchange was
+   *     closed or the shuffle removed meanwhile
+   */
+  public Extent allocate(long bytes) throws IOException {
+    require(State.OPEN, "allocate");
+    if (catalog.isClosed() || shuffle.isRemoved()) {
+      throw new IOException(
+          key + " cannot grow: its shuffle was removed, or the exchange closed, meanwhile");
+    }
+    Extent chunk = arena.allocate(bytes);
+    uncommitted.add(chunk);
+    return chunk;
+  }
+
+  /**
+   * Makes a chunk the next one of a partition and gives back what it did not use.
+   *
+   * @param chunk as {@link #allocate} returned it; it must not be used any more
+   * @param usedBytes from its start, 1 to its length
+   * @param rows in it, at least 0
+   */
+  public void commit(int partition, Extent chunk, long usedBytes, int rows) {
+    require(State.OPEN, "commit");
+    if (partition < 0 || partition >= committed.partitions()) {
+      throw new IndexOutOfBoundsException(
+          key + " has " + committed.partitions() + " partitions, not one numbered " + partition);
+    }
+    if (usedBytes < 1 || usedBytes > chunk.length() || rows < 0) {
+      throw new IllegalArgumentException(
+          key + ": " + usedBytes + " bytes and " + rows + " rows in " + chunk);
+    }
+    disown(chunk);
+    committed.add(partition, arena.trim(chunk, usedBytes), usedBytes, rows);
+  }
+
+  /** Gives back a chunk that was not committed. */
+  public void release(Extent chunk) {
+    require(State.OPEN, "release");
+    disown(chunk);
+    arena.free(chunk);
+  }
+
+  private void disown(Extent chunk) {
+    if (!uncommitted.remove(chunk)) {
+      throw new IllegalArgumentException(
+          key + ": " + chunk + " was not allocated here, or is committed or released");
+    }
+  }
+
+  /** Bytes committed so far, by partition. */
+  public long[] partitionBytes() {
+    return committed.partitionBytes();
+  }
+
+  /**
+   * Lets readers see the output, at once and as a whole. Chunks that were neither committed nor
+   * released are freed.
+   *
+   * @throws IOException if the index cannot be written or the shuffle was removed meanwhile; the
+   *     output is then freed by {@link #close()}
+   */
+  public void publish() throws IOException {
+    require(State.OPEN, "publish");
+    freeUncommitted();
+    catalog.publish(shuffle, committed.sorted(key, catalog.segmentBytes(), arena));
+    state = State.PUBLISHED;
+  }
+
+  /** Without {@link #publish()}, frees everything. Can be repeated. */
+  @Override
+  public void close() {
+    if (state == State.OPEN) {
+      freeUncommitted();
+      committed.free(arena);
+    }
+    state = State.CLOSED;
+  }
+
+  private void freeUncommitted() {
+    uncommitted.forEach(arena::free);
+    uncommitted.clear();
+  }
+
+  private void require(State expected, String action) {
+    if (state != expected) {
+      throw new IllegalStateException(key + " is " + state + ": too late to " + action);
+    }
+  }
+}

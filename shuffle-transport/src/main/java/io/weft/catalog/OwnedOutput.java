@@ -1,0 +1,63 @@
+package io.weft.catalog;
+
+import io.weft.memory.Extent;
+import io.weft.memory.MemoryKind;
+import io.weft.memory.SharedArena;
+import java.nio.ByteBuffer;
+
+/** A published map output of this executor, with the memory it owns. Immutable. */
+public final class OwnedOutput {
+  private final SharedArena arena;
+  private final LocatedOutput located;
+  private final Extent[] extents;
+  private final long bytes;
+  private final long spilledBytes;
+
+  OwnedOutput(SharedArena arena, MapOutput index, Extent[] extents) {
+    this.arena = arena;
+    this.extents = extents;
+    long[] address = new long[extents.length];
+    long sum = 0;
+    long onDisk = 0;
+    for (int chunk = 0; chunk < extents.length; chunk++) {
+      address[chunk] = extents[chunk].address();
+      sum += extents[chunk].length();
+      onDisk += extents[chunk].kind() == MemoryKind.DISK ? extents[chunk].length() : 0;
+    }
+    this.located = new LocatedOutput(index, address);
+    this.bytes = sum;
+    this.spilledBytes = onDisk;
+  }
+
+  /** What the output consists of. */
+  public MapOutput index() {
+    return located.index();
+  }
+
+  /** The bytes of a chunk, read-only. */
+  public ByteBuffer view(int chunk) {
+    ByteBuffer whole = arena.view(extents[chunk]);
+    return whole.slice(0, (int) index().length(chunk)).asReadOnlyBuffer();
+  }
+
+  LocatedOutput located() {
+    return located;
+  }
+
+  /** Arena bytes that freeing gives back. */
+  long bytes() {
+    return bytes;
+  }
+
+  /** Those of {@link #bytes} that lie on disk, because shared memory was full. */
+  long spilledBytes() {
+    return spilledBytes;
+  }
+
+  /** Gives the memory back; once only. */
+  void free() {
+    for (Extent extent : extents) {
+      arena.free(extent);
+    }
+  }
+}

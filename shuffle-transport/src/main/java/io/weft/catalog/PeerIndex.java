@@ -1,0 +1,200 @@
+package io.weft.catalog;
+
+import static io.weft.metrics.ExchangeCounter.LEASES_TAKEN;
+
+import io.weft.host.Lease;
+import io.weft.metrics.ExchangeCounters;
+import io.weft.peer.PeerAddress;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * The blocks of one peer on this host, as this executor reads them in place. The lease on a shuffle
+ * is taken with its first reader and kept, together with the indexes read, until the shuffle is
+ * removed and its last reader done. Thread-safe.
+ */
+public final class PeerIndex {
+  /** Taking a lease is one small file; another thread needs no longer for it. */
+  private static final long LEASE_TIMEOUT_SECONDS = 60;
+
+  private final PeerAddress peer;
+  private final Path folder;
+  private final Reader reader;
+  private final ExchangeCounters counters;
+  private final PeerSegments segments;
+  private final ConcurrentHashMap<Integer, Slot> slots = new ConcurrentHashMap<>();
+
+  /** Who reads: names the lease. */
+  record Reader(String executorId, String incarnation) {}
+
+  /** A shuffle from the moment somebody goes for its lease until the lease is given back. */
+  private static final class Slot {
+    private final CompletableFuture<LeasedShuffle> taken = new CompletableFuture<>();
+  }
+
+  PeerIndex(PeerAddress peer, Reader reader, ExchangeCounters counters) {
+    this.peer = peer;
+    this.folder = Path.of(peer.folder());
+    this.reader = reader;
+    this.counters = counters;
+    this.segments = new PeerSegments(folder, counters);
+  }
+
+  /** Whose blocks these are. */
+  public PeerAddress peer() {
+    return peer;
+  }
+
+  /**
+   * Holds a shuffle of the peer. The caller closes it.
+   *
+   * @throws IOException if the lease cannot be taken, as when the peer's folder is gone
+   */
+  public ShuffleHold hold(int shuffleId) throws IOException {
+    while (true) {
+      Slot fresh = new Slot();
+      Slot slot = slots.putIfAbsent(shuffleId, fresh);
+      if (slot == null) {
+        return new Hold(shuffleId, fresh, take(shuffleId, fresh));
+      }
+      LeasedShuffle leased = await(slot.taken, shuffleId);
+      if (leased.retain()) {
+        return new Hold(shuffleId, slot, leased);
+      }
+      // It has just ended and is on its way out; the next reader takes a new lease.
+      slots.remove(shuffleId, slot);
+    }
+  }
+
+  private LeasedShuffle take(int shuffleId, Slot slot) throws IOException {
+    LeasedShuffle leased = null;
+    IOException failure = new IOException("the lease on shuffle " + shuffleId + " was not taken");
+    try {
+      Lease lease = Lease.take(folder, shuffleId, reader.executorId(), reader.incarnation());
+      leased = new LeasedShuffle(folder, segments, lease, counters);
+      counters.increment(LEASES_TAKEN);
+    } catch (IOException e) {
+      failure = e;
+      throw e;
+    } finally {
+      if (leased == null) {
+        slots.remove(shuffleId, slot);
+        slot.taken.completeExceptionally(failure);
+      } else {
+        slot.taken.complete(leased);
+      }
+    }
+    return leased;
+  }
+
+  private LeasedShuffle await(CompletableFuture<LeasedShuffle> future, int shuffleId)
+      throws IOException {
+    try {
+      return future.get(LEASE_TIMEOUT_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted before shuffle " + shuffleId + " was leased");
+    } catch (ExecutionException e) {
+      throw new IOException(e.getCause().getMessage(), e.getCause());
+    } catch (TimeoutException e) {
+      throw new IOException(
+          "executor "
+              + reader.executorId()
+              + " waited "
+              + LEASE_TIMEOUT_SECONDS
+              + " s for the lease on shuffle "
+              + shuffleId
+              + " of "
+              + peer
+              + " in "
+              + folder,
+          e);
+    }
+  }
+
+  /** Lets go of a shuffle as soon as its last reader is done. */
+  void removeShuffle(int shuffleId) {
+    Slot slot = slots.get(shuffleId);
+    if (slot != null) {
+      end(shuffleId, slot, false);
+    }
+    endRemovedByOwner();
+    segments.unmapDeleted();
+  }
+
+  /**
+   * Somebody may have begun to read a shuffle after it was removed here and before it was there.
+   */
+  private void endRemovedByOwner() {
+    if (!HostPeers.isReachable(peer)) {
+      // A dead owner removes nothing, and what is mapped of it can still be read.
+      return;
+    }
+    slots.forEach(
+        (shuffleId, slot) -> {
+          LeasedShuffle leased = slot.taken.getNow(null);
+          if (leased != null && leased.isRemovedByOwner()) {
+            end(shuffleId, slot, false);
+          }
+        });
+  }
+
+  private void end(int shuffleId, Slot slot, boolean closing) {
+    CompletableFuture<Void> unused =
+        slot.taken.thenAccept(
+            leased -> {
+              if (leased.end()) {
+                close(shuffleId, slot, leased, closing);
+              }
+            });
+  }
+
+  private void close(int shuffleId, Slot slot, LeasedShuffle leased, boolean closing) {
+    slots.remove(shuffleId, slot);
+    leased.close(closing);
+  }
+
+  /** Gives all leases back and unmaps everything; what is being read goes with its last reader. */
+  void close() {
+    slots.forEach((shuffleId, slot) -> end(shuffleId, slot, true));
+    segments.close();
+  }
+
+  /** How many of the peer's segments are mapped now. */
+  int mappedSegments() {
+    return segments.size();
+  }
+
+  private final class Hold implements ShuffleHold {
+    private final int shuffleId;
+    private final Slot slot;
+    private final LeasedShuffle leased;
+    private final AtomicBoolean open = new AtomicBoolean(true);
+
+    Hold(int shuffleId, Slot slot, LeasedShuffle leased) {
+      this.shuffleId = shuffleId;
+      this.slot = slot;
+      this.leased = leased;
+    }
+
+    @Override
+    public LocatedOutput output(BlockKey key) throws IOException {
+      return leased.output(key);
+    }
+
+    @Override
+    public void close() {
+      if (open.getAndSet(false) && leased.release()) {
+        PeerIndex.this.close(shuffleId, slot, leased, !Files.exists(folder));
+      }
+    }
+  }
+}

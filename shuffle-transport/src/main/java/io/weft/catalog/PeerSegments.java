@@ -1,0 +1,159 @@
+package io.weft.catalog;
+
+import static io.weft.metrics.ExchangeCounter.SEGMENTS_MAPPED;
+import static io.weft.metrics.ExchangeCounter.SEGMENTS_UNMAPPED;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.weft.memory.MappedSegment;
+import io.weft.metrics.ExchangeCounters;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The segments of one peer on this host, each mapped once, however many shuffles are read from it,
+ * and kept mapped between shuffles because the peer uses it again. Thread-safe.
+ */
+final class PeerSegments implements AutoCloseable {
+  private final Path folder;
+  private final ExchangeCounters counters;
+  private final ConcurrentHashMap<Integer, Mapped> segments = new ConcurrentHashMap<>();
+
+  PeerSegments(Path folder, ExchangeCounters counters) {
+    this.folder = folder;
+    this.counters = counters;
+  }
+
+  /**
+   * Maps a segment, or finds it mapped, and counts one more user.
+   *
+   * @throws IOException if the peer deleted it or it cannot be mapped
+   */
+  Mapped retain(int id) throws IOException {
+    Mapped known = segments.get(id);
+    if (known != null && known.retain()) {
+      return known;
+    }
+    Mapped fresh = new Mapped(id, attach(folder.resolve("segment-" + id)));
+    counters.increment(SEGMENTS_MAPPED);
+    while (true) {
+      Mapped other = segments.putIfAbsent(id, fresh);
+      if (other == null) {
+        return fresh;
+      }
+      if (other.retain()) {
+        fresh.unmap();
+        return other;
+      }
+      // It was unmapped between the two looks; whoever did that may not have taken it out yet.
+      segments.remove(id, other);
+    }
+  }
+
+  private static MappedSegment attach(Path file) throws IOException {
+    try {
+      return MappedSegment.attach(file);
+    } catch (NoSuchFileException e) {
+      throw new IOException(file + " is gone: its executor has ended", e);
+    } catch (IOException e) {
+      throw new MappingFailedException(file + " cannot be mapped: " + e, e);
+    }
+  }
+
+  /** Unmaps unused segments whose files the peer has deleted: they pin memory for nothing. */
+  void unmapDeleted() {
+    for (Mapped mapped : segments.values()) {
+      if (!mapped.isUsed() && !Files.exists(mapped.segment.file())) {
+        mapped.unmapIfUnused();
+      }
+    }
+  }
+
+  /** How many are mapped now. */
+  int size() {
+    return segments.size();
+  }
+
+  /** Unmaps what nobody uses; the rest goes when its last user is done. */
+  @Override
+  public void close() {
+    segments.values().forEach(Mapped::unmapIfUnused);
+  }
+
+  /** One mapped segment and the number of its users. */
+  final class Mapped {
+    private final int id;
+    private final MappedSegment segment;
+
+    @GuardedBy("this")
+    private int users = 1;
+
+    @GuardedBy("this")
+    private boolean unmapped;
+
+    Mapped(int id, MappedSegment segment) {
+      this.id = id;
+      this.segment = segment;
+    }
+
+    /** Where a range of the segment is mapped; it is checked to lie within. */
+    long address(long offset, long length) throws IOException {
+      if (length > segment.size() - offset) {
+        throw new IOException(
+            segment.file()
+                + " has "
+                + segment.size()
+                + " bytes, the index speaks of "
+                + length
+                + " at "
+                + offset);
+      }
+      return segment.address() + offset;
+    }
+
+    private synchronized boolean retain() {
+      if (unmapped) {
+        return false;
+      }
+      users++;
+      return true;
+    }
+
+    private synchronized boolean isUsed() {
+      return users > 0;
+    }
+
+    /**
+     * Counts one user less.
+     *
+     * @param ordinaryBytes size of the peer's ordinary segments. A larger one held a single chunk
+     *     and is not used again, so it goes with its last user
+     */
+    void release(long ordinaryBytes, boolean closing) {
+      synchronized (this) {
+        users--;
+      }
+      if (closing || segment.size() > ordinaryBytes) {
+        unmapIfUnused();
+      }
+    }
+
+    private void unmapIfUnused() {
+      synchronized (this) {
+        if (users > 0 || unmapped) {
+          return;
+        }
+        unmapped = true;
+      }
+      segments.remove(id, this);
+      unmap();
+    }
+
+    private void unmap() {
+      segment.close();
+      counters.increment(SEGMENTS_UNMAPPED);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+package io.weft.catalog;
+
+import static io.weft.metrics.ExchangeCounter.BYTES_FREED;
+import static io.weft.metrics.ExchangeCounter.BYTES_RETIRED;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.weft.metrics.ExchangeCounters;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.IntPredicate;
+
+/**
+ * Outputs that nobody can look up any more but somebody may still read: they are freed when the
+ * last reader is gone, which is looked at whenever somebody asks. Thread-safe.
+ */
+final class RetiredOutputs {
+  private final IntPredicate leased;
+  private final ExchangeCounters counters;
+  private final ConcurrentLinkedQueue<Retired> queue = new ConcurrentLinkedQueue<>();
+
+  /**
+   * Starts empty.
+   *
+   * @param leased whether a living reader of another process holds a lease on a shuffle; may do I/O
+   */
+  RetiredOutputs(IntPredicate leased, ExchangeCounters counters) {
+    this.leased = leased;
+    this.counters = counters;
+  }
+
+  /** Frees outputs at once if nobody reads them, else keeps them for later. */
+  void retire(ShuffleOutputs shuffle, List<OwnedOutput> outputs) {
+    if (outputs.isEmpty()) {
+      return;
+    }
+    Retired retired = new Retired(shuffle, outputs);
+    queue.add(retired);
+    if (!retired.freeUnlessRead(leased)) {
+      counters.add(BYTES_RETIRED, retired.bytes);
+    }
+  }
+
+  /** Frees what nobody reads any more. */
+  void reclaim() {
+    queue.forEach(retired -> retired.freeUnlessRead(leased));
+  }
+
+  /** As {@link #reclaim}, for one shuffle only. */
+  void reclaim(ShuffleOutputs shuffle) {
+    for (Retired retired : queue) {
+      if (retired.shuffle == shuffle) {
+        retired.freeUnlessRead(leased);
+      }
+    }
+  }
+
+  /**
+   * Frees what nobody in this process reads. Only for an arena that allocates no more: readers in
+   * other processes keep what they have mapped.
+   */
+  void reclaimLeased() {
+    queue.forEach(retired -> retired.freeUnlessRead(shuffle -> false));
+  }
+
+  /** Arena bytes that wait now. */
+  long bytes() {
+    return queue.stream().mapToLong(retired -> retired.bytes).sum();
+  }
+
+  private final class Retired {
+    private final ShuffleOutputs shuffle;
+    private final List<OwnedOutput> outputs;
+    private final long bytes;
+
+    @GuardedBy("this")
+    private boolean freed;
+
+    Retired(ShuffleOutputs shuffle, List<OwnedOutput> outputs) {
+      this.shuffle = shuffle;
+      this.outputs = outputs;
+      this.bytes = outputs.stream().mapToLong(OwnedOutput::bytes).sum();
+    }
+
+    boolean freeUnlessRead(IntPredicate leased) {
+      // The holds of this process first: asking for leases lists a folder.
+      if (shuffle.isHeld() || leased.test(shuffle.shuffleId())) {
+        return false;
+      }
+      free();
+      return true;
+    }
+
+    /** A second thread waits until the first is done: it asks because it needs the memory. */
+    private synchronized void free() {
+      if (!freed) {
+        freed = true;
+        outputs.forEach(OwnedOutput::free);
+        queue.remove(this);
+        counters.add(BYTES_FREED, bytes);
+      }
+    }
+  }
+}

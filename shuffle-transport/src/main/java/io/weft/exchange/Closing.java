@@ -1,0 +1,40 @@
+package io.weft.exchange;
+
+import com.google.errorprone.annotations.CanIgnoreReturnValue;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Parts of an exchange, to be closed in the reverse of the order they were made in. Thread-safe.
+ */
+final class Closing implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Closing.class);
+
+  private final ConcurrentLinkedDeque<AutoCloseable> parts = new ConcurrentLinkedDeque<>();
+
+  /** Takes a part over. */
+  @CanIgnoreReturnValue
+  <T extends AutoCloseable> T add(T part) {
+    parts.push(part);
+    return part;
+  }
+
+  /** Closes every part once, also when closing another one fails. */
+  @Override
+  public void close() {
+    AutoCloseable part = parts.poll();
+    while (part != null) {
+      close(part);
+      part = parts.poll();
+    }
+  }
+
+  private static void close(AutoCloseable part) {
+    try {
+      part.close();
+    } catch (Exception e) {
+      LOG.warn("Closing {} failed", part, e);
+    }
+  }
+}

@@ -1,0 +1,28 @@
+package io.weft.exchange;
+
+import java.util.Objects;
+
+/**
+ * What an executor's exchange is opened with.
+ *
+ * @param applicationKey names the application's folder; the same on all its executors, different
+ *     from every other application's
+ * @param executorId Spark's executor id
+ * @param version of Weft, announced to peers
+ * @param memory budgets and folders
+ * @param network addresses, limits and security
+ */
+public record ExchangeOptions(
+    String applicationKey,
+    String executorId,
+    String version,
+    MemoryOptions memory,
+    NetworkOptions network) {
+  public ExchangeOptions {
+    Objects.requireNonNull(applicationKey, "applicationKey");
+    Objects.requireNonNull(executorId, "executorId");
+    Objects.requireNonNull(version, "version");
+    Objects.requireNonNull(memory, "memory");
+    Objects.requireNonNull(network, "network");
+  }
+}

@@ -1,0 +1,223 @@
+package io.weft.exchange;
+
+import io.weft.catalog.BlockCatalog;
+import io.weft.catalog.BlockKey;
+import io.weft.catalog.HostPeers;
+import io.weft.catalog.MapOutputWriter;
+import io.weft.host.ExecutorFolder;
+import io.weft.host.HostRoot;
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import io.weft.metrics.ExchangeCounters;
+import io.weft.peer.KnownPeers;
+import io.weft.peer.PeerAddress;
+import io.weft.peer.PeerDirectory;
+import io.weft.tcp.BlockClient;
+import io.weft.tcp.BlockServer;
+import io.weft.transfer.BlockReaders;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import io.weft.transfer.TransferLimits;
+import java.io.IOException;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An executor's end of all exchanges: one per JVM. It owns the executor's folder, the arena, the
+ * block server and its connections. Thread-safe; map output writers and readers are each for one
+ * task thread.
+ */
+public final class ExecutorExchange implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorExchange.class);
+
+  private final Closing closing;
+  private final PeerAddress address;
+  private final SharedArena arena;
+  private final BlockCatalog catalog;
+  private final HostPeers hostPeers;
+  private final ExecutorFolder folder;
+  private final BlockServer server;
+  private final BlockReaders readers;
+  private final ExchangeCounters counters;
+  private final long memoryBudgetBytes;
+
+  private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closing closing)
+      throws IOException {
+    this.closing = closing;
+    this.counters = new ExchangeCounters();
+    HostRoot root = chooseRoot(options.memory());
+    folder =
+        closing.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
+    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root.path());
+    arena = closing.add(SharedArena.open(arenaOptions));
+    memoryBudgetBytes = arenaOptions.memoryBytes();
+    hostPeers = closing.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
+    catalog =
+        closing.add(
+            new BlockCatalog(
+                folder.path(),
+                arena,
+                arenaOptions.segmentBytes(),
+                folder.leases()::anyLiving,
+                counters));
+    server =
+        closing.add(
+            BlockServer.start(serverOptions(options, folder.incarnation()), catalog, counters));
+    BlockClient client = closing.add(new BlockClient(server.transport()));
+    readers =
+        new BlockReaders(
+            options.executorId(),
+            options.network().mode(),
+            catalog,
+            hostPeers,
+            new KnownPeers(peers),
+            client,
+            arena,
+            limits(options.network()),
+            counters);
+    closing.add((AutoCloseable) readers::refuse);
+    closing.add(new Upkeep(this::keepUp));
+    address = address(options, folder, server.port());
+    LOG.info(
+        "Exchange of {} opened in {} with {} bytes of memory in segments of {}",
+        address,
+        folder.path(),
+        arenaOptions.memoryBytes(),
+        arenaOptions.segmentBytes());
+  }
+
+  /**
+   * Creates the executor's folder and arena and starts its block server.
+   *
+   * @param peers asked for the addresses of other executors when their blocks are first wanted
+   * @throws IOException if no folder can be created
+   * @throws RuntimeException if no port can be bound
+   */
+  public static ExecutorExchange open(ExchangeOptions options, PeerDirectory peers)
+      throws IOException {
+    Closing closing = new Closing();
+    try {
+      return new ExecutorExchange(options, peers, closing);
+    } catch (IOException | RuntimeException e) {
+      closing.close();
+      throw e;
+    }
+  }
+
+  private void keepUp() {
+    catalog.reclaim();
+    folder.sweep();
+  }
+
+  private static HostRoot chooseRoot(MemoryOptions memory) throws IOException {
+    HostRoot root =
+        HostRoot.choose(
+            memory.folder().orElse(null),
+            memory.localDirs(),
+            memory.segmentBytes() + memory.marginBytes());
+    root.fallbackReason()
+        .ifPresent(reason -> LOG.warn("Blocks go to {} because {}", root.path(), reason));
+    return root;
+  }
+
+  private static BlockServer.Options serverOptions(ExchangeOptions options, String incarnation) {
+    NetworkOptions network = options.network();
+    return new BlockServer.Options(
+        options.executorId(),
+        incarnation,
+        options.applicationKey(),
+        network.bindHost(),
+        network.port(),
+        network.cores(),
+        network.conf(),
+        network.security());
+  }
+
+  private static TransferLimits limits(NetworkOptions network) {
+    return new TransferLimits(
+        network.requestBytes(), network.maxBytesInFlight(), network.fetchTimeout());
+  }
+
+  private static PeerAddress address(ExchangeOptions options, ExecutorFolder folder, int port) {
+    return new PeerAddress(
+        options.executorId(),
+        folder.incarnation(),
+        options.network().host(),
+        port,
+        folder.path().toString(),
+        folder.token(),
+        folder.bootId(),
+        options.version());
+  }
+
+  /** What to announce to the other executors. */
+  public PeerAddress address() {
+    return address;
+  }
+
+  /**
+   * Opens a map task's output of so many partitions. The caller closes it.
+   *
+   * @throws IllegalStateException if the exchange is closed
+   */
+  public MapOutputWriter newMapOutput(BlockKey key, int partitions) {
+    return catalog.newMapOutput(key, partitions);
+  }
+
+  /**
+   * Opens a reader over some blocks, of any executors. Does not block. The caller closes it.
+   *
+   * @param listener told on the reader's thread what was read by which way
+   * @throws IllegalStateException if the exchange is closed
+   */
+  public ChunkReader read(List<BlockRequest> requests, FetchListener listener) {
+    return readers.read(requests, listener);
+  }
+
+  /**
+   * Frees a shuffle's outputs here, at once where nobody reads them, else when the last reader is
+   * done, and lets go of what this executor keeps of it at others. May delete many small files.
+   */
+  public void removeShuffle(int shuffleId) {
+    hostPeers.removeShuffle(shuffleId);
+    catalog.removeShuffle(shuffleId);
+    folder.sweep();
+  }
+
+  /** Frees one map output, as {@link #removeShuffle} does. Does nothing if it is unknown. */
+  public void removeMapOutput(BlockKey key) {
+    catalog.removeMapOutput(key);
+  }
+
+  /**
+   * Adds a hook for when shared memory is full: see {@link SharedArena#onPressure}. Memory of
+   * removed shuffles is reclaimed before it is called.
+   */
+  public void onPressure(Runnable hook) {
+    arena.onPressure(hook);
+  }
+
+  /** Counters and state now. */
+  public ExchangeStatistics statistics() {
+    return new ExchangeStatistics(
+        counters.snapshot(),
+        arena.statistics(),
+        memoryBudgetBytes,
+        catalog.retiredBytes(),
+        hostPeers.mappedSegments(),
+        readers.open(),
+        server.openStreams());
+  }
+
+  /**
+   * Ends transfers, stops the server, frees the memory and removes the folder. Readers and writers
+   * that are still open fail at their next call; what they look at stays mapped until they are
+   * closed. Can be repeated.
+   */
+  @Override
+  public void close() {
+    closing.close();
+  }
+}

@@ -1,0 +1,60 @@
+package io.weft.exchange;
+
+import io.weft.memory.ArenaOptions;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The memory of an executor's exchange.
+ *
+ * @param folder where segments live, or empty to choose shared memory and else the first local
+ *     folder
+ * @param localDirs Spark's local folders, at least one; segments beyond the memory budget go there
+ * @param segmentBytes size of a segment, at least 64 KiB
+ * @param memoryBytes budget in shared memory, or 0 for the smaller of 4 GiB and a quarter of the
+ *     file system
+ * @param diskBytes budget in the local folders
+ * @param marginBytes of the shared memory file system that are left free
+ */
+public record MemoryOptions(
+    Optional<Path> folder,
+    List<Path> localDirs,
+    long segmentBytes,
+    long memoryBytes,
+    long diskBytes,
+    long marginBytes) {
+  private static final long MOST_AUTOMATIC_BYTES = 4L << 30;
+
+  public MemoryOptions {
+    localDirs = List.copyOf(localDirs);
+    if (localDirs.isEmpty()) {
+      throw new IllegalArgumentException("localDirs: at least one folder is needed");
+    }
+    if (segmentBytes < 64 << 10) {
+      throw new IllegalArgumentException("segmentBytes: " + segmentBytes + " is below 64 KiB");
+    }
+    if (memoryBytes < 0 || diskBytes < 0 || marginBytes < 0) {
+      throw new IllegalArgumentException(
+          "negative budget: memory "
+              + memoryBytes
+              + ", disk "
+              + diskBytes
+              + ", margin "
+              + marginBytes);
+    }
+  }
+
+  /** The arena in a folder on a file system. */
+  ArenaOptions arena(Path executorFolder, Path root) throws IOException {
+    long memory = memoryBytes > 0 ? memoryBytes : shareOf(root);
+    return new ArenaOptions(
+        executorFolder, localDirs, segmentBytes, memory, diskBytes, marginBytes);
+  }
+
+  private static long shareOf(Path root) throws IOException {
+    return Math.min(MOST_AUTOMATIC_BYTES, Files.getFileStore(root).getTotalSpace() / 4);
+  }
+}

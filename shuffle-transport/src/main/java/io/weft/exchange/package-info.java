@@ -1,0 +1,2 @@
+/** One executor's end of every exchange: the facade over memory, catalog and transfers. */
+package io.weft.exchange;

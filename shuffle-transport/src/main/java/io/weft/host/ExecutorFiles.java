@@ -1,0 +1,70 @@
+package io.weft.host;
+
+import java.io.IOException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+
+/** Removing one executor's folder with everything that belongs to it. */
+final class ExecutorFiles {
+  /** Files and folders that links lead to are ours only when they are called so. */
+  private static final String OURS = "weft-";
+
+  private static final int ATTEMPTS = 10;
+
+  private ExecutorFiles() {}
+
+  /**
+   * Removes a folder; the file {@code alive} goes last, so that a removal that is cut short is
+   * taken up by the next sweep.
+   */
+  static void remove(Path folder) throws IOException {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        removeOnce(folder);
+        return;
+      } catch (DirectoryNotEmptyException e) {
+        // A reader has just put a lease in.
+        if (attempt == ATTEMPTS) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  private static void removeOnce(Path folder) throws IOException {
+    for (Path entry : FolderSweep.entries(folder)) {
+      if (Files.isSymbolicLink(entry)) {
+        removeTarget(entry);
+      }
+      if (!entry.endsWith(Names.ALIVE)) {
+        Files.deleteIfExists(entry);
+      }
+    }
+    Files.deleteIfExists(folder.resolve(Names.ALIVE));
+    Files.deleteIfExists(folder);
+  }
+
+  private static void removeTarget(Path link) throws IOException {
+    Path target;
+    try {
+      target = Files.readSymbolicLink(link);
+    } catch (NoSuchFileException e) {
+      return;
+    }
+    Path parent = target.getParent();
+    if (!isOurs(target) || parent == null || !isOurs(parent)) {
+      return;
+    }
+    if (Files.isRegularFile(target, LinkOption.NOFOLLOW_LINKS)) {
+      Files.deleteIfExists(target);
+    }
+    FolderSweep.removeIfEmpty(parent);
+  }
+
+  private static boolean isOurs(Path path) {
+    return path.isAbsolute() && path.getFileName().toString().startsWith(OURS);
+  }
+}

@@ -1,0 +1,214 @@
+package io.weft.host;
+
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * This executor's folder on this host: others see by it that the executor lives, and find its
+ * memory in it. Removed at {@link #close}, or when the virtual machine ends in an orderly way
+ * without it, or by the next sweep of another executor of this user.
+ *
+ * <p>Thread-safe.
+ */
+public final class ExecutorFolder implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorFolder.class);
+  private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+  private static final long SWEEP_PERIOD_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+  /** Others may remove an empty parent just before the folder is made in it. */
+  private static final int ATTEMPTS = 100;
+
+  private final Path path;
+  private final String incarnation;
+  private final String token;
+  private final LockedFile alive;
+  private final Thread closeAtExit = new Thread(this::remove, "weft-folder-close");
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private final LongSupplier clock;
+  private final AtomicLong lastSweep;
+
+  private ExecutorFolder(
+      Path path, String incarnation, String token, LockedFile alive, LongSupplier clock) {
+    this.path = path;
+    this.incarnation = incarnation;
+    this.token = token;
+    this.alive = alive;
+    this.clock = clock;
+    this.lastSweep = new AtomicLong(clock.getAsLong());
+  }
+
+  /**
+   * Sweeps what dead executors of this user left and makes this executor's folder.
+   *
+   * @param applicationKey application id and a random part that all its executors share
+   * @throws IOException when the folder cannot be made, or when another user has put something in
+   *     its place
+   */
+  public static ExecutorFolder create(HostRoot root, String applicationKey, String executorId)
+      throws IOException {
+    // By its real path, so that the folder has one name within this process.
+    HostRoot real = new HostRoot(root.path().toRealPath(), root.sharedMemory(), Optional.empty());
+    return create(real.userFolder(), applicationKey, executorId, System::nanoTime);
+  }
+
+  static ExecutorFolder create(
+      Path user, String applicationKey, String executorId, LongSupplier clock) throws IOException {
+    FolderSweep.user(user);
+    Path application = user.resolve(Names.sanitized(applicationKey));
+    for (int attempt = 1; ; attempt++) {
+      try {
+        OwnedFolders.ensure(user);
+        OwnedFolders.ensure(application);
+        return createIn(application, executorId, clock);
+      } catch (NoSuchFileException e) {
+        if (attempt == ATTEMPTS) {
+          throw new IOException("the folder " + application + " keeps being removed", e);
+        }
+      }
+    }
+  }
+
+  /** Made under a name that sweeps leave alone, and given its own when it is locked. */
+  private static ExecutorFolder createIn(Path application, String executorId, LongSupplier clock)
+      throws IOException {
+    String incarnation = Names.randomHex(8);
+    String name = Names.sanitized(executorId) + "-" + incarnation;
+    Path starting = application.resolve(Names.STARTING_PREFIX + name);
+    Files.createDirectory(starting, OwnedFolders.FOLDER);
+    try {
+      String token = Names.randomHex(32);
+      writeToken(starting, token);
+      Path path = application.resolve(name);
+      LockedFile alive =
+          LockedFile.create(starting.resolve(Names.ALIVE), path.resolve(Names.ALIVE));
+      ExecutorFolder folder = new ExecutorFolder(path, incarnation, token, alive, clock);
+      folder.takePlace(starting);
+      return folder;
+    } catch (IOException | RuntimeException | Error e) {
+      ExecutorFiles.remove(starting);
+      throw e;
+    }
+  }
+
+  private void takePlace(Path starting) throws IOException {
+    try {
+      Files.move(starting, path, StandardCopyOption.ATOMIC_MOVE);
+      Runtime.getRuntime().addShutdownHook(closeAtExit);
+    } catch (IOException | RuntimeException | Error e) {
+      alive.close();
+      throw e;
+    }
+  }
+
+  private static void writeToken(Path folder, String token) throws IOException {
+    Path file = Files.createFile(folder.resolve(Names.TOKEN), OwnedFolders.FILE);
+    Files.writeString(file, token, StandardCharsets.US_ASCII, StandardOpenOption.WRITE);
+  }
+
+  /** The folder itself. */
+  public Path path() {
+    return path;
+  }
+
+  /** 32 hex characters that others can read in the folder, and only there. */
+  public String token() {
+    return token;
+  }
+
+  /** Eight hex characters that tell this executor from an earlier one with the same id. */
+  public String incarnation() {
+    return incarnation;
+  }
+
+  /** The running kernel's id; "unknown" where the system gives none. */
+  public String bootId() {
+    return currentBootId();
+  }
+
+  private static String currentBootId() {
+    try {
+      return read(BOOT_ID).trim();
+    } catch (IOException e) {
+      return "unknown";
+    }
+  }
+
+  /** By a stream, which an interrupt does not close. */
+  private static String read(Path file) throws IOException {
+    try (FileInputStream in = new FileInputStream(file.toFile())) {
+      return new String(in.readAllBytes(), StandardCharsets.US_ASCII);
+    }
+  }
+
+  /**
+   * Whether an executor that announced these runs on this host, with its folder in our reach. Host
+   * names are not looked at: containers and clouds give the same one twice.
+   */
+  public static boolean isReachable(String bootId, Path folder, String token) {
+    if (!currentBootId().equals(bootId)) {
+      return false;
+    }
+    try {
+      return read(folder.resolve(Names.TOKEN)).equals(token);
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** The leases that readers hold on this executor's memory. */
+  public LeaseBoard leases() {
+    return new LeaseBoard(path);
+  }
+
+  /**
+   * Removes what dead executors of this application left on the host. At most once in ten seconds;
+   * a call in between does nothing.
+   */
+  public void sweep() {
+    long now = clock.getAsLong();
+    long last = lastSweep.get();
+    if (now - last >= SWEEP_PERIOD_NANOS && lastSweep.compareAndSet(last, now)) {
+      FolderSweep.application(path.getParent());
+    }
+  }
+
+  /**
+   * Removes the folder and everything in it, also what its links lead to, then sweeps the
+   * application and removes parents that are empty. Closing again does nothing.
+   */
+  @Override
+  public void close() {
+    remove();
+    try {
+      Runtime.getRuntime().removeShutdownHook(closeAtExit);
+    } catch (IllegalStateException e) {
+      LOG.debug("The virtual machine is ending; its hook finds the folder removed");
+    }
+  }
+
+  private void remove() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    try (alive) {
+      ExecutorFiles.remove(path);
+    } catch (IOException e) {
+      LOG.warn("The folder {} was not removed: {}", path, e.toString());
+    }
+    FolderSweep.application(path.getParent());
+    FolderSweep.removeIfEmpty(path.getParent().getParent());
+  }
+}

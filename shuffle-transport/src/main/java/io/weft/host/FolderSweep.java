@@ -1,0 +1,106 @@
+package io.weft.host;
+
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Removes what dead executors of this user left: their folders, the files that the links in them
+ * lead to, and parents that are empty after that. A folder in which a living reader holds a lease
+ * stays until it does not. Several processes may sweep at once. Nothing here throws: what cannot be
+ * removed now is logged and left to the next sweep.
+ */
+final class FolderSweep {
+  private static final Logger LOG = LoggerFactory.getLogger(FolderSweep.class);
+
+  /** An unfinished folder this old belongs to a process that died while it started. */
+  private static final Duration LONGEST_START = Duration.ofMinutes(10);
+
+  private FolderSweep() {}
+
+  /** Sweeps all applications of a user. */
+  static void user(Path userFolder) {
+    entries(userFolder).forEach(FolderSweep::application);
+  }
+
+  /** Sweeps one application. */
+  static void application(Path applicationFolder) {
+    for (Path executor : entries(applicationFolder)) {
+      try {
+        executor(executor);
+      } catch (IOException e) {
+        LOG.warn("The folder {} of a dead executor was not removed: {}", executor, e.toString());
+      }
+    }
+    removeIfEmpty(applicationFolder);
+  }
+
+  private static void executor(Path folder) throws IOException {
+    if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS) || isStarting(folder)) {
+      return;
+    }
+    try {
+      Optional<LockedFile> dead = LockedFile.seize(folder.resolve(Names.ALIVE));
+      if (dead.isEmpty()) {
+        return;
+      }
+      LockedFile lock = dead.get();
+      try (lock) {
+        removeUnlessRead(folder);
+      }
+    } catch (NoSuchFileException e) {
+      // Somebody died, or is busy, between removing the lock and the folder.
+      removeUnlessRead(folder);
+    }
+  }
+
+  private static void removeUnlessRead(Path folder) throws IOException {
+    if (!new LeaseBoard(folder).anyLiving()) {
+      ExecutorFiles.remove(folder);
+      LOG.info("Removed the folder {} of a dead executor", folder);
+    }
+  }
+
+  private static boolean isStarting(Path folder) throws IOException {
+    if (!folder.getFileName().toString().startsWith(Names.STARTING_PREFIX)) {
+      return false;
+    }
+    Instant made = Files.getLastModifiedTime(folder).toInstant();
+    return made.plus(LONGEST_START).isAfter(Instant.now());
+  }
+
+  static List<Path> entries(Path folder) {
+    List<Path> entries = new ArrayList<>();
+    try (DirectoryStream<Path> stream = Files.newDirectoryStream(folder)) {
+      stream.forEach(entries::add);
+    } catch (NoSuchFileException | NotDirectoryException e) {
+      return List.of();
+    } catch (IOException | DirectoryIteratorException e) {
+      LOG.warn("{} cannot be swept: {}", folder, e.toString());
+    }
+    return entries;
+  }
+
+  static void removeIfEmpty(Path folder) {
+    try {
+      Files.deleteIfExists(folder);
+    } catch (DirectoryNotEmptyException e) {
+      LOG.debug("{} is still in use", folder);
+    } catch (IOException e) {
+      LOG.warn("The empty folder {} was not removed: {}", folder, e.toString());
+    }
+  }
+}

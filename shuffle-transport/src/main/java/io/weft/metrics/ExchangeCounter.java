@@ -1,0 +1,40 @@
+package io.weft.metrics;
+
+/** What an exchange counts, each from its start. */
+public enum ExchangeCounter {
+  OUTPUTS_PUBLISHED("map outputs published"),
+  BYTES_PUBLISHED("bytes of published map outputs"),
+  BYTES_SPILLED("bytes of published map outputs that lie on disk, for want of shared memory"),
+  LOCAL_BLOCKS("blocks of this executor read in place"),
+  LOCAL_BYTES("bytes of this executor read in place"),
+  SAME_HOST_BLOCKS("blocks of other executors on this host read in place"),
+  SAME_HOST_BYTES("bytes of other executors on this host read in place"),
+  REMOTE_BLOCKS("blocks received over the network"),
+  REMOTE_BYTES("bytes received over the network"),
+  REQUESTS("requests sent to peers over the network"),
+  STREAMS("streams of blocks received over the network"),
+  REQUESTS_FAILED("requests that ended without their blocks"),
+  REQUESTS_SERVED("requests of peers answered"),
+  BLOCKS_SERVED("blocks sent to peers"),
+  BYTES_SERVED("bytes sent to peers"),
+  REQUESTS_REFUSED("requests of peers refused"),
+  WAITS("times a reader stood still because nothing had arrived"),
+  WAIT_NANOS("nanoseconds readers stood still"),
+  INDEXES_READ("indexes of map outputs of peers on this host read"),
+  LEASES_TAKEN("leases taken on shuffles of peers on this host"),
+  SEGMENTS_MAPPED("segments of peers on this host mapped"),
+  SEGMENTS_UNMAPPED("segments of peers on this host unmapped again"),
+  BYTES_RETIRED("bytes whose freeing had to wait for readers"),
+  BYTES_FREED("bytes of map outputs freed");
+
+  private final String description;
+
+  ExchangeCounter(String description) {
+    this.description = description;
+  }
+
+  /** One line for a table of metrics. */
+  public String description() {
+    return description;
+  }
+}

@@ -1,0 +1,108 @@
+package io.weft.tcp;
+
+import io.weft.catalog.BlockKey;
+import io.weft.catalog.MapOutput;
+import io.weft.catalog.OwnedOutput;
+import io.weft.wire.BlocksOpened;
+import io.weft.wire.OpenBlocks;
+import io.weft.wire.StreamId;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** Fills an answer with chunks as long as the reader has room. For one thread. */
+final class AnswerBuilder {
+  private static final long ALIGNMENT = 64;
+
+  private final OpenBlocks request;
+  private final ServedStream stream;
+  private final List<BlockKey> keys = new ArrayList<>();
+  private final int[] rangeChunks;
+  private long room;
+  private long needed;
+  private boolean full;
+  private boolean complete;
+  private int count;
+  private int[] partition = new int[64];
+  private int[] rows = new int[64];
+  private long[] length = new long[64];
+
+  AnswerBuilder(OpenBlocks request, ServedStream stream) {
+    this.request = request;
+    this.stream = stream;
+    this.room = request.mostBytes();
+    this.rangeChunks = new int[request.ranges().size()];
+  }
+
+  /** Whether no further range has to be looked at. */
+  boolean isFull() {
+    return full;
+  }
+
+  /** Adds the next range's chunks, or those that there is room for. */
+  void addRange(OwnedOutput output, int startPartition, int endPartition) {
+    MapOutput index = output.index();
+    int range = keys.size();
+    int skipped = range == 0 ? request.firstChunk() : 0;
+    int end = index.firstChunk(endPartition);
+    // In long arithmetic: what is to be skipped was named by the peer.
+    int first = (int) Math.min((long) index.firstChunk(startPartition) + skipped, end);
+    int chunk = addChunks(output, startPartition, first, end);
+    full = chunk < end;
+    if (full && chunk == first && range > 0) {
+      // Nothing of it is in the answer, so the range is left to the next request.
+      return;
+    }
+    keys.add(index.key());
+    rangeChunks[range] = chunk - first;
+    complete = !full;
+    needed = full && count == 0 ? index.length(chunk) : 0;
+  }
+
+  /** Returns the first chunk that was not added. */
+  private int addChunks(OwnedOutput output, int startPartition, int first, int end) {
+    MapOutput index = output.index();
+    int in = startPartition;
+    int chunk = first;
+    while (chunk < end && fits(index.length(chunk))) {
+      while (chunk >= index.firstChunk(in + 1)) {
+        in++;
+      }
+      add(output, chunk, in);
+      chunk++;
+    }
+    return chunk;
+  }
+
+  private boolean fits(long bytes) {
+    return bytes <= room && count < request.mostChunks();
+  }
+
+  private void add(OwnedOutput output, int chunk, int inPartition) {
+    if (count == length.length) {
+      partition = Arrays.copyOf(partition, 2 * count);
+      rows = Arrays.copyOf(rows, 2 * count);
+      length = Arrays.copyOf(length, 2 * count);
+    }
+    long bytes = output.index().length(chunk);
+    partition[count] = inPartition;
+    rows[count] = output.index().rows(chunk);
+    length[count] = bytes;
+    count++;
+    room -= Math.min(room, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    stream.add(output, chunk);
+  }
+
+  /** The answer, under the name its stream was given. */
+  BlocksOpened answer(StreamId id) {
+    return new BlocksOpened(
+        id,
+        needed,
+        complete,
+        keys,
+        Arrays.copyOf(rangeChunks, keys.size()),
+        Arrays.copyOf(partition, count),
+        Arrays.copyOf(rows, count),
+        Arrays.copyOf(length, count));
+  }
+}

@@ -1,0 +1,111 @@
+package io.weft.tcp;
+
+import io.weft.peer.PeerAddress;
+import java.io.IOException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.network.client.TransportClientFactory;
+
+/**
+ * Connections to the block servers of peers. Connecting and authenticating block, so they happen on
+ * threads of their own named {@code weft-connect-<n>}, and a reader that waits for them can give up
+ * at its deadline. Thread-safe.
+ */
+public final class BlockClient implements AutoCloseable {
+  private final TransportClientFactory factory;
+  private final ExecutorService connectors = Executors.newCachedThreadPool(new Connectors());
+  private final int connectionsPerPeer;
+  private final AtomicInteger turn = new AtomicInteger();
+  private final ConcurrentHashMap<Place, CompletableFuture<PeerConnection>> connections =
+      new ConcurrentHashMap<>();
+  private volatile boolean closed;
+
+  /** One of the connections that Spark's settings allow between two executors. */
+  private record Place(PeerAddress peer, int number) {}
+
+  private static final class Connectors implements ThreadFactory {
+    private final AtomicInteger count = new AtomicInteger();
+
+    @Override
+    public Thread newThread(Runnable task) {
+      Thread thread = new Thread(task, "weft-connect-" + count.getAndIncrement());
+      thread.setDaemon(true);
+      return thread;
+    }
+  }
+
+  /** A client that connects as the transport says. */
+  public BlockClient(SparkTransport transport) {
+    this.factory = transport.createClientFactory();
+    this.connectionsPerPeer = transport.conf().numConnectionsPerPeer();
+  }
+
+  /**
+   * The connection to a peer, made if there is none that works. Does not block.
+   *
+   * @return completes exceptionally with an {@link IOException} if the peer cannot be reached or
+   *     does not know the application's secret
+   */
+  public CompletableFuture<PeerConnection> connect(PeerAddress peer) {
+    return connect(new Place(peer, Math.floorMod(turn.getAndIncrement(), connectionsPerPeer)));
+  }
+
+  private CompletableFuture<PeerConnection> connect(Place place) {
+    CompletableFuture<PeerConnection> known = connections.get(place);
+    if (known != null && isUsable(known)) {
+      return known;
+    }
+    CompletableFuture<PeerConnection> fresh = new CompletableFuture<>();
+    boolean mine =
+        known == null
+            ? connections.putIfAbsent(place, fresh) == null
+            : connections.replace(place, known, fresh);
+    if (!mine) {
+      return connect(place);
+    }
+    startConnecting(place.peer(), fresh);
+    return fresh;
+  }
+
+  private static boolean isUsable(CompletableFuture<PeerConnection> connection) {
+    return !connection.isDone()
+        || (!connection.isCompletedExceptionally() && connection.join().isActive());
+  }
+
+  private void startConnecting(PeerAddress peer, CompletableFuture<PeerConnection> connection) {
+    try {
+      connectors.execute(() -> connectNow(peer, connection));
+    } catch (RejectedExecutionException e) {
+      connection.completeExceptionally(new IOException("the exchange is closed", e));
+    }
+  }
+
+  private void connectNow(PeerAddress peer, CompletableFuture<PeerConnection> connection) {
+    try {
+      PeerConnection made =
+          new PeerConnection(factory.createClient(peer.host(), peer.port(), false));
+      connection.complete(made);
+      if (closed) {
+        made.abort();
+      }
+    } catch (InterruptedException e) {
+      connection.completeExceptionally(new IOException("the exchange is closed", e));
+    } catch (IOException | RuntimeException e) {
+      connection.completeExceptionally(
+          new IOException("connecting to " + peer + " failed: " + e.getMessage(), e));
+    }
+  }
+
+  /** Closes all connections; what is outstanding on them fails. */
+  @Override
+  public void close() {
+    closed = true;
+    connectors.shutdownNow();
+    factory.close();
+  }
+}

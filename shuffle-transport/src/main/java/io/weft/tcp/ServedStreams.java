@@ -1,0 +1,91 @@
+package io.weft.tcp;
+
+import io.netty.channel.Channel;
+import io.weft.wire.StreamId;
+import java.security.SecureRandom;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.server.StreamManager;
+
+/**
+ * The streams that were opened for peers and are not sent to their end. A stream can be asked for
+ * once, on the connection it was opened on. It is closed when it was sent, declined, or its
+ * connection ended. Thread-safe.
+ */
+final class ServedStreams extends StreamManager {
+  private final ConcurrentHashMap<String, ServedStream> waiting = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<String, ServedStream> sending = new ConcurrentHashMap<>();
+  private final SecureRandom random = new SecureRandom();
+  private final int tlsPieceBytes;
+
+  ServedStreams(int tlsPieceBytes) {
+    this.tlsPieceBytes = tlsPieceBytes;
+  }
+
+  /** Takes a stream over. */
+  StreamId register(ServedStream stream) {
+    StreamId id = new StreamId(random.nextLong(), random.nextLong());
+    waiting.put(id.toString(), stream);
+    return id;
+  }
+
+  /** Closes a stream that is not wanted by the peer it was opened for. */
+  void decline(StreamId id, Channel channel) {
+    ServedStream stream = waiting.get(id.toString());
+    if (stream != null && stream.channel() == channel && waiting.remove(id.toString(), stream)) {
+      stream.close();
+    }
+  }
+
+  /** Streams that hold memory now. */
+  int open() {
+    return waiting.size() + sending.size();
+  }
+
+  @Override
+  public ManagedBuffer getChunk(long streamId, int chunkIndex) {
+    throw new UnsupportedOperationException("Weft sends streams, not chunks of them");
+  }
+
+  @Override
+  public void checkAuthorization(TransportClient client, String streamId) {
+    ServedStream stream = waiting.get(streamId);
+    if (stream != null && stream.channel() != client.getChannel()) {
+      throw new SecurityException("stream " + streamId + " was opened on another connection");
+    }
+  }
+
+  @Override
+  public ManagedBuffer openStream(String streamId) {
+    ServedStream stream = waiting.remove(streamId);
+    if (stream == null) {
+      return null;
+    }
+    sending.put(streamId, stream);
+    return new StreamBuffer(stream, tlsPieceBytes);
+  }
+
+  @Override
+  public void streamSent(String streamId) {
+    ServedStream stream = sending.remove(streamId);
+    if (stream != null) {
+      stream.close();
+    }
+  }
+
+  @Override
+  public void connectionTerminated(Channel channel) {
+    closeAll(waiting, channel);
+    closeAll(sending, channel);
+  }
+
+  private static void closeAll(ConcurrentHashMap<String, ServedStream> streams, Channel channel) {
+    streams.forEach(
+        (id, stream) -> {
+          if (stream.channel() == channel && streams.remove(id, stream)) {
+            stream.close();
+          }
+        });
+  }
+}

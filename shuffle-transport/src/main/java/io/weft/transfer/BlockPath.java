@@ -1,0 +1,20 @@
+package io.weft.transfer;
+
+/** The way a block came. */
+enum BlockPath {
+  OWN("in this executor's own memory"),
+  SAME_HOST("in place, from shared memory"),
+  REMOTE("over the network"),
+  UNKNOWN("by no path, as its executor's address is unknown");
+
+  private final String phrase;
+
+  BlockPath(String phrase) {
+    this.phrase = phrase;
+  }
+
+  /** For a message. */
+  String phrase() {
+    return phrase;
+  }
+}

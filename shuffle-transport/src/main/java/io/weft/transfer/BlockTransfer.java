@@ -1,0 +1,286 @@
+package io.weft.transfer;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import io.weft.tcp.PeerConnection;
+import io.weft.wire.BlocksOpened;
+import io.weft.wire.BlocksRefused;
+import io.weft.wire.OpenBlocks;
+import io.weft.wire.StreamId;
+import io.weft.wire.WireException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import org.apache.spark.network.client.RpcResponseCallback;
+import org.apache.spark.network.client.StreamCallback;
+
+/**
+ * One request to a peer and the memory its answer goes to, which is set aside before the request is
+ * sent: nothing is allocated while bytes arrive.
+ *
+ * <p>The reader's thread starts it, takes its chunks and closes it; connections call it on their
+ * event loops. The memory is written to under the same lock that {@link #close()} takes, so it can
+ * be freed at once, and what arrives later is dropped.
+ */
+final class BlockTransfer implements RpcResponseCallback, StreamCallback {
+  private final TransferPlan plan;
+  private final OpenBlocks message;
+  private final SharedArena arena;
+  private final Consumer<BlockTransfer> signal;
+
+  private volatile PeerConnection connection;
+  private volatile long lastProgress;
+  private volatile BlocksOpened answer;
+  private volatile Throwable failure;
+  private volatile int refusedRange = -1;
+  private volatile int arrivedChunks;
+  private volatile boolean ended;
+
+  @GuardedBy("this")
+  private Extent extent;
+
+  @GuardedBy("this")
+  private ByteBuffer target;
+
+  @GuardedBy("this")
+  private boolean closed;
+
+  @GuardedBy("this")
+  private ReceiveCursor cursor;
+
+  /**
+   * Takes the extent over.
+   *
+   * @param signal told, on any thread, whenever there is something new to be seen
+   * @param startedAt when the first attempt at these blocks made progress last, as {@link
+   *     System#nanoTime()} has it
+   */
+  BlockTransfer(
+      TransferPlan plan,
+      SharedArena arena,
+      Extent extent,
+      Consumer<BlockTransfer> signal,
+      long startedAt) {
+    this.plan = plan;
+    this.arena = arena;
+    this.extent = extent;
+    this.target = arena.view(extent);
+    this.message = plan.message(extent.length());
+    this.signal = signal;
+    this.lastProgress = startedAt;
+  }
+
+  /** Sends the request as soon as there is a connection. */
+  void start(CompletableFuture<PeerConnection> connecting) {
+    CompletableFuture<PeerConnection> unused =
+        connecting.whenComplete(
+            (connected, error) -> {
+              if (error != null) {
+                fail(error);
+              } else {
+                open(connected);
+              }
+            });
+  }
+
+  private void open(PeerConnection connected) {
+    connection = connected;
+    try {
+      connected.open(message, this);
+    } catch (RuntimeException e) {
+      // As when its event loop is being shut down.
+      fail(new IOException("the request cannot be sent: " + e, e));
+    }
+  }
+
+  TransferPlan plan() {
+    return plan;
+  }
+
+  /** When something came of it last. */
+  long lastProgress() {
+    return lastProgress;
+  }
+
+  /** The answer, or null as long as there is none. */
+  BlocksOpened answer() {
+    return answer;
+  }
+
+  /** How many chunks are whole. */
+  int arrivedChunks() {
+    return arrivedChunks;
+  }
+
+  /** Whether nothing more will arrive: all of it has, or it failed. */
+  boolean isEnded() {
+    return ended;
+  }
+
+  /** What went wrong, or null. */
+  Throwable failure() {
+    return failure;
+  }
+
+  /** Position in the plan of the request that the peer refused, or -1. */
+  int refusedRange() {
+    return refusedRange;
+  }
+
+  /** Whether the connection was lost, so that asking again over another one may help. */
+  boolean isConnectionLost() {
+    Throwable cause = failure;
+    boolean answered = cause instanceof WireException || cause instanceof RefusedException;
+    return connection != null && cause instanceof IOException && !answered;
+  }
+
+  /** The connection, or null before there is one. */
+  PeerConnection connection() {
+    return connection;
+  }
+
+  /** Bytes of memory held now. */
+  synchronized long heldBytes() {
+    return extent == null ? 0 : extent.length();
+  }
+
+  /** Where a chunk lies; only once it has arrived and until {@link #close()}. */
+  synchronized long address(int chunk) {
+    return extent.address() + cursor.offset(chunk);
+  }
+
+  /** Gives back the memory that the answer does not need. */
+  synchronized void trim() {
+    if (extent != null && cursor != null && cursor.end() > 0) {
+      extent = arena.trim(extent, cursor.end());
+    }
+  }
+
+  /** Gives the memory back; what arrives later is dropped. Can be repeated. */
+  synchronized void close() {
+    closed = true;
+    ended = true;
+    if (extent != null) {
+      arena.free(extent);
+      extent = null;
+      target = null;
+    }
+  }
+
+  @Override
+  public void onSuccess(ByteBuffer response) {
+    try {
+      if (BlocksRefused.isOne(response)) {
+        BlocksRefused refusal = BlocksRefused.decode(response, message.ranges().size());
+        refusedRange = refusal.range();
+        fail(new RefusedException(refusal.reason()));
+      } else {
+        answered(BlocksOpened.decode(response, message));
+      }
+    } catch (WireException | RuntimeException e) {
+      fail(e);
+    }
+  }
+
+  private void answered(BlocksOpened opened) {
+    boolean wanted;
+    synchronized (this) {
+      cursor = new ReceiveCursor(opened);
+      wanted = !closed && opened.chunks() > 0;
+    }
+    lastProgress = System.nanoTime();
+    answer = opened;
+    if (opened.chunks() == 0) {
+      ended = true;
+    }
+    if (wanted) {
+      connection.receive(opened.stream(), this);
+    } else if (opened.chunks() > 0) {
+      connection.decline(opened.stream());
+    }
+    signal.accept(this);
+  }
+
+  @Override
+  public void onFailure(Throwable cause) {
+    fail(asIOException(cause));
+  }
+
+  @Override
+  public void onData(String streamId, ByteBuffer data) {
+    lastProgress = System.nanoTime();
+    boolean news = false;
+    synchronized (this) {
+      if (!closed && failure == null) {
+        news = receive(streamId, data);
+      }
+    }
+    if (news) {
+      signal.accept(this);
+    }
+  }
+
+  @GuardedBy("this")
+  private boolean receive(String streamId, ByteBuffer data) {
+    if (!expected().toString().equals(streamId)) {
+      fail(new WireException("stream " + expected() + " was asked for, " + streamId + " came"));
+      return false;
+    }
+    cursor.receive(data, target);
+    if (data.hasRemaining()) {
+      fail(new WireException("stream " + streamId + " has bytes beyond its last chunk"));
+      return false;
+    }
+    boolean news = cursor.arrived() > arrivedChunks;
+    arrivedChunks = cursor.arrived();
+    return news;
+  }
+
+  private StreamId expected() {
+    return answer.stream();
+  }
+
+  @Override
+  public void onComplete(String streamId) {
+    if (arrivedChunks < answer.chunks()) {
+      fail(
+          new WireException(
+              "stream "
+                  + streamId
+                  + " ended after "
+                  + arrivedChunks
+                  + " of "
+                  + answer.chunks()
+                  + " chunks"));
+    } else {
+      ended = true;
+      signal.accept(this);
+    }
+  }
+
+  @Override
+  public void onFailure(String streamId, Throwable cause) {
+    fail(asIOException(cause));
+  }
+
+  /** Spark's transport hands refusals of its own over as runtime exceptions with a stack trace. */
+  private static IOException asIOException(Throwable cause) {
+    if (cause instanceof IOException io) {
+      return io;
+    }
+    String message = cause.getMessage() == null ? cause.toString() : cause.getMessage();
+    return new WireException(message.lines().findFirst().orElse(message));
+  }
+
+  private void fail(Throwable cause) {
+    synchronized (this) {
+      if (failure == null && !ended) {
+        failure = cause;
+        ended = true;
+      }
+    }
+    signal.accept(this);
+  }
+}

@@ -1,0 +1,146 @@
+package io.weft.transfer;
+
+import static io.weft.metrics.ExchangeCounter.LOCAL_BLOCKS;
+import static io.weft.metrics.ExchangeCounter.LOCAL_BYTES;
+import static io.weft.metrics.ExchangeCounter.SAME_HOST_BLOCKS;
+import static io.weft.metrics.ExchangeCounter.SAME_HOST_BYTES;
+
+import io.weft.catalog.LocatedOutput;
+import io.weft.catalog.MapOutput;
+import io.weft.catalog.MappingFailedException;
+import io.weft.catalog.ShuffleHold;
+import io.weft.metrics.ExchangeCounters;
+import io.weft.peer.PeerAddress;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.function.BiConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The blocks of a reader that are read in place. The holds belong to the reader. For one thread.
+ */
+final class LocalBlocks implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(LocalBlocks.class);
+
+  private final FetchFailures failures;
+  private final FetchListener listener;
+  private final ExchangeCounters counters;
+  private final BiConsumer<BlockRequest, PeerAddress> unmapped;
+  private final ArrayDeque<Item> items = new ArrayDeque<>();
+
+  private BlockRequest request;
+  private LocatedOutput output;
+  private int partition;
+  private int chunk;
+  private int lastChunk;
+  private long ownBlocks;
+  private long ownBytes;
+  private long peerBlocks;
+  private long peerBytes;
+
+  /** A request and what keeps its blocks in place; the peer is null for own blocks. */
+  private record Item(BlockRequest request, ShuffleHold hold, PeerAddress peer) {
+    BlockPath path() {
+      return peer == null ? BlockPath.OWN : BlockPath.SAME_HOST;
+    }
+  }
+
+  /**
+   * Starts without blocks.
+   *
+   * @param unmapped takes the requests whose memory is there but cannot be mapped, or null to have
+   *     that be an error
+   */
+  LocalBlocks(
+      FetchFailures failures,
+      FetchListener listener,
+      ExchangeCounters counters,
+      BiConsumer<BlockRequest, PeerAddress> unmapped) {
+    this.failures = failures;
+    this.listener = listener;
+    this.counters = counters;
+    this.unmapped = unmapped;
+  }
+
+  /** Adds blocks of this executor, or with a peer those of another one on this host. */
+  void add(BlockRequest added, ShuffleHold hold, PeerAddress peer) {
+    items.add(new Item(added, hold, peer));
+  }
+
+  /** Moves to the next chunk; false when there is none. */
+  boolean next(Chunk current) throws BlockFetchException {
+    while (chunk == lastChunk) {
+      Item item = items.poll();
+      if (item == null) {
+        return false;
+      }
+      open(item);
+    }
+    MapOutput index = output.index();
+    while (chunk >= index.firstChunk(partition + 1)) {
+      partition++;
+    }
+    current.set(request, partition, index.rows(chunk), output.address(chunk), index.length(chunk));
+    chunk++;
+    return true;
+  }
+
+  private void open(Item item) throws BlockFetchException {
+    LocatedOutput found = find(item);
+    if (found == null) {
+      return;
+    }
+    output = found;
+    request = item.request();
+    partition = request.startPartition();
+    MapOutput index = output.index();
+    chunk = index.firstChunk(partition);
+    lastChunk = index.firstChunk(request.endPartition());
+    count(item, index.blocks(partition, request.endPartition()));
+  }
+
+  /** Null if the request went another way. */
+  private LocatedOutput find(Item item) throws BlockFetchException {
+    BlockRequest wanted = item.request();
+    try {
+      LocatedOutput found = item.hold().output(wanted.key());
+      if (wanted.endPartition() > found.index().partitions()) {
+        throw new IOException("it has " + found.index().partitions() + " partitions");
+      }
+      return found;
+    } catch (IOException e) {
+      if (FetchFailures.isInterrupt(e)) {
+        throw failures.interrupted(wanted.key().toString());
+      }
+      if (e instanceof MappingFailedException && unmapped != null) {
+        LOG.warn("{} of {} comes over the network instead: {}", wanted.key(), item.peer(), e);
+        unmapped.accept(wanted, item.peer());
+        return null;
+      }
+      throw failures.failure(wanted, wanted.startPartition(), item.peer(), item.path(), e);
+    }
+  }
+
+  private void count(Item item, int blocks) {
+    long bytes = output.index().bytes(request.startPartition(), request.endPartition());
+    if (item.path() == BlockPath.OWN) {
+      listener.local(blocks, bytes);
+      ownBlocks += blocks;
+      ownBytes += bytes;
+    } else {
+      listener.sameHost(blocks, bytes);
+      peerBlocks += blocks;
+      peerBytes += bytes;
+    }
+  }
+
+  /** Adds what was read to the counters of the exchange: once, as doing it per block shows. */
+  @Override
+  public void close() {
+    counters.add(LOCAL_BLOCKS, ownBlocks);
+    counters.add(LOCAL_BYTES, ownBytes);
+    counters.add(SAME_HOST_BLOCKS, peerBlocks);
+    counters.add(SAME_HOST_BYTES, peerBytes);
+  }
+}

@@ -1,0 +1,24 @@
+package io.weft.transfer;
+
+import io.weft.memory.SharedArena;
+import io.weft.metrics.ExchangeCounters;
+import io.weft.peer.KnownPeers;
+import io.weft.tcp.BlockClient;
+
+/**
+ * What readers of an executor share to receive blocks over the network.
+ *
+ * @param arena that the memory to receive into comes from
+ * @param client with the connections
+ * @param peers whose addresses are forgotten when they do not answer
+ * @param limits for each reader
+ * @param counters of the exchange
+ * @param failures words for what goes wrong
+ */
+record RemoteAccess(
+    SharedArena arena,
+    BlockClient client,
+    KnownPeers peers,
+    TransferLimits limits,
+    ExchangeCounters counters,
+    FetchFailures failures) {}

@@ -1,0 +1,261 @@
+package io.weft.transfer;
+
+import static io.weft.metrics.ExchangeCounter.REMOTE_BLOCKS;
+import static io.weft.metrics.ExchangeCounter.REMOTE_BYTES;
+import static io.weft.metrics.ExchangeCounter.REQUESTS_FAILED;
+import static io.weft.metrics.ExchangeCounter.STREAMS;
+import static io.weft.metrics.ExchangeCounter.WAITS;
+import static io.weft.metrics.ExchangeCounter.WAIT_NANOS;
+
+import io.weft.peer.PeerAddress;
+import io.weft.tcp.PeerConnection;
+import io.weft.wire.BlocksOpened;
+import io.weft.wire.WireException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * The blocks of a reader that come over the network. Everything here happens on the reader's
+ * thread: requests go out, answers are looked at and memory is freed whenever it asks for a chunk.
+ * Event loops only fill memory that was set aside and say so.
+ */
+final class RemoteBlocks implements AutoCloseable {
+  private final RemoteAccess access;
+  private final FetchListener listener;
+  private final TransferWindow window;
+  private final LinkedBlockingQueue<IncomingBlocks> events = new LinkedBlockingQueue<>();
+  private final Map<PeerAddress, PeerQueue> byPeer = new HashMap<>();
+  private final List<PeerQueue> queues = new ArrayList<>();
+  private boolean sendable = true;
+  private int turn;
+  private int sendTurn;
+
+  /** What was delivered last and before that: the memory a reader may still look at. */
+  private IncomingBlocks current;
+
+  private IncomingBlocks previous;
+  private BlockRequest lastRequest;
+  private int lastPartition;
+
+  RemoteBlocks(RemoteAccess access, FetchListener listener) {
+    this.access = access;
+    this.listener = listener;
+    this.window = new TransferWindow(access, events::add);
+  }
+
+  void add(BlockRequest request, PeerAddress peer) {
+    PeerQueue queue = byPeer.get(peer);
+    if (queue == null) {
+      queue = new PeerQueue(peer);
+      byPeer.put(peer, queue);
+      queues.add(queue);
+    }
+    queue.add(request);
+    sendable = true;
+  }
+
+  /** Sends what may be sent and looks at what has come, without waiting. */
+  void progress() throws BlockFetchException {
+    IncomingBlocks event = events.poll();
+    while (event != null) {
+      handle(event);
+      event = events.poll();
+    }
+    if (sendable) {
+      sendable = false;
+      sendReady();
+    }
+  }
+
+  private void sendReady() throws BlockFetchException {
+    for (int i = 0; i < queues.size(); i++) {
+      PeerQueue queue = queues.get(sendTurn);
+      if (queue.isReady() && !window.send(queue)) {
+        return;
+      }
+      sendTurn = (sendTurn + 1) % queues.size();
+    }
+  }
+
+  /** The chunk before the last one is not read any more. */
+  void moveOn() {
+    if (previous != null && previous.unuse()) {
+      release(previous);
+    }
+    previous = current;
+    current = null;
+  }
+
+  private void release(IncomingBlocks used) {
+    window.release(used);
+    sendable = true;
+  }
+
+  /** Moves to the next chunk, waiting for one if need be; false when there is none any more. */
+  boolean next(Chunk chunk) throws BlockFetchException {
+    progress();
+    while (!deliver(chunk)) {
+      if (queues.stream().allMatch(queue -> queue.isDone() && queue.incoming().isEmpty())) {
+        return false;
+      }
+      if (!sendable) {
+        await();
+      }
+      progress();
+    }
+    return true;
+  }
+
+  private boolean deliver(Chunk chunk) {
+    for (int i = 0; i < queues.size(); i++) {
+      PeerQueue queue = queues.get(turn);
+      if (deliver(queue, chunk)) {
+        return true;
+      }
+      turn = (turn + 1) % queues.size();
+    }
+    return false;
+  }
+
+  private boolean deliver(PeerQueue queue, Chunk chunk) {
+    ArrayDeque<IncomingBlocks> incoming = queue.incoming();
+    while (!incoming.isEmpty()) {
+      IncomingBlocks first = incoming.peek();
+      if (first.next(chunk)) {
+        first.use();
+        current = first;
+        count(chunk);
+        return true;
+      }
+      if (!first.isDelivered() || (first.transfer().failure() != null && !first.isBroken())) {
+        return false;
+      }
+      incoming.remove();
+      // A request larger than the window waits until nothing is under way any more.
+      sendable = true;
+      if (first.isUnused()) {
+        release(first);
+      }
+    }
+    return false;
+  }
+
+  private void count(Chunk chunk) {
+    boolean newBlock = !chunk.request.equals(lastRequest) || chunk.partition != lastPartition;
+    lastRequest = chunk.request;
+    lastPartition = chunk.partition;
+    listener.remote(newBlock ? 1 : 0, chunk.length);
+    access.counters().add(REMOTE_BLOCKS, newBlock ? 1 : 0);
+    access.counters().add(REMOTE_BYTES, chunk.length);
+  }
+
+  private void handle(IncomingBlocks event) throws BlockFetchException {
+    event.clearSignal();
+    BlockTransfer transfer = event.transfer();
+    if (event.takeAnnouncement()) {
+      announce(event, transfer.answer());
+    }
+    if (transfer.failure() != null && !event.isBroken()) {
+      access.counters().increment(REQUESTS_FAILED);
+      recover(event);
+    }
+  }
+
+  private void announce(IncomingBlocks event, BlocksOpened answer) throws BlockFetchException {
+    TransferPlan plan = event.transfer().plan();
+    if (!plan.repeated()) {
+      plan.queue().answered(answer);
+    } else if (answer.chunks() != plan.mostChunks()) {
+      throw failure(event, new WireException("the rest of a broken answer is not what it was"));
+    }
+    if (answer.chunks() > 0) {
+      access.counters().increment(STREAMS);
+    }
+    window.trim(event);
+    sendable = true;
+  }
+
+  /** Asks once more for what a lost connection owes; any other failure is the reader's. */
+  private void recover(IncomingBlocks failed) throws BlockFetchException {
+    BlockTransfer transfer = failed.transfer();
+    boolean again = transfer.isConnectionLost() && !window.isSecondAttempt(failed);
+    IncomingBlocks replacement = again ? window.sendAgain(failed) : null;
+    if (replacement == null) {
+      access.peers().forget(transfer.plan().queue().peer());
+      throw failure(failed, transfer.failure());
+    }
+    failed.breakOff();
+    transfer.plan().queue().replace(failed, replacement);
+  }
+
+  private void await() throws BlockFetchException {
+    long started = System.nanoTime();
+    long timeout = access.limits().timeout().toNanos();
+    // None where the last one has just ended; then its event is about to come.
+    Optional<IncomingBlocks> slowest = window.slowest();
+    long since = slowest.map(transfer -> transfer.transfer().lastProgress()).orElse(started);
+    try {
+      long left = Math.max(0, since + timeout - started);
+      IncomingBlocks event = events.poll(left, TimeUnit.NANOSECONDS);
+      if (event != null) {
+        handle(event);
+      } else if (slowest.isEmpty()) {
+        throw new IllegalStateException("nothing is under way, but chunks are missing");
+      } else if (System.nanoTime() - slowest.get().transfer().lastProgress() >= timeout) {
+        throw timeout(slowest.get());
+      }
+    } catch (InterruptedException e) {
+      throw access.failures().interrupted("blocks " + BlockPath.REMOTE.phrase());
+    } finally {
+      long waited = System.nanoTime() - started;
+      listener.waited(waited);
+      access.counters().increment(WAITS);
+      access.counters().add(WAIT_NANOS, waited);
+    }
+  }
+
+  private BlockFetchException timeout(IncomingBlocks silent) {
+    PeerConnection connection = silent.transfer().connection();
+    if (connection != null) {
+      // Requests behind this one on the connection are as stuck, and can be repeated on another.
+      connection.abort();
+    }
+    access.counters().increment(REQUESTS_FAILED);
+    access.peers().forget(silent.transfer().plan().queue().peer());
+    String stage =
+        connection == null
+            ? "no connection"
+            : silent.transfer().answer() == null ? "no answer" : "no further bytes";
+    return failure(
+        silent,
+        new TimeoutException(
+            stage
+                + " within "
+                + access.limits().timeout().toMillis()
+                + " ms (spark.weft.fetch.timeout)"));
+  }
+
+  private BlockFetchException failure(IncomingBlocks failed, Throwable cause) {
+    return access
+        .failures()
+        .failure(
+            failed.failedRequest(),
+            failed.failedPartition(),
+            failed.transfer().plan().queue().peer(),
+            BlockPath.REMOTE,
+            cause);
+  }
+
+  /** Gives all memory back, whatever is still on its way. */
+  @Override
+  public void close() {
+    window.close();
+  }
+}

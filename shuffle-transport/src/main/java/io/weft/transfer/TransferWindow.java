@@ -1,0 +1,147 @@
+package io.weft.transfer;
+
+import static io.weft.metrics.ExchangeCounter.REQUESTS;
+
+import io.weft.memory.ArenaFullException;
+import io.weft.memory.Extent;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+
+/**
+ * The transfers of one reader whose memory is held, and how much more may be asked for. Owns their
+ * memory. For the reader's thread.
+ */
+final class TransferWindow implements AutoCloseable {
+  private final RemoteAccess access;
+  private final Consumer<IncomingBlocks> events;
+  private final Map<IncomingBlocks, Held> held = new HashMap<>();
+  private long bytesInFlight;
+
+  /** The memory of a transfer and whether it repeats another one. */
+  private static final class Held {
+    private long bytes;
+    private final boolean second;
+
+    Held(long bytes, boolean second) {
+      this.bytes = bytes;
+      this.second = second;
+    }
+  }
+
+  /**
+   * Starts empty.
+   *
+   * @param events told, on any thread, of a transfer that has news
+   */
+  TransferWindow(RemoteAccess access, Consumer<IncomingBlocks> events) {
+    this.access = access;
+    this.events = events;
+  }
+
+  /**
+   * Sends a peer's next request.
+   *
+   * @return false if it has to wait until memory was given back
+   * @throws BlockFetchException if there is no memory for it although nothing is under way
+   */
+  boolean send(PeerQueue queue) throws BlockFetchException {
+    TransferPlan plan = queue.plan(access.limits().requestBytes());
+    boolean waitable = isAnythingUnderWay();
+    if (waitable && bytesInFlight + plan.room() > access.limits().maxBytesInFlight()) {
+      return false;
+    }
+    try {
+      Extent extent = access.arena().allocate(plan.room());
+      queue.incoming().add(start(plan, extent, false, System.nanoTime()));
+      queue.sent();
+      return true;
+    } catch (ArenaFullException e) {
+      if (waitable) {
+        return false;
+      }
+      BlockRequest first = plan.requests().get(0);
+      throw access
+          .failures()
+          .failure(first, first.startPartition(), queue.peer(), BlockPath.REMOTE, e);
+    }
+  }
+
+  private boolean isAnythingUnderWay() {
+    return held.keySet().stream().anyMatch(transfer -> !transfer.isDelivered());
+  }
+
+  /** Sends the rest of a failed transfer's request again; null if there is no memory for it. */
+  IncomingBlocks sendAgain(IncomingBlocks failed) {
+    BlockTransfer transfer = failed.transfer();
+    TransferPlan rest = transfer.plan().rest(transfer.answer(), transfer.arrivedChunks());
+    try {
+      Extent extent = access.arena().allocate(rest.room());
+      return start(rest, extent, true, transfer.lastProgress());
+    } catch (ArenaFullException e) {
+      return null;
+    }
+  }
+
+  private IncomingBlocks start(TransferPlan plan, Extent extent, boolean second, long since) {
+    AtomicBoolean signalled = new AtomicBoolean();
+    // Filled in before the transfer starts, so before anything can signal.
+    IncomingBlocks[] itself = new IncomingBlocks[1];
+    Consumer<BlockTransfer> signal =
+        transfer -> {
+          if (!signalled.getAndSet(true)) {
+            events.accept(itself[0]);
+          }
+        };
+    BlockTransfer transfer = new BlockTransfer(plan, access.arena(), extent, signal, since);
+    IncomingBlocks incoming = new IncomingBlocks(transfer, signalled);
+    itself[0] = incoming;
+    held.put(incoming, new Held(extent.length(), second));
+    bytesInFlight += extent.length();
+    access.counters().increment(REQUESTS);
+    transfer.start(access.client().connect(plan.queue().peer()));
+    return incoming;
+  }
+
+  /** Whether a transfer repeats one that had failed. */
+  boolean isSecondAttempt(IncomingBlocks incoming) {
+    return held.get(incoming).second;
+  }
+
+  /** Gives back the memory that an answer turned out not to need. */
+  void trim(IncomingBlocks incoming) {
+    incoming.transfer().trim();
+    Held memory = held.get(incoming);
+    long now = incoming.transfer().heldBytes();
+    bytesInFlight -= memory.bytes - now;
+    memory.bytes = now;
+  }
+
+  /** Gives the memory of a transfer back. */
+  void release(IncomingBlocks incoming) {
+    Held memory = held.remove(incoming);
+    if (memory != null) {
+      incoming.transfer().close();
+      bytesInFlight -= memory.bytes;
+    }
+  }
+
+  /** The transfer under way that made progress the longest time ago. */
+  Optional<IncomingBlocks> slowest() {
+    long now = System.nanoTime();
+    return held.keySet().stream()
+        .filter(transfer -> !transfer.transfer().isEnded())
+        .max(Comparator.comparingLong(transfer -> now - transfer.transfer().lastProgress()));
+  }
+
+  /** Gives all memory back; what still arrives is dropped. */
+  @Override
+  public void close() {
+    held.keySet().forEach(transfer -> transfer.transfer().close());
+    held.clear();
+    bytesInFlight = 0;
+  }
+}

@@ -1,0 +1,2 @@
+/** Reading blocks: requests, their flow and the chunks they become. */
+package io.weft.transfer;

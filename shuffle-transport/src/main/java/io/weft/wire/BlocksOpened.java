@@ -1,0 +1,213 @@
+package io.weft.wire;
+
+import io.weft.catalog.BlockKey;
+import java.nio.ByteBuffer;
+import java.util.List;
+
+/**
+ * Answers {@link OpenBlocks}: which chunks the stream will hold, back to back and in this order.
+ * The ranges covered are the first ones asked for; the last of them may be covered in part.
+ *
+ * <pre>
+ *  +-------------------------------+
+ *  | header, type 2                |  8
+ *  +---------------+---------------+
+ *  | stream id, high               |  8   names the stream to ask for
+ *  | stream id, low                |  8
+ *  +---------------+---------------+
+ *  | ranges R      | chunks C      |  8
+ *  +---------------+---------------+
+ *  | needed bytes                  |  8   room the next chunk needs where C is 0, else 0
+ *  +---------------+---------------+
+ *  | complete      |                  4   1 if the last range is covered to its end, else 0
+ *  +---------------+---------------+
+ *  | R x { shuffle id    4         |
+ *  |       map id        8         |
+ *  |       chunks        4 }       |  R x 16
+ *  +---------------+---------------+
+ *  | partition of chunk 0..C-1     |  C x 4
+ *  | rows of chunk 0..C-1          |  C x 4
+ *  | bytes of chunk 0..C-1         |  C x 8
+ *  +-------------------------------+
+ * </pre>
+ */
+public final class BlocksOpened {
+  private static final int FIXED_BYTES = MessageHeader.BYTES + 36;
+  private static final int RANGE_BYTES = 16;
+  private static final int CHUNK_BYTES = 16;
+  private static final String NAME = "blocks-opened message";
+
+  private final StreamId stream;
+  private final long neededBytes;
+  private final boolean complete;
+  private final int[] rangeChunks;
+  private final List<BlockKey> keys;
+  private final int[] partition;
+  private final int[] rows;
+  private final long[] length;
+  private final long totalBytes;
+
+  /**
+   * Takes the arrays over.
+   *
+   * @param stream names the stream
+   * @param neededBytes room the next chunk needs where there is no chunk in the answer, else 0
+   * @param complete whether the last range is covered to its end
+   * @param keys of the ranges covered
+   * @param rangeChunks chunks in the answer, by range
+   * @param partition by chunk
+   * @param rows by chunk
+   * @param length in bytes, by chunk
+   */
+  public BlocksOpened(
+      StreamId stream,
+      long neededBytes,
+      boolean complete,
+      List<BlockKey> keys,
+      int[] rangeChunks,
+      int[] partition,
+      int[] rows,
+      long[] length) {
+    this.stream = stream;
+    this.neededBytes = neededBytes;
+    this.complete = complete;
+    this.keys = List.copyOf(keys);
+    this.rangeChunks = rangeChunks;
+    this.partition = partition;
+    this.rows = rows;
+    this.length = length;
+    this.totalBytes = sum(length);
+  }
+
+  private static long sum(long[] values) {
+    long sum = 0;
+    for (long value : values) {
+      sum = Math.addExact(sum, value);
+    }
+    return sum;
+  }
+
+  /** Names the stream that brings the chunks. */
+  public StreamId stream() {
+    return stream;
+  }
+
+  /** Room the next chunk needs where there is no chunk in the answer, else 0. */
+  public long neededBytes() {
+    return neededBytes;
+  }
+
+  /** Whether the last range is covered to its end. */
+  public boolean complete() {
+    return complete;
+  }
+
+  /** How many of the ranges asked for are covered. */
+  public int ranges() {
+    return rangeChunks.length;
+  }
+
+  /** How many chunks of a range the answer holds. */
+  public int rangeChunks(int range) {
+    return rangeChunks[range];
+  }
+
+  /** The map output of a range. */
+  public BlockKey key(int range) {
+    return keys.get(range);
+  }
+
+  /** How many chunks the answer holds. */
+  public int chunks() {
+    return length.length;
+  }
+
+  /** The partition of a chunk. */
+  public int partition(int chunk) {
+    return partition[chunk];
+  }
+
+  /** The rows of a chunk. */
+  public int rows(int chunk) {
+    return rows[chunk];
+  }
+
+  /** The bytes of a chunk. */
+  public long length(int chunk) {
+    return length[chunk];
+  }
+
+  /** How many blocks the answer has chunks of. */
+  public int blocks() {
+    int blocks = 0;
+    int chunk = 0;
+    for (int chunksOfRange : rangeChunks) {
+      for (int end = chunk + chunksOfRange, first = chunk; chunk < end; chunk++) {
+        blocks += chunk == first || partition[chunk] != partition[chunk - 1] ? 1 : 0;
+      }
+    }
+    return blocks;
+  }
+
+  /** Bytes of all chunks: those of the stream. */
+  public long totalBytes() {
+    return totalBytes;
+  }
+
+  /** The message as bytes, ready to be sent. */
+  public ByteBuffer encode() {
+    int size = FIXED_BYTES + RANGE_BYTES * ranges() + CHUNK_BYTES * chunks();
+    ByteBuffer bytes = MessageHeader.allocate(MessageHeader.BLOCKS_OPENED, size);
+    bytes.putLong(stream.high()).putLong(stream.low()).putInt(ranges()).putInt(chunks());
+    bytes.putLong(neededBytes).putInt(complete ? 1 : 0);
+    for (int range = 0; range < ranges(); range++) {
+      bytes.putInt(key(range).shuffleId()).putLong(key(range).mapId()).putInt(rangeChunks[range]);
+    }
+    bytes.asIntBuffer().put(partition).put(rows);
+    bytes.position(bytes.position() + 8 * chunks());
+    bytes.asLongBuffer().put(length);
+    return bytes.position(size).flip();
+  }
+
+  /**
+   * Reads a message from the buffer's position to its limit, as the answer to a request.
+   *
+   * @throws WireException if it is damaged, of another type or version, or not what was asked for
+   */
+  public static BlocksOpened decode(ByteBuffer received, OpenBlocks request) throws WireException {
+    WireReader reader = MessageHeader.open(received, NAME, MessageHeader.BLOCKS_OPENED);
+    StreamId stream = new StreamId(reader.int64("stream id"), reader.int64("stream id"));
+    int ranges = reader.count("ranges");
+    int chunks = reader.count("chunks");
+    long needed = reader.int64("needed bytes");
+    int complete = reader.int32("complete");
+    reader.require(complete == 0 || complete == 1, "complete", complete);
+    reader.require(ranges > 0 && ranges <= request.ranges().size(), "ranges", ranges);
+    int[] rangeChunks = rangeChunks(reader, request, ranges);
+    int[] partition = reader.ints(chunks, "partitions");
+    int[] rows = reader.ints(chunks, "rows");
+    long[] length = reader.longs(chunks, "bytes");
+    reader.end();
+    AnswerCheck check = new AnswerCheck(reader, request);
+    check.chunks(rangeChunks, partition, rows, length);
+    check.room(length, needed, complete == 1);
+    List<BlockKey> keys =
+        request.ranges().subList(0, ranges).stream().map(BlockRange::key).toList();
+    return new BlocksOpened(
+        stream, needed, complete == 1, keys, rangeChunks, partition, rows, length);
+  }
+
+  private static int[] rangeChunks(WireReader reader, OpenBlocks request, int ranges)
+      throws WireException {
+    int[] chunks = new int[ranges];
+    for (int range = 0; range < ranges; range++) {
+      BlockKey key = new BlockKey(reader.int32("shuffle id"), reader.int64("map id"));
+      BlockKey asked = request.ranges().get(range).key();
+      if (!key.equals(asked)) {
+        throw new WireException(NAME + ": " + asked + " was asked for, the answer has " + key);
+      }
+      chunks[range] = reader.count("chunks of range");
+    }
+    return chunks;
+  }
+}

@@ -1,0 +1,40 @@
+package io.weft.wire;
+
+import java.nio.ByteBuffer;
+
+/**
+ * A reader does not want a stream that was opened for it. There is no answer.
+ *
+ * <pre>
+ *  +-------------------------------+
+ *  | header, type 4                |  8
+ *  +---------------+---------------+
+ *  | stream id, high               |  8
+ *  | stream id, low                |  8
+ *  +-------------------------------+
+ * </pre>
+ *
+ * @param stream which stream
+ */
+public record CloseStream(StreamId stream) {
+  /** The message as bytes, ready to be sent. */
+  public ByteBuffer encode() {
+    return MessageHeader.allocate(MessageHeader.CLOSE_STREAM, MessageHeader.BYTES + 16)
+        .putLong(stream.high())
+        .putLong(stream.low())
+        .flip();
+  }
+
+  /**
+   * Reads a message from the buffer's position to its limit.
+   *
+   * @throws WireException if it is damaged, of another type or version
+   */
+  public static CloseStream decode(ByteBuffer received) throws WireException {
+    WireReader reader =
+        MessageHeader.open(received, "close-stream message", MessageHeader.CLOSE_STREAM);
+    StreamId stream = new StreamId(reader.int64("stream id"), reader.int64("stream id"));
+    reader.end();
+    return new CloseStream(stream);
+  }
+}

@@ -1,0 +1,66 @@
+package io.weft.wire;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * What every message starts with. All numbers are little-endian.
+ *
+ * <pre>
+ *   0               4       6       8
+ *  +---------------+-------+-------+
+ *  | magic "WFTM"  | vers. | type  |
+ *  +---------------+-------+-------+
+ * </pre>
+ *
+ * The version stands for the layout of all messages; both sides must have the same.
+ */
+final class MessageHeader {
+  static final short VERSION = 1;
+  static final int BYTES = 8;
+
+  static final short OPEN_BLOCKS = 1;
+  static final short BLOCKS_OPENED = 2;
+  static final short BLOCKS_REFUSED = 3;
+  static final short CLOSE_STREAM = 4;
+
+  private static final int MAGIC = 0x4d544657;
+
+  private MessageHeader() {}
+
+  /** A buffer for a message of so many bytes, its header written. */
+  static ByteBuffer allocate(short type, int bytes) {
+    return ByteBuffer.allocate(bytes)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .putInt(MAGIC)
+        .putShort(VERSION)
+        .putShort(type);
+  }
+
+  /** A view of a received message at the byte after its header. */
+  static WireReader open(ByteBuffer received, String message, short type) throws WireException {
+    WireReader reader = new WireReader(received, message);
+    int magic = reader.int32("magic");
+    reader.require(magic == MAGIC, "magic", magic);
+    short version = reader.int16("version");
+    if (version != VERSION) {
+      throw new WireException(
+          message
+              + ": the peer speaks version "
+              + version
+              + " of Weft's protocol, this executor "
+              + VERSION
+              + "; give all executors the same Weft jar");
+    }
+    short found = reader.int16("type");
+    reader.require(found == type, "type", found);
+    return reader;
+  }
+
+  /** The type of a received message, or -1 where it is too short to say. */
+  static short type(ByteBuffer received) {
+    return received.remaining() < BYTES
+        ? -1
+        : received.slice().order(ByteOrder.LITTLE_ENDIAN).getShort(BYTES - 2);
+  }
+}

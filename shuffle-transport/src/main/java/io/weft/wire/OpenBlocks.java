@@ -1,0 +1,97 @@
+package io.weft.wire;
+
+import io.weft.catalog.BlockKey;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A reader asks for blocks. The peer answers with {@link BlocksOpened} or {@link BlocksRefused}.
+ *
+ * <pre>
+ *  +-------------------------------+
+ *  | header, type 1                |  8
+ *  +---------------+---------------+
+ *  | most bytes                    |  8   room the reader has set aside
+ *  +---------------+---------------+
+ *  | first chunk   | most chunks   |  8   chunks of the first range to leave out; of all to send
+ *  +---------------+---------------+
+ *  | ranges N      |                  4
+ *  +---------------+---------------+
+ *  | N x { shuffle id    4         |
+ *  |       map id        8         |
+ *  |       start         4         |
+ *  |       end           4 }       |  N x 20
+ *  +---------------+---------------+
+ *  | length | incarnation, UTF-8   |  4 + at most 64: the life of the executor that is meant
+ *  +---------------+---------------+
+ * </pre>
+ *
+ * @param incarnation of the executor that is asked
+ * @param mostBytes the answer may hold at most so many bytes, each chunk rounded up to 64; at least
+ *     1
+ * @param firstChunk so many chunks of the first range were delivered before and are left out
+ * @param mostChunks the answer may hold at most so many chunks; at least 1
+ * @param ranges in the order in which they are wanted, at least one
+ */
+public record OpenBlocks(
+    String incarnation, long mostBytes, int firstChunk, int mostChunks, List<BlockRange> ranges) {
+  /** A request has no more ranges than this. */
+  public static final int MOST_RANGES = 1 << 16;
+
+  /** An answer has no more chunks than this. */
+  public static final int MOST_CHUNKS = 1 << 17;
+
+  private static final int RANGE_BYTES = 20;
+  private static final int MOST_INCARNATION_BYTES = 64;
+  private static final String NAME = "open-blocks message";
+
+  public OpenBlocks {
+    ranges = List.copyOf(ranges);
+  }
+
+  /** The message as bytes, ready to be sent. */
+  public ByteBuffer encode() {
+    byte[] text = incarnation.getBytes(StandardCharsets.UTF_8);
+    int size = MessageHeader.BYTES + 20 + RANGE_BYTES * ranges.size() + 4 + text.length;
+    ByteBuffer bytes = MessageHeader.allocate(MessageHeader.OPEN_BLOCKS, size);
+    bytes.putLong(mostBytes).putInt(firstChunk).putInt(mostChunks).putInt(ranges.size());
+    for (BlockRange range : ranges) {
+      bytes.putInt(range.key().shuffleId()).putLong(range.key().mapId());
+      bytes.putInt(range.startPartition()).putInt(range.endPartition());
+    }
+    return bytes.putInt(text.length).put(text).flip();
+  }
+
+  /**
+   * Reads a message from the buffer's position to its limit.
+   *
+   * @throws WireException if it is damaged, of another type or version
+   */
+  public static OpenBlocks decode(ByteBuffer received) throws WireException {
+    WireReader reader = MessageHeader.open(received, NAME, MessageHeader.OPEN_BLOCKS);
+    long mostBytes = reader.int64("most bytes");
+    reader.require(mostBytes > 0, "most bytes", mostBytes);
+    int firstChunk = reader.count("first chunk");
+    int mostChunks = reader.count("most chunks");
+    reader.require(mostChunks > 0 && mostChunks <= MOST_CHUNKS, "most chunks", mostChunks);
+    int count = reader.elements(RANGE_BYTES, "ranges");
+    reader.require(count > 0 && count <= MOST_RANGES, "ranges", count);
+    List<BlockRange> ranges = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      ranges.add(range(reader));
+    }
+    String incarnation = reader.text(MOST_INCARNATION_BYTES, "incarnation");
+    reader.end();
+    return new OpenBlocks(incarnation, mostBytes, firstChunk, mostChunks, ranges);
+  }
+
+  private static BlockRange range(WireReader reader) throws WireException {
+    BlockKey key = new BlockKey(reader.int32("shuffle id"), reader.int64("map id"));
+    int start = reader.count("start partition");
+    int end = reader.count("end partition");
+    reader.require(start <= end, "partitions ending at", end);
+    return new BlockRange(key, start, end);
+  }
+}

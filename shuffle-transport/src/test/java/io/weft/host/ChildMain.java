@@ -1,0 +1,74 @@
+package io.weft.host;
+
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/** What a child process does in these tests; it prints what it made and waits for a line. */
+final class ChildMain {
+  private ChildMain() {}
+
+  public static void main(String[] arguments) throws Exception {
+    switch (arguments[0]) {
+      case "executor" -> executor(arguments);
+      case "closing" -> closing(arguments);
+      case "lease" -> lease(arguments);
+      case "churn" -> churn(arguments);
+      default -> throw new IllegalArgumentException(arguments[0]);
+    }
+  }
+
+  static HostRoot root(String path) {
+    return new HostRoot(Path.of(path), true, Optional.empty());
+  }
+
+  /** root, application, executor, disk folder: one segment in memory, one on disk. */
+  private static void executor(String[] a) throws IOException {
+    ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3]);
+    SharedArena arena =
+        SharedArena.open(
+            new ArenaOptions(folder.path(), List.of(Path.of(a[4])), 4096, 4096, 4096, 0));
+    arena.allocate(4096);
+    arena.allocate(4096);
+    say(folder.path());
+    awaitLine();
+    System.exit(0);
+  }
+
+  /** root, application, executor: an orderly end. */
+  private static void closing(String[] a) throws IOException {
+    try (ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3])) {
+      say(folder.path());
+      awaitLine();
+    }
+  }
+
+  /** folder of the owner, shuffle. */
+  private static void lease(String[] a) throws IOException {
+    try (Lease lease = Lease.take(Path.of(a[1]), Integer.parseInt(a[2]), "9", "cafecafe")) {
+      say(lease);
+      awaitLine();
+    }
+  }
+
+  /** root, application, executor, times. */
+  private static void churn(String[] a) throws IOException {
+    for (int i = 0; i < Integer.parseInt(a[4]); i++) {
+      ExecutorFolder.create(root(a[1]), a[2], a[3]).close();
+    }
+    say("done");
+    awaitLine();
+  }
+
+  private static void say(Object text) {
+    System.out.println(text);
+    System.out.flush();
+  }
+
+  private static void awaitLine() throws IOException {
+    System.in.read();
+  }
+}

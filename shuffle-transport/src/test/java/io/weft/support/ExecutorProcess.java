@@ -1,0 +1,162 @@
+package io.weft.support;
+
+import io.weft.catalog.BlockKey;
+import io.weft.exchange.ExecutorExchange;
+import io.weft.peer.PeerAddress;
+import io.weft.peer.TransportMode;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * An executor in a Java virtual machine of its own, ordered about by lines of text. Answers start
+ * with "= ", so that log lines do no harm.
+ */
+public final class ExecutorProcess implements AutoCloseable {
+  private final Process process;
+  private final BufferedReader out;
+  private final PrintStream in;
+  private final PeerAddress address;
+
+  /** Starts an executor in the folder of a cluster. */
+  public ExecutorProcess(Path folder, String executorId, TransportMode mode) throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+        .filter(argument -> argument.startsWith("--add") || argument.startsWith("-XX"))
+        .forEach(command::add);
+    command.addAll(List.of("-Xmx512m", "-cp", classPath(), ExecutorProcess.class.getName()));
+    command.addAll(List.of(folder.toString(), executorId, mode.name()));
+    process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    out = process.inputReader(StandardCharsets.UTF_8);
+    in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
+    address = parse(answer());
+  }
+
+  private static String classPath() {
+    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+  }
+
+  public PeerAddress address() {
+    return address;
+  }
+
+  /** Gives an order and waits for its answer. */
+  public String order(String line) throws IOException {
+    in.println(line);
+    return answer();
+  }
+
+  private String answer() throws IOException {
+    String line = out.readLine();
+    while (line != null && !line.startsWith("= ")) {
+      line = out.readLine();
+    }
+    if (line == null) {
+      throw new IOException("the executor's process has ended");
+    }
+    return line.substring(2);
+  }
+
+  /** Sends the process a signal by its name. */
+  public void signal(String name) throws IOException, InterruptedException {
+    Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start();
+    if (!kill.waitFor(10, TimeUnit.SECONDS) || kill.exitValue() != 0) {
+      throw new IOException("kill -" + name + " " + process.pid() + " failed");
+    }
+  }
+
+  /** Kills the process without letting it clean up, and waits until it is gone. */
+  public void kill() throws InterruptedException {
+    process.destroyForcibly();
+    process.waitFor(10, TimeUnit.SECONDS);
+  }
+
+  /** Lets the process end in an orderly way. */
+  @Override
+  public void close() throws InterruptedException {
+    in.close();
+    if (!process.waitFor(20, TimeUnit.SECONDS)) {
+      process.destroyForcibly();
+    }
+  }
+
+  /** An address as one line. */
+  public static String format(PeerAddress address) {
+    return String.join(
+        "\t",
+        address.executorId(),
+        address.incarnation(),
+        address.host(),
+        Integer.toString(address.port()),
+        address.folder(),
+        address.token(),
+        address.bootId(),
+        address.version());
+  }
+
+  private static PeerAddress parse(String line) {
+    String[] part = line.split("\t");
+    return new PeerAddress(
+        part[0], part[1], part[2], Integer.parseInt(part[3]), part[4], part[5], part[6], part[7]);
+  }
+
+  /** The chunks that {@code write} makes, so that both sides know them. */
+  public static long size(long map, int partition, int chunk) {
+    return chunk < 3 ? 1000 + (map * 77 + partition * 13L + chunk) % 5000 : 0;
+  }
+
+  /** Runs the executor until its input ends. */
+  public static void main(String[] args) throws IOException {
+    TestCluster cluster = new TestCluster(Path.of(args[0])).mode(TransportMode.valueOf(args[2]));
+    try (ExecutorExchange exchange = cluster.open(args[1])) {
+      answer(format(exchange.address()));
+      BufferedReader orders =
+          new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+      ChunkReader open = null;
+      for (String line = orders.readLine(); line != null; line = orders.readLine()) {
+        String[] order = line.split(" ", 2);
+        switch (order[0]) {
+          case "peer" -> cluster.announce(parse(order[1]));
+          case "write" -> write(exchange, order[1].split(" "));
+          case "remove" -> exchange.removeShuffle(Integer.parseInt(order[1]));
+          case "open" -> open = open(exchange, order[1].split(" "));
+          default -> throw new IOException(line);
+        }
+        answer("done " + (open == null));
+      }
+    }
+    System.exit(0);
+  }
+
+  private static void answer(String text) {
+    System.out.println("= " + text);
+  }
+
+  private static void write(ExecutorExchange exchange, String[] order) throws IOException {
+    int shuffle = Integer.parseInt(order[0]);
+    for (long map = 0; map < Long.parseLong(order[1]); map++) {
+      TestBlocks.write(
+          exchange, new BlockKey(shuffle, map), Integer.parseInt(order[2]), ExecutorProcess::size);
+    }
+  }
+
+  /** Opens a reader and leaves it on its first chunk. */
+  private static ChunkReader open(ExecutorExchange exchange, String[] order) throws IOException {
+    BlockKey key = new BlockKey(Integer.parseInt(order[1]), 0);
+    BlockRequest request = TestBlocks.request(order[0], key, 0, 1, 10);
+    ChunkReader reader = exchange.read(List.of(request), FetchListener.NONE);
+    reader.next();
+    return reader;
+  }
+}

@@ -1,0 +1,121 @@
+package io.weft.support;
+
+import io.weft.peer.PeerAddress;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Stands between a reader and a block server, records what passes, and cuts connections where it
+ * was told to.
+ */
+public final class Tap implements AutoCloseable {
+  private static final long NEVER = Long.MAX_VALUE;
+
+  private final PeerAddress target;
+  private final ServerSocket server;
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+  private final Queue<Socket> sockets = new ConcurrentLinkedQueue<>();
+  private final Queue<Long> cuts = new ConcurrentLinkedQueue<>();
+  private final ByteArrayOutputStream passed = new ByteArrayOutputStream();
+  private final AtomicInteger connections = new AtomicInteger();
+
+  public Tap(PeerAddress target) throws IOException {
+    this.target = target;
+    this.server = new ServerSocket(0, 50, InetAddress.getByName("localhost"));
+    threads.execute(this::accept);
+  }
+
+  /** Cuts the next connections after so many bytes of answers, one after the other. */
+  public Tap cutAfter(long... bytes) {
+    for (long count : bytes) {
+      cuts.add(count);
+    }
+    return this;
+  }
+
+  /** The address of the target, reached through here. */
+  public PeerAddress address() {
+    return new PeerAddress(
+        target.executorId(),
+        target.incarnation(),
+        "localhost",
+        server.getLocalPort(),
+        target.folder(),
+        target.token(),
+        target.bootId(),
+        target.version());
+  }
+
+  public int connections() {
+    return connections.get();
+  }
+
+  /** Everything that passed so far, in both directions, one character for a byte. */
+  public String passed() {
+    synchronized (passed) {
+      return passed.toString(StandardCharsets.ISO_8859_1);
+    }
+  }
+
+  private void accept() {
+    while (!server.isClosed()) {
+      try {
+        Socket reader = server.accept();
+        Socket owner = new Socket(target.host(), target.port());
+        reader.setTcpNoDelay(true);
+        owner.setTcpNoDelay(true);
+        sockets.add(reader);
+        sockets.add(owner);
+        connections.incrementAndGet();
+        Long cut = cuts.poll();
+        threads.execute(() -> pump(reader, owner, NEVER));
+        threads.execute(() -> pump(owner, reader, cut == null ? NEVER : cut));
+      } catch (IOException e) {
+        // The test is over.
+      }
+    }
+  }
+
+  private void pump(Socket from, Socket to, long most) {
+    byte[] buffer = new byte[8192];
+    long left = most;
+    try (from;
+        to) {
+      InputStream in = from.getInputStream();
+      OutputStream out = to.getOutputStream();
+      while (left > 0) {
+        int count = in.read(buffer, 0, (int) Math.min(buffer.length, left));
+        if (count < 0) {
+          return;
+        }
+        left -= count;
+        synchronized (passed) {
+          passed.write(buffer, 0, count);
+        }
+        out.write(buffer, 0, count);
+      }
+    } catch (IOException e) {
+      // The other direction ended first.
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    server.close();
+    for (Socket socket : sockets) {
+      socket.close();
+    }
+    threads.shutdownNow();
+  }
+}

@@ -1,0 +1,127 @@
+package io.weft.support;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.catalog.BlockKey;
+import io.weft.catalog.MapOutputWriter;
+import io.weft.exchange.ExecutorExchange;
+import io.weft.memory.Extent;
+import io.weft.memory.Memory;
+import io.weft.transfer.BlockFetchException;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+
+/** Map outputs with contents that can be told from each other, and their way back. */
+public final class TestBlocks {
+  private TestBlocks() {}
+
+  /** What a reader saw of one chunk. */
+  public record Seen(BlockKey key, int partition, int rows, long length) {}
+
+  /** Length in bytes of chunk c of a partition, or 0 for no more chunks. */
+  @FunctionalInterface
+  public interface Sizes {
+    long of(long mapId, int partition, int chunk);
+  }
+
+  /** Publishes a map output whose chunk lengths are given. */
+  public static void write(ExecutorExchange exchange, BlockKey key, int partitions, Sizes sizes)
+      throws IOException {
+    try (MapOutputWriter writer = exchange.newMapOutput(key, partitions)) {
+      for (int partition = 0; partition < partitions; partition++) {
+        int chunk = 0;
+        for (long size; (size = sizes.of(key.mapId(), partition, chunk)) > 0; chunk++) {
+          Extent extent = writer.allocate(size + 100);
+          fill(extent.address(), size, seed(key, partition, chunk));
+          writer.commit(partition, extent, size, chunk + 1);
+        }
+      }
+      writer.publish();
+    }
+  }
+
+  private static long seed(BlockKey key, int partition, int chunk) {
+    return ((key.shuffleId() * 31L + key.mapId()) * 31 + partition) * 31 + chunk;
+  }
+
+  private static void fill(long address, long size, long seed) {
+    SplittableRandom random = new SplittableRandom(seed);
+    long at = 0;
+    for (; at + 8 <= size; at += 8) {
+      Memory.putLong(address + at, random.nextLong());
+    }
+    for (; at < size; at++) {
+      Memory.putByte(address + at, (byte) random.nextInt());
+    }
+  }
+
+  /** Asserts that memory has the contents of a chunk. */
+  public static void assertContents(
+      long address, long size, BlockKey key, int partition, int chunk) {
+    SplittableRandom random = new SplittableRandom(seed(key, partition, chunk));
+    long at = 0;
+    for (; at + 8 <= size; at += 8) {
+      if (Memory.getLong(address + at) != random.nextLong()) {
+        throw new AssertionError(key + " partition " + partition + " differs at byte " + at);
+      }
+    }
+    for (; at < size; at++) {
+      assertThat(Memory.getByte(address + at)).isEqualTo((byte) random.nextInt());
+    }
+  }
+
+  /** Reads everything, holding each chunk against what was written. */
+  public static List<Seen> readAll(ChunkReader reader) throws BlockFetchException {
+    List<Seen> seen = new ArrayList<>();
+    BlockKey key = null;
+    int partition = -1;
+    int chunk = 0;
+    while (reader.next()) {
+      BlockRequest request = reader.request();
+      boolean same = request.key().equals(key) && reader.partition() == partition;
+      chunk = same ? chunk + 1 : 0;
+      key = request.key();
+      partition = reader.partition();
+      assertThat(partition).isBetween(request.startPartition(), request.endPartition() - 1);
+      assertThat(reader.address() % 64).isZero();
+      assertThat(reader.rows()).isEqualTo(chunk + 1);
+      assertContents(reader.address(), reader.length(), key, partition, chunk);
+      seen.add(new Seen(key, partition, reader.rows(), reader.length()));
+    }
+    return seen;
+  }
+
+  /** Opens a reader, reads everything and closes it. */
+  public static List<Seen> readAll(ExecutorExchange exchange, List<BlockRequest> requests)
+      throws BlockFetchException {
+    try (ChunkReader reader = exchange.read(requests, FetchListener.NONE)) {
+      return readAll(reader);
+    }
+  }
+
+  /** A request for partitions [start, end) of a map output at an executor. */
+  public static BlockRequest request(
+      String executorId, BlockKey key, int start, int end, long bytes) {
+    return new BlockRequest(executorId, key, (int) key.mapId(), start, end, bytes);
+  }
+
+  /** The chunks a reader should see of partitions [start, end) of some maps, in no order. */
+  public static List<Seen> expected(
+      int shuffle, int firstMap, int lastMap, int start, int end, Sizes sizes) {
+    List<Seen> expected = new ArrayList<>();
+    for (long map = firstMap; map < lastMap; map++) {
+      for (int partition = start; partition < end; partition++) {
+        int chunk = 0;
+        for (long size; (size = sizes.of(map, partition, chunk)) > 0; chunk++) {
+          expected.add(new Seen(new BlockKey(shuffle, map), partition, chunk + 1, size));
+        }
+      }
+    }
+    return expected;
+  }
+}

@@ -1,0 +1,168 @@
+package io.weft.support;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.exchange.ExchangeOptions;
+import io.weft.exchange.ExchangeStatistics;
+import io.weft.exchange.ExecutorExchange;
+import io.weft.exchange.MemoryOptions;
+import io.weft.exchange.NetworkOptions;
+import io.weft.peer.PeerAddress;
+import io.weft.peer.TransportMode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import scala.Option;
+
+/**
+ * Several executors' exchanges in this process, that find each other. Closing it asserts that
+ * nothing is left of them: no memory in use, no open reader or stream, no file.
+ */
+public final class TestCluster implements AutoCloseable {
+  /** Small, so that a few chunks fill one. */
+  public static final long SEGMENT_BYTES = 1 << 20;
+
+  private final Path root;
+  private final Path local;
+  private final Map<String, PeerAddress> addresses = new ConcurrentHashMap<>();
+  private final Map<String, ExecutorExchange> exchanges = new ConcurrentHashMap<>();
+  private TransportMode mode = TransportMode.AUTO;
+  private Duration timeout = Duration.ofSeconds(30);
+  private long requestBytes = 256 << 10;
+  private long maxBytesInFlight = 1 << 20;
+  private long memoryBytes = 256 << 20;
+  private long diskBytes = 256 << 20;
+  private SparkConf conf = new SparkConf(false);
+
+  public TestCluster(Path folder) throws IOException {
+    root = Files.createDirectories(folder.resolve("shm"));
+    local = Files.createDirectories(folder.resolve("local"));
+  }
+
+  public TestCluster mode(TransportMode newMode) {
+    mode = newMode;
+    return this;
+  }
+
+  public TestCluster timeout(Duration newTimeout) {
+    timeout = newTimeout;
+    return this;
+  }
+
+  public TestCluster window(long newRequestBytes, long newMaxBytesInFlight) {
+    requestBytes = newRequestBytes;
+    maxBytesInFlight = newMaxBytesInFlight;
+    return this;
+  }
+
+  public TestCluster memory(long newMemoryBytes, long newDiskBytes) {
+    memoryBytes = newMemoryBytes;
+    diskBytes = newDiskBytes;
+    return this;
+  }
+
+  public TestCluster conf(SparkConf newConf) {
+    conf = newConf;
+    return this;
+  }
+
+  /** Options of an executor with the cluster's settings as they are now. */
+  public ExchangeOptions options(String executorId) {
+    SecurityManager security = new SecurityManager(conf, Option.empty(), null);
+    return new ExchangeOptions(
+        "app-0123abcd",
+        executorId,
+        "test",
+        new MemoryOptions(
+            Optional.of(root), List.of(local), SEGMENT_BYTES, memoryBytes, diskBytes, 0),
+        new NetworkOptions(
+            "localhost",
+            "localhost",
+            0,
+            2,
+            mode,
+            requestBytes,
+            maxBytesInFlight,
+            timeout,
+            conf,
+            security));
+  }
+
+  /** Opens an executor that the others can find. */
+  public ExecutorExchange open(String executorId) throws IOException {
+    ExecutorExchange exchange = ExecutorExchange.open(options(executorId), this::lookup);
+    exchanges.put(executorId, exchange);
+    addresses.put(executorId, exchange.address());
+    return exchange;
+  }
+
+  /** Lets an executor be found at an address. */
+  public void announce(PeerAddress address) {
+    addresses.put(address.executorId(), address);
+  }
+
+  public Path root() {
+    return root;
+  }
+
+  public Path local() {
+    return local;
+  }
+
+  private PeerAddress lookup(String executorId) throws IOException {
+    PeerAddress address = addresses.get(executorId);
+    if (address == null) {
+      throw new IOException("no executor " + executorId + " is registered");
+    }
+    return address;
+  }
+
+  /** Asserts that an exchange holds no memory, once what is just ending has ended. */
+  public static void assertNothingHeld(ExecutorExchange exchange) {
+    await("memory of " + exchange.address())
+        .atMost(Duration.ofSeconds(20))
+        .untilAsserted(
+            () -> {
+              ExchangeStatistics now = exchange.statistics();
+              assertThat(now.openReaders()).as("open readers").isZero();
+              assertThat(now.openStreams()).as("open streams").isZero();
+              assertThat(now.arena().usedBytes()).as("arena bytes in use").isZero();
+              assertThat(now.retiredBytes()).as("retired bytes").isZero();
+            });
+  }
+
+  /** Removes a shuffle on all executors, readers' leases before owners' memory. */
+  public void removeShuffle(int shuffleId) {
+    exchanges.values().forEach(exchange -> exchange.removeShuffle(shuffleId));
+    exchanges.values().forEach(exchange -> exchange.removeShuffle(shuffleId));
+  }
+
+  @Override
+  public void close() throws IOException {
+    for (int shuffle = 0; shuffle < 10; shuffle++) {
+      removeShuffle(shuffle);
+    }
+    try {
+      exchanges.values().forEach(TestCluster::assertNothingHeld);
+    } finally {
+      exchanges.values().forEach(ExecutorExchange::close);
+    }
+    assertThat(files(root)).as("files left in shared memory").isEmpty();
+    assertThat(files(local)).as("files left in the local folder").isEmpty();
+  }
+
+  private static List<Path> files(Path folder) throws IOException {
+    try (Stream<Path> files = Files.walk(folder)) {
+      return files.filter(file -> !file.equals(folder)).toList();
+    }
+  }
+}

@@ -1,0 +1,227 @@
+package io.weft.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.catalog.BlockKey;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.List;
+import java.util.Random;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.junit.jupiter.api.Test;
+
+class WireMessagesTest {
+  private static final BlockKey KEY = new BlockKey(7, 11);
+  private static final OpenBlocks REQUEST =
+      new OpenBlocks(
+          "cafe0123",
+          1 << 20,
+          0,
+          100,
+          List.of(new BlockRange(KEY, 2, 5), new BlockRange(new BlockKey(7, 12), 2, 5)));
+
+  @Property(tries = 300)
+  void everyRequestComesBackAsItWas(@ForAll("requests") OpenBlocks request) throws Exception {
+    assertThat(OpenBlocks.decode(request.encode())).isEqualTo(request);
+  }
+
+  @Property(tries = 300)
+  void everyFittingAnswerComesBackAsItWas(@ForAll("requests") OpenBlocks request, @ForAll long seed)
+      throws Exception {
+    BlocksOpened answer = answer(request, new Random(seed));
+    BlocksOpened decoded = BlocksOpened.decode(answer.encode(), request);
+    assertThat(decoded.encode()).isEqualTo(answer.encode());
+    assertThat(decoded.stream()).isEqualTo(answer.stream());
+    assertThat(decoded.totalBytes()).isEqualTo(answer.totalBytes());
+    assertThat(decoded.complete()).isEqualTo(answer.complete());
+  }
+
+  @Property(tries = 200)
+  void everyRefusalComesBackAsItWas(
+      @ForAll @IntRange(min = -1, max = 9) int range, @ForAll String reason) throws Exception {
+    BlocksRefused refusal = new BlocksRefused(range, reason);
+    ByteBuffer bytes = refusal.encode();
+    assertThat(BlocksRefused.isOne(bytes)).isTrue();
+    String seen = new String(refusal.reason().getBytes("UTF-8"), "UTF-8");
+    assertThat(BlocksRefused.decode(bytes, 10)).isEqualTo(new BlocksRefused(range, seen));
+  }
+
+  @Property(tries = 500)
+  void garbageIsAnErrorAndNothingElse(@ForAll @Size(max = 300) byte[] garbage) {
+    assertAllRefuse(ByteBuffer.wrap(garbage));
+  }
+
+  @Property(tries = 500)
+  void garbageBehindAGoodHeaderIsAnErrorOrASoundMessage(
+      @ForAll @Size(max = 300) byte[] garbage, @ForAll @IntRange(min = 1, max = 3) int type) {
+    ByteBuffer bytes = MessageHeader.allocate((short) type, 8 + garbage.length).put(garbage).flip();
+    try {
+      switch (type) {
+        case 1 -> OpenBlocks.decode(bytes);
+        case 2 ->
+            assertThat(BlocksOpened.decode(bytes, REQUEST).totalBytes())
+                .isLessThanOrEqualTo(1 << 20);
+        default -> BlocksRefused.decode(bytes, 2);
+      }
+    } catch (WireException e) {
+      assertThat(e.getMessage()).contains("message: ");
+    }
+  }
+
+  @Property(tries = 500)
+  void oneWrongNumberIsAnErrorOrASoundMessage(
+      @ForAll("requests") OpenBlocks request,
+      @ForAll long seed,
+      @ForAll @IntRange(max = 1 << 20) int place,
+      @ForAll int value) {
+    ByteBuffer bytes = answer(request, new Random(seed)).encode();
+    bytes.putInt(place % (bytes.limit() / 4) * 4, value);
+    try {
+      BlocksOpened decoded = BlocksOpened.decode(bytes, request);
+      assertThat(decoded.totalBytes()).isLessThanOrEqualTo(request.mostBytes());
+    } catch (WireException e) {
+      assertThat(e.getMessage()).contains("message: ");
+    }
+  }
+
+  @Property(tries = 200)
+  void everyCutIsAnError(
+      @ForAll("requests") OpenBlocks request,
+      @ForAll long seed,
+      @ForAll @IntRange(max = 1 << 20) int cut) {
+    ByteBuffer asked = request.encode();
+    asked.limit(cut % asked.limit());
+    assertThatThrownBy(() -> OpenBlocks.decode(asked)).isInstanceOf(WireException.class);
+    ByteBuffer answered = answer(request, new Random(seed)).encode();
+    answered.limit(cut % answered.limit());
+    assertThatThrownBy(() -> BlocksOpened.decode(answered, request))
+        .isInstanceOf(WireException.class);
+  }
+
+  @Test
+  void anotherVersionIsNamedWithWhatToDo() {
+    ByteBuffer bytes = REQUEST.encode();
+    bytes.order(ByteOrder.LITTLE_ENDIAN).putShort(4, (short) 2);
+    assertThatThrownBy(() -> OpenBlocks.decode(bytes))
+        .isInstanceOf(WireException.class)
+        .hasMessageContaining("peer speaks version 2")
+        .hasMessageContaining("same Weft jar");
+  }
+
+  @Test
+  void swappedMapOutputsOfOneSizeAreNoticed() {
+    BlockKey other = REQUEST.ranges().get(1).key();
+    BlocksOpened swapped =
+        new BlocksOpened(
+            new StreamId(1, 2),
+            0,
+            true,
+            List.of(other, KEY),
+            new int[] {1, 1},
+            new int[] {2, 2},
+            new int[] {1, 1},
+            new long[] {64, 64});
+    assertThatThrownBy(() -> BlocksOpened.decode(swapped.encode(), REQUEST))
+        .isInstanceOf(WireException.class)
+        .hasMessageContaining("shuffle 7 map 11 was asked for, the answer has shuffle 7 map 12");
+  }
+
+  @Test
+  void aPartitionThatWasNotAskedForIsNoticed() {
+    BlocksOpened wrong =
+        new BlocksOpened(
+            new StreamId(1, 2),
+            0,
+            true,
+            List.of(KEY),
+            new int[] {1},
+            new int[] {5},
+            new int[] {1},
+            new long[] {64});
+    assertThatThrownBy(() -> BlocksOpened.decode(wrong.encode(), REQUEST))
+        .isInstanceOf(WireException.class)
+        .hasMessageContaining("partition of shuffle 7 map 11: 5");
+  }
+
+  @Test
+  void moreBytesThanThereIsRoomForAreNoticed() {
+    BlocksOpened tooMuch =
+        new BlocksOpened(
+            new StreamId(1, 2),
+            0,
+            true,
+            List.of(KEY),
+            new int[] {2},
+            new int[] {2, 2},
+            new int[] {1, 1},
+            new long[] {1, 1 << 20});
+    assertThatThrownBy(() -> BlocksOpened.decode(tooMuch.encode(), REQUEST))
+        .isInstanceOf(WireException.class)
+        .hasMessageContaining("bytes beyond those asked for");
+  }
+
+  private static void assertAllRefuse(ByteBuffer bytes) {
+    assertThatThrownBy(() -> OpenBlocks.decode(bytes)).isInstanceOf(WireException.class);
+    assertThatThrownBy(() -> BlocksOpened.decode(bytes, REQUEST)).isInstanceOf(WireException.class);
+    assertThatThrownBy(() -> BlocksRefused.decode(bytes, 2)).isInstanceOf(WireException.class);
+  }
+
+  private static BlocksOpened answer(OpenBlocks request, Random random) {
+    int ranges = 1 + random.nextInt(request.ranges().size());
+    int[] rangeChunks = new int[ranges];
+    List<BlockKey> keys =
+        request.ranges().subList(0, ranges).stream().map(BlockRange::key).toList();
+    int[] partitions = new int[ranges];
+    int chunks = 0;
+    long room = request.mostBytes();
+    for (int range = 0; range < ranges; range++) {
+      BlockRange asked = request.ranges().get(range);
+      if (asked.endPartition() > asked.startPartition() && room >= 128 && random.nextBoolean()) {
+        rangeChunks[range] = 1;
+        partitions[chunks++] = asked.startPartition();
+        room -= 64;
+      }
+    }
+    int[] rows = random.ints(chunks, 0, 100).toArray();
+    long[] length = random.longs(chunks, 1, 65).toArray();
+    boolean complete = chunks == 0 || random.nextBoolean();
+    StreamId stream = new StreamId(random.nextLong(), random.nextLong());
+    return new BlocksOpened(
+        stream,
+        0,
+        complete,
+        keys,
+        rangeChunks,
+        java.util.Arrays.copyOf(partitions, chunks),
+        rows,
+        length);
+  }
+
+  @Provide
+  Arbitrary<OpenBlocks> requests() {
+    Arbitrary<BlockRange> range =
+        Combinators.combine(
+                Arbitraries.integers(),
+                Arbitraries.longs(),
+                Arbitraries.integers().between(0, 5000),
+                Arbitraries.integers().between(0, 100))
+            .as(
+                (shuffle, map, start, count) ->
+                    new BlockRange(new BlockKey(shuffle, map), start, start + count));
+    return Combinators.combine(
+            Arbitraries.strings().alpha().ofMaxLength(16),
+            Arbitraries.longs().between(1, Long.MAX_VALUE),
+            Arbitraries.integers().between(0, Integer.MAX_VALUE),
+            Arbitraries.integers().between(30, OpenBlocks.MOST_CHUNKS),
+            range.list().ofMinSize(1).ofMaxSize(20))
+        .as(OpenBlocks::new);
+  }
+}
