@@ -1,0 +1,71 @@
+package io.weft.spark;
+
+import io.weft.spark.Messages.Announce;
+import io.weft.spark.Messages.Found;
+import io.weft.spark.Messages.Hello;
+import io.weft.spark.Messages.Lookup;
+import io.weft.spark.Messages.MemoryPressure;
+import io.weft.spark.Messages.Report;
+import io.weft.spark.Messages.ToDriver;
+import io.weft.spark.Messages.Verdict;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the driver answers executors. Never blocks: it is called on Spark's message threads.
+ *
+ * <p>Thread-safe.
+ */
+final class DriverAnswers {
+  private static final Logger LOG = LoggerFactory.getLogger(DriverAnswers.class);
+
+  private final DriverState state;
+  private final Consumer<String> pressed;
+
+  /**
+   * Answers from a state.
+   *
+   * @param pressed is told the id of an executor that runs out of memory
+   */
+  DriverAnswers(DriverState state, Consumer<String> pressed) {
+    this.state = state;
+    this.pressed = pressed;
+  }
+
+  /** The answer to a message; null where it needs none. */
+  Object to(Object message) {
+    if (!(message instanceof ToDriver known)) {
+      throw new IllegalArgumentException(
+          "Weft " + WeftVersion.current() + " on the driver does not know the message " + message);
+    }
+    return to(known);
+  }
+
+  private Object to(ToDriver message) {
+    if (message instanceof Lookup lookup) {
+      return new Found(state.peer(lookup.executorId()));
+    } else if (message instanceof Hello hello) {
+      return greet(hello);
+    } else if (message instanceof Announce announce) {
+      state.announced(announce.address());
+      return Verdict.WELCOME;
+    } else if (message instanceof MemoryPressure pressure) {
+      pressed.accept(pressure.executorId());
+    } else if (message instanceof Report report) {
+      state.reported(report.report());
+    }
+    return null;
+  }
+
+  private Verdict greet(Hello hello) {
+    state.greeted(hello.executorId());
+    if (hello.version().equals(WeftVersion.current())) {
+      return Verdict.WELCOME;
+    }
+    String refusal =
+        Versions.mismatch(hello.executorId(), hello.host(), hello.version(), WeftVersion.current());
+    LOG.error(refusal);
+    return new Verdict(refusal);
+  }
+}

@@ -1,0 +1,91 @@
+package io.weft.spark;
+
+import com.codahale.metrics.Gauge;
+import com.codahale.metrics.MetricRegistry;
+import io.weft.peer.PeerAddress;
+import io.weft.spark.shuffle.WeftShuffleManager;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the driver knows: whether Weft is on, where executors are and what they reported last.
+ * Executors that are gone stay known, because their blocks may still be read on their host.
+ *
+ * <p>Thread-safe.
+ */
+public final class DriverState {
+  private static final Logger LOG = LoggerFactory.getLogger(DriverState.class);
+
+  private final Activation activation;
+  private final SparkConf conf;
+  private final Map<String, PeerAddress> peers = new ConcurrentHashMap<>();
+  private final Map<String, ExecutorReport> reports = new ConcurrentHashMap<>();
+  private final Set<String> greeted = ConcurrentHashMap.newKeySet();
+
+  DriverState(Activation activation, SparkConf conf) {
+    this.activation = activation;
+    this.conf = conf;
+  }
+
+  /** Whether Weft is on, and else why not. */
+  public Activation activation() {
+    return activation;
+  }
+
+  /** The application's settings. */
+  public SparkConf conf() {
+    return conf;
+  }
+
+  /** The last report of every executor that ever sent one, by executor id. */
+  public List<ExecutorReport> reports() {
+    return reports.values().stream()
+        .sorted(Comparator.comparing(ExecutorReport::executorId))
+        .toList();
+  }
+
+  /** Shuffles left to Spark's sort shuffle, by reason. */
+  public Map<String, Long> fallbacks() {
+    SparkEnv env = SparkEnv.get();
+    return env != null && env.shuffleManager() instanceof WeftShuffleManager manager
+        ? manager.fallbacks().counts()
+        : Map.of();
+  }
+
+  void greeted(String executorId) {
+    greeted.add(executorId);
+  }
+
+  /** Whether an executor's plugin ever spoke to the driver. */
+  boolean wasGreeted(String executorId) {
+    return greeted.contains(executorId);
+  }
+
+  void announced(PeerAddress address) {
+    peers.put(address.executorId(), address);
+    LOG.info("Weft serves {}", address);
+  }
+
+  /** Where an executor is, or null if it has not announced itself. */
+  PeerAddress peer(String executorId) {
+    return peers.get(executorId);
+  }
+
+  void reported(ExecutorReport report) {
+    reports.put(report.executorId(), report);
+  }
+
+  void registerMetrics(MetricRegistry registry) {
+    registry.register("executorsAnnounced", (Gauge<Integer>) peers::size);
+    registry.register(
+        "shufflesLeftToSpark",
+        (Gauge<Long>) () -> fallbacks().values().stream().mapToLong(Long::longValue).sum());
+  }
+}

@@ -1,0 +1,71 @@
+package io.weft.spark;
+
+import io.weft.exchange.ExchangeOptions;
+import io.weft.exchange.MemoryOptions;
+import io.weft.exchange.NetworkOptions;
+import io.weft.spark.config.WeftSettings;
+import java.io.File;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Optional;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.storage.BlockManagerId;
+
+/** Turns the settings and what Spark knows of this executor into the exchange's options. */
+final class ExecutorOptions {
+  private final SparkEnv env;
+  private final SparkConf conf;
+  private final String executorId;
+
+  ExecutorOptions(SparkEnv env, PluginContext context) {
+    this.env = env;
+    this.conf = context.conf();
+    this.executorId = context.executorID();
+  }
+
+  /** Where other executors reach this one. In local mode Spark does not know yet, nobody asks. */
+  String host() {
+    BlockManagerId id = env.blockManager().blockManagerId();
+    return id == null ? conf.get("spark.driver.host", "localhost") : id.host();
+  }
+
+  /** Options for an application whose random key the driver chose. */
+  ExchangeOptions build(String applicationKey) {
+    return new ExchangeOptions(
+        conf.get("spark.app.id", "local") + "-" + applicationKey,
+        executorId,
+        WeftVersion.current(),
+        memory(),
+        network());
+  }
+
+  private MemoryOptions memory() {
+    String folder = WeftSettings.MEMORY_FOLDER.get(conf);
+    long memory = WeftSettings.MEMORY_SIZE.get(conf);
+    long segment = WeftSettings.MEMORY_SEGMENT_SIZE.get(conf);
+    return new MemoryOptions(
+        folder.isEmpty() ? Optional.empty() : Optional.of(Path.of(folder)),
+        Arrays.stream(env.blockManager().diskBlockManager().localDirs()).map(File::toPath).toList(),
+        memory > 0 ? Math.min(segment, memory) : segment,
+        memory,
+        WeftSettings.SPILL_SIZE.get(conf),
+        WeftSettings.MEMORY_MARGIN.get(conf));
+  }
+
+  private NetworkOptions network() {
+    long inFlight = WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT.get(conf);
+    return new NetworkOptions(
+        host(),
+        host(),
+        WeftSettings.PORT.get(conf),
+        conf.getInt("spark.executor.cores", 0),
+        WeftSettings.TRANSPORT.get(conf),
+        Math.min(WeftSettings.FETCH_REQUEST_SIZE.get(conf), inFlight),
+        inFlight,
+        WeftSettings.FETCH_TIMEOUT.get(conf),
+        conf,
+        env.securityManager());
+  }
+}

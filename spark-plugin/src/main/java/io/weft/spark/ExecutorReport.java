@@ -1,0 +1,36 @@
+package io.weft.spark;
+
+import io.weft.exchange.ExchangeStatistics;
+import io.weft.spark.metrics.Metric;
+import io.weft.spark.metrics.WeftMetrics;
+import java.io.Serializable;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * An executor's figures at one moment.
+ *
+ * @param executorId Spark's executor id
+ * @param host where it runs
+ * @param values by the metrics' names
+ */
+public record ExecutorReport(String executorId, String host, Map<String, Long> values)
+    implements Serializable {
+  static ExecutorReport of(String executorId, String host, ExchangeStatistics statistics) {
+    Map<String, Long> values = new HashMap<>();
+    for (Metric metric : WeftMetrics.all()) {
+      values.put(metric.name(), metric.read(statistics));
+    }
+    return new ExecutorReport(executorId, host, values);
+  }
+
+  /** The value of one metric. */
+  public long get(Metric metric) {
+    return get(metric.name());
+  }
+
+  /** The value of the metric with a name; 0 if the executor has none such. */
+  public long get(String name) {
+    return values.getOrDefault(name, 0L);
+  }
+}

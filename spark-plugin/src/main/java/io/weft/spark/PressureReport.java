@@ -1,0 +1,41 @@
+package io.weft.spark;
+
+import io.weft.spark.Messages.MemoryPressure;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.api.plugin.PluginContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Tells the driver that this executor's shared memory is full, so that it lets go of shuffles
+ * nobody uses. The driver frees them later, if it can: the allocation at hand does not wait.
+ *
+ * <p>Thread-safe; never blocks, and says it at most every few seconds.
+ */
+final class PressureReport implements Runnable {
+  private static final Logger LOG = LoggerFactory.getLogger(PressureReport.class);
+  private static final long PAUSE_NANOS = Duration.ofSeconds(5).toNanos();
+
+  private final PluginContext context;
+  private final AtomicLong nextNanos = new AtomicLong(System.nanoTime());
+
+  PressureReport(PluginContext context) {
+    this.context = context;
+  }
+
+  @Override
+  public void run() {
+    long next = nextNanos.get();
+    long now = System.nanoTime();
+    if (now - next < 0 || !nextNanos.compareAndSet(next, now + PAUSE_NANOS)) {
+      return;
+    }
+    try {
+      context.send(new MemoryPressure(context.executorID()));
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("The driver could not be told that memory is full", e);
+    }
+  }
+}

@@ -1,0 +1,53 @@
+package io.weft.spark;
+
+import static io.weft.spark.config.WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT;
+import static io.weft.spark.config.WeftSettings.FETCH_REQUEST_SIZE;
+import static io.weft.spark.config.WeftSettings.MEMORY_SEGMENT_SIZE;
+import static io.weft.spark.config.WeftSettings.MEMORY_SIZE;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.SparkConf;
+
+/** Combinations of settings of which a user should know what they mean. */
+final class Remarks {
+  private Remarks() {}
+
+  /** One line for each combination that is set. */
+  static List<String> on(SparkConf conf) {
+    List<String> remarks = new ArrayList<>();
+    onWeft(conf, remarks);
+    onSpark(conf, remarks);
+    return remarks;
+  }
+
+  private static void onWeft(SparkConf conf, List<String> remarks) {
+    long memory = MEMORY_SIZE.get(conf);
+    if (memory > 0 && memory < MEMORY_SEGMENT_SIZE.get(conf)) {
+      remarks.add(
+          "%s is below %s: segments are made that small"
+              .formatted(MEMORY_SIZE, MEMORY_SEGMENT_SIZE));
+    }
+    if (FETCH_MAX_BYTES_IN_FLIGHT.get(conf) < FETCH_REQUEST_SIZE.get(conf)) {
+      remarks.add(
+          "%s is below %s: requests are made that small"
+              .formatted(FETCH_MAX_BYTES_IN_FLIGHT, FETCH_REQUEST_SIZE));
+    }
+  }
+
+  private static void onSpark(SparkConf conf, List<String> remarks) {
+    if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
+      remarks.add(
+          "spark.shuffle.service.enabled: the external shuffle service does not serve Weft's"
+              + " blocks; what an executor wrote is computed again if the executor is removed");
+    }
+    if (conf.getBoolean("spark.shuffle.push.enabled", false)) {
+      remarks.add("spark.shuffle.push.enabled: shuffles that Weft carries are not pushed");
+    }
+    if (conf.getBoolean("spark.storage.decommission.shuffleBlocks.enabled", false)) {
+      remarks.add(
+          "spark.storage.decommission.shuffleBlocks.enabled: Weft's blocks are not migrated from"
+              + " a decommissioned executor; they are computed again where they are needed");
+    }
+  }
+}

@@ -1,0 +1,79 @@
+package io.weft.spark;
+
+import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.Messages.Report;
+import io.weft.spark.config.WeftSettings;
+import java.io.IOException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.api.plugin.PluginContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Sends this executor's figures to the driver for the UI, while they change.
+ *
+ * <p>One daemon thread, ended by {@link #close()}; none where the UI is off.
+ */
+final class StatusReporter implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(StatusReporter.class);
+  private static final long PERIOD_MILLIS = 2000;
+
+  private final PluginContext context;
+  private final String host;
+  private final ExecutorExchange exchange;
+  private final ScheduledExecutorService thread;
+  private ExecutorReport last;
+
+  private StatusReporter(
+      PluginContext context,
+      String host,
+      ExecutorExchange exchange,
+      ScheduledExecutorService thread) {
+    this.context = context;
+    this.host = host;
+    this.exchange = exchange;
+    this.thread = thread;
+  }
+
+  /** Starts to report, unless nobody looks. */
+  static StatusReporter start(PluginContext context, String host, ExecutorExchange exchange) {
+    ScheduledExecutorService thread =
+        Executors.newSingleThreadScheduledExecutor(StatusReporter::newThread);
+    StatusReporter reporter = new StatusReporter(context, host, exchange, thread);
+    if (wanted(context)) {
+      var unused =
+          thread.scheduleWithFixedDelay(reporter::report, 0, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+    }
+    return reporter;
+  }
+
+  private static boolean wanted(PluginContext context) {
+    return WeftSettings.UI_ENABLED.get(context.conf())
+        && context.conf().getBoolean("spark.ui.enabled", true);
+  }
+
+  private static Thread newThread(Runnable task) {
+    Thread thread = new Thread(task, "weft-status-reporter");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  private void report() {
+    try {
+      ExecutorReport now = ExecutorReport.of(context.executorID(), host, exchange.statistics());
+      if (!now.equals(last)) {
+        context.send(MessageCodec.encode(new Report(now)));
+        last = now;
+      }
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("No report reached the driver; the next one may", e);
+    }
+  }
+
+  @Override
+  public void close() {
+    thread.shutdownNow();
+  }
+}

@@ -1,0 +1,89 @@
+package io.weft.spark;
+
+import io.weft.spark.config.SettingsCheck;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.shuffle.WeftShuffleManager;
+import io.weft.spark.sql.WeftSessionExtensions;
+import io.weft.spark.ui.WeftTab;
+import java.io.Serializable;
+import java.security.SecureRandom;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.plugin.DriverPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The driver's side: decides whether Weft serves the application, sets Spark up for it, and answers
+ * executors.
+ *
+ * <p>{@link #receive} is called on Spark's message threads, many at a time.
+ */
+final class WeftDriver implements DriverPlugin {
+  private static final Logger LOG = LoggerFactory.getLogger(WeftDriver.class);
+  private static final String EXTENSIONS_KEY = "spark.sql.extensions";
+  private static final String OUR_EXTENSIONS = WeftSessionExtensions.class.getName();
+  private static final int KEY_BYTES = 8;
+
+  private final DriverGarbage garbage = new DriverGarbage();
+  private DriverState state;
+  private DriverAnswers answers;
+
+  @Override
+  public Map<String, String> init(SparkContext context, PluginContext plugin) {
+    SparkConf conf = context.conf();
+    SettingsCheck.check(conf);
+    Activation activation = Activation.decide(conf);
+    state = new DriverState(activation, conf);
+    answers = new DriverAnswers(state, garbage::collect);
+    if (activation.isActive()) {
+      setUp(conf);
+      Remarks.on(conf).forEach(LOG::warn);
+      context.addSparkListener(new MissingJarHint(state));
+    } else {
+      LOG.warn("Weft stays off: {}", activation.inertReason().orElseThrow());
+    }
+    if (WeftSettings.UI_ENABLED.get(conf)) {
+      WeftTab.attach(context, state);
+    }
+    return activation.isActive() ? forExecutors() : Map.of();
+  }
+
+  private static void setUp(SparkConf conf) {
+    conf.set(Activation.MANAGER_KEY, WeftShuffleManager.class.getName());
+    String others = conf.get(EXTENSIONS_KEY, "");
+    if (Arrays.stream(others.split(",")).map(String::trim).noneMatch(OUR_EXTENSIONS::equals)) {
+      conf.set(EXTENSIONS_KEY, others.isBlank() ? OUR_EXTENSIONS : others + "," + OUR_EXTENSIONS);
+    }
+    LOG.info("Weft {} carries this application's SQL shuffles", WeftVersion.current());
+  }
+
+  private static Map<String, String> forExecutors() {
+    byte[] key = new byte[KEY_BYTES];
+    new SecureRandom().nextBytes(key);
+    return Map.of(
+        Activation.ACTIVE, "true",
+        Activation.APPLICATION_KEY, HexFormat.of().formatHex(key),
+        Activation.VERSION, WeftVersion.current());
+  }
+
+  @Override
+  public void registerMetrics(String applicationId, PluginContext plugin) {
+    state.registerMetrics(plugin.metricRegistry());
+  }
+
+  @Override
+  public Object receive(Object message) {
+    Object answer = answers.to(MessageCodec.decode(message));
+    return answer == null ? null : MessageCodec.encode((Serializable) answer);
+  }
+
+  @Override
+  public void shutdown() {
+    garbage.close();
+  }
+}

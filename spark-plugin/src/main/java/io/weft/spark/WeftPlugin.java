@@ -1,0 +1,18 @@
+package io.weft.spark;
+
+import org.apache.spark.api.plugin.DriverPlugin;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.SparkPlugin;
+
+/** The one setting that turns Weft on: {@code spark.plugins=io.weft.spark.WeftPlugin}. */
+public final class WeftPlugin implements SparkPlugin {
+  @Override
+  public DriverPlugin driverPlugin() {
+    return new WeftDriver();
+  }
+
+  @Override
+  public ExecutorPlugin executorPlugin() {
+    return new WeftExecutorPlugin();
+  }
+}

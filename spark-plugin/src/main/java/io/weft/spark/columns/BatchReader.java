@@ -1,0 +1,164 @@
+package io.weft.spark.columns;
+
+import io.weft.transfer.BlockFetchException;
+import io.weft.transfer.ChunkReader;
+import java.io.UncheckedIOException;
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * Reads chunks as batches: large ones where they lie, small ones gathered into fuller ones by bulk
+ * copy, in the order in which the chunks come.
+ *
+ * <p>There is one batch object; it and everything read from it is valid until the next call of
+ * {@link #hasNext()} or {@link #next()}, or {@link #close()}. Closing a batch or its vectors does
+ * nothing.
+ *
+ * <p>For one task thread. Whoever opens a reader closes it; that closes the chunks, too.
+ */
+public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable {
+  /** Batches of as many bytes are worth reading in place, however few their rows are. */
+  private static final long SMALL_BYTES = 128L << 10;
+
+  private final ChunkSource chunks;
+  private final ChunkCursor cursor = new ChunkCursor();
+  private final int nodes;
+  private final int smallRows;
+  private final BatchGather gather;
+
+  /** The batch that was read last, where it lies. */
+  private final BlockColumnVector[] current;
+
+  private final ColumnarBatch inPlace;
+  private int currentRows;
+  private long currentBytes;
+  private boolean hasCurrent;
+
+  private ColumnarBatch ready;
+  private boolean exhausted;
+  private boolean ended;
+  private boolean closed;
+
+  /**
+   * Opens a reader.
+   *
+   * @param schema that the chunks were written with
+   * @param chunks to read; closed with the reader
+   * @param targetRows rows of a full batch, at least 1; batches of less than a quarter of that, and
+   *     less than 128 KiB, are gathered
+   */
+  public BatchReader(StructType schema, ChunkReader chunks, int targetRows) {
+    this(schema, ChunkSource.of(chunks), targetRows);
+  }
+
+  BatchReader(StructType schema, ChunkSource chunks, int targetRows) {
+    ColumnarSchema layout = ColumnarSchema.of(schema);
+    this.chunks = chunks;
+    this.nodes = layout.nodes();
+    this.smallRows = targetRows / 4;
+    this.gather = new BatchGather(layout, targetRows);
+    this.current = BlockColumnVector.of(layout);
+    this.inPlace = new ColumnarBatch(current);
+  }
+
+  /**
+   * Moves on if need be; the last batch is then no longer valid.
+   *
+   * @throws UncheckedIOException with a {@link BlockFetchException} if a block cannot be had
+   * @throws IllegalStateException if a chunk is damaged
+   */
+  @Override
+  public boolean hasNext() {
+    if (ready == null && !ended) {
+      try {
+        ready = read();
+      } catch (BlockFetchException e) {
+        throw new UncheckedIOException(e);
+      }
+      ended = ready == null;
+    }
+    return ready != null;
+  }
+
+  @Override
+  public ColumnarBatch next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException("There are no more batches");
+    }
+    ColumnarBatch batch = ready;
+    ready = null;
+    return batch;
+  }
+
+  /** The next batch to hand out, or null at the end. */
+  private ColumnarBatch read() throws BlockFetchException {
+    gather.clear();
+    while (hasCurrent || load()) {
+      boolean small = currentRows < smallRows && currentBytes < SMALL_BYTES;
+      if (gather.isEmpty() && !(small && another())) {
+        return takeCurrent();
+      }
+      if (!gather.isEmpty() && !(small && gather.hasRoom(currentRows, currentBytes))) {
+        return gather.batch();
+      }
+      gather.append(current, currentRows, currentBytes);
+      hasCurrent = false;
+    }
+    return gather.isEmpty() ? null : gather.batch();
+  }
+
+  private ColumnarBatch takeCurrent() {
+    hasCurrent = false;
+    inPlace.setNumRows(currentRows);
+    return inPlace;
+  }
+
+  /** Points the current vectors at the next batch with rows; false if there is none. */
+  private boolean load() throws BlockFetchException {
+    while (cursor.hasNext() || nextChunk()) {
+      if (cursor.hasNext()) {
+        currentRows = cursor.next(nodes);
+        currentBytes = cursor.batchBytes();
+        for (BlockColumnVector vector : current) {
+          vector.load(cursor, currentRows);
+        }
+        cursor.end();
+        hasCurrent = currentRows > 0;
+        if (hasCurrent) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Whether more may follow the current batch. Moves on by one chunk at most, so that the current
+   * batch stays readable.
+   */
+  private boolean another() throws BlockFetchException {
+    return cursor.hasNext() || nextChunk();
+  }
+
+  private boolean nextChunk() throws BlockFetchException {
+    if (!exhausted && chunks.next()) {
+      cursor.open(chunks);
+    } else {
+      exhausted = true;
+    }
+    return !exhausted;
+  }
+
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      ended = true;
+      ready = null;
+      gather.close();
+      chunks.close();
+    }
+  }
+}

@@ -1,0 +1,256 @@
+package io.weft.spark.columns;
+
+import io.weft.catalog.MapOutputWriter;
+import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * Splits a map task's rows by partition, column by column, into batches of its output.
+ *
+ * <p>Rows gather in private builders. A partition's rows become one chunk when there are as many as
+ * a batch should have or about half a mebibyte of them, when the builders of all partitions
+ * together need too much memory (then the larger half goes), and at {@link #finish()}. The order of
+ * rows within a partition is kept.
+ *
+ * <p>For one task thread. The builders' memory is given back by {@link #close()}; chunks belong to
+ * the output.
+ */
+public final class BatchScatter implements AutoCloseable {
+  /** Larger budgets would let the parts of one chunk outgrow its 32-bit offsets. */
+  private static final long MAX_BUILDER_BYTES = 1L << 30;
+
+  private final int partitions;
+  private final long targetBytes;
+  private final BufferPool pool;
+  private final PartitionBuilders builders;
+  private final Selection selection = new Selection();
+  private final SliceSize slice;
+  private final int columns;
+  private long rows;
+  private boolean closed;
+
+  /**
+   * Opens a scatter.
+   *
+   * @param schema of all batches and rows to come; see {@link ColumnarSchema#unsupportedReason}
+   * @param partitions at least 1
+   * @param output that takes the chunks; not closed
+   * @param targetRows rows of a full batch, at least 1; no batch has more, those of large rows have
+   *     fewer
+   * @param targetBytes memory for the builders of all partitions, at least 1; exceeded by no more
+   *     than the rows of one append. More than 1 GiB counts as 1 GiB
+   */
+  public BatchScatter(
+      StructType schema, int partitions, MapOutputWriter output, int targetRows, long targetBytes) {
+    this(schema, partitions, ChunkSink.of(output), targetRows, targetBytes);
+  }
+
+  BatchScatter(
+      StructType schema, int partitions, ChunkSink output, int targetRows, long targetBytes) {
+    if (partitions < 1 || targetRows < 1 || targetBytes < 1) {
+      throw new IllegalArgumentException(
+          "A scatter needs at least one partition, one row and one byte to aim at, but has "
+              + (partitions + " partitions, " + targetRows + " rows, " + targetBytes + " bytes"));
+    }
+    ColumnarSchema layout = ColumnarSchema.of(schema);
+    this.partitions = partitions;
+    this.targetBytes = Math.min(targetBytes, MAX_BUILDER_BYTES);
+    this.columns = layout.columns().size();
+    this.slice = new SliceSize(partitions, targetRows, this.targetBytes / 4);
+    this.pool = BufferPool.borrow();
+    this.builders = new PartitionBuilders(layout, partitions, pool, output);
+  }
+
+  /**
+   * Appends a batch's rows.
+   *
+   * @param batch with the schema's columns in the schema's order; free to change afterwards
+   * @param partitionIds of its rows, 0 to partitions - 1; may be longer than the batch
+   * @throws IOException if the output has no room for a chunk
+   */
+  public void append(ColumnarBatch batch, int[] partitionIds) throws IOException {
+    if (batch.numCols() != columns) {
+      throw new IllegalArgumentException(
+          "A batch of " + batch.numCols() + " columns does not fit a schema of " + columns);
+    }
+    int end = batch.numRows();
+    for (int start = 0; start < end; ) {
+      int stop = (int) Math.min(end, start + (long) slice.rows());
+      append(batch, partitionIds, start, stop);
+      start = stop;
+    }
+  }
+
+  private void append(ColumnarBatch batch, int[] ids, int start, int end) throws IOException {
+    select(ids, start, end);
+    makeRoom();
+    try {
+      builders.append(batch, selection);
+    } catch (BatchTooLargeException e) {
+      split(batch, ids, start, end, e);
+      return;
+    }
+    rows += end - start;
+    if (slice.wantsSample()) {
+      sample();
+    }
+    relieve();
+  }
+
+  private void select(int[] ids, int start, int end) {
+    if (partitions == 1) {
+      selection.run(0, start, end - start);
+    } else {
+      selection.byPartition(ids, start, end, partitions);
+    }
+  }
+
+  /** Flushes partitions that would get more rows than a batch should have. */
+  private void makeRoom() throws IOException {
+    for (int group = 0; group < selection.groups(); group++) {
+      int partition = selection.partition(group);
+      int count = selection.from(group + 1) - selection.from(group);
+      if (count > slice.chunkRows() - builders.rows(partition)) {
+        flush(partition);
+      }
+    }
+  }
+
+  private void flush(int partition) throws IOException {
+    int flushed = builders.rows(partition);
+    long bytes = builders.flush(partition, false);
+    if (flushed > 0) {
+      slice.sample(bytes, flushed);
+    }
+  }
+
+  private void sample() {
+    long bytes = 0;
+    long sampled = 0;
+    for (int group = 0; group < selection.groups(); group++) {
+      bytes += builders.measure(selection.partition(group));
+      sampled += builders.rows(selection.partition(group));
+    }
+    slice.sample(bytes, sampled);
+  }
+
+  /** Appends rows in two halves that did not fit 32-bit offsets together. */
+  private void split(
+      ColumnarBatch batch, int[] ids, int start, int end, BatchTooLargeException cause)
+      throws IOException {
+    boolean empty = true;
+    for (int group = 0; group < selection.groups(); group++) {
+      int partition = selection.partition(group);
+      builders.rollBack(partition);
+      empty &= builders.rows(partition) == 0;
+      builders.flush(partition, true);
+    }
+    if (end - start > 1) {
+      int middle = (start + end) >>> 1;
+      append(batch, ids, start, middle);
+      append(batch, ids, middle, end);
+    } else if (empty) {
+      throw tooLarge(cause);
+    } else {
+      append(batch, ids, start, end);
+    }
+  }
+
+  private static IOException tooLarge(BatchTooLargeException cause) {
+    return new IOException(
+        "A single row has a column of more than "
+            + (BatchTooLargeException.LIMIT + " bytes or elements, which no batch can hold.")
+            + " Set spark.weft.route=rows for this query",
+        cause);
+  }
+
+  /**
+   * Appends a row.
+   *
+   * @param row with the schema's columns in the schema's order; free to change afterwards
+   * @param partition 0 to partitions - 1
+   * @throws IOException if the output has no room for a chunk
+   */
+  public void append(InternalRow row, int partition) throws IOException {
+    if (builders.rows(partition) >= slice.chunkRows()) {
+      flush(partition);
+    }
+    try {
+      builders.append(row, partition);
+    } catch (BatchTooLargeException e) {
+      again(row, partition, e);
+    }
+    rows++;
+    if (slice.wantsSample()) {
+      slice.sample(builders.measure(partition), builders.rows(partition));
+    }
+    relieve();
+  }
+
+  private void again(InternalRow row, int partition, BatchTooLargeException cause)
+      throws IOException {
+    builders.rollBack(partition);
+    if (builders.rows(partition) == 0) {
+      throw tooLarge(cause);
+    }
+    builders.flush(partition, true);
+    try {
+      builders.append(row, partition);
+    } catch (BatchTooLargeException e) {
+      throw tooLarge(e);
+    }
+  }
+
+  /** Keeps the builders' memory within its budget. */
+  private void relieve() throws IOException {
+    if (pool.usedBytes() <= targetBytes) {
+      return;
+    }
+    builders.flushLargest();
+    boolean stillMuch = pool.usedBytes() > targetBytes / 4 * 3;
+    // Free buffers of sizes that are no longer asked for.
+    boolean scattered = pool.reservedBytes() > 2 * targetBytes + BufferPool.BLOCK_BYTES;
+    if (stillMuch || scattered) {
+      builders.flushAll(true);
+    }
+    if (scattered) {
+      pool.trim(targetBytes);
+    }
+  }
+
+  /** Writes out every partition's last rows. */
+  public void finish() throws IOException {
+    builders.flushAll(false);
+  }
+
+  /** Rows appended so far. */
+  public long rows() {
+    return rows;
+  }
+
+  /** Batches written to the output so far. */
+  public long batches() {
+    return builders.batches();
+  }
+
+  /** Memory that the builders have in use, in bytes. */
+  long builderBytes() {
+    return pool.usedBytes();
+  }
+
+  /** Memory that the builders have taken from the system, in bytes. */
+  long reservedBytes() {
+    return pool.reservedBytes();
+  }
+
+  /** Gives back the builders' memory; rows that were not flushed are lost. Can be repeated. */
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      pool.close();
+    }
+  }
+}

@@ -1,0 +1,254 @@
+package io.weft.spark.columns;
+
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarArray;
+import org.apache.spark.sql.vectorized.ColumnarMap;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A column read straight from the buffers of a chunk or of a builder. It owns no memory: closing it
+ * does nothing, and whoever points it at buffers decides how long it may be read. Reading it after
+ * that, or beyond its rows, reads foreign memory or ends the process.
+ *
+ * <p>One vector is pointed at batch after batch. For one thread.
+ */
+public final class BlockColumnVector extends ColumnVector {
+  private final Form form;
+  private final BlockColumnVector[] children;
+  private int nulls;
+  private long validity;
+  private long offsets;
+  private long values;
+
+  BlockColumnVector(ColumnLayout layout) {
+    super(layout.type());
+    form = layout.form();
+    children =
+        layout.children().stream().map(BlockColumnVector::new).toArray(BlockColumnVector[]::new);
+  }
+
+  /** Points this node, not those below it, at buffers; 0 for those it does not have. */
+  void point(int nulls, long validity, long offsets, long values) {
+    this.nulls = nulls;
+    this.validity = validity;
+    this.offsets = offsets;
+    this.values = values;
+  }
+
+  /**
+   * Points this node and those below it at the next nodes of a batch.
+   *
+   * @param count values of this node
+   */
+  void load(ChunkCursor cursor, int count) {
+    cursor.nextNode();
+    int foundNulls = cursor.nulls();
+    int extent = cursor.extent();
+    long foundValidity =
+        form == Form.NULL || foundNulls == 0 ? 0 : cursor.buffer(ChunkFormat.bitBytes(count));
+    switch (form) {
+      case NULL -> point(count, 0, 0, 0);
+      case BOOLEAN ->
+          point(foundNulls, foundValidity, 0, cursor.buffer(ChunkFormat.bitBytes(count)));
+      case STRING, BINARY, OPAQUE -> {
+        long ends = cursor.offsets(count, extent);
+        point(foundNulls, foundValidity, ends, cursor.buffer(extent));
+      }
+      case LIST, MAP -> {
+        point(foundNulls, foundValidity, cursor.offsets(count, extent), 0);
+        loadChildren(cursor, extent);
+      }
+      case STRUCT, INTERVAL, VARIANT -> {
+        point(foundNulls, foundValidity, 0, 0);
+        loadChildren(cursor, count);
+      }
+      default -> point(foundNulls, foundValidity, 0, cursor.buffer((long) form.width() * count));
+    }
+  }
+
+  private void loadChildren(ChunkCursor cursor, int count) {
+    for (BlockColumnVector child : children) {
+      child.load(cursor, count);
+    }
+  }
+
+  Form form() {
+    return form;
+  }
+
+  /** Address of the validity bitmap; meaningless without nulls. */
+  long validity() {
+    return validity;
+  }
+
+  /** Address of the 32-bit offsets of strings, binary values, lists and maps. */
+  long offsets() {
+    return offsets;
+  }
+
+  /** Address of the values, bits or bytes. */
+  long values() {
+    return values;
+  }
+
+  /** Where the value at a row starts, in bytes or elements. */
+  int offset(int row) {
+    return Platform.getInt(null, offsets + 4L * row);
+  }
+
+  /** Does nothing: the memory belongs to the reader that made the batch. */
+  @Override
+  public void close() {}
+
+  @Override
+  public boolean hasNull() {
+    return nulls > 0;
+  }
+
+  @Override
+  public int numNulls() {
+    return nulls;
+  }
+
+  @Override
+  public boolean isNullAt(int row) {
+    return nulls > 0 && (validity == 0 || !Bits.get(validity, row));
+  }
+
+  @Override
+  public boolean getBoolean(int row) {
+    return Bits.get(values, row);
+  }
+
+  @Override
+  public byte getByte(int row) {
+    return Platform.getByte(null, values + row);
+  }
+
+  @Override
+  public byte[] getBytes(int row, int count) {
+    byte[] copy = new byte[count];
+    Platform.copyMemory(null, values + row, copy, Platform.BYTE_ARRAY_OFFSET, count);
+    return copy;
+  }
+
+  @Override
+  public short getShort(int row) {
+    return Platform.getShort(null, values + 2L * row);
+  }
+
+  @Override
+  public short[] getShorts(int row, int count) {
+    short[] copy = new short[count];
+    Platform.copyMemory(null, values + 2L * row, copy, Platform.SHORT_ARRAY_OFFSET, 2L * count);
+    return copy;
+  }
+
+  @Override
+  public int getInt(int row) {
+    return Platform.getInt(null, values + 4L * row);
+  }
+
+  @Override
+  public int[] getInts(int row, int count) {
+    int[] copy = new int[count];
+    Platform.copyMemory(null, values + 4L * row, copy, Platform.INT_ARRAY_OFFSET, 4L * count);
+    return copy;
+  }
+
+  @Override
+  public long getLong(int row) {
+    return Platform.getLong(null, values + 8L * row);
+  }
+
+  @Override
+  public long[] getLongs(int row, int count) {
+    long[] copy = new long[count];
+    Platform.copyMemory(null, values + 8L * row, copy, Platform.LONG_ARRAY_OFFSET, 8L * count);
+    return copy;
+  }
+
+  @Override
+  public float getFloat(int row) {
+    return Platform.getFloat(null, values + 4L * row);
+  }
+
+  @Override
+  public float[] getFloats(int row, int count) {
+    float[] copy = new float[count];
+    Platform.copyMemory(null, values + 4L * row, copy, Platform.FLOAT_ARRAY_OFFSET, 4L * count);
+    return copy;
+  }
+
+  @Override
+  public double getDouble(int row) {
+    return Platform.getDouble(null, values + 8L * row);
+  }
+
+  @Override
+  public double[] getDoubles(int row, int count) {
+    double[] copy = new double[count];
+    Platform.copyMemory(null, values + 8L * row, copy, Platform.DOUBLE_ARRAY_OFFSET, 8L * count);
+    return copy;
+  }
+
+  @Override
+  public Decimal getDecimal(int row, int precision, int scale) {
+    if (isNullAt(row)) {
+      return null;
+    }
+    return form == Form.DECIMAL128
+        ? Decimal128.get(null, values + 16L * row, precision, scale)
+        : Decimal.createUnsafe(getLong(row), precision, scale);
+  }
+
+  /** The string at a row, which points into the chunk; null if it is null. */
+  @Override
+  public UTF8String getUTF8String(int row) {
+    if (isNullAt(row)) {
+      return null;
+    }
+    int start = offset(row);
+    return UTF8String.fromAddress(null, values + start, offset(row + 1) - start);
+  }
+
+  @Override
+  public byte[] getBinary(int row) {
+    if (isNullAt(row)) {
+      return null;
+    }
+    int start = offset(row);
+    return getBytes(start, offset(row + 1) - start);
+  }
+
+  @Override
+  public ColumnarArray getArray(int row) {
+    if (isNullAt(row)) {
+      return null;
+    }
+    int start = offset(row);
+    return new ColumnarArray(children[0], start, offset(row + 1) - start);
+  }
+
+  @Override
+  public ColumnarMap getMap(int row) {
+    if (isNullAt(row)) {
+      return null;
+    }
+    int start = offset(row);
+    return new ColumnarMap(children[0], children[1], start, offset(row + 1) - start);
+  }
+
+  /** A list's elements; a map's keys and values; the fields of a struct. */
+  @Override
+  public BlockColumnVector getChild(int ordinal) {
+    return children[ordinal];
+  }
+
+  /** Vectors for the columns of a schema that point at nothing yet. */
+  static BlockColumnVector[] of(ColumnarSchema schema) {
+    return schema.columns().stream().map(BlockColumnVector::new).toArray(BlockColumnVector[]::new);
+  }
+}

@@ -1,0 +1,92 @@
+package io.weft.spark.columns;
+
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.vectorized.ColumnVector;
+
+/** Builds columns of booleans, a bit each. */
+final class BooleanBuilder extends ColumnBuilder {
+  private final PartitionBuffers values;
+  private byte[] picked = new byte[0];
+
+  BooleanBuilder(BuilderContext context) {
+    super(context);
+    values = new PartitionBuffers(context.pool(), context.partitions());
+  }
+
+  @Override
+  void append(ColumnVector vector, Selection selection, byte[] parentNulls) {
+    byte[] nulls = nulls(vector, selection, parentNulls);
+    pick(vector, selection.rows(), selection.count(), nulls);
+    for (int group = 0; group < selection.groups(); group++) {
+      int partition = selection.partition(group);
+      int from = selection.from(group);
+      int to = selection.from(group + 1);
+      Bits.append(reserve(partition, to - from), rows(partition), picked, from, to, 0);
+      validity().append(partition, rows(partition), nulls, from, to);
+      added(partition, to - from);
+    }
+  }
+
+  private void pick(ColumnVector vector, int[] rows, int count, byte[] nulls) {
+    if (picked.length < count) {
+      picked = new byte[rows.length];
+    }
+    for (int i = 0; i < count; i++) {
+      boolean value = (nulls == null || nulls[i] == 0) && vector.getBoolean(rows[i]);
+      picked[i] = (byte) (value ? 1 : 0);
+    }
+  }
+
+  @Override
+  void appendRun(BlockColumnVector vector, int start, int count, int partition) {
+    Bits.append(reserve(partition, count), rows(partition), vector.values(), start, count);
+    appendValidity(vector, start, count, partition);
+    added(partition, count);
+  }
+
+  @Override
+  void appendValue(SpecializedGetters source, int ordinal, int partition) {
+    Bits.append(reserve(partition, 1), rows(partition), source.getBoolean(ordinal));
+    validity().appendValid(partition, rows(partition), 1);
+    added(partition, 1);
+  }
+
+  @Override
+  void appendNull(int partition) {
+    Bits.append(reserve(partition, 1), rows(partition), false);
+    validity().appendNull(partition, rows(partition));
+    added(partition, 1);
+  }
+
+  private long reserve(int partition, int count) {
+    int rows = rows(partition);
+    int sum = BatchTooLargeException.add(rows, count);
+    return values.reserve(partition, ChunkFormat.bitBytes(rows), ChunkFormat.bitBytes(sum));
+  }
+
+  @Override
+  void clear(int partition, boolean release) {
+    super.clear(partition, release);
+    if (release) {
+      values.release(partition);
+    }
+  }
+
+  @Override
+  long measure(int partition) {
+    return super.measure(partition) + ChunkFormat.align(ChunkFormat.bitBytes(rows(partition)));
+  }
+
+  @Override
+  void write(int partition, ChunkWriter out) {
+    out.node(validity().nulls(partition), 0);
+    validity().write(partition, rows(partition), out);
+    out.bits(values.address(partition), rows(partition));
+  }
+
+  @Override
+  void expose(int partition, BlockColumnVector vector) {
+    vector.point(
+        validity().nulls(partition), validity().address(partition), 0, values.address(partition));
+  }
+}

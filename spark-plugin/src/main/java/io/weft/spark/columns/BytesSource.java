@@ -1,0 +1,208 @@
+package io.weft.spark.columns;
+
+import java.util.Arrays;
+import org.apache.arrow.vector.BaseVariableWidthVector;
+import org.apache.arrow.vector.ValueVector;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
+import org.apache.spark.sql.vectorized.ArrowColumnVector;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Finds the bytes of strings and binary values of a vector, by position of a selection. Where the
+ * vector's bytes lie in one run of memory no object is made per value. Reused.
+ */
+final class BytesSource {
+  private static final Object[] NONE = {};
+
+  private final Form form;
+  private final NewerTypes.OpaqueReader opaque;
+  private final FixedSource bytes = new FixedSource();
+  private Object base;
+  private Object[] bases = NONE;
+  private boolean oneBase;
+  private long[] offsets = new long[0];
+  private int[] lengths = new int[0];
+
+  BytesSource(ColumnLayout layout) {
+    form = layout.form();
+    opaque = form == Form.OPAQUE ? new NewerTypes.OpaqueReader(layout.type()) : null;
+  }
+
+  /** Array that holds the value at a position, or null if it is off-heap. */
+  Object base(int position) {
+    return oneBase ? base : bases[position];
+  }
+
+  long offset(int position) {
+    return offsets[position];
+  }
+
+  /** Copies the values at some positions one after the other. */
+  void copy(int from, int to, long target) {
+    // In locals, because the compiler takes every copy for one that may change the fields.
+    Object[] all = oneBase ? null : bases;
+    Object common = base;
+    long[] starts = offsets;
+    int[] sizes = lengths;
+    long at = target;
+    for (int i = from; i < to; i++) {
+      int size = sizes[i];
+      Copy.bytes(all == null ? common : all[i], starts[i], at, size);
+      at += size;
+    }
+  }
+
+  int length(int position) {
+    return lengths[position];
+  }
+
+  /**
+   * Looks up the values at the given rows; a null has no bytes.
+   *
+   * @param nulls 1 for a null, by position; nothing if there is none
+   */
+  void locate(ColumnVector vector, int[] rows, int count, byte[] nulls) {
+    if (offsets.length < count) {
+      offsets = new long[rows.length];
+      lengths = new int[rows.length];
+    }
+    if (nulls != null) {
+      Arrays.fill(lengths, 0, count, 0);
+    }
+    oneBase = inOneRun(vector, rows, count, nulls);
+    if (!oneBase) {
+      oneByOne(vector, rows, count, nulls);
+    }
+  }
+
+  /** A value of a row or an array; a null is not allowed. Fills position 0. */
+  void locate(SpecializedGetters row, int ordinal) {
+    if (offsets.length == 0) {
+      offsets = new long[16];
+      lengths = new int[16];
+    }
+    oneBase = true;
+    if (form == Form.STRING) {
+      UTF8String value = row.getUTF8String(ordinal);
+      set(0, value.getBaseOffset(), value.numBytes());
+      base = value.getBaseObject();
+    } else {
+      locate(form == Form.OPAQUE ? opaque.bytes(row, ordinal) : row.getBinary(ordinal));
+    }
+  }
+
+  /** A value that is in an array. Fills position 0. */
+  void locate(byte[] value) {
+    if (offsets.length == 0) {
+      offsets = new long[16];
+      lengths = new int[16];
+    }
+    oneBase = true;
+    base = value;
+    set(0, Platform.BYTE_ARRAY_OFFSET, value.length);
+  }
+
+  private boolean inOneRun(ColumnVector vector, int[] rows, int count, byte[] nulls) {
+    if (vector instanceof WritableColumnVector writable) {
+      return !writable.hasDictionary() && writable(writable, rows, count, nulls);
+    }
+    if (vector instanceof BlockColumnVector block) {
+      offsets(block.offsets(), block.values(), rows, count, nulls);
+      return true;
+    }
+    if (form != Form.OPAQUE && vector.getClass() == ArrowColumnVector.class) {
+      return arrow(((ArrowColumnVector) vector).getValueVector(), rows, count, nulls);
+    }
+    return false;
+  }
+
+  private boolean writable(WritableColumnVector vector, int[] rows, int count, byte[] nulls) {
+    if (vector.isAllNull() || !bytes.locate(vector.arrayData(), Form.BYTE)) {
+      return false;
+    }
+    base = bytes.base();
+    int[] starts = OnHeapArrays.starts(vector);
+    int[] sizes = OnHeapArrays.lengths(vector);
+    if (starts != null && sizes != null) {
+      onHeap(starts, sizes, rows, count, nulls);
+      return true;
+    }
+    for (int i = 0; i < count; i++) {
+      if (nulls == null || nulls[i] == 0) {
+        int row = rows[i];
+        set(i, bytes.offset() + vector.getArrayOffset(row), vector.getArrayLength(row));
+      }
+    }
+    return true;
+  }
+
+  private void onHeap(int[] starts, int[] sizes, int[] rows, int count, byte[] nulls) {
+    long first = bytes.offset();
+    long[] foundOffsets = offsets;
+    int[] foundLengths = lengths;
+    for (int i = 0; i < count; i++) {
+      if (nulls == null || nulls[i] == 0) {
+        foundOffsets[i] = first + starts[rows[i]];
+        foundLengths[i] = sizes[rows[i]];
+      }
+    }
+  }
+
+  private boolean arrow(ValueVector vector, int[] rows, int count, byte[] nulls) {
+    if (vector instanceof BaseVariableWidthVector values) {
+      offsets(values.getOffsetBufferAddress(), values.getDataBufferAddress(), rows, count, nulls);
+      return true;
+    }
+    return false;
+  }
+
+  private void offsets(long ends, long values, int[] rows, int count, byte[] nulls) {
+    base = null;
+    for (int i = 0; i < count; i++) {
+      if (nulls == null || nulls[i] == 0) {
+        long at = ends + 4L * rows[i];
+        int start = Platform.getInt(null, at);
+        set(i, values + start, Platform.getInt(null, at + 4) - start);
+      }
+    }
+  }
+
+  private void oneByOne(ColumnVector vector, int[] rows, int count, byte[] nulls) {
+    if (bases.length < count) {
+      bases = new Object[rows.length];
+    }
+    for (int i = 0; i < count; i++) {
+      if (nulls == null || nulls[i] == 0) {
+        one(vector, rows[i], i);
+      }
+    }
+  }
+
+  private void one(ColumnVector vector, int row, int position) {
+    if (form == Form.STRING) {
+      UTF8String value = vector.getUTF8String(row);
+      bases[position] = value.getBaseObject();
+      set(position, value.getBaseOffset(), value.numBytes());
+    } else {
+      byte[] value = form == Form.OPAQUE ? opaque.bytes(vector, row) : vector.getBinary(row);
+      bases[position] = value;
+      set(position, Platform.BYTE_ARRAY_OFFSET, value.length);
+    }
+  }
+
+  private void set(int position, long offset, int length) {
+    offsets[position] = offset;
+    lengths[position] = length;
+  }
+
+  /** Lets go of the values of the last batch. */
+  void forget() {
+    base = null;
+    if (!oneBase) {
+      Arrays.fill(bases, null);
+    }
+  }
+}

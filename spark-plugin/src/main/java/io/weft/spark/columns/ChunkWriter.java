@@ -1,0 +1,81 @@
+package io.weft.spark.columns;
+
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * Writes one batch after the other in {@link ChunkFormat}: node by node, each followed by its
+ * buffers. The caller has measured the batch and allocated that much; nothing is checked here but
+ * that the measure was right, at the end.
+ */
+final class ChunkWriter {
+  private long start;
+  private long node;
+  private long buffer;
+
+  /** Starts a batch at an address that is a multiple of 64. */
+  void begin(long address, int rows, int nodes, long bytes) {
+    start = address;
+    node = address + ChunkFormat.NODES_OFFSET;
+    buffer = address + ChunkFormat.headerBytes(nodes);
+    Platform.putInt(null, address, ChunkFormat.MAGIC);
+    Platform.putInt(null, address + ChunkFormat.ROWS_OFFSET, rows);
+    Platform.putLong(null, address + ChunkFormat.BYTES_OFFSET, bytes);
+    zero(node + (long) ChunkFormat.NODE_BYTES * nodes, buffer);
+  }
+
+  /** Describes the next node. */
+  void node(int nulls, int extent) {
+    Platform.putInt(null, node, nulls);
+    Platform.putInt(null, node + ChunkFormat.EXTENT_OFFSET, extent);
+    node += ChunkFormat.NODE_BYTES;
+  }
+
+  /** Copies a buffer. */
+  void buffer(long source, long bytes) {
+    Platform.copyMemory(null, source, null, buffer, bytes);
+    pad(buffer + bytes);
+  }
+
+  /** Copies a buffer of bits; what lies above the last one is left out. */
+  void bits(long source, int bits) {
+    long bytes = ChunkFormat.bitBytes(bits);
+    Platform.copyMemory(null, source, null, buffer, bytes);
+    if ((bits & 7) != 0) {
+      long last = buffer + bytes - 1;
+      byte used = (byte) (Platform.getByte(null, last) & ((1 << (bits & 7)) - 1));
+      Platform.putByte(null, last, used);
+    }
+    pad(buffer + bytes);
+  }
+
+  /** Writes the offsets of no values: a single zero. */
+  void noOffsets() {
+    Platform.putInt(null, buffer, 0);
+    pad(buffer + 4);
+  }
+
+  /** Ends the batch. */
+  void end() {
+    long written = buffer - start;
+    long measured = Platform.getLong(null, start + ChunkFormat.BYTES_OFFSET);
+    if (written != measured) {
+      throw new IllegalStateException(
+          "A batch was measured as " + measured + " bytes and written as " + written);
+    }
+  }
+
+  private void pad(long end) {
+    buffer = start + ChunkFormat.align(end - start);
+    zero(end, buffer);
+  }
+
+  private static void zero(long from, long to) {
+    long at = from;
+    for (; (at & 7) != 0 && at < to; at++) {
+      Platform.putByte(null, at, (byte) 0);
+    }
+    for (; at < to; at += 8) {
+      Platform.putLong(null, at, 0L);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+package io.weft.spark.columns;
+
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.vectorized.ColumnVector;
+
+/**
+ * Builds one column of the batches of every partition. Its buffers lie in a {@link BufferPool} and
+ * have the content that they will have in a chunk. For one task thread.
+ *
+ * <p>An append that throws may leave a partition half appended; {@link #truncate} mends that.
+ */
+abstract class ColumnBuilder {
+  private final int[] rows;
+  private final Validity validity;
+  private byte[] mask = new byte[0];
+
+  ColumnBuilder(BuilderContext context) {
+    rows = new int[context.partitions()];
+    validity = new Validity(context.pool(), context.partitions());
+  }
+
+  /** A builder for a column of that layout. */
+  static ColumnBuilder of(ColumnLayout layout, BuilderContext context) {
+    return switch (layout.form()) {
+      case NULL -> new NullBuilder(context);
+      case BOOLEAN -> new BooleanBuilder(context);
+      case STRING, BINARY, OPAQUE -> new BytesBuilder(layout, context);
+      case LIST -> new ListBuilder(layout, context);
+      case MAP -> new MapBuilder(layout, context);
+      case STRUCT -> new StructBuilder(layout, context);
+      case INTERVAL -> new IntervalBuilder(layout, context);
+      case VARIANT -> new VariantBuilder(layout, context);
+      default -> new FixedBuilder(layout, context);
+    };
+  }
+
+  /** Number of values a partition has. */
+  final int rows(int partition) {
+    return rows[partition];
+  }
+
+  final Validity validity() {
+    return validity;
+  }
+
+  /** Counts values that were appended. */
+  final void added(int partition, int count) {
+    rows[partition] += count;
+  }
+
+  /**
+   * Appends the selected values to their partitions.
+   *
+   * @param parentNulls 1 where the struct around them is null, by position; nothing if there is no
+   *     null
+   */
+  abstract void append(ColumnVector vector, Selection selection, byte[] parentNulls);
+
+  /** Appends neighbouring values of a vector over a chunk to one partition. */
+  abstract void appendRun(BlockColumnVector vector, int start, int count, int partition);
+
+  /** Appends a value of a row or an array. */
+  final void append(SpecializedGetters source, int ordinal, int partition) {
+    if (source.isNullAt(ordinal)) {
+      appendNull(partition);
+    } else {
+      appendValue(source, ordinal, partition);
+    }
+  }
+
+  /** Appends all elements of an array. */
+  void appendAll(ArrayData array, int partition) {
+    int count = array.numElements();
+    for (int i = 0; i < count; i++) {
+      append(array, i, partition);
+    }
+  }
+
+  /** Appends a value that is not null. */
+  abstract void appendValue(SpecializedGetters source, int ordinal, int partition);
+
+  /** Appends a null. */
+  abstract void appendNull(int partition);
+
+  /** Drops the values from a row on. */
+  void truncate(int partition, int keptRows) {
+    if (rows[partition] > keptRows) {
+      rows[partition] = keptRows;
+    }
+    validity.truncate(partition, rows[partition]);
+  }
+
+  /**
+   * Drops all values.
+   *
+   * @param release whether the buffers go back to the pool, too
+   */
+  void clear(int partition, boolean release) {
+    rows[partition] = 0;
+    validity.clear(partition, release);
+  }
+
+  /** Bytes of the buffers of this node and those below it in a chunk. */
+  long measure(int partition) {
+    return validity.measure(partition, rows[partition]);
+  }
+
+  /** Writes this node and those below it. */
+  abstract void write(int partition, ChunkWriter out);
+
+  /** Points a vector at a partition's values; valid until the next append to it. */
+  abstract void expose(int partition, BlockColumnVector vector);
+
+  /**
+   * Finds the nulls among the selected values.
+   *
+   * @return 1 for a null, by position; nothing if there is none
+   */
+  final byte[] nulls(ColumnVector vector, Selection selection, byte[] parentNulls) {
+    if (!vector.hasNull()) {
+      return parentNulls;
+    }
+    int count = selection.count();
+    int[] picked = selection.rows();
+    if (mask.length < count) {
+      mask = new byte[Math.max(count, 2 * mask.length)];
+    }
+    fillMask(vector, picked, count);
+    for (int i = 0; parentNulls != null && i < count; i++) {
+      mask[i] |= parentNulls[i];
+    }
+    return mask;
+  }
+
+  private void fillMask(ColumnVector vector, int[] picked, int count) {
+    byte[] flags = OnHeapArrays.nulls(vector);
+    if (flags != null) {
+      for (int i = 0; i < count; i++) {
+        mask[i] = flags[picked[i]];
+      }
+    } else {
+      for (int i = 0; i < count; i++) {
+        mask[i] = (byte) (vector.isNullAt(picked[i]) ? 1 : 0);
+      }
+    }
+  }
+
+  /** Appends the validity of neighbouring values of a vector over a chunk. */
+  final void appendValidity(BlockColumnVector vector, int start, int count, int partition) {
+    if (vector.hasNull()) {
+      validity.append(partition, rows[partition], vector.validity(), start, count);
+    } else {
+      validity.appendValid(partition, rows[partition], count);
+    }
+  }
+}

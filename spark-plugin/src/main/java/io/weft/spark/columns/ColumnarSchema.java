@@ -1,0 +1,50 @@
+package io.weft.spark.columns;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.types.StructType;
+
+/** The layouts of a schema's columns, in the schema's order. Immutable. */
+public final class ColumnarSchema {
+  private final List<ColumnLayout> columns;
+
+  private ColumnarSchema(List<ColumnLayout> columns) {
+    this.columns = columns;
+  }
+
+  /**
+   * Says why batches of a schema cannot travel.
+   *
+   * @return the first column that cannot and its type, or nothing if all can
+   */
+  public static Optional<String> unsupportedReason(StructType schema) {
+    try {
+      of(schema);
+      return Optional.empty();
+    } catch (UnsupportedTypeException e) {
+      return Optional.of(e.getMessage());
+    }
+  }
+
+  /**
+   * Lays out a schema.
+   *
+   * @throws UnsupportedTypeException if a column cannot travel
+   */
+  static ColumnarSchema of(StructType schema) {
+    return new ColumnarSchema(
+        Arrays.stream(schema.fields())
+            .map(field -> ColumnLayout.of(field.name(), field.dataType()))
+            .toList());
+  }
+
+  List<ColumnLayout> columns() {
+    return columns;
+  }
+
+  /** Nodes in a chunk's header. */
+  int nodes() {
+    return columns.stream().mapToInt(ColumnLayout::nodes).sum();
+  }
+}

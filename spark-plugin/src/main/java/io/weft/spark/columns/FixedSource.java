@@ -1,0 +1,74 @@
+package io.weft.spark.columns;
+
+import org.apache.arrow.vector.BaseFixedWidthVector;
+import org.apache.arrow.vector.ValueVector;
+import org.apache.spark.sql.execution.vectorized.OffHeapColumnVector;
+import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.vectorized.ArrowColumnVector;
+import org.apache.spark.sql.vectorized.ColumnVector;
+
+/**
+ * Finds the plain memory behind a vector of values of fixed width: one value after the other,
+ * starting at row 0. Reused; what it found is valid as long as the vector is not written to.
+ */
+final class FixedSource {
+  private Object base;
+  private long offset;
+
+  /** The array that holds the values, or null if they are off-heap. */
+  Object base() {
+    return base;
+  }
+
+  /** Where row 0 is. */
+  long offset() {
+    return offset;
+  }
+
+  /**
+   * Looks for the values.
+   *
+   * @return false if they do not lie in plain memory, or not in the width of the form
+   */
+  boolean locate(ColumnVector vector, Form form) {
+    if (vector instanceof OnHeapColumnVector onHeap) {
+      return !onHeap.hasDictionary() && onHeap(onHeap, form);
+    }
+    if (vector instanceof BlockColumnVector block) {
+      return block.form() == form && found(null, block.values());
+    }
+    if (vector instanceof OffHeapColumnVector offHeap) {
+      return !offHeap.hasDictionary()
+          && !narrow(offHeap, form)
+          && found(null, offHeap.valuesNativeAddress());
+    }
+    // Subclasses may change what the getters return.
+    if (vector.getClass() == ArrowColumnVector.class) {
+      return arrow(((ArrowColumnVector) vector).getValueVector(), form);
+    }
+    return false;
+  }
+
+  private boolean onHeap(OnHeapColumnVector vector, Form form) {
+    Object array = OnHeapArrays.of(vector, form);
+    return array != null && found(array, OnHeapArrays.offset(form));
+  }
+
+  private static boolean narrow(OffHeapColumnVector vector, Form form) {
+    return form == Form.DECIMAL128
+        || (form == Form.DECIMAL64 && DecimalType.is32BitDecimalType(vector.dataType()));
+  }
+
+  private boolean arrow(ValueVector vector, Form form) {
+    return vector instanceof BaseFixedWidthVector values
+        && values.getTypeWidth() == form.width()
+        && found(null, values.getDataBufferAddress());
+  }
+
+  private boolean found(Object where, long at) {
+    base = where;
+    offset = at;
+    return where != null || at != 0;
+  }
+}

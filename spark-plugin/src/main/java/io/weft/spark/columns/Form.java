@@ -1,0 +1,42 @@
+package io.weft.spark.columns;
+
+/** How the values of a column lie in a chunk; see {@link ChunkFormat} for the buffers of each. */
+enum Form {
+  /** No buffers, every value is null. */
+  NULL(0),
+  /** One bit each. */
+  BOOLEAN(0),
+  BYTE(1),
+  SHORT(2),
+  INT(4),
+  LONG(8),
+  FLOAT(4),
+  DOUBLE(8),
+  /** Decimals of up to 18 digits: the unscaled value in 8 bytes. */
+  DECIMAL64(8),
+  /** Longer decimals: the unscaled value in 16 bytes, two's complement. */
+  DECIMAL128(16),
+  /** UTF-8. */
+  STRING(0),
+  BINARY(0),
+  /** Bytes that only Spark interprets, behind an accessor that differs by Spark version. */
+  OPAQUE(0),
+  LIST(0),
+  MAP(0),
+  STRUCT(0),
+  /** A calendar interval: a struct of months, days and microseconds. */
+  INTERVAL(0),
+  /** A variant: a struct of its value's and its metadata's bytes. */
+  VARIANT(0);
+
+  private final int width;
+
+  Form(int width) {
+    this.width = width;
+  }
+
+  /** Bytes of one value where all have the same, else 0. */
+  int width() {
+    return width;
+  }
+}

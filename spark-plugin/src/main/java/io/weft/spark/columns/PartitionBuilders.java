@@ -1,0 +1,146 @@
+package io.weft.spark.columns;
+
+import io.weft.memory.Extent;
+import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** The batch that every partition is building, and its way into a chunk. For one task thread. */
+final class PartitionBuilders {
+  private final ColumnBuilder[] columns;
+  private final int nodes;
+  private final int[] rows;
+  private final ChunkSink output;
+  private final ChunkWriter writer = new ChunkWriter();
+  private long batches;
+
+  PartitionBuilders(ColumnarSchema schema, int partitions, BufferPool pool, ChunkSink output) {
+    BuilderContext context = new BuilderContext(pool, partitions);
+    this.columns =
+        schema.columns().stream()
+            .map(column -> ColumnBuilder.of(column, context))
+            .toArray(ColumnBuilder[]::new);
+    this.nodes = schema.nodes();
+    this.rows = new int[partitions];
+    this.output = output;
+  }
+
+  /** Rows that a partition's batch has so far. */
+  int rows(int partition) {
+    return rows[partition];
+  }
+
+  /** Chunks committed. */
+  long batches() {
+    return batches;
+  }
+
+  /** Appends selected rows; counts them only if all columns took them. */
+  void append(ColumnarBatch batch, Selection selection) {
+    for (int i = 0; i < columns.length; i++) {
+      columns[i].append(batch.column(i), selection, null);
+    }
+    for (int group = 0; group < selection.groups(); group++) {
+      rows[selection.partition(group)] += selection.from(group + 1) - selection.from(group);
+    }
+  }
+
+  /** Appends a row; counts it only if all columns took it. */
+  void append(InternalRow row, int partition) {
+    for (int i = 0; i < columns.length; i++) {
+      columns[i].append(row, i, partition);
+    }
+    rows[partition]++;
+  }
+
+  /** Drops what was appended to a partition but not counted. */
+  void rollBack(int partition) {
+    for (ColumnBuilder column : columns) {
+      column.truncate(partition, rows[partition]);
+    }
+  }
+
+  /** Bytes that the partition's batch would have in a chunk. */
+  long measure(int partition) {
+    long bytes = ChunkFormat.headerBytes(nodes);
+    for (ColumnBuilder column : columns) {
+      bytes += column.measure(partition);
+    }
+    return bytes;
+  }
+
+  /**
+   * Writes a partition's batch, if it has rows, as a chunk and starts a new one.
+   *
+   * @param release whether the builders' memory goes back to the pool
+   * @return bytes of the chunk
+   */
+  long flush(int partition, boolean release) throws IOException {
+    long bytes = 0;
+    if (rows[partition] > 0) {
+      bytes = measure(partition);
+      Extent chunk = output.allocate(bytes);
+      boolean committed = false;
+      try {
+        write(partition, chunk.address(), bytes);
+        output.commit(partition, chunk, bytes, rows[partition]);
+        committed = true;
+      } finally {
+        if (!committed) {
+          output.release(chunk);
+        }
+      }
+      batches++;
+    }
+    clear(partition, release);
+    return bytes;
+  }
+
+  private void write(int partition, long address, long bytes) {
+    writer.begin(address, rows[partition], nodes, bytes);
+    for (ColumnBuilder column : columns) {
+      column.write(partition, writer);
+    }
+    writer.end();
+  }
+
+  private void clear(int partition, boolean release) {
+    if (rows[partition] > 0 || release) {
+      rows[partition] = 0;
+      for (ColumnBuilder column : columns) {
+        column.clear(partition, release);
+      }
+    }
+  }
+
+  /** Flushes every partition. */
+  void flushAll(boolean release) throws IOException {
+    for (int partition = 0; partition < rows.length; partition++) {
+      flush(partition, release);
+    }
+  }
+
+  /**
+   * Flushes the partitions that are at least as large as the average of those with rows, so that at
+   * least half of the bytes go, and gives back the memory of those without.
+   */
+  void flushLargest() throws IOException {
+    long[] bytes = new long[rows.length];
+    long total = 0;
+    int filled = 0;
+    for (int partition = 0; partition < rows.length; partition++) {
+      if (rows[partition] > 0) {
+        bytes[partition] = measure(partition);
+        total += bytes[partition];
+        filled++;
+      }
+    }
+    for (int partition = 0; partition < rows.length; partition++) {
+      if (bytes[partition] * filled >= total) {
+        flush(partition, true);
+      } else if (rows[partition] == 0) {
+        clear(partition, true);
+      }
+    }
+  }
+}

@@ -1,0 +1,151 @@
+package io.weft.spark.columns;
+
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.Platform;
+
+/** Builds columns whose values are made of any number of elements: lists and maps. */
+abstract class RepeatedBuilder extends ColumnBuilder {
+  private final ColumnBuilder[] children;
+  private final PartitionOffsets offsets;
+  private final RunSource source;
+
+  RepeatedBuilder(ColumnLayout layout, BuilderContext context) {
+    super(context);
+    children =
+        layout.children().stream()
+            .map(child -> ColumnBuilder.of(child, context))
+            .toArray(ColumnBuilder[]::new);
+    offsets = new PartitionOffsets(context.pool(), context.partitions());
+    source = new RunSource(children.length);
+  }
+
+  /** Appends the elements of one value of a vector that has none within reach. */
+  abstract void appendElements(ColumnVector vector, int row, int partition);
+
+  final ColumnBuilder child(int ordinal) {
+    return children[ordinal];
+  }
+
+  @Override
+  final void append(ColumnVector vector, Selection selection, byte[] parentNulls) {
+    byte[] nulls = nulls(vector, selection, parentNulls);
+    if (!source.locate(vector, selection, nulls)) {
+      appendOneByOne(vector, selection, nulls);
+      return;
+    }
+    int[] rows = selection.rows();
+    for (int group = 0; group < selection.groups(); group++) {
+      int partition = selection.partition(group);
+      int from = selection.from(group);
+      int to = selection.from(group + 1);
+      appendOffsets(partition, rows, from, to, nulls);
+      validity().append(partition, rows(partition), nulls, from, to);
+      added(partition, to - from);
+    }
+    for (int i = 0; i < children.length; i++) {
+      children[i].append(source.child(i), source.elements(), null);
+    }
+  }
+
+  private void appendOffsets(int partition, int[] rows, int from, int to, byte[] nulls) {
+    int end = offsets.end(partition, rows(partition));
+    long target = offsets.reserve(partition, rows(partition), to - from);
+    for (int i = from; i < to; i++, target += 4) {
+      if (nulls == null || nulls[i] == 0) {
+        end = BatchTooLargeException.add(end, source.length(rows[i]));
+      }
+      Platform.putInt(null, target, end);
+    }
+  }
+
+  private void appendOneByOne(ColumnVector vector, Selection selection, byte[] nulls) {
+    int[] rows = selection.rows();
+    for (int group = 0; group < selection.groups(); group++) {
+      int partition = selection.partition(group);
+      for (int i = selection.from(group); i < selection.from(group + 1); i++) {
+        if (nulls != null && nulls[i] != 0) {
+          appendNull(partition);
+        } else {
+          appendElements(vector, rows[i], partition);
+          endValue(partition);
+        }
+      }
+    }
+  }
+
+  /** Ends a value whose elements have been appended. */
+  final void endValue(int partition) {
+    offsets.append(partition, rows(partition), children[0].rows(partition));
+    validity().appendValid(partition, rows(partition), 1);
+    added(partition, 1);
+  }
+
+  @Override
+  final void appendRun(BlockColumnVector vector, int start, int count, int partition) {
+    int first = vector.offset(start);
+    int length = vector.offset(start + count) - first;
+    BatchTooLargeException.add(children[0].rows(partition), length);
+    for (int i = 0; i < children.length; i++) {
+      children[i].appendRun(vector.getChild(i), first, length, partition);
+    }
+    offsets.appendRun(partition, rows(partition), vector.offsets(), start, count);
+    appendValidity(vector, start, count, partition);
+    added(partition, count);
+  }
+
+  @Override
+  final void appendNull(int partition) {
+    offsets.append(partition, rows(partition), offsets.end(partition, rows(partition)));
+    validity().appendNull(partition, rows(partition));
+    added(partition, 1);
+  }
+
+  @Override
+  final void truncate(int partition, int keptRows) {
+    super.truncate(partition, keptRows);
+    for (ColumnBuilder child : children) {
+      child.truncate(partition, offsets.end(partition, rows(partition)));
+    }
+  }
+
+  @Override
+  final void clear(int partition, boolean release) {
+    super.clear(partition, release);
+    for (ColumnBuilder child : children) {
+      child.clear(partition, release);
+    }
+    if (release) {
+      offsets.release(partition);
+    }
+  }
+
+  @Override
+  final long measure(int partition) {
+    long bytes =
+        super.measure(partition) + ChunkFormat.align(ChunkFormat.offsetBytes(rows(partition)));
+    for (ColumnBuilder child : children) {
+      bytes += child.measure(partition);
+    }
+    return bytes;
+  }
+
+  @Override
+  final void write(int partition, ChunkWriter out) {
+    int rows = rows(partition);
+    out.node(validity().nulls(partition), offsets.end(partition, rows));
+    validity().write(partition, rows, out);
+    offsets.write(partition, rows, out);
+    for (ColumnBuilder child : children) {
+      child.write(partition, out);
+    }
+  }
+
+  @Override
+  final void expose(int partition, BlockColumnVector vector) {
+    vector.point(
+        validity().nulls(partition), validity().address(partition), offsets.address(partition), 0);
+    for (int i = 0; i < children.length; i++) {
+      children[i].expose(partition, vector.getChild(i));
+    }
+  }
+}

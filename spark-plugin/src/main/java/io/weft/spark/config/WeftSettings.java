@@ -1,0 +1,196 @@
+package io.weft.spark.config;
+
+import static io.weft.spark.config.Setting.Scope.APPLICATION;
+import static io.weft.spark.config.Setting.Scope.SESSION;
+
+import io.weft.peer.TransportMode;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * Every {@code spark.weft.*} setting, declared once.
+ *
+ * <p>Read one with {@code WeftSettings.FETCH_TIMEOUT.get(conf)}, from a {@code SparkConf} or, where
+ * its scope is the session, from a {@code SQLConf}.
+ */
+public final class WeftSettings {
+  /** What every key starts with. */
+  public static final String PREFIX = "spark.weft.";
+
+  private static final long KIB = 1L << 10;
+  private static final long MIB = 1L << 20;
+  private static final long GIB = 1L << 30;
+  private static final long TIB = 1L << 40;
+
+  /** Whether the session's shuffles may go through Weft. */
+  public static final Setting<Boolean> ENABLED =
+      new Setting<>(
+          PREFIX + "enabled",
+          SettingTypes.bool(),
+          true,
+          SESSION,
+          "Whether SQL shuffles go through Weft. When false, new queries of the session use Spark's"
+              + " sort shuffle and no plan is changed.");
+
+  /** Which route SQL shuffles take. */
+  public static final Setting<Route> ROUTE =
+      new Setting<>(
+          PREFIX + "route",
+          SettingTypes.choice(Route.class),
+          Route.AUTO,
+          SESSION,
+          "Which way SQL shuffles take. rows copies packed rows and changes no plan; columns swaps"
+              + " the exchange node wherever all column types can travel; auto takes columns where"
+              + " both sides of the exchange work in columns, and rows elsewhere.");
+
+  /** Which way blocks of other executors come. */
+  public static final Setting<TransportMode> TRANSPORT =
+      new Setting<>(
+          PREFIX + "transport",
+          SettingTypes.choice(TransportMode.class),
+          TransportMode.AUTO,
+          APPLICATION,
+          "How blocks of other executors are read. auto reads in place what lies on the same host and"
+              + " the rest by TCP; shm is auto, but fails where memory on the same host cannot be"
+              + " mapped; tcp reads everything of other executors by TCP.");
+
+  /** Where the executor's block server listens. */
+  public static final Setting<Integer> PORT =
+      new Setting<>(
+          PREFIX + "port",
+          SettingTypes.integer(0, 65535),
+          0,
+          APPLICATION,
+          "Port on which each executor serves blocks to executors of other hosts. 0 takes any free"
+              + " one; otherwise the next ports are tried too, as for spark.blockManager.port.");
+
+  /** Budget of shared memory for each executor. */
+  public static final Setting<Long> MEMORY_SIZE =
+      new Setting<>(
+          PREFIX + "memory.size",
+          SettingTypes.bytesOrZero("choose", MIB, 64 * TIB),
+          0L,
+          APPLICATION,
+          "Shared memory each executor may use for shuffle data. 0 takes a quarter of the shared"
+              + " memory file system, at most 4g. What does not fit goes to Spark's local folders.");
+
+  /** Size of a segment of the arena. */
+  public static final Setting<Long> MEMORY_SEGMENT_SIZE =
+      new Setting<>(
+          PREFIX + "memory.segmentSize",
+          SettingTypes.bytes(MIB, GIB),
+          64 * MIB,
+          APPLICATION,
+          "Memory is reserved in segments of this size and reused until the executor ends. A row"
+              + " larger than a segment gets a segment of its own.");
+
+  /** Where segments live. */
+  public static final Setting<String> MEMORY_FOLDER =
+      new Setting<>(
+          PREFIX + "memory.folder",
+          SettingTypes.absolutePath("empty (choose)"),
+          "",
+          APPLICATION,
+          "Folder of a memory file system for the segments. Empty takes /dev/shm, or the first of"
+              + " Spark's local folders where /dev/shm is absent, read-only or too small.");
+
+  /** What is left free of the shared memory file system. */
+  public static final Setting<Long> MEMORY_MARGIN =
+      new Setting<>(
+          PREFIX + "memory.margin",
+          SettingTypes.bytes(0, TIB),
+          32 * MIB,
+          APPLICATION,
+          "Bytes of the shared memory file system that Weft leaves free for others.");
+
+  /** Budget on disk for each executor. */
+  public static final Setting<Long> SPILL_SIZE =
+      new Setting<>(
+          PREFIX + "spill.size",
+          SettingTypes.bytes(0, 1024 * TIB),
+          TIB,
+          APPLICATION,
+          "Bytes of Spark's local folders each executor may use for shuffle data that does not fit"
+              + " into its shared memory. 0 forbids it: a task that finds no memory then fails.");
+
+  /** How long a fetch may make no progress. */
+  public static final Setting<Duration> FETCH_TIMEOUT =
+      new Setting<>(
+          PREFIX + "fetch.timeout",
+          SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
+          Duration.ofMinutes(2),
+          APPLICATION,
+          "A request to another executor that makes no progress for this long fails, and Spark runs"
+              + " the map task again. Also how long a reader keeps asking the driver for an"
+              + " executor's address. A number without a unit is seconds.");
+
+  /** How much is asked of one peer at a time. */
+  public static final Setting<Long> FETCH_REQUEST_SIZE =
+      new Setting<>(
+          PREFIX + "fetch.requestSize",
+          SettingTypes.bytes(KIB, GIB),
+          8 * MIB,
+          APPLICATION,
+          "Bytes asked of another executor in one request over TCP, many blocks together.");
+
+  /** How much a reader holds in flight. */
+  public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT =
+      new Setting<>(
+          PREFIX + "fetch.maxBytesInFlight",
+          SettingTypes.bytes(KIB, 16 * GIB),
+          48 * MIB,
+          APPLICATION,
+          "Bytes one reader has at most asked for over TCP and not yet used.");
+
+  /** Rows of a batch. */
+  public static final Setting<Integer> BATCH_ROWS =
+      new Setting<>(
+          PREFIX + "batch.rows",
+          SettingTypes.integer(1, 1 << 20),
+          8192,
+          APPLICATION,
+          "Rows a batch of the columns route is filled to.");
+
+  /** Bytes of a batch. */
+  public static final Setting<Long> BATCH_SIZE =
+      new Setting<>(
+          PREFIX + "batch.size",
+          SettingTypes.bytes(KIB, GIB),
+          4 * MIB,
+          APPLICATION,
+          "Bytes at which a batch of the columns route is full even with fewer rows.");
+
+  /** Whether the Spark UI gets a Weft tab. */
+  public static final Setting<Boolean> UI_ENABLED =
+      new Setting<>(
+          PREFIX + "ui.enabled",
+          SettingTypes.bool(),
+          true,
+          APPLICATION,
+          "Whether the Spark UI gets a Weft tab, and executors report to the driver for it.");
+
+  private static final List<Setting<?>> ALL =
+      List.of(
+          ENABLED,
+          ROUTE,
+          TRANSPORT,
+          PORT,
+          MEMORY_SIZE,
+          MEMORY_SEGMENT_SIZE,
+          MEMORY_FOLDER,
+          MEMORY_MARGIN,
+          SPILL_SIZE,
+          FETCH_TIMEOUT,
+          FETCH_REQUEST_SIZE,
+          FETCH_MAX_BYTES_IN_FLIGHT,
+          BATCH_ROWS,
+          BATCH_SIZE,
+          UI_ENABLED);
+
+  private WeftSettings() {}
+
+  /** All settings, in the order of the documentation. */
+  public static List<Setting<?>> all() {
+    return ALL;
+  }
+}

@@ -1,0 +1,28 @@
+package io.weft.spark.metrics;
+
+import io.weft.exchange.ExchangeStatistics;
+import java.util.function.ToLongFunction;
+
+/**
+ * One figure of an executor.
+ *
+ * @param name as in the metric registry
+ * @param kind whether it only grows
+ * @param doc what it says, in one line
+ * @param source where its value is found
+ */
+public record Metric(
+    String name, Kind kind, String doc, ToLongFunction<ExchangeStatistics> source) {
+  /** How a value moves. */
+  public enum Kind {
+    /** Grows from the executor's start. */
+    COUNTER,
+    /** Goes up and down. */
+    GAUGE
+  }
+
+  /** The value at one moment. */
+  public long read(ExchangeStatistics statistics) {
+    return source.applyAsLong(statistics);
+  }
+}

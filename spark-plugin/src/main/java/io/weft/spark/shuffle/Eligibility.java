@@ -1,0 +1,69 @@
+package io.weft.spark.shuffle;
+
+import io.weft.spark.Activation;
+import io.weft.spark.config.WeftSettings;
+import java.util.Optional;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkConf;
+import org.apache.spark.package$;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.util.Utils;
+
+/** Decides, on the driver, which shuffles Weft carries. */
+final class Eligibility {
+  private final SparkConf conf;
+  private final boolean started;
+
+  /** Decides for one application. */
+  Eligibility(SparkConf conf) {
+    this.conf = conf;
+    this.started = Activation.isActive(conf);
+  }
+
+  /** Why a shuffle cannot be carried, or empty if it can. */
+  Optional<String> refusal(ShuffleDependency<?, ?, ?> dependency) {
+    if (!started) {
+      return Optional.of("the plugin does not serve this application");
+    }
+    if (dependency instanceof ExchangeDependency) {
+      return Optional.empty(); // Whoever made it has looked at the settings already.
+    }
+    return shape(dependency).or(this::settings);
+  }
+
+  private static Optional<String> shape(ShuffleDependency<?, ?, ?> dependency) {
+    if (!RowSerializer.packsRows(dependency.serializer())) {
+      return Optional.of(
+          "its records are not packed SQL rows but go through "
+              + dependency.serializer().getClass().getSimpleName());
+    }
+    if (dependency.aggregator().isDefined() || dependency.mapSideCombine()) {
+      return Optional.of("it aggregates records");
+    }
+    return dependency.keyOrdering().isDefined()
+        ? Optional.of("it sorts records by key")
+        : Optional.empty();
+  }
+
+  private Optional<String> settings() {
+    if (!enabled()) {
+      return Optional.of(WeftSettings.ENABLED.key() + " is false in its session");
+    }
+    return pushStaysOn()
+        ? Optional.of("push-based shuffle is on, which Spark before 4.2 cannot leave out for one")
+        : Optional.empty();
+  }
+
+  /** The session's setting; outside a session, the application's. */
+  private boolean enabled() {
+    String session = SQLConf.get().getConfString(WeftSettings.ENABLED.key(), null);
+    return session == null ? WeftSettings.ENABLED.get(conf) : WeftSettings.ENABLED.parse(session);
+  }
+
+  /** From 4.2 a manager can exclude a shuffle while it registers it; earlier that is undone. */
+  private boolean pushStaysOn() {
+    String version = package$.MODULE$.SPARK_VERSION();
+    return (version.startsWith("4.0.") || version.startsWith("4.1."))
+        && Utils.isPushBasedShuffleEnabled(conf, true, true);
+  }
+}

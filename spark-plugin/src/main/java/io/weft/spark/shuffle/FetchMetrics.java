@@ -1,0 +1,50 @@
+package io.weft.spark.shuffle;
+
+import io.weft.transfer.FetchListener;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+
+/**
+ * Passes what a chunk reader did on to Spark's task metrics. Blocks of another executor on this
+ * host count as local: no byte of them was sent.
+ *
+ * <p>For one task thread.
+ */
+public final class FetchMetrics implements FetchListener {
+  private static final long NANOS_PER_MILLI = 1_000_000;
+
+  private final ShuffleReadMetricsReporter reporter;
+  private long unreportedNanos;
+
+  /** Reports to one task's metrics. */
+  public FetchMetrics(ShuffleReadMetricsReporter reporter) {
+    this.reporter = reporter;
+  }
+
+  @Override
+  public void local(int blocks, long bytes) {
+    reporter.incLocalBlocksFetched(blocks);
+    reporter.incLocalBytesRead(bytes);
+  }
+
+  @Override
+  public void sameHost(int blocks, long bytes) {
+    local(blocks, bytes);
+  }
+
+  @Override
+  public void remote(int blocks, long bytes) {
+    reporter.incRemoteBlocksFetched(blocks);
+    reporter.incRemoteBytesRead(bytes);
+  }
+
+  /** Spark counts whole milliseconds: what is left over is kept for the next time. */
+  @Override
+  public void waited(long nanos) {
+    unreportedNanos += nanos;
+    long millis = unreportedNanos / NANOS_PER_MILLI;
+    if (millis > 0) {
+      reporter.incFetchWaitTime(millis);
+      unreportedNanos -= millis * NANOS_PER_MILLI;
+    }
+  }
+}

@@ -1,0 +1,111 @@
+package io.weft.spark.shuffle;
+
+import io.weft.catalog.BlockKey;
+import io.weft.transfer.BlockFetchException;
+import io.weft.transfer.BlockRequest;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.shuffle.FetchFailedException;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.storage.ShuffleBlockId;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * What a reduce task has to read, and where Spark believes it to be.
+ *
+ * @param requests one for each map output that has data in the task's partitions
+ * @param locations Spark's address of every executor named in a request
+ */
+public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManagerId> locations) {
+  public ShuffleBlocks {
+    requests = List.copyOf(requests);
+    locations = Map.copyOf(locations);
+  }
+
+  /**
+   * Asks Spark's map output tracker. Blocks until the sizes have come from the driver.
+   *
+   * <p>Throws Spark's fetch failure, unchecked, where a map output is missing.
+   */
+  static ShuffleBlocks of(ReadRange range) {
+    Iterator<Tuple2<BlockManagerId, scala.collection.Seq<Tuple3<BlockId, Object, Object>>>>
+        byExecutor =
+            SparkEnv.get()
+                .mapOutputTracker()
+                .getMapSizesByExecutorId(
+                    range.shuffleId(),
+                    range.startMapIndex(),
+                    range.endMapIndex(),
+                    range.startPartition(),
+                    range.endPartition());
+    List<BlockRequest> requests = new ArrayList<>();
+    Map<String, BlockManagerId> locations = new HashMap<>();
+    while (byExecutor.hasNext()) {
+      var executor = byExecutor.next();
+      locations.put(executor._1().executorId(), executor._1());
+      collect(executor._1().executorId(), executor._2(), range, requests);
+    }
+    return new ShuffleBlocks(requests, locations);
+  }
+
+  /** Adds one request for each map output of an executor. */
+  private static void collect(
+      String executorId,
+      scala.collection.Seq<Tuple3<BlockId, Object, Object>> blocks,
+      ReadRange range,
+      List<BlockRequest> requests) {
+    Map<Long, BlockRequest> byMap = new LinkedHashMap<>();
+    for (Tuple3<BlockId, Object, Object> block : CollectionConverters.asJava(blocks)) {
+      ShuffleBlockId id = (ShuffleBlockId) block._1();
+      BlockRequest one =
+          new BlockRequest(
+              executorId,
+              new BlockKey(id.shuffleId(), id.mapId()),
+              (Integer) block._3(),
+              range.startPartition(),
+              range.endPartition(),
+              (Long) block._2());
+      byMap.merge(id.mapId(), one, ShuffleBlocks::together);
+    }
+    requests.addAll(byMap.values());
+  }
+
+  private static BlockRequest together(BlockRequest one, BlockRequest other) {
+    return new BlockRequest(
+        one.executorId(),
+        one.key(),
+        one.mapIndex(),
+        one.startPartition(),
+        one.endPartition(),
+        one.expectedBytes() + other.expectedBytes());
+  }
+
+  /**
+   * What Spark is to be told when a block cannot be read, so that it runs the map task again.
+   * Creating it marks the running task as failed by it: create one only to throw it.
+   */
+  public FetchFailedException failure(BlockFetchException cause) {
+    BlockRequest request = cause.request();
+    return failure(request, cause.partition(), cause.getMessage(), cause);
+  }
+
+  FetchFailedException failure(
+      BlockRequest request, int partition, String message, Throwable cause) {
+    return new FetchFailedException(
+        locations.get(request.executorId()),
+        request.key().shuffleId(),
+        request.key().mapId(),
+        request.mapIndex(),
+        partition,
+        message,
+        cause);
+  }
+}

@@ -1,0 +1,13 @@
+package io.weft.spark.shuffle;
+
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.shuffle.BaseShuffleHandle;
+
+/** Marks a shuffle that Weft carries; the driver decides, and tasks follow. */
+final class WeftShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
+  private static final long serialVersionUID = 1L;
+
+  WeftShuffleHandle(int shuffleId, ShuffleDependency<K, V, C> dependency) {
+    super(shuffleId, dependency);
+  }
+}

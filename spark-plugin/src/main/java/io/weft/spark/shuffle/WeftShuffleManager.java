@@ -1,0 +1,116 @@
+package io.weft.spark.shuffle;
+
+import io.weft.catalog.BlockKey;
+import io.weft.spark.WeftExecutor;
+import io.weft.spark.config.WeftSettings;
+import java.util.Optional;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkConf;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleHandle;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.shuffle.sort.SortShuffleManager;
+
+/**
+ * Routes shuffles: a dependency that brings its own writer and reader gets those, packed SQL rows
+ * take the rows route, and Spark's sort shuffle carries everything else.
+ *
+ * <p>Extends Spark's manager because Spark takes a manager that does not for one that keeps records
+ * (it would copy each), and because its block resolver is cast in several places.
+ *
+ * <p>Thread-safety: shared by all tasks of a JVM.
+ */
+public final class WeftShuffleManager extends SortShuffleManager {
+  private final Eligibility eligibility;
+  private final ChunkSizes sizes;
+  private final Fallbacks fallbacks = new Fallbacks();
+
+  /** The constructor Spark calls. */
+  public WeftShuffleManager(SparkConf conf, boolean isDriver) {
+    super(conf);
+    this.eligibility = new Eligibility(conf);
+    this.sizes = new ChunkSizes(WeftSettings.MEMORY_SEGMENT_SIZE.get(conf));
+  }
+
+  /** Why shuffles were left to Spark's sort shuffle; filled on the driver only. */
+  public Fallbacks fallbacks() {
+    return fallbacks;
+  }
+
+  @Override
+  public <K, V, C> ShuffleHandle registerShuffle(
+      int shuffleId, ShuffleDependency<K, V, C> dependency) {
+    Optional<String> refusal = eligibility.refusal(dependency);
+    if (refusal.isPresent()) {
+      fallbacks.record(refusal.get());
+      return super.registerShuffle(shuffleId, dependency);
+    }
+    // Push-based shuffle would look for the data file of a sort shuffle.
+    dependency.setShuffleMergeAllowed(false);
+    return new WeftShuffleHandle<>(shuffleId, dependency);
+  }
+
+  @Override
+  public <K, V> ShuffleWriter<K, V> getWriter(
+      ShuffleHandle handle, long mapId, TaskContext context, ShuffleWriteMetricsReporter metrics) {
+    if (!(handle instanceof WeftShuffleHandle<?, ?, ?> ours)) {
+      return super.getWriter(handle, mapId, context, metrics);
+    }
+    ShuffleDependency<?, ?, ?> dependency = ours.dependency();
+    dependency.setShuffleMergeAllowed(false);
+    if (dependency instanceof ExchangeDependency exchanged) {
+      return exchanged.newWriter(mapId, context, metrics, WeftExecutor.exchange());
+    }
+    return new RowsWriter<>(
+        dependency,
+        new BlockKey(handle.shuffleId(), mapId),
+        context,
+        metrics,
+        WeftExecutor.exchange(),
+        sizes);
+  }
+
+  @Override
+  public <K, C> ShuffleReader<K, C> getReader(
+      ShuffleHandle handle,
+      int startMapIndex,
+      int endMapIndex,
+      int startPartition,
+      int endPartition,
+      TaskContext context,
+      ShuffleReadMetricsReporter metrics) {
+    ReadRange range =
+        new ReadRange(handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
+    return handle instanceof WeftShuffleHandle<?, ?, ?> ours
+        ? reader(ours.dependency(), range, context, metrics)
+        : super.getReader(
+            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
+  }
+
+  private static <K, C> ShuffleReader<K, C> reader(
+      ShuffleDependency<?, ?, ?> dependency,
+      ReadRange range,
+      TaskContext context,
+      ShuffleReadMetricsReporter metrics) {
+    ShuffleBlocks blocks = ShuffleBlocks.of(range);
+    if (dependency instanceof ExchangeDependency exchanged) {
+      return exchanged.newReader(blocks, context, metrics, WeftExecutor.exchange());
+    }
+    return new RowsReader<>(
+        blocks,
+        RowSerializer.of(dependency.serializer()).fields(),
+        context,
+        metrics,
+        WeftExecutor.exchange());
+  }
+
+  @Override
+  public boolean unregisterShuffle(int shuffleId) {
+    sizes.forget(shuffleId);
+    WeftExecutor.current().ifPresent(exchange -> exchange.removeShuffle(shuffleId));
+    return super.unregisterShuffle(shuffleId);
+  }
+}

@@ -1,0 +1,106 @@
+package io.weft.spark.sql;
+
+import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.shuffle.ExchangeDependency;
+import io.weft.spark.shuffle.ShuffleBlocks;
+import java.util.Optional;
+import org.apache.spark.PartitionIdPassthrough;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriteProcessor;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.sql.execution.UnsafeRowSerializer;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.Option;
+import scala.Product2;
+
+/**
+ * A shuffle of the columns route. Its map side gives either whole batches, whose rows the writer
+ * assigns to partitions by {@link #partitionIds()}, or rows with their partition as the key; its
+ * reduce side gives batches.
+ *
+ * <p>Created on the driver, immutable, and sent to every task of both sides.
+ */
+public final class ColumnarShuffleDependency
+    extends ShuffleDependency<Object, ColumnarBatch, ColumnarBatch> implements ExchangeDependency {
+  private final StructType schema;
+  private final PartitionIds partitionIds;
+  private final ExchangeMetrics exchangeMetrics;
+
+  /**
+   * @param records what the map side gives: (unused, batch) with {@code partitionIds}, else
+   *     (partition, row), whatever the static type says
+   * @param partitions number of reduce partitions
+   * @param partitionIds how to partition batches; null if the records are rows
+   * @param schema the columns of the rows or batches, in order
+   * @param processor runs the writer in a map task
+   * @param exchangeMetrics what the tasks report to
+   */
+  ColumnarShuffleDependency(
+      RDD<? extends Product2<Object, ColumnarBatch>> records,
+      int partitions,
+      PartitionIds partitionIds,
+      StructType schema,
+      ShuffleWriteProcessor processor,
+      ExchangeMetrics exchangeMetrics) {
+    // Of Spark's constructors this is the one that 4.0, 4.1 and 4.2 have in common.
+    super(
+        records,
+        new PartitionIdPassthrough(partitions),
+        new UnsafeRowSerializer(schema.size(), null),
+        Option.empty(),
+        Option.empty(),
+        false,
+        processor,
+        ScalaInterop.erasedTag(Integer.TYPE),
+        ScalaInterop.tag(ColumnarBatch.class),
+        ScalaInterop.tag(ColumnarBatch.class));
+    this.schema = schema;
+    this.partitionIds = partitionIds;
+    this.exchangeMetrics = exchangeMetrics;
+    // A merged shuffle is made of Spark's data files, which this one does not write.
+    setShuffleMergeAllowed(false);
+  }
+
+  /** The columns, in order. */
+  public StructType schema() {
+    return schema;
+  }
+
+  /** How the rows of a batch are assigned to partitions; empty if the map side gives rows. */
+  Optional<PartitionIds> partitionIds() {
+    return Optional.ofNullable(partitionIds);
+  }
+
+  ExchangeMetrics exchangeMetrics() {
+    return exchangeMetrics;
+  }
+
+  @Override
+  public <K, V> ShuffleWriter<K, V> newWriter(
+      long mapId,
+      TaskContext context,
+      ShuffleWriteMetricsReporter metrics,
+      ExecutorExchange exchange) {
+    return new ColumnarShuffleWriter<>(this, mapId, context, metrics, exchange);
+  }
+
+  @Override
+  public <K, C> ShuffleReader<K, C> newReader(
+      ShuffleBlocks blocks,
+      TaskContext context,
+      ShuffleReadMetricsReporter metrics,
+      ExecutorExchange exchange) {
+    return new ColumnarShuffleReader<>(this, blocks, context, metrics, exchange);
+  }
+
+  /** Number of reduce partitions. */
+  public int numPartitions() {
+    return partitioner().numPartitions();
+  }
+}

@@ -1,0 +1,111 @@
+package io.weft.spark.sql;
+
+import java.util.Optional;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
+import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.UnsafeRowSerializer;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec$;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.Product2;
+import scala.Tuple2;
+import scala.collection.immutable.Map;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Makes the dependency of an exchange. Batches stay whole where the partitioning can be computed on
+ * them; otherwise Spark's own preparation gives rows with their partition, and the columns are
+ * built from those.
+ *
+ * @param child what the exchange reads
+ * @param partitioning the partitioning it produces
+ * @param metrics the metrics of the node
+ */
+record DependencyBuilder(
+    SparkPlan child, Partitioning partitioning, Map<String, SQLMetric> metrics) {
+
+  /** May run a Spark job on the calling thread: range partitioning samples its input. */
+  ColumnarShuffleDependency fromBatches(RDD<ColumnarBatch> batches) {
+    Optional<PartitionIds> ids = partitionIds(batches);
+    return ids.isPresent() ? overBatches(batches, ids.get()) : fromRows(unsafeRows(batches));
+  }
+
+  /** May run a Spark job on the calling thread: range partitioning samples its input. */
+  ColumnarShuffleDependency fromRows(RDD<InternalRow> rows) {
+    ShuffleDependency<Object, InternalRow, InternalRow> sparks =
+        ShuffleExchangeExec$.MODULE$.prepareShuffleDependency(
+            rows,
+            child.output(),
+            partitioning,
+            new UnsafeRowSerializer(child.output().size(), null),
+            metrics);
+    return dependency(erased(sparks.rdd()), sparks.partitioner().numPartitions(), null);
+  }
+
+  private ColumnarShuffleDependency overBatches(RDD<ColumnarBatch> batches, PartitionIds ids) {
+    NarrowRDD.PartitionFunction<ColumnarBatch, Product2<Object, ColumnarBatch>> pairs =
+        elements -> elements.map(batch -> new Tuple2<>(0, batch));
+    RDD<Product2<Object, ColumnarBatch>> records =
+        ids.orderSensitive()
+            ? NarrowRDD.orderSensitive(batches, Product2.class, pairs)
+            : NarrowRDD.over(batches, Product2.class, pairs);
+    return dependency(records, ids.numPartitions(), ids);
+  }
+
+  private ColumnarShuffleDependency dependency(
+      RDD<Product2<Object, ColumnarBatch>> records, int partitions, PartitionIds ids) {
+    return new ColumnarShuffleDependency(
+        records,
+        partitions,
+        ids,
+        child.schema(),
+        ShuffleExchangeExec$.MODULE$.createShuffleWriteProcessor(metrics),
+        ExchangeMetrics.of(metrics));
+  }
+
+  private Optional<PartitionIds> partitionIds(RDD<ColumnarBatch> batches) {
+    if (partitioning.numPartitions() == 1) {
+      return Optional.of(new SingleIds());
+    }
+    if (partitioning instanceof HashPartitioning hash) {
+      return Optional.of(new HashIds(hash, child.output()));
+    }
+    if (partitioning instanceof RangePartitioning range) {
+      return Optional.of(RangeIds.sample(range, child.output(), batches));
+    }
+    if (partitioning instanceof RoundRobinPartitioning && !SQLConf.get().sortBeforeRepartition()) {
+      return Optional.of(new RoundRobinIds(partitioning.numPartitions()));
+    }
+    return Optional.empty();
+  }
+
+  /** The rows of batches in Spark's own format, which its sort before a repartition insists on. */
+  private RDD<InternalRow> unsafeRows(RDD<ColumnarBatch> batches) {
+    StructType schema = child.schema();
+    return NarrowRDD.over(
+        batches,
+        InternalRow.class,
+        elements -> {
+          UnsafeProjection projection = UnsafeProjection.create(schema);
+          return elements.flatMap(
+              batch ->
+                  CollectionConverters.asScala(batch.rowIterator())
+                      .map(row -> (InternalRow) projection.apply(row)));
+        });
+  }
+
+  /** Rows where the type says batches: the dependency carries either. */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static RDD<Product2<Object, ColumnarBatch>> erased(RDD<?> records) {
+    return (RDD) records;
+  }
+}

@@ -1,0 +1,67 @@
+package io.weft.spark.sql;
+
+import java.io.Serializable;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.execution.metric.SQLMetrics;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * What the columns route counts beside Spark's own shuffle metrics; travels to the tasks with the
+ * dependency, where Spark collects it like any accumulator.
+ *
+ * @param dataSize bytes the written rows would take as Spark's own rows: what adaptive execution
+ *     compares with its broadcast threshold
+ * @param batchesWritten batches put into the arena
+ * @param batchesRead batches handed to the plan above
+ * @param ownBytes bytes read in place from the reading executor's own arena
+ * @param sameHostBytes bytes read in place from other executors on the host
+ * @param inPlaceBytes the sum of both
+ */
+record ExchangeMetrics(
+    SQLMetric dataSize,
+    SQLMetric batchesWritten,
+    SQLMetric batchesRead,
+    SQLMetric ownBytes,
+    SQLMetric sameHostBytes,
+    SQLMetric inPlaceBytes)
+    implements Serializable {
+  private static final String DATA_SIZE = "dataSize";
+  static final String BATCHES_WRITTEN = "weftBatchesWritten";
+  static final String BATCHES_READ = "weftBatchesRead";
+  static final String OWN_BYTES = "weftOwnBytesRead";
+  static final String SAME_HOST_BYTES = "weftSameHostBytesRead";
+  static final String IN_PLACE_BYTES = "weftInPlaceBytesRead";
+
+  /** What Spark leaves out when it shows the minimum over the tasks. */
+  private static final long UNSET = -1;
+
+  /** Spark's metrics of the node with ours added, as the node's {@code metrics} shows them. */
+  static scala.collection.immutable.Map<String, SQLMetric> addTo(
+      scala.collection.immutable.Map<String, SQLMetric> sparks, SparkContext context) {
+    Map<String, SQLMetric> all = new LinkedHashMap<>(CollectionConverters.asJava(sparks));
+    all.put(BATCHES_WRITTEN, SQLMetrics.createMetric(context, "batches written"));
+    all.put(BATCHES_READ, SQLMetrics.createMetric(context, "batches read"));
+    all.put(OWN_BYTES, size(context, "bytes in place, own executor"));
+    all.put(SAME_HOST_BYTES, size(context, "bytes in place, other executors of the host"));
+    all.put(IN_PLACE_BYTES, size(context, "bytes read in place"));
+    return ScalaInterop.map(all);
+  }
+
+  private static SQLMetric size(SparkContext context, String name) {
+    return SQLMetrics.createSizeMetric(context, name, UNSET);
+  }
+
+  /** The metrics the tasks report to, out of the node's. */
+  static ExchangeMetrics of(scala.collection.immutable.Map<String, SQLMetric> metrics) {
+    return new ExchangeMetrics(
+        metrics.apply(DATA_SIZE),
+        metrics.apply(BATCHES_WRITTEN),
+        metrics.apply(BATCHES_READ),
+        metrics.apply(OWN_BYTES),
+        metrics.apply(SAME_HOST_BYTES),
+        metrics.apply(IN_PLACE_BYTES));
+  }
+}

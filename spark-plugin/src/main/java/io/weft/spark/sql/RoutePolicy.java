@@ -1,0 +1,68 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.columns.ColumnarSchema;
+import io.weft.spark.config.Route;
+import java.util.Optional;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
+import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
+import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+
+/** Chooses the route of one exchange, and says why. */
+final class RoutePolicy {
+  private RoutePolicy() {}
+
+  /**
+   * Chooses between the columns route and leaving the exchange as Spark planned it.
+   *
+   * @param exchange Spark's node
+   * @param wish the session's setting
+   */
+  static RouteChoice choose(ShuffleExchangeExec exchange, Route wish) {
+    if (wish == Route.ROWS) {
+      return RouteChoice.rows("spark.weft.route=rows");
+    }
+    if (wish == Route.AUTO && !exchange.child().supportsColumnar()) {
+      return RouteChoice.rows("its input is rows");
+    }
+    Optional<String> obstacle = obstacle(exchange);
+    if (obstacle.isPresent()) {
+      return RouteChoice.refused(obstacle.get());
+    }
+    return wish == Route.COLUMNS
+        ? RouteChoice.columns("spark.weft.route=columns")
+        : measured(exchange);
+  }
+
+  /** Why this exchange cannot take the columns route at all. */
+  private static Optional<String> obstacle(ShuffleExchangeExec exchange) {
+    Partitioning partitioning = exchange.outputPartitioning();
+    if (!known(partitioning)) {
+      return Optional.of("partitioning " + partitioning.getClass().getSimpleName());
+    }
+    return ColumnarSchema.unsupportedReason(exchange.schema());
+  }
+
+  private static boolean known(Partitioning partitioning) {
+    return partitioning instanceof HashPartitioning
+        || partitioning instanceof RangePartitioning
+        || partitioning instanceof RoundRobinPartitioning
+        || partitioning == SinglePartition$.MODULE$;
+  }
+
+  /**
+   * Where batches come in and both routes could carry them: what measuring has shown to be faster.
+   */
+  private static RouteChoice measured(ShuffleExchangeExec exchange) {
+    boolean sortsRows =
+        exchange.outputPartitioning() instanceof RoundRobinPartitioning
+            && exchange.outputPartitioning().numPartitions() > 1
+            && exchange.conf().sortBeforeRepartition();
+    return sortsRows
+        ? RouteChoice.refused(
+            "a repartition sorts rows first (spark.sql.execution.sortBeforeRepartition)")
+        : RouteChoice.columns("its input is batches");
+  }
+}

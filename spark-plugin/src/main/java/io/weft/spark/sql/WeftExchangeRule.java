@@ -1,0 +1,100 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.config.Route;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.shuffle.WeftShuffleManager;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Puts a {@link WeftShuffleExchangeExec} in the place of Spark's exchange wherever the columns
+ * route is chosen.
+ *
+ * <p>It runs at one of two moments. With adaptive execution, before the plan is cut into stages: a
+ * stage is made for rows or for batches once and for all. Without, before Spark puts its
+ * conversions between rows and batches. Adaptive execution comes through the second moment too,
+ * stage by stage; by then the choice has been made, and exchanges that were left as they are carry
+ * a tag.
+ */
+final class WeftExchangeRule extends Rule<SparkPlan> {
+  private static final TreeNodeTag<String> LEFT_TO_SPARK = new TreeNodeTag<>("weft.leftToSpark");
+
+  private final boolean beforeStages;
+
+  private WeftExchangeRule(boolean beforeStages) {
+    this.beforeStages = beforeStages;
+  }
+
+  /** For adaptive execution, before it creates stages. */
+  static WeftExchangeRule beforeStages() {
+    return new WeftExchangeRule(true);
+  }
+
+  /** For plans without adaptive execution, before conversions are put in. */
+  static WeftExchangeRule beforeTransitions() {
+    return new WeftExchangeRule(false);
+  }
+
+  @Override
+  public SparkPlan apply(SparkPlan plan) {
+    Route wish = wish(plan);
+    return plan.transformUp(
+        new AbstractPartialFunction<SparkPlan, SparkPlan>() {
+          @Override
+          public boolean isDefinedAt(SparkPlan node) {
+            return node.getClass() == ShuffleExchangeExec.class
+                && (beforeStages || node.getTagValue(LEFT_TO_SPARK).isEmpty());
+          }
+
+          @Override
+          public SparkPlan apply(SparkPlan node) {
+            return routed((ShuffleExchangeExec) node, wish);
+          }
+        });
+  }
+
+  /** The route the session asks for; rows, which changes no plan, where Weft is off. */
+  private static Route wish(SparkPlan plan) {
+    SparkEnv environment = SparkEnv.get();
+    boolean ours =
+        environment != null && environment.shuffleManager() instanceof WeftShuffleManager;
+    return ours && WeftSettings.ENABLED.get(plan.conf())
+        ? WeftSettings.ROUTE.get(plan.conf())
+        : Route.ROWS;
+  }
+
+  private SparkPlan routed(ShuffleExchangeExec exchange, Route wish) {
+    RouteChoice choice = RoutePolicy.choose(exchange, wish);
+    if (choice.columns()) {
+      return replacement(exchange, choice);
+    }
+    if (choice.shown()) {
+      RefusalLog.say(choice.reason());
+      return remarked(exchange, choice);
+    }
+    exchange.setTagValue(LEFT_TO_SPARK, choice.reason());
+    return exchange;
+  }
+
+  private static SparkPlan replacement(ShuffleExchangeExec exchange, RouteChoice choice) {
+    return new WeftShuffleExchangeExec(
+        exchange.outputPartitioning(),
+        exchange.child(),
+        exchange.shuffleOrigin(),
+        exchange.advisoryPartitionSize(),
+        choice.reason());
+  }
+
+  private static SparkPlan remarked(ShuffleExchangeExec exchange, RouteChoice choice) {
+    return new RemarkedExchangeExec(
+        exchange.outputPartitioning(),
+        exchange.child(),
+        exchange.shuffleOrigin(),
+        exchange.advisoryPartitionSize(),
+        choice.reason());
+  }
+}

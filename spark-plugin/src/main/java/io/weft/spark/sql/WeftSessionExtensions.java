@@ -1,0 +1,38 @@
+package io.weft.spark.sql;
+
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.ColumnarRule;
+import org.apache.spark.sql.execution.SparkPlan;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/**
+ * Adds Weft's rules to every session; named in {@code spark.sql.extensions}, where the plugin puts
+ * it behind what the user has there.
+ */
+public final class WeftSessionExtensions
+    extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  /** The constructor Spark calls. */
+  public WeftSessionExtensions() {}
+
+  @Override
+  public BoxedUnit apply(SparkSessionExtensions extensions) {
+    extensions.injectQueryStagePrepRule(session -> WeftExchangeRule.beforeStages());
+    extensions.injectColumnar(session -> new ExchangeColumnarRule());
+    return BoxedUnit.UNIT;
+  }
+
+  /** What happens around Spark's own conversions between rows and batches. */
+  private static final class ExchangeColumnarRule extends ColumnarRule {
+    @Override
+    public Rule<SparkPlan> preColumnarTransitions() {
+      return WeftExchangeRule.beforeTransitions();
+    }
+
+    @Override
+    public Rule<SparkPlan> postColumnarTransitions() {
+      return new RowInputRule();
+    }
+  }
+}

@@ -1,0 +1,132 @@
+package io.weft.spark.sql;
+
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.ShufflePartitionSpec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.execution.metric.SQLMetrics;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.Option;
+import scala.collection.immutable.Map;
+
+/**
+ * The exchange of the columns route: takes rows or batches, gives batches. Everything that adaptive
+ * execution asks of an exchange (map statistics, cancelling, runtime statistics, shuffle id) is
+ * inherited and works on the dependency made here.
+ *
+ * <p>Lazy values are made under the node's own monitor, as those of the inherited ones are.
+ */
+public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
+  private transient Map<String, SQLMetric> metrics;
+  private transient RDD<?> input;
+  private transient ColumnarShuffleDependency dependency;
+
+  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  public WeftShuffleExchangeExec(
+      Partitioning partitioning,
+      SparkPlan child,
+      ShuffleOrigin origin,
+      Option<Object> advisoryPartitionSize,
+      String reason) {
+    super(partitioning, child, origin, advisoryPartitionSize, reason);
+  }
+
+  @Override
+  public ShuffleExchangeExec copy(
+      Partitioning partitioning,
+      SparkPlan child,
+      ShuffleOrigin origin,
+      Option<Object> advisoryPartitionSize) {
+    return new WeftShuffleExchangeExec(
+        partitioning, child, origin, advisoryPartitionSize, reason());
+  }
+
+  @Override
+  public String nodeName() {
+    return "WeftShuffleExchange";
+  }
+
+  @Override
+  String remark() {
+    return "weft: columns route, " + reason();
+  }
+
+  /** Batches only: Spark puts its own conversion above where rows are wanted. */
+  @Override
+  public boolean supportsColumnar() {
+    return true;
+  }
+
+  @Override
+  public synchronized Map<String, SQLMetric> metrics() {
+    if (metrics == null) {
+      metrics = ExchangeMetrics.addTo(super.metrics(), sparkContext());
+    }
+    return metrics;
+  }
+
+  /** The child's batches where it gives batches, whatever the type says; else its rows. */
+  @Override
+  @SuppressWarnings("unchecked")
+  public synchronized RDD<InternalRow> inputRDD() {
+    if (input == null) {
+      input = child().supportsColumnar() ? child().executeColumnar() : child().execute();
+    }
+    return (RDD<InternalRow>) input;
+  }
+
+  /** Creates the shuffle on first use; range partitioning then samples the child by a job. */
+  synchronized ColumnarShuffleDependency columnarDependency() {
+    if (dependency == null) {
+      dependency = newDependency();
+      reportPartitions(dependency.numPartitions());
+    }
+    return dependency;
+  }
+
+  @SuppressWarnings("unchecked")
+  private ColumnarShuffleDependency newDependency() {
+    DependencyBuilder builder = new DependencyBuilder(child(), outputPartitioning(), metrics());
+    RDD<?> records = inputRDD();
+    return child().supportsColumnar()
+        ? builder.fromBatches((RDD<ColumnarBatch>) records)
+        : builder.fromRows((RDD<InternalRow>) records);
+  }
+
+  private void reportPartitions(int partitions) {
+    SQLMetric metric = longMetric("numPartitions");
+    metric.set(partitions);
+    String execution = sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+    SQLMetrics.postDriverMetricUpdates(sparkContext(), execution, ScalaInterop.seq(metric));
+  }
+
+  @Override
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  public ShuffleDependency<Object, InternalRow, InternalRow> shuffleDependency() {
+    return (ShuffleDependency) columnarDependency();
+  }
+
+  @Override
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  public RDD<InternalRow> getShuffleRDD(ShufflePartitionSpec[] specs) {
+    return (RDD) new ShuffledBatchRDD(columnarDependency(), metrics(), specs);
+  }
+
+  @Override
+  public RDD<ColumnarBatch> doExecuteColumnar() {
+    return new ShuffledBatchRDD(columnarDependency(), metrics());
+  }
+
+  /** For callers that ask for rows without looking whether this node gives them. */
+  @Override
+  public RDD<InternalRow> doExecute() {
+    return new ColumnarToRowExec(this).execute();
+  }
+}

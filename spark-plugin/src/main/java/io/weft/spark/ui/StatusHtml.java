@@ -1,0 +1,121 @@
+package io.weft.spark.ui;
+
+import static io.weft.metrics.ExchangeCounter.BYTES_PUBLISHED;
+import static io.weft.metrics.ExchangeCounter.LOCAL_BYTES;
+import static io.weft.metrics.ExchangeCounter.REMOTE_BYTES;
+import static io.weft.metrics.ExchangeCounter.SAME_HOST_BYTES;
+
+import io.weft.metrics.ExchangeCounter;
+import io.weft.spark.DriverState;
+import io.weft.spark.ExecutorReport;
+import io.weft.spark.WeftVersion;
+import io.weft.spark.config.Setting;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.metrics.WeftMetrics;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.commons.text.StringEscapeUtils;
+import org.apache.spark.SparkConf;
+import org.apache.spark.util.Utils;
+
+/** The contents of the Weft tab. Everything that comes from outside is escaped. */
+final class StatusHtml {
+  private StatusHtml() {}
+
+  static String of(DriverState state) {
+    return summary(state) + executors(state.reports()) + fallbacks(state) + settings(state.conf());
+  }
+
+  private static String summary(DriverState state) {
+    String text =
+        state
+            .activation()
+            .inertReason()
+            .map(reason -> "Weft stays off: " + reason)
+            .orElse("On: SQL shuffles go through Weft.");
+    return "<p>Weft " + escape(WeftVersion.current()) + ". " + escape(text) + "</p>";
+  }
+
+  private static String executors(List<ExecutorReport> reports) {
+    return table(
+        "Executors",
+        List.of(
+            "Executor",
+            "Host",
+            "Memory in use",
+            "Memory reserved",
+            "Memory budget",
+            "On disk",
+            "Waiting for readers",
+            "Written",
+            "Read: own",
+            "Read: same host",
+            "Read: network"),
+        reports.stream().map(StatusHtml::executor));
+  }
+
+  private static List<String> executor(ExecutorReport report) {
+    return List.of(
+        report.executorId(),
+        report.host(),
+        bytes(report.get(WeftMetrics.MEMORY_USED)),
+        bytes(report.get(WeftMetrics.MEMORY_RESERVED)),
+        bytes(report.get(WeftMetrics.MEMORY_BUDGET)),
+        bytes(report.get(WeftMetrics.DISK_USED)),
+        bytes(report.get(WeftMetrics.RETIRED_BYTES)),
+        bytes(report, BYTES_PUBLISHED),
+        bytes(report, LOCAL_BYTES),
+        bytes(report, SAME_HOST_BYTES),
+        bytes(report, REMOTE_BYTES));
+  }
+
+  private static String fallbacks(DriverState state) {
+    return table(
+        "Shuffles left to Spark's sort shuffle",
+        List.of("Because", "Shuffles"),
+        state.fallbacks().entrySet().stream()
+            .map(entry -> List.of(entry.getKey(), entry.getValue().toString())));
+  }
+
+  private static String settings(SparkConf conf) {
+    return table(
+        "Settings",
+        List.of("Key", "Value", "Meaning"),
+        WeftSettings.all().stream().map(setting -> setting(setting, conf)));
+  }
+
+  private static <T> List<String> setting(Setting<T> setting, SparkConf conf) {
+    return List.of(setting.key(), setting.format(setting.get(conf)), setting.doc());
+  }
+
+  private static String table(String title, List<String> head, Stream<List<String>> rows) {
+    StringBuilder html = new StringBuilder();
+    html.append("<h4>").append(escape(title)).append("</h4>");
+    html.append("<table class=\"table table-bordered table-sm table-striped\"><thead>");
+    row(html, head, "th");
+    html.append("</thead><tbody>");
+    rows.forEach(row -> row(html, row, "td"));
+    return html.append("</tbody></table>").toString();
+  }
+
+  private static void row(StringBuilder html, List<String> cells, String tag) {
+    html.append("<tr>");
+    for (String cell : cells) {
+      html.append('<').append(tag).append('>');
+      html.append(escape(cell)).append("</").append(tag).append('>');
+    }
+    html.append("</tr>");
+  }
+
+  private static String bytes(ExecutorReport report, ExchangeCounter counter) {
+    return bytes(report.get(WeftMetrics.name(counter)));
+  }
+
+  private static String bytes(long bytes) {
+    return Utils.bytesToString(bytes);
+  }
+
+  private static String escape(String text) {
+    return StringEscapeUtils.escapeHtml4(text);
+  }
+}

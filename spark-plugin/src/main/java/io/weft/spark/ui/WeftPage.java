@@ -1,0 +1,28 @@
+package io.weft.spark.ui;
+
+import io.weft.spark.DriverState;
+import jakarta.servlet.http.HttpServletRequest;
+import org.apache.spark.ui.WebUIPage;
+import scala.collection.immutable.Seq;
+import scala.xml.Node;
+import scala.xml.Unparsed;
+
+/**
+ * The tab's one page. Spark's part of it is made by {@link PageFrame}, its contents by {@link
+ * StatusHtml}.
+ */
+final class WeftPage extends WebUIPage {
+  private final WeftTab tab;
+  private final DriverState state;
+
+  WeftPage(WeftTab tab, DriverState state) {
+    super("");
+    this.tab = tab;
+    this.state = state;
+  }
+
+  @Override
+  public Seq<Node> render(HttpServletRequest request) {
+    return PageFrame.around(request, "Weft", new Unparsed(StatusHtml.of(state)), tab);
+  }
+}

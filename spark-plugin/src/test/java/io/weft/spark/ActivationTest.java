@@ -1,0 +1,50 @@
+package io.weft.spark;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.spark.shuffle.WeftShuffleManager;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+class ActivationTest {
+  @Test
+  void onWhereTheUserSetNothing() {
+    assertThat(Activation.decide(new SparkConf(false)).inertReason()).isEmpty();
+  }
+
+  @Test
+  void onWhereTheUserNamedWeftsManager() {
+    SparkConf conf =
+        new SparkConf(false).set("spark.shuffle.manager", WeftShuffleManager.class.getName());
+    assertThat(Activation.decide(conf).inertReason()).isEmpty();
+  }
+
+  @Test
+  void offWithTheReasonWhereSomethingSpeaksAgainstIt() {
+    assertReason("spark.shuffle.manager", "sort");
+    assertReason("spark.io.encryption.enabled", "true");
+    assertReason("spark.shuffle.useOldFetchProtocol", "true");
+  }
+
+  private static void assertReason(String key, String value) {
+    assertThat(Activation.decide(new SparkConf(false).set(key, value)).inertReason())
+        .hasValueSatisfying(reason -> assertThat(reason).startsWith(key).contains(value));
+  }
+
+  @Test
+  void remarksNameTheKeys() {
+    SparkConf conf =
+        new SparkConf(false)
+            .set("spark.shuffle.service.enabled", "true")
+            .set("spark.shuffle.push.enabled", "true")
+            .set("spark.storage.decommission.shuffleBlocks.enabled", "true")
+            .set("spark.weft.memory.size", "2m")
+            .set("spark.weft.fetch.maxBytesInFlight", "1m");
+    assertThat(Remarks.on(conf))
+        .hasSize(5)
+        .anyMatch(remark -> remark.startsWith("spark.weft.memory.size is below"))
+        .anyMatch(remark -> remark.startsWith("spark.weft.fetch.maxBytesInFlight is below"))
+        .anyMatch(remark -> remark.startsWith("spark.shuffle.service.enabled:"));
+    assertThat(Remarks.on(new SparkConf(false))).isEmpty();
+  }
+}

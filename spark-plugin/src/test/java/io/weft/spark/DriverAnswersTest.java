@@ -1,0 +1,66 @@
+package io.weft.spark;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.peer.PeerAddress;
+import io.weft.spark.Messages.Announce;
+import io.weft.spark.Messages.Found;
+import io.weft.spark.Messages.Hello;
+import io.weft.spark.Messages.Lookup;
+import io.weft.spark.Messages.MemoryPressure;
+import io.weft.spark.Messages.Report;
+import io.weft.spark.Messages.Verdict;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+class DriverAnswersTest {
+  private final SparkConf conf = new SparkConf(false);
+  private final DriverState state = new DriverState(Activation.decide(conf), conf);
+  private final List<String> pressed = new ArrayList<>();
+  private final DriverAnswers answers = new DriverAnswers(state, pressed::add);
+
+  @Test
+  void anExecutorOfTheSameVersionIsWelcome() {
+    assertThat(answers.to(new Hello("1", "host", WeftVersion.current())))
+        .isEqualTo(Verdict.WELCOME);
+    assertThat(state.wasGreeted("1")).isTrue();
+    assertThat(state.wasGreeted("2")).isFalse();
+  }
+
+  @Test
+  void anExecutorOfAnotherVersionIsTurnedAwayWithBothVersions() {
+    Verdict verdict = (Verdict) answers.to(new Hello("1", "host", "0.0.9"));
+    assertThat(verdict.refusal())
+        .startsWith("Executor 1 on host runs Weft 0.0.9, but the driver runs Weft ")
+        .contains(WeftVersion.current(), "--jars");
+  }
+
+  @Test
+  void anAnnouncedExecutorIsFound() {
+    PeerAddress address =
+        new PeerAddress("1", "00c0ffee", "host", 1, "/folder", "token", "boot", "1");
+    assertThat(answers.to(new Lookup("1"))).isEqualTo(new Found(null));
+    assertThat(answers.to(new Announce(address))).isEqualTo(Verdict.WELCOME);
+    assertThat(answers.to(new Lookup("1"))).isEqualTo(new Found(address));
+  }
+
+  @Test
+  void pressureAndReportsNeedNoAnswer() {
+    ExecutorReport report = new ExecutorReport("1", "host", Map.of());
+    assertThat(answers.to(new Report(report))).isNull();
+    assertThat(state.reports()).containsExactly(report);
+    assertThat(answers.to(new MemoryPressure("1"))).isNull();
+    assertThat(pressed).containsExactly("1");
+  }
+
+  @Test
+  void anUnknownMessageIsAnError() {
+    assertThatThrownBy(() -> answers.to("hello"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("does not know the message hello");
+  }
+}

@@ -1,0 +1,47 @@
+package io.weft.spark;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.spark.Messages.Hello;
+import io.weft.spark.Messages.Verdict;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectOutputStream;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class MessageCodecTest {
+  @Test
+  void roundTrip() {
+    Hello hello = new Hello("3", "here", "0.1.0");
+    assertThat(MessageCodec.decode(MessageCodec.encode(hello))).isEqualTo(hello);
+  }
+
+  /** Spark's message threads see no jar of spark.jars: what they carry must be a JDK class. */
+  @Test
+  void travelsAsBytesOfTheJdkAndIsReadWhateverTheThreadKnows() {
+    byte[] bytes = MessageCodec.encode(Verdict.WELCOME);
+    Thread thread = Thread.currentThread();
+    ClassLoader before = thread.getContextClassLoader();
+    thread.setContextClassLoader(ClassLoader.getPlatformClassLoader());
+    try {
+      assertThat(MessageCodec.decode(bytes)).isEqualTo(Verdict.WELCOME);
+    } finally {
+      thread.setContextClassLoader(before);
+    }
+  }
+
+  @Test
+  void refusesOtherClasses() throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(new org.apache.spark.SparkConf(false));
+    }
+    assertThatThrownBy(() -> MessageCodec.decode(bytes.toByteArray()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("cannot be read");
+    assertThatThrownBy(() -> MessageCodec.decode(new AtomicInteger()))
+        .hasMessageContaining("Not a message");
+  }
+}

@@ -1,0 +1,53 @@
+package io.weft.spark.columns;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
+import org.apache.spark.sql.types.StructType;
+import org.junit.jupiter.api.Test;
+
+class ColumnarSchemaTest {
+  @Test
+  void takesEveryTypeOfThisSpark() {
+    for (DataType type : TypeSet.leaves()) {
+      StructType schema =
+          new StructType()
+              .add("plain", type)
+              .add("list", DataTypes.createArrayType(type))
+              .add("map", DataTypes.createMapType(DataTypes.IntegerType, type))
+              .add("struct", new StructType().add("field", type));
+      assertThat(ColumnarSchema.unsupportedReason(schema)).as(type.sql()).isEmpty();
+    }
+  }
+
+  @Test
+  void saysWhichColumnCannotTravelAndWhy() {
+    DataType objects = new ObjectType(String.class);
+    StructType schema =
+        new StructType()
+            .add("good", DataTypes.IntegerType)
+            .add("bad", new StructType().add("list", DataTypes.createArrayType(objects)));
+    assertThat(ColumnarSchema.unsupportedReason(schema))
+        .hasValueSatisfying(
+            reason -> assertThat(reason).contains("bad.list.element").contains(objects.sql()));
+  }
+
+  @Test
+  void laysOutLikeArrow() {
+    assertThat(form("decimal(18,2)")).isEqualTo(Form.DECIMAL64);
+    assertThat(form("decimal(19,2)")).isEqualTo(Form.DECIMAL128);
+    assertThat(form("timestamp_ntz")).isEqualTo(Form.LONG);
+    assertThat(form("interval year to month")).isEqualTo(Form.INT);
+    assertThat(form("string collate UNICODE")).isEqualTo(Form.STRING);
+    assertThat(ColumnLayout.of("", DataType.fromDDL("map<int, array<string>>")).nodes())
+        .isEqualTo(4);
+    assertThat(ColumnLayout.of("", DataTypes.CalendarIntervalType).nodes()).isEqualTo(4);
+    assertThat(ColumnLayout.of("", new VectorLikeUdt()).type()).isInstanceOf(StructType.class);
+  }
+
+  private static Form form(String ddl) {
+    return ColumnLayout.of("", DataType.fromDDL(ddl)).form();
+  }
+}

@@ -1,0 +1,254 @@
+package io.weft.spark.columns;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.Stream;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Add;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Partition ids are Spark's own, for every type a key can have. */
+class HashBatchPartitionerTest {
+  /** Types that Spark refuses to hash, or hashes only where a legacy setting says so. */
+  private static boolean isKey(DataType type) {
+    Form form = ColumnLayout.of("", type).form();
+    return form != Form.VARIANT && form != Form.OPAQUE;
+  }
+
+  static List<DataType> keyTypes() {
+    return TypeSet.leaves().stream().filter(HashBatchPartitionerTest::isKey).toList();
+  }
+
+  @Provide
+  Arbitrary<DataType> keys() {
+    return Arbitraries.of(keyTypes());
+  }
+
+  @Property(tries = 60)
+  void agreesWithSpark(
+      @ForAll("keyLists") List<DataType> types,
+      @ForAll BatchKind kind,
+      @ForAll @IntRange(min = 1, max = 300) int partitions,
+      @ForAll long seed)
+      throws Exception {
+    StructType schema = RandomRows.schema(types);
+    List<InternalRow> rows =
+        new RandomRows(seed, new Random(seed).nextInt(3) / 2.0).rows(schema, 100);
+    try (ColumnarBatch batch = kind.orIfUnfit(schema).batch(schema, rows)) {
+      assertSame(schema, batch, rows, partitions);
+    }
+  }
+
+  @Provide
+  Arbitrary<List<DataType>> keyLists() {
+    return keys().list().ofMinSize(1).ofMaxSize(4);
+  }
+
+  static Stream<DataType> simpleTypes() {
+    return keyTypes().stream().filter(type -> ColumnHash.of(type) != null);
+  }
+
+  @ParameterizedTest
+  @MethodSource("simpleTypes")
+  void agreesWithSparkOnConstants(DataType type) throws Exception {
+    StructType schema = RandomRows.schema(List.of(type));
+    for (InternalRow row : new RandomRows(7, 0.2).rows(schema, 20)) {
+      try (ColumnarBatch batch = SourceVectors.constant(schema, row, 10)) {
+        assertSame(schema, batch, Collections.nCopies(10, row), 13);
+      }
+    }
+  }
+
+  static Stream<DataType> dictionaryTypes() {
+    return simpleTypes().filter(type -> SourceVectors.hasDictionary(ColumnLayout.of("", type)));
+  }
+
+  @ParameterizedTest
+  @MethodSource("dictionaryTypes")
+  void agreesWithSparkOnDictionaries(DataType type) throws Exception {
+    StructType schema = RandomRows.schema(List.of(type));
+    List<InternalRow> rows = new RandomRows(8, 0.2).rows(schema, 60);
+    List<Object> values = new ArrayList<>();
+    rows.stream().filter(row -> !row.isNullAt(0)).forEach(row -> values.add(row.get(0, type)));
+    try (ColumnarBatch batch = SourceVectors.dictionary(schema, rows, true, values)) {
+      assertSame(schema, batch, rows, 17);
+    }
+  }
+
+  @Test
+  void agreesWithSparkOnArrow() throws Exception {
+    StructType schema =
+        RandomRows.schema(
+            Stream.of(
+                    "boolean",
+                    "tinyint",
+                    "int",
+                    "bigint",
+                    "float",
+                    "double",
+                    "date",
+                    "timestamp",
+                    "decimal(9,2)",
+                    "decimal(18,3)",
+                    "decimal(38,10)",
+                    "string",
+                    "binary")
+                .map(TypeSet::parse)
+                .toList());
+    List<InternalRow> rows = new RandomRows(9, 0.2).rows(schema, 500);
+    try (ColumnarBatch batch = SourceVectors.arrow(schema, rows, false)) {
+      assertSame(schema, batch, rows, 200);
+    }
+  }
+
+  @Test
+  void hashesSimpleColumnsByColumn() {
+    for (DataType type : keyTypes()) {
+      boolean byColumn =
+          partitioner(RandomRows.schema(List.of(type)), 5) instanceof HashBatchPartitioner;
+      boolean expected =
+          !(type instanceof VectorLikeUdt)
+              && !type.equals(DataTypes.CalendarIntervalType)
+              && !type.sql().contains("COLLATE");
+      assertThat(byColumn).as(type.sql()).isEqualTo(expected);
+    }
+  }
+
+  @Test
+  void evaluatesExpressions() {
+    StructType schema = RandomRows.schema(List.of(DataTypes.IntegerType));
+    List<Attribute> output = attributes(schema);
+    HashPartitioning partitioning =
+        new HashPartitioning(
+            seq(
+                List.<Expression>of(
+                    new Add((Expression) output.get(0), Literal.create(3, DataTypes.IntegerType)))),
+            11);
+    BatchPartitioner partitioner = HashBatchPartitioner.create(partitioning, seq(output));
+    List<InternalRow> rows = new RandomRows(1, 0.1).rows(schema, 100);
+    try (ColumnarBatch batch = BatchKind.ON_HEAP.batch(schema, rows)) {
+      int[] ids = new int[100];
+      partitioner.partitionIds(batch, ids);
+      assertThat(ids).isEqualTo(expected(partitioning, output, rows));
+    }
+  }
+
+  @Test
+  void findsKeysWhereverTheyAre() {
+    StructType schema =
+        RandomRows.schema(List.of(DataTypes.StringType, DataTypes.LongType, DataTypes.DateType));
+    List<Attribute> output = attributes(schema);
+    HashPartitioning partitioning =
+        new HashPartitioning(
+            seq(List.of((Expression) output.get(2), (Expression) output.get(0))), 11);
+    List<InternalRow> rows = new RandomRows(1, 0.1).rows(schema, 100);
+    try (ColumnarBatch batch = BatchKind.ON_HEAP.batch(schema, rows)) {
+      int[] ids = new int[120];
+      HashBatchPartitioner.create(partitioning, seq(output)).partitionIds(batch, ids);
+      assertThat(Arrays.copyOf(ids, 100)).isEqualTo(expected(partitioning, output, rows));
+    }
+  }
+
+  /** Scans pad large decimals; the hash is that of the shortest form. */
+  @Test
+  void hashesLargeDecimalsInTheirShortestForm() {
+    DecimalType type = DataTypes.createDecimalType(30, 2);
+    StructType schema = RandomRows.schema(List.of(type));
+    List<Object> values = new ArrayList<>();
+    for (String value : new String[] {"0", "1", "-1", "127", "-128", "128", "123456789012345"}) {
+      values.add(Decimal.apply(new java.math.BigDecimal(value).setScale(2), 30, 2));
+    }
+    List<InternalRow> rows = new ArrayList<>();
+    values.forEach(value -> rows.add(new GenericInternalRow(new Object[] {value})));
+    try (ColumnarBatch batch = SourceVectors.dictionary(schema, rows, true, values)) {
+      assertSame(schema, batch, rows, 1000);
+    }
+  }
+
+  @Property
+  void remainderIsThatOfFloorMod(
+      @ForAll @IntRange(min = 1) int divisor, @ForAll @Size(max = 20) List<Integer> hashes) {
+    int[] ids = hashes.stream().mapToInt(Integer::intValue).toArray();
+    new PartitionModulo(divisor).apply(ids, ids.length);
+    assertThat(ids)
+        .isEqualTo(hashes.stream().mapToInt(hash -> Math.floorMod(hash, divisor)).toArray());
+  }
+
+  private static void assertSame(
+      StructType schema, ColumnarBatch batch, List<InternalRow> rows, int partitions) {
+    int[] ids = new int[rows.size()];
+    List<Attribute> output = attributes(schema);
+    HashPartitioning partitioning = partitioning(output, partitions);
+    HashBatchPartitioner.create(partitioning, seq(output)).partitionIds(batch, ids);
+    assertThat(ids).isEqualTo(expected(partitioning, output, rows));
+  }
+
+  private static BatchPartitioner partitioner(StructType schema, int partitions) {
+    List<Attribute> output = attributes(schema);
+    return HashBatchPartitioner.create(partitioning(output, partitions), seq(output));
+  }
+
+  private static HashPartitioning partitioning(List<Attribute> output, int partitions) {
+    List<Expression> keys = new ArrayList<>();
+    output.forEach(column -> keys.add((Expression) column));
+    return new HashPartitioning(seq(keys), partitions);
+  }
+
+  private static int[] expected(
+      HashPartitioning partitioning, List<Attribute> output, List<InternalRow> rows) {
+    UnsafeProjection projection =
+        UnsafeProjection.create(seq(List.of(partitioning.partitionIdExpression())), seq(output));
+    return rows.stream().mapToInt(row -> projection.apply(row).getInt(0)).toArray();
+  }
+
+  private static List<Attribute> attributes(StructType schema) {
+    List<Attribute> attributes = new ArrayList<>();
+    for (StructField field : schema.fields()) {
+      attributes.add(
+          new AttributeReference(
+              field.name(),
+              field.dataType(),
+              true,
+              Metadata.empty(),
+              NamedExpression.newExprId(),
+              seq(List.<String>of())));
+    }
+    return attributes;
+  }
+
+  private static <T> Seq<T> seq(List<T> list) {
+    return CollectionConverters.asScala(list).toSeq();
+  }
+}

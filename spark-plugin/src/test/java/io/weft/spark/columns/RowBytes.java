@@ -1,0 +1,45 @@
+package io.weft.spark.columns;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InterpretedUnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Turns rows of any kind into Spark's binary rows, which are equal if their values are. */
+final class RowBytes {
+  private final Seq<Expression> columns;
+
+  RowBytes(StructType schema) {
+    List<Expression> references = new ArrayList<>();
+    for (int i = 0; i < schema.length(); i++) {
+      references.add(new BoundReference(i, schema.fields()[i].dataType(), true));
+    }
+    columns = CollectionConverters.asScala(references).toSeq();
+  }
+
+  UnsafeRow of(InternalRow row) {
+    // A fresh one each time: for some nulls a used one keeps bytes of the row before.
+    return InterpretedUnsafeProjection.createProjection(columns).apply(row);
+  }
+
+  List<UnsafeRow> of(List<InternalRow> rows) {
+    return rows.stream().map(this::of).toList();
+  }
+
+  List<UnsafeRow> of(ColumnarBatch batch) {
+    List<UnsafeRow> rows = new ArrayList<>();
+    Iterator<InternalRow> iterator = batch.rowIterator();
+    while (iterator.hasNext()) {
+      rows.add(of(iterator.next()));
+    }
+    return rows;
+  }
+}

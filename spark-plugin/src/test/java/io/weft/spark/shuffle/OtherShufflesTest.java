@@ -1,0 +1,71 @@
+package io.weft.spark.shuffle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.metrics.ExchangeCounter;
+import io.weft.spark.LocalSpark;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.apache.spark.HashPartitioner;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.api.java.JavaPairRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import scala.Tuple2;
+
+/** Shuffles that are not of packed rows stay Spark's. */
+class OtherShufflesTest {
+  private static LocalSpark spark;
+
+  @BeforeAll
+  static void start() {
+    spark =
+        LocalSpark.start(Map.of("spark.serializer", "org.apache.spark.serializer.KryoSerializer"));
+  }
+
+  @AfterAll
+  static void stop() {
+    spark.close();
+  }
+
+  @Test
+  void aggregatedSortedAndPlainRddShuffles() {
+    long published = LocalSpark.count(ExchangeCounter.OUTPUTS_PUBLISHED);
+    JavaPairRDD<Integer, Integer> pairs = pairs();
+    Map<Integer, Integer> sums = pairs.reduceByKey(Integer::sum).collectAsMap();
+    assertThat(sums)
+        .hasSize(10)
+        .containsEntry(3, IntStream.range(0, 100).map(i -> i * 10 + 3).sum());
+    List<Integer> sorted = pairs.mapToPair(Tuple2::swap).sortByKey().keys().collect();
+    assertThat(sorted).isSorted().hasSize(1000);
+    assertThat(pairs.partitionBy(new HashPartitioner(7)).values().collect()).hasSize(1000);
+    assertThat(LocalSpark.count(ExchangeCounter.OUTPUTS_PUBLISHED)).isEqualTo(published);
+    assertThat(fallbacks())
+        .anySatisfy((reason, count) -> assertThat(reason).contains("KryoSerializer"));
+  }
+
+  @Test
+  void aSessionThatTurnedWeftOff() {
+    long published = LocalSpark.count(ExchangeCounter.OUTPUTS_PUBLISHED);
+    long rows =
+        spark.withSortShuffle(
+            session -> session.range(100).toDF().repartition(3).toJavaRDD().count());
+    assertThat(rows).isEqualTo(100);
+    assertThat(LocalSpark.count(ExchangeCounter.OUTPUTS_PUBLISHED)).isEqualTo(published);
+    assertThat(fallbacks()).containsKey("spark.weft.enabled is false in its session");
+  }
+
+  private static JavaPairRDD<Integer, Integer> pairs() {
+    JavaSparkContext context = new JavaSparkContext(spark.session().sparkContext());
+    return context
+        .parallelize(IntStream.range(0, 1000).boxed().toList(), 4)
+        .mapToPair(i -> new Tuple2<>(i % 10, i));
+  }
+
+  private static Map<String, Long> fallbacks() {
+    return ((WeftShuffleManager) SparkEnv.get().shuffleManager()).fallbacks().counts();
+  }
+}

@@ -1,0 +1,229 @@
+package io.weft.spark.shuffle;
+
+import static org.apache.spark.sql.functions.col;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.catalog.BlockKey;
+import io.weft.spark.LocalSpark;
+import io.weft.spark.WeftExecutor;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.apache.spark.FetchFailed;
+import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.Platform;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Tasks that fail, jobs that are cancelled, blocks that are lost or damaged. */
+class RowsFaultsTest {
+  private static final long ROWS = 10_000;
+  private static final Duration PATIENCE = Duration.ofMinutes(1);
+
+  private LocalSpark spark;
+
+  @BeforeEach
+  void start() {
+    spark = LocalSpark.start(Map.of("spark.sql.adaptive.enabled", "false"));
+    Pause.arm();
+    spark.session().udf().register("pause_at", new Pause(), DataTypes.LongType);
+  }
+
+  @AfterEach
+  void stop() {
+    Pause.release();
+    spark.close();
+  }
+
+  @Test
+  void aFailedMapTaskFreesItsChunks() {
+    Dataset<Row> rows = rows("if(id = 9999, raise_error('no'), id) id");
+    assertThatThrownBy(() -> rows.queryExecution().toRdd().count()).hasStackTraceContaining("no");
+    assertOnlyPublishedIsUsed(rows);
+  }
+
+  @Test
+  void aCancelledMapTaskFreesItsChunks() throws InterruptedException {
+    Dataset<Row> rows = rows("pause_at(id) id");
+    CompletableFuture<Long> job = inGroup(() -> rows.queryExecution().toRdd().count());
+    Pause.awaitReached();
+    assertThat(used()).isPositive();
+    spark.session().sparkContext().cancelJobGroup("group", "the test says so");
+    assertThat(job).failsWithin(PATIENCE);
+    assertOnlyPublishedIsUsed(rows);
+  }
+
+  @Test
+  void anUnregisteredShuffleIsFreed() {
+    Dataset<Row> rows = rows("id");
+    assertThat(rows.queryExecution().toRdd().count()).isEqualTo(ROWS);
+    assertThat(used()).isPositive();
+    assertOnlyPublishedIsUsed(rows);
+  }
+
+  @Test
+  void aShuffleRemovedUnderItsWriterIsNotPublished() throws InterruptedException {
+    Dataset<Row> rows = rows("pause_at(id) id");
+    CompletableFuture<Long> job = inGroup(() -> rows.queryExecution().toRdd().count());
+    Pause.awaitReached();
+    SparkEnv.get().shuffleManager().unregisterShuffle(shuffleId(rows));
+    Pause.release();
+    assertThat(job).failsWithin(PATIENCE);
+    assertOnlyPublishedIsUsed(rows);
+  }
+
+  @Test
+  void aLostMapOutputIsComputedAgain() {
+    Dataset<Row> rows = rows("id");
+    assertThat(rows.queryExecution().toRdd().count()).isEqualTo(ROWS);
+    WeftExecutor.exchange().removeMapOutput(keys(rows).get(1));
+    assertComputedAgain(rows);
+  }
+
+  @Test
+  void aDamagedChunkIsAFetchFailureNotAWrongAnswer() throws Exception {
+    Dataset<Row> rows = rows("id");
+    assertThat(rows.queryExecution().toRdd().count()).isEqualTo(ROWS);
+    damage(keys(rows).get(2));
+    assertComputedAgain(rows);
+  }
+
+  @Test
+  void aContextStoppedUnderAReaderHarmsNobody() throws InterruptedException {
+    Dataset<Row> rows = rows("id").selectExpr("pause_at(id) id");
+    CompletableFuture<Long> job = inGroup(() -> rows.queryExecution().toRdd().count());
+    Pause.awaitReached();
+    spark.close();
+    Pause.release();
+    assertThat(job).failsWithin(PATIENCE);
+    assertThat(WeftExecutor.current()).isEmpty();
+  }
+
+  private Dataset<Row> rows(String expression) {
+    return spark
+        .session()
+        .range(0, ROWS, 1, 4)
+        .selectExpr(expression, "repeat('x', 100) s")
+        .repartition(6, col("id"));
+  }
+
+  private CompletableFuture<Long> inGroup(Supplier<Long> job) {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          spark.session().sparkContext().setJobGroup("group", "a job of the test", true);
+          return job.get();
+        });
+  }
+
+  private static long used() {
+    return LocalSpark.statistics().arena().usedBytes();
+  }
+
+  private static void assertNothingUsed() {
+    await().atMost(PATIENCE).untilAsserted(() -> assertThat(used()).isZero());
+  }
+
+  /** Removing a shuffle frees what was published, and cannot free what a task forgot. */
+  private static void assertOnlyPublishedIsUsed(Dataset<Row> rows) {
+    SparkEnv.get().blockManager().master().removeShuffle(shuffleId(rows), true);
+    assertNothingUsed();
+  }
+
+  private static int shuffleId(Dataset<Row> rows) {
+    return ((ShuffleExchangeExec)
+            rows.queryExecution()
+                .executedPlan()
+                .find(node -> node instanceof ShuffleExchangeExec)
+                .get())
+        .shuffleDependency()
+        .shuffleId();
+  }
+
+  private static List<BlockKey> keys(Dataset<Row> rows) {
+    int shuffleId = shuffleId(rows);
+    MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
+    return Arrays.stream(tracker.shuffleStatuses().apply(shuffleId).mapStatuses())
+        .map(MapStatus::mapId)
+        .map(mapId -> new BlockKey(shuffleId, mapId))
+        .toList();
+  }
+
+  /** Overwrites the size of the first row of a map output. */
+  private static void damage(BlockKey key) throws Exception {
+    BlockRequest request = new BlockRequest("driver", key, 0, 0, 6, 1);
+    try (ChunkReader chunks = WeftExecutor.exchange().read(List.of(request), FetchListener.NONE)) {
+      assertThat(chunks.next()).isTrue();
+      Platform.putLong(null, chunks.address(), 1L << 40);
+    }
+  }
+
+  private void assertComputedAgain(Dataset<Row> rows) {
+    FetchFailures failures = new FetchFailures();
+    spark.session().sparkContext().addSparkListener(failures);
+    assertThat(rows.queryExecution().toRdd().count()).isEqualTo(ROWS);
+    await().atMost(PATIENCE).untilAsserted(() -> assertThat(failures.count).hasPositiveValue());
+  }
+
+  private static final class FetchFailures extends SparkListener {
+    private final AtomicInteger count = new AtomicInteger();
+
+    @Override
+    public void onTaskEnd(SparkListenerTaskEnd end) {
+      if (end.reason() instanceof FetchFailed) {
+        count.incrementAndGet();
+      }
+    }
+  }
+
+  /** Lets a task wait in the middle of its rows. */
+  private static final class Pause implements UDF1<Long, Long> {
+    private static final long serialVersionUID = 1L;
+    private static final long AT = 1000;
+
+    private static volatile CountDownLatch reached;
+    private static volatile CountDownLatch released;
+
+    static void arm() {
+      reached = new CountDownLatch(1);
+      released = new CountDownLatch(1);
+    }
+
+    static void awaitReached() throws InterruptedException {
+      assertThat(reached.await(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+    }
+
+    static void release() {
+      released.countDown();
+    }
+
+    @Override
+    public Long call(Long id) throws InterruptedException {
+      if (id == AT) {
+        reached.countDown();
+        assertThat(released.await(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+      }
+      return id;
+    }
+  }
+}

@@ -1,0 +1,183 @@
+package io.weft.spark.sql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.RowToColumnarExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Which exchanges the rule replaces, and what the plan says about it. */
+class ExchangePlanTest {
+  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+
+  @TempDir static Path folder;
+
+  private static final String FROM_BATCHES = "select /*+ repartition(3, v) */ * from stored";
+  private static final String FROM_ROWS = "select /*+ repartition(3, id) */ id from made";
+
+  @BeforeAll
+  static void tables() {
+    String path = folder.resolve("stored").toString();
+    SPARK.session().range(100).selectExpr("id % 9 v", "id").write().parquet(path);
+    SPARK.session().read().parquet(path).createOrReplaceTempView("stored");
+    SPARK.session().range(100).createOrReplaceTempView("made");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void batchesTakeTheColumnsRouteByThemselves(String adaptive) {
+    String plan = with("auto", adaptive, () -> explained(FROM_BATCHES));
+    assertThat(plan)
+        .contains("WeftShuffleExchange hashpartitioning(v#")
+        .contains("[weft: columns route, its input is batches]");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void rowsAreLeftToSparksNodeWithoutARemark(String adaptive) {
+    Dataset<Row> rows = with("auto", adaptive, () -> planned(FROM_ROWS));
+    assertThat(Plans.wefts(rows)).isEmpty();
+    assertThat(Plans.sparks(rows))
+        .singleElement()
+        .extracting(Object::getClass)
+        .isEqualTo(ShuffleExchangeExec.class);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void columnsCanBeForcedOnRows(String adaptive) {
+    Dataset<Row> rows = with("columns", adaptive, () -> run(FROM_ROWS));
+    assertThat(Plans.wefts(rows)).hasSize(1);
+    assertThat(Plans.wefts(rows).get(0).child().supportsColumnar()).isFalse();
+    assertThat(Plans.nodes(Plans.of(rows), RowToColumnarExec.class)).isEmpty();
+    assertThat(Plans.nodes(Plans.of(rows), ColumnarToRowExec.class)).hasSize(1);
+    assertThat(rows.queryExecution().toString())
+        .contains("[weft: columns route, spark.weft.route=columns]");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void noPlanIsChangedOnTheRowsRoute(String adaptive) {
+    assertThat(Plans.wefts(with("rows", adaptive, () -> planned(FROM_BATCHES)))).isEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void theRuleCanBeTurnedOffWhileTheApplicationRuns(String adaptive) {
+    Dataset<Row> off =
+        SPARK.with(
+            Map.of("spark.weft.enabled", "false"),
+            () -> with("columns", adaptive, () -> planned(FROM_BATCHES)));
+    assertThat(Plans.wefts(off)).isEmpty();
+    assertThat(Plans.wefts(with("columns", adaptive, () -> planned(FROM_BATCHES)))).hasSize(1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void aRepartitionThatSortsRowsFirstSaysWhyItStays(String adaptive) {
+    String query = "select /*+ repartition(3) */ * from stored";
+    String plan = with("auto", adaptive, () -> explained(query));
+    assertThat(plan)
+        .contains(
+            "[weft: no columns route, a repartition sorts rows first"
+                + " (spark.sql.execution.sortBeforeRepartition)]");
+    Dataset<Row> unsorted =
+        SPARK.with(
+            Map.of("spark.sql.execution.sortBeforeRepartition", "false"),
+            () -> with("auto", adaptive, () -> planned(query)));
+    assertThat(Plans.wefts(unsorted)).hasSize(1);
+  }
+
+  /** The choice is made when stages are planned; a later change must not change half a plan. */
+  @Test
+  void aPlanMadeWhileWeftWasOffRunsThatWay() {
+    Dataset<Row> rows =
+        SPARK.with(
+            Map.of("spark.weft.enabled", "false"),
+            () -> {
+              Dataset<Row> planned = planned(FROM_BATCHES);
+              Plans.of(planned);
+              return planned;
+            });
+    with(
+        "columns",
+        "true",
+        () -> {
+          assertThat(rows.collectAsList()).hasSize(100);
+          return null;
+        });
+    assertThat(Plans.wefts(rows)).isEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void equalExchangesAreReused(String adaptive) {
+    String query =
+        "with t as (select v, count(*) c from stored group by v)"
+            + " select /*+ merge(b) */ a.c, b.c from t a join t b on a.v = b.v";
+    Dataset<Row> rows =
+        SPARK.with(
+            Map.of("spark.sql.autoBroadcastJoinThreshold", "-1"),
+            () -> with("columns", adaptive, () -> run(query)));
+    assertThat(Plans.nodes(Plans.of(rows), ReusedExchangeExec.class))
+        .isNotEmpty()
+        .allMatch(reused -> reused.child() instanceof WeftShuffleExchangeExec);
+  }
+
+  @Test
+  void copiesStayWhatTheyAre() {
+    WeftShuffleExchangeExec node =
+        with("columns", "false", () -> Plans.wefts(planned(FROM_ROWS)).get(0));
+    SparkPlan copy =
+        node.copy(
+            node.outputPartitioning(),
+            node.child(),
+            node.shuffleOrigin(),
+            node.advisoryPartitionSize());
+    assertThat(copy).isEqualTo(node).hasSameHashCodeAs(node);
+    assertThat(((WeftShuffleExchangeExec) copy).reason()).isEqualTo(node.reason());
+    assertThat(node.canonicalized()).isInstanceOf(WeftShuffleExchangeExec.class);
+    ShuffleExchangeExec sparks =
+        new ShuffleExchangeExec(
+            node.outputPartitioning(),
+            node.child(),
+            node.shuffleOrigin(),
+            node.advisoryPartitionSize());
+    assertThat(node).isNotEqualTo(sparks);
+    assertThat(sparks).isNotEqualTo(node);
+  }
+
+  private static <T> T with(String route, String adaptive, Supplier<T> work) {
+    return SPARK.with(
+        Map.of("spark.weft.route", route, "spark.sql.adaptive.enabled", adaptive), work);
+  }
+
+  private static org.apache.spark.sql.classic.Dataset<Row> planned(String query) {
+    var rows = (org.apache.spark.sql.classic.Dataset<Row>) SPARK.session().sql(query);
+    rows.queryExecution().executedPlan();
+    return rows;
+  }
+
+  private static org.apache.spark.sql.classic.Dataset<Row> run(String query) {
+    var rows = planned(query);
+    rows.collect();
+    return rows;
+  }
+
+  private static String explained(String query) {
+    return planned(query).queryExecution().toString();
+  }
+}

@@ -1,0 +1,109 @@
+package io.weft.spark.sql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Every row goes to the partition that Spark sends it to. */
+class PartitionIdsTest {
+  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+
+  @TempDir static Path folder;
+
+  @BeforeAll
+  static void tables() {
+    SPARK.with(
+        Map.of("spark.weft.enabled", "false"),
+        () -> {
+          SampleTables.create(SPARK.session(), folder);
+          return null;
+        });
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "repartition(7, id)",
+        "repartition(7, k)",
+        "repartition(5, g, sh, b)",
+        "repartition(6, s)",
+        "repartition(6, f, x)",
+        "repartition(4, d)",
+        "repartition(4, big)",
+        "repartition(9, dt, ts, ntz)",
+        "repartition(3, bin)",
+        "repartition(3, arr)",
+        "repartition(8, st)",
+        "repartition(5, nested)",
+        "repartition(5, span, months)",
+        "repartition(5, nothing_string, constant)",
+        "distribute by mod(k, 10), upper(s)",
+        "repartition(80, id, s)",
+        "repartition(1)",
+        "repartition(1, id)",
+        "repartition(6)",
+        "repartition(64)",
+        "repartition_by_range(5, x)",
+        "repartition_by_range(5, k, s)",
+        "repartition_by_range(7, s, big)",
+        "repartition_by_range(50, b)"
+      })
+  void areSparks(String hint) {
+    for (String table : new String[] {"facts", "made"}) {
+      for (String sorted : sortsBefore(hint)) {
+        Supplier<Dataset<Row>> plan = () -> SPARK.session().sql(query(hint, table));
+        List<String> sparks =
+            SPARK.with(settings("rows", sorted), () -> RowTexts.unordered(plan.get()));
+        Dataset<Row> wefts = SPARK.with(settings("columns", sorted), () -> planned(plan.get()));
+        assertThat(Plans.wefts(wefts)).hasSize(1);
+        assertThat(SPARK.with(settings("columns", sorted), () -> RowTexts.unordered(wefts)))
+            .as("%s, sorted first: %s", table, sorted)
+            .isEqualTo(sparks);
+      }
+    }
+  }
+
+  /** Rows are sorted before a repartition without keys, if the setting says so, and only there. */
+  private static List<String> sortsBefore(String hint) {
+    return hint.matches("repartition\\(\\d+\\)") ? List.of("true", "false") : List.of("true");
+  }
+
+  private static String query(String hint, String table) {
+    String shuffled =
+        hint.startsWith("distribute")
+            ? "select * from %s %s".formatted(table, hint)
+            : "select /*+ %s */ * from %s".formatted(hint, table);
+    return "select spark_partition_id() p, id from (" + shuffled + ")";
+  }
+
+  private static Map<String, String> settings(String route, String sorted) {
+    return Map.of(
+        "spark.weft.route",
+        route,
+        // The rows to compare with are shuffled by Spark itself.
+        "spark.weft.enabled",
+        String.valueOf(!route.equals("rows")),
+        "spark.sql.adaptive.enabled",
+        "false",
+        // All rows are sampled: the sample depends on the number of the RDD otherwise.
+        "spark.sql.execution.rangeExchange.sampleSizePerPartition",
+        "100000",
+        "spark.sql.execution.sortBeforeRepartition",
+        sorted);
+  }
+
+  private static Dataset<Row> planned(Dataset<Row> rows) {
+    Plans.of(rows);
+    return rows;
+  }
+}

@@ -1,0 +1,81 @@
+package io.weft.spark.sql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DynamicContainer;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Every sample query gives under Weft what it gives under Spark's own shuffle. */
+class QueryResultsTest {
+  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+
+  @TempDir static Path folder;
+
+  private final Map<String, List<String>> expected = new HashMap<>();
+
+  @BeforeAll
+  static void tables() {
+    SPARK.with(
+        Map.of("spark.weft.enabled", "false"),
+        () -> {
+          SampleTables.create(SPARK.session(), folder);
+          return null;
+        });
+  }
+
+  @TestFactory
+  Stream<DynamicContainer> everyQuery() {
+    return SampleQueries.all().entrySet().stream()
+        .map(query -> DynamicContainer.dynamicContainer(query.getKey(), routes(query)));
+  }
+
+  private Stream<DynamicTest> routes(Map.Entry<String, String> query) {
+    return Stream.of("columns true", "columns false", "auto true", "rows true")
+        .map(mode -> mode.split(" "))
+        .map(
+            mode ->
+                DynamicTest.dynamicTest(
+                    mode[0] + ", adaptive " + mode[1], () -> compare(query, mode[0], mode[1])));
+  }
+
+  private void compare(Map.Entry<String, String> query, String route, String adaptive) {
+    List<String> sparks =
+        expected.computeIfAbsent(
+            query.getKey(),
+            name -> SPARK.with(Map.of("spark.weft.enabled", "false"), () -> answer(query)));
+    SPARK.with(
+        Map.of("spark.weft.route", route, "spark.sql.adaptive.enabled", adaptive),
+        () -> {
+          assertThat(answer(query)).as(query.getValue()).isEqualTo(sparks);
+          checkRoute(SPARK.session().sql(query.getValue()), route);
+          return null;
+        });
+  }
+
+  private static List<String> answer(Map.Entry<String, String> query) {
+    Dataset<Row> rows = SPARK.session().sql(query.getValue());
+    return query.getValue().contains("order by") && !query.getValue().contains("over (")
+        ? RowTexts.ordered(rows)
+        : RowTexts.unordered(rows);
+  }
+
+  /** That the route was taken at all: without this the comparison would prove nothing. */
+  private static void checkRoute(Dataset<Row> rows, String route) {
+    switch (route) {
+      case "columns" -> assertThat(Plans.sparks(rows)).isEmpty();
+      case "rows" -> assertThat(Plans.wefts(rows)).isEmpty();
+      default -> assertThat(Plans.wefts(rows)).allMatch(node -> node.child().supportsColumnar());
+    }
+  }
+}
