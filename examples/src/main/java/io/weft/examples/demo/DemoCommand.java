@@ -1,0 +1,76 @@
+package io.weft.examples.demo;
+
+import io.weft.examples.terminal.Progress;
+import io.weft.examples.tpch.TpchQuery;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Parses {@code weft demo}. */
+@Command(
+    name = "demo",
+    mixinStandardHelpOptions = true,
+    sortOptions = false,
+    description = {
+      "TPC-H queries under Spark's own shuffle and under Weft, in turn, on a cluster of two"
+          + " executors; checks that all results are equal and shows the times and where the data"
+          + " went.",
+      "Needs about 10 GB of memory. Ends with 0 if all results are equal."
+    })
+public final class DemoCommand implements Callable<Integer> {
+  @Option(
+      names = "--scale",
+      defaultValue = "0.2",
+      paramLabel = "FACTOR",
+      description = "TPC-H scale factor; 1 is 6 million order lines. Default: ${DEFAULT-VALUE}")
+  private double scale;
+
+  @Option(
+      names = "--queries",
+      split = ",",
+      defaultValue = "3,4,5,7,8,9,10,12,13,16,17,18,20,21",
+      paramLabel = "N",
+      description = "Numbers of TPC-H queries. Default: ${DEFAULT-VALUE}")
+  private List<Integer> queries;
+
+  @Option(
+      names = "--runs",
+      defaultValue = "3",
+      paramLabel = "N",
+      description =
+          "Runs of each query that count, after one to warm up. Default: ${DEFAULT-VALUE}")
+  private int runs;
+
+  @Option(
+      names = "--data",
+      paramLabel = "FOLDER",
+      description = "Where the tables are, or are to be kept. Default: a temporary folder")
+  private Path data;
+
+  @Option(
+      names = "--transport",
+      defaultValue = "auto",
+      paramLabel = "MODE",
+      description = "How Weft moves data: auto, shm or tcp. Default: ${DEFAULT-VALUE}")
+  private String transport;
+
+  @Option(names = "--keep", description = "Keep the temporary folder with the logs")
+  private boolean keep;
+
+  @Override
+  public Integer call() throws Exception {
+    DemoOptions options =
+        new DemoOptions(
+            scale,
+            queries.stream().map(TpchQuery::of).toList(),
+            runs,
+            Optional.ofNullable(data),
+            transport,
+            keep);
+    Progress progress = new Progress(System.err, Boolean.getBoolean("weft.terminal"));
+    return new Demo(options, progress, System.out).run() ? 0 : 1;
+  }
+}
