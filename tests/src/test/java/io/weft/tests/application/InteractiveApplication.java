@@ -1,0 +1,122 @@
+package io.weft.tests.application;
+
+import io.weft.tests.workload.Queries;
+import io.weft.tests.workload.Query;
+import io.weft.tests.workload.Tables;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * Does what the test sends it on standard input, a line each, and says how it went. A line is a
+ * number, by which the answer is known, and an order. The arguments are the folder of the tables
+ * and the folder for results. It ends with its input, or at {@code quit}.
+ *
+ * <ul>
+ *   <li>{@code answer NAME}: runs a query with and without adaptive execution and writes its rows
+ *       to two files
+ *   <li>{@code compact}: the same for all of {@link Queries#compact}
+ *   <li>{@code set KEY VALUE}: changes the session
+ *   <li>{@code sql TEXT}: runs a statement and says its rows' number
+ *   <li>{@code plan TEXT}: says, on one line, how a query would run
+ *   <li>{@code version}, {@code manager}: says Spark's version, the class of the shuffle manager
+ *   <li>{@code statistics}: says the counters of every executor
+ * </ul>
+ */
+public final class InteractiveApplication {
+  private final SparkSession session;
+  private final Path results;
+
+  private InteractiveApplication(SparkSession session, Path results) {
+    this.session = session;
+    this.results = results;
+  }
+
+  /** Starts the session, says {@code ready}, and follows orders. */
+  public static void main(String[] arguments) throws IOException {
+    SparkSession session = SparkSession.builder().getOrCreate();
+    try {
+      Tables.register(session, Path.of(arguments[0]));
+      Queries.configure(session, true);
+      Stage.say("ready " + session.sparkContext().applicationId());
+      new InteractiveApplication(session, Path.of(arguments[1])).followOrders();
+    } finally {
+      session.stop();
+    }
+  }
+
+  private void followOrders() throws IOException {
+    BufferedReader orders =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = orders.readLine(); line != null; line = orders.readLine()) {
+      String[] numberAndOrder = line.split(" ", 2);
+      if (numberAndOrder[1].equals("quit")) {
+        return;
+      }
+      follow(numberAndOrder[0], numberAndOrder[1]);
+    }
+  }
+
+  private void follow(String number, String order) {
+    String[] verbAndObject = order.split(" ", 2);
+    String object = verbAndObject.length == 1 ? "" : verbAndObject[1];
+    try {
+      Stage.say("done " + number + ": " + act(verbAndObject[0], object));
+    } catch (Exception e) {
+      e.printStackTrace();
+      Stage.say("failed " + number + ": " + e.toString().replace('\n', ' '));
+    }
+  }
+
+  private String act(String verb, String object) throws IOException {
+    return switch (verb) {
+      case "answer" -> answer(find(object));
+      case "compact" -> compact();
+      case "set" -> set(object.split(" ", 2));
+      case "sql" -> Long.toString(session.sql(object).collectAsList().size());
+      case "plan" ->
+          session.sql(object).queryExecution().executedPlan().toString().replace('\n', ' ');
+      case "version" -> session.version();
+      case "manager" -> SparkEnv.get().shuffleManager().getClass().getName();
+      case "statistics" -> ExecutorProbe.statistics(session.sparkContext()).toString();
+      default -> throw new IllegalArgumentException("no such order");
+    };
+  }
+
+  private String compact() throws IOException {
+    List<Query> queries = Queries.compact();
+    for (Query query : queries) {
+      answer(query);
+    }
+    return queries.size() + " queries";
+  }
+
+  private String answer(Query query) throws IOException {
+    int rows = 0;
+    for (boolean adaptive : new boolean[] {true, false}) {
+      Queries.configure(session, adaptive);
+      List<String> answer = query.run(session);
+      Files.write(results.resolve(query.name() + (adaptive ? ".adaptive" : ".static")), answer);
+      rows += answer.size();
+    }
+    return rows + " rows";
+  }
+
+  private String set(String[] keyAndValue) {
+    session.conf().set(keyAndValue[0], keyAndValue[1]);
+    return "set";
+  }
+
+  private static Query find(String name) {
+    return Queries.all().stream()
+        .filter(query -> query.name().equals(name))
+        .findFirst()
+        .orElseThrow(() -> new IllegalArgumentException("no query " + name));
+  }
+}

@@ -1,0 +1,40 @@
+package io.weft.tests.application;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * How an application and the test that started it keep in step: lines on standard output, lines
+ * back on standard input.
+ */
+public final class Stage {
+  /** Opens each line that is meant for the test. */
+  public static final String MARK = "@weft-test ";
+
+  private static final BufferedReader INPUT =
+      new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+
+  private Stage() {}
+
+  /** Tells the test something. */
+  public static void say(String line) {
+    System.out.println(MARK + line);
+    System.out.flush();
+  }
+
+  /**
+   * Says that this point is reached, then waits until the test sends a line; an ended test counts
+   * as one.
+   */
+  public static void pause(String point) {
+    say(point);
+    try {
+      INPUT.readLine();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

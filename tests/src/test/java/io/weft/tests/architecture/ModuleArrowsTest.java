@@ -1,0 +1,75 @@
+package io.weft.tests.architecture;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** One direction, four floors: nothing points up, and packages make no circles. */
+class ModuleArrowsTest {
+  private static JavaClasses classes;
+
+  @BeforeAll
+  static void readClasses() {
+    classes = Modules.mainClasses();
+  }
+
+  @Test
+  void everyModuleHasClassesToCheck() {
+    for (String module : Modules.NAMES) {
+      assertThat(classes.stream().filter(Modules.in(module))).as(module).isNotEmpty();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "gpu-collectives, shuffle-transport",
+    "gpu-collectives, spark-plugin",
+    "gpu-collectives, examples",
+    "shuffle-transport, spark-plugin",
+    "shuffle-transport, examples",
+    "spark-plugin, examples"
+  })
+  void nothingPointsUp(String lower, String upper) {
+    check(noClasses().that(Modules.in(lower)).should().dependOnClassesThat(Modules.in(upper)));
+  }
+
+  /**
+   * Of the floors below and the plugin as one: Spark's entry points and what they start know each
+   * other.
+   */
+  @Test
+  void packagesMakeNoCircles() {
+    check(SlicesRuleDefinition.slices().matching("io.weft.(*)..").should().beFreeOfCycles());
+  }
+
+  @Test
+  void memoryAndCollectivesKnowNothingOfSpark() {
+    check(
+        noClasses()
+            .that(Modules.in("gpu-collectives"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("org.apache.spark..", "scala.."));
+  }
+
+  @Test
+  void transportKnowsNothingOfSql() {
+    check(
+        noClasses()
+            .that(Modules.in("shuffle-transport"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("org.apache.spark.sql..", "org.apache.arrow.."));
+  }
+
+  private static void check(ArchRule rule) {
+    rule.check(classes);
+  }
+}

@@ -1,0 +1,59 @@
+package io.weft.tests.architecture;
+
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import io.weft.tests.support.BuildTree;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** The modules as the build made them, the lowest floor first. */
+final class Modules {
+  static final List<String> NAMES =
+      List.of("gpu-collectives", "shuffle-transport", "spark-plugin", "examples");
+
+  private Modules() {}
+
+  /** The main classes of all modules. */
+  static JavaClasses mainClasses() {
+    return classes("target/classes");
+  }
+
+  /** The test classes of all modules, those of {@code tests} too. */
+  static JavaClasses testClasses() {
+    return classes("target/test-classes");
+  }
+
+  /** Classes that lie in the module. */
+  static DescribedPredicate<JavaClass> in(String module) {
+    String folder = BuildTree.root().resolve(module).toUri().getPath();
+    return DescribedPredicate.describe(
+        "in module " + module,
+        type ->
+            type.getSource()
+                // A class of a jar has no path, only a whole URI.
+                .map(source -> source.getUri().toString().contains(folder))
+                .orElse(false));
+  }
+
+  /** The folders of Java sources, main or test, of all modules. */
+  static List<Path> sourceFolders(String kind) {
+    return Stream.concat(NAMES.stream(), Stream.of("tests"))
+        .map(
+            module -> BuildTree.root().resolve(module).resolve("src").resolve(kind).resolve("java"))
+        .filter(Files::isDirectory)
+        .toList();
+  }
+
+  private static JavaClasses classes(String folder) {
+    List<Path> paths =
+        Stream.concat(NAMES.stream(), Stream.of("tests"))
+            .map(module -> BuildTree.root().resolve(module).resolve(folder))
+            .filter(Files::isDirectory)
+            .toList();
+    return new ClassFileImporter().importPaths(paths);
+  }
+}

@@ -1,0 +1,72 @@
+package io.weft.tests.support;
+
+import io.weft.tests.workload.Queries;
+import io.weft.tests.workload.Query;
+import io.weft.tests.workload.Tables;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * The right answers: what Spark's own shuffle makes of the queries, each asked once for all tests
+ * of this JVM.
+ *
+ * <p>Used by the one thread that runs the tests.
+ */
+public final class Answers {
+  private static final Path TABLES = BuildTree.target().resolve("tables");
+  private static final Map<String, List<String>> ANSWERS = new HashMap<>();
+  private static boolean tablesWritten;
+
+  private Answers() {}
+
+  /** The folder of the tables' Parquet files. */
+  public static Path tables() {
+    if (!tablesWritten) {
+      throw new IllegalStateException("Answers.prepare has not been called");
+    }
+    return TABLES;
+  }
+
+  /** Writes the tables and asks what has not been asked before. No session may be open. */
+  public static void prepare(List<Query> queries) {
+    List<Query> open =
+        queries.stream().filter(query -> !ANSWERS.containsKey(query.name())).toList();
+    if (tablesWritten && open.isEmpty()) {
+      return;
+    }
+    Workspace workspace = new Workspace();
+    workspace.open("answers");
+    SparkSession session = Sessions.plain(workspace);
+    try {
+      ask(session, open);
+    } finally {
+      session.stop();
+    }
+    workspace.close();
+  }
+
+  private static void ask(SparkSession session, List<Query> queries) {
+    if (!tablesWritten) {
+      Folders.delete(TABLES);
+      Tables.writeParquet(session, TABLES);
+      tablesWritten = true;
+    }
+    Tables.register(session, TABLES);
+    Queries.configure(session, true);
+    for (Query query : queries) {
+      ANSWERS.put(query.name(), query.run(session));
+    }
+  }
+
+  /** The rows of a query that was prepared, as {@link Query#run} gives them. */
+  public static List<String> of(Query query) {
+    List<String> answer = ANSWERS.get(query.name());
+    if (answer == null) {
+      throw new IllegalArgumentException("Not prepared: " + query.name());
+    }
+    return answer;
+  }
+}

@@ -1,0 +1,64 @@
+package io.weft.tests.support;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Where the build put what the tests need. */
+public final class BuildTree {
+  private BuildTree() {}
+
+  /** The root of the checkout. */
+  public static Path root() {
+    return Path.of(property("weft.rootFolder"));
+  }
+
+  /** The output folder of the module {@code tests}. */
+  public static Path target() {
+    return root().resolve("tests/target");
+  }
+
+  /** Weft's version, as in the POM. */
+  public static String weftVersion() {
+    return property("weft.projectVersion");
+  }
+
+  /** The version of Spark that Weft was built against. */
+  public static String sparkVersion() {
+    return property("spark.version");
+  }
+
+  /** The one jar that a user adds to Spark. */
+  public static Path weftJar() {
+    Path jar = root().resolve("spark-plugin/target/weft-spark-" + weftVersion() + ".jar");
+    if (!Files.isRegularFile(jar)) {
+      throw new IllegalStateException(
+          jar + " is missing: system tests run after packaging, with mvn verify");
+    }
+    return jar;
+  }
+
+  /** What spark-submit opens for a JVM; a JVM started by hand has to open it itself. */
+  public static String[] jvmOpens() {
+    return property("weft.jvmOpens").split(" ");
+  }
+
+  /** A new empty folder below target/work. */
+  public static Path newFolder(String name) {
+    try {
+      return Files.createTempDirectory(
+          Files.createDirectories(target().resolve("work")), name + "-");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static String property(String name) {
+    String value = System.getProperty(name);
+    if (value == null) {
+      throw new IllegalStateException("The system property " + name + " is missing: Maven sets it");
+    }
+    return value;
+  }
+}

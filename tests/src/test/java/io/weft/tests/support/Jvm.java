@@ -1,0 +1,21 @@
+package io.weft.tests.support;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Command lines of JVMs that run parts of Spark. */
+final class Jvm {
+  private Jvm() {}
+
+  /** A command that the caller may lengthen by the arguments of the main class. */
+  static List<String> command(String classPath, List<String> options, String mainClass) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of(BuildTree.jvmOpens()));
+    command.add("-Xmx768m");
+    command.addAll(options);
+    command.addAll(List.of("-cp", classPath, mainClass));
+    return command;
+  }
+}

@@ -1,0 +1,65 @@
+package io.weft.tests.support;
+
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+
+/** Kills the executor that has just ended a certain task of the next job. */
+public final class KillAtTask extends SparkListener implements AutoCloseable {
+  private final WeftCluster cluster;
+  private final int stage;
+  private final int task;
+  private final TreeSet<Integer> stages = new TreeSet<>();
+  private final CompletableFuture<ExecutorProcess> victim = new CompletableFuture<>();
+  private int ended;
+
+  private KillAtTask(WeftCluster cluster, int stage, int task) {
+    this.cluster = cluster;
+    this.stage = stage;
+    this.task = task;
+  }
+
+  /**
+   * Lies in wait.
+   *
+   * @param stage which stage of the job, 0 for the first that ends tasks
+   * @param task the how many-th task of that stage to end, 1 for the first
+   */
+  public static KillAtTask arm(WeftCluster cluster, int stage, int task) {
+    KillAtTask killer = new KillAtTask(cluster, stage, task);
+    cluster.context().addSparkListener(killer);
+    return killer;
+  }
+
+  @Override
+  public void onTaskEnd(SparkListenerTaskEnd end) {
+    stages.add(end.stageId());
+    if (!victim.isDone() && stages.headSet(end.stageId()).size() == stage) {
+      ended++;
+      if (ended == task) {
+        kill(end.taskInfo().executorId());
+      }
+    }
+  }
+
+  private void kill(String executorId) {
+    for (ExecutorProcess executor : cluster.executors()) {
+      if (executor.id().equals(executorId)) {
+        executor.kill();
+        victim.complete(executor);
+      }
+    }
+  }
+
+  /** Whom it killed. */
+  public ExecutorProcess victim() {
+    return victim.orTimeout(30, TimeUnit.SECONDS).join();
+  }
+
+  @Override
+  public void close() {
+    cluster.context().removeSparkListener(this);
+  }
+}

@@ -1,0 +1,54 @@
+package io.weft.tests.support;
+
+import java.util.Map;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.util.Utils$;
+
+/** Sessions in this JVM: plain ones, whose answers count as right, and ones with Weft. */
+public final class Sessions {
+  /** The plugin that turns Weft on. */
+  public static final String PLUGIN = "io.weft.spark.WeftPlugin";
+
+  private Sessions() {}
+
+  /** Spark as it is, in this JVM alone. */
+  public static SparkSession plain(Workspace workspace) {
+    return start(workspace, "local[2]", Map.of());
+  }
+
+  /**
+   * Weft on a master. The jar travels by {@code spark.jars}, the setting is {@code spark.plugins}
+   * and nothing else.
+   *
+   * @param more further settings, they win
+   */
+  public static SparkSession weft(Workspace workspace, String master, Map<String, String> more) {
+    SparkSession.Builder builder = builder(workspace, master).config("spark.plugins", PLUGIN);
+    builder.config("spark.jars", BuildTree.weftJar() + "," + ApplicationJar.get());
+    more.forEach(builder::config);
+    return builder.getOrCreate();
+  }
+
+  /** Spark without Weft on a master. */
+  public static SparkSession start(Workspace workspace, String master, Map<String, String> more) {
+    SparkSession.Builder builder = builder(workspace, master);
+    builder.config("spark.jars", ApplicationJar.get().toString());
+    more.forEach(builder::config);
+    return builder.getOrCreate();
+  }
+
+  private static SparkSession.Builder builder(Workspace workspace, String master) {
+    SparkHome.shared();
+    // Spark keeps the local folders of the JVM's first application for all later ones.
+    Utils$.MODULE$.clearLocalRootDirs();
+    SparkSession.Builder builder =
+        SparkSession.builder()
+            .master(master)
+            .appName(workspace.folder().getFileName().toString())
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1");
+    workspace.settings().forEach(builder::config);
+    return builder;
+  }
+}

@@ -1,0 +1,64 @@
+package io.weft.tests.support;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * A Spark installation whose jars are links into Maven's local repository.
+ *
+ * @param folder what {@code SPARK_HOME} is set to
+ */
+public record SparkHome(Path folder) {
+  private static SparkHome shared;
+
+  /** The home of the Spark that Weft is built against, without Weft; made once for all tests. */
+  public static synchronized SparkHome shared() {
+    if (shared == null) {
+      shared = assemble(BuildTree.target().resolve("spark-home"), "default", List.of());
+    }
+    return shared;
+  }
+
+  /**
+   * Makes a home, in place of one that is there already.
+   *
+   * @param folder the home to be
+   * @param distribution which class path: "default", "4.0" or "4.2"
+   * @param moreJars copied beside Spark's own
+   */
+  public static SparkHome assemble(Path folder, String distribution, List<Path> moreJars) {
+    try {
+      Folders.delete(folder);
+      Path jars = Files.createDirectories(folder.resolve("jars"));
+      Files.createDirectories(folder.resolve("conf"));
+      Files.writeString(folder.resolve("RELEASE"), "Spark " + distribution + "\n");
+      for (Path jar : classPath(distribution)) {
+        Files.createSymbolicLink(jars.resolve(jar.getFileName()), jar);
+      }
+      for (Path jar : moreJars) {
+        Files.copy(jar, jars.resolve(jar.getFileName()));
+      }
+      return new SparkHome(folder);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The class path of a driver, master or worker of this home. */
+  public String classPath() {
+    return folder.resolve("conf") + File.pathSeparator + folder.resolve("jars") + "/*";
+  }
+
+  private static List<Path> classPath(String distribution) throws IOException {
+    Path file = BuildTree.root().resolve("tests/spark-" + distribution + "/target/class-path");
+    try (Stream<String> entries =
+        Stream.of(Files.readString(file).trim().split(File.pathSeparator))) {
+      return entries.map(Path::of).toList();
+    }
+  }
+}

@@ -1,0 +1,123 @@
+package io.weft.tests.support;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+
+/**
+ * An application of the package {@code application}, handed to spark-submit in a JVM of its own.
+ */
+public final class Submission {
+  private final Workspace workspace;
+  private final SparkHome home;
+  private final Class<?> application;
+  private final Map<String, String> settings = new LinkedHashMap<>();
+  private final Map<String, String> environment = new LinkedHashMap<>();
+  private final List<Path> jars = new ArrayList<>();
+  private final List<String> jvmOptions = new ArrayList<>();
+  private final List<String> arguments = new ArrayList<>();
+  private String driverClassPath = "";
+  private UnaryOperator<List<String>> wrapper = UnaryOperator.identity();
+
+  /** An application on a home, with the folders of a workspace, without Weft so far. */
+  public Submission(Workspace workspace, SparkHome home, Class<?> application) {
+    this.workspace = workspace;
+    this.home = home;
+    this.application = application;
+    settings.put("spark.ui.enabled", "false");
+    settings.put("spark.driver.host", "127.0.0.1");
+    settings.put("spark.driver.bindAddress", "127.0.0.1");
+    settings.putAll(workspace.settings());
+    environment.put("SPARK_HOME", home.folder().toString());
+    environment.put("SPARK_SCALA_VERSION", "2.13");
+    environment.put("SPARK_LOCAL_IP", "127.0.0.1");
+  }
+
+  /** Turns Weft on, by the one setting that does. */
+  public Submission plugin() {
+    return set("spark.plugins", Sessions.PLUGIN);
+  }
+
+  /** The master to run on. */
+  public Submission master(String url) {
+    return set("spark.master", url);
+  }
+
+  /** One {@code --conf}. */
+  public Submission set(String key, String value) {
+    settings.put(key, value);
+    return this;
+  }
+
+  /** Takes a setting back. */
+  public Submission unset(String key) {
+    settings.remove(key);
+    return this;
+  }
+
+  /** One more of {@code --jars}. */
+  public Submission jar(Path jar) {
+    jars.add(jar);
+    return this;
+  }
+
+  /** What {@code --driver-class-path} gets: the driver alone has it. */
+  public Submission driverClassPath(Path jar) {
+    driverClassPath = jar.toString();
+    return this;
+  }
+
+  /** A variable of the driver's environment. */
+  public Submission environment(String name, String value) {
+    environment.put(name, value);
+    return this;
+  }
+
+  /** An option of the driver's JVM. */
+  public Submission jvmOption(String option) {
+    jvmOptions.add(option);
+    return this;
+  }
+
+  /** An argument of the application. */
+  public Submission argument(Object value) {
+    arguments.add(value.toString());
+    return this;
+  }
+
+  /**
+   * What makes the command that really starts out of the command, for another user or another file
+   * system.
+   */
+  public Submission wrap(UnaryOperator<List<String>> wrapper) {
+    this.wrapper = wrapper;
+    return this;
+  }
+
+  /** Starts it. */
+  public ChildProcess start() {
+    String name = application.getSimpleName();
+    return ChildProcess.start(name, wrapper.apply(command()), workspace.folder(), environment);
+  }
+
+  private List<String> command() {
+    String classPath = home.classPath() + (driverClassPath.isEmpty() ? "" : ":" + driverClassPath);
+    List<String> command =
+        Jvm.command(classPath, jvmOptions, "org.apache.spark.deploy.SparkSubmit");
+    settings.forEach((key, value) -> command.addAll(List.of("--conf", key + "=" + value)));
+    if (!jars.isEmpty()) {
+      String list = jars.stream().map(Path::toString).collect(Collectors.joining(","));
+      command.addAll(List.of("--jars", list));
+    }
+    if (!driverClassPath.isEmpty()) {
+      command.addAll(List.of("--driver-class-path", driverClassPath));
+    }
+    command.addAll(List.of("--class", application.getName(), ApplicationJar.get().toString()));
+    command.addAll(arguments);
+    return command;
+  }
+}

@@ -1,0 +1,190 @@
+package io.weft.tests.support;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.tests.application.ExecutorProbe;
+import io.weft.tests.workload.Queries;
+import io.weft.tests.workload.Query;
+import io.weft.tests.workload.Tables;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.TestWatcher;
+
+/**
+ * One session with Weft for a class of tests, its driver in this JVM and two executors in processes
+ * of their own: a static field with {@code @RegisterExtension}, ordered after the {@link
+ * Workspace}. Shows the executors' logs when a test fails.
+ */
+public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, TestWatcher {
+  /** Executors of the cluster. */
+  public static final int EXECUTORS = 2;
+
+  private static final int SHOWN_LINES = 60;
+
+  private final Workspace workspace;
+  private final Map<String, String> settings = new LinkedHashMap<>();
+  private List<Query> queries = Queries.compact();
+  private SparkSession session;
+  private String applicationId;
+
+  /** A cluster whose folders are those of the workspace. */
+  public WeftCluster(Workspace workspace) {
+    this.workspace = workspace;
+  }
+
+  /** Sets something of the application, before it starts. */
+  public WeftCluster set(String key, String value) {
+    settings.put(key, value);
+    return this;
+  }
+
+  /** Says which queries will be compared; the compact ones if it is not called. */
+  public WeftCluster queries(List<Query> all) {
+    this.queries = all;
+    return this;
+  }
+
+  /** Starts the session; both executors run when this returns. */
+  public void start() {
+    Answers.prepare(queries);
+    session = Sessions.weft(workspace, "local-cluster[" + EXECUTORS + ",1,1024]", settings);
+    applicationId = session.sparkContext().applicationId();
+    awaitExecutors();
+    Tables.register(session, Answers.tables());
+    Queries.configure(session, true);
+  }
+
+  /** The session. */
+  public SparkSession session() {
+    return session;
+  }
+
+  /** The application. */
+  public SparkContext context() {
+    return session.sparkContext();
+  }
+
+  /** The executors' processes. */
+  public List<ExecutorProcess> executors() {
+    return ExecutorProcess.below(ProcessHandle.current());
+  }
+
+  /** Waits until all executors run and the driver knows them. */
+  public void awaitExecutors() {
+    ExecutorProcess.await(ProcessHandle.current(), EXECUTORS);
+    Awaitility.await("executors that the driver knows")
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> context().statusTracker().getExecutorInfos().length == EXECUTORS + 1);
+  }
+
+  /** One of Weft's figures, summed over the executors. */
+  public long sum(String figure) {
+    return ExecutorProbe.sum(context(), figure);
+  }
+
+  /**
+   * Waits until the executors hold no block any more. Spark forgets a shuffle when nothing on the
+   * driver refers to it, so the garbage collector has to run.
+   */
+  public void awaitNothingUsed() {
+    Awaitility.await("no block left in any executor")
+        .atMost(Duration.ofMinutes(1))
+        .pollInterval(Duration.ofMillis(500))
+        .untilAsserted(
+            () -> {
+              System.gc();
+              assertThat(used())
+                  .isEqualTo(
+                      Map.of(
+                          "memoryUsed", 0L, "diskUsed", 0L, "retiredBytes", 0L, "openReaders", 0L));
+            });
+  }
+
+  private Map<String, Long> used() {
+    Map<String, Long> used = new HashMap<>();
+    for (Map<String, Long> figures : ExecutorProbe.statistics(context()).values()) {
+      for (String figure : List.of("memoryUsed", "diskUsed", "retiredBytes", "openReaders")) {
+        used.merge(figure, figures.get(figure), Long::sum);
+      }
+    }
+    return used;
+  }
+
+  /** The folders that executors of any application have in the workspace. */
+  public List<Path> executorFolders() {
+    return Folders.tree(workspace.sharedMemory()).stream()
+        .filter(file -> file.endsWith("alive"))
+        .map(Path::getParent)
+        .toList();
+  }
+
+  /** Runs a query and compares its rows with those of Spark's shuffle. */
+  public void check(Query query) {
+    Rows.assertSame(query.name(), Answers.of(query), query.run(session));
+  }
+
+  /** Ends the session. */
+  public void stop() {
+    if (session != null) {
+      session.stop();
+      session = null;
+    }
+  }
+
+  @Override
+  public void beforeAll(ExtensionContext context) {
+    start();
+  }
+
+  @Override
+  public void afterAll(ExtensionContext context) {
+    stop();
+  }
+
+  @Override
+  public void testFailed(ExtensionContext context, Throwable cause) {
+    if (applicationId != null) {
+      System.err.println(
+          context.getDisplayName() + " failed; the ends of the executors' logs:\n" + logs());
+    }
+  }
+
+  /** The ends of the executors' logs. */
+  public String logs() {
+    StringBuilder out = new StringBuilder();
+    for (Path file : logFiles()) {
+      List<String> lines = read(file);
+      out.append("  == ").append(file).append('\n');
+      lines
+          .subList(Math.max(0, lines.size() - SHOWN_LINES), lines.size())
+          .forEach(line -> out.append("  | ").append(line).append('\n'));
+    }
+    return out.toString();
+  }
+
+  private List<Path> logFiles() {
+    Path folder = SparkHome.shared().folder().resolve("work").resolve(applicationId);
+    return Folders.tree(folder).stream().filter(file -> file.endsWith("stderr")).toList();
+  }
+
+  private static List<String> read(Path file) {
+    try {
+      return Files.readAllLines(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

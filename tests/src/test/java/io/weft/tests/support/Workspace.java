@@ -1,0 +1,156 @@
+package io.weft.tests.support;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.awaitility.Awaitility;
+import org.awaitility.core.ConditionTimeoutException;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/**
+ * The folders of one class of tests, and the check that all is gone from them when the class is
+ * through: a static field with {@code @RegisterExtension}. Weft is pointed at a shared-memory
+ * folder of the class's own, so that what other builds on this machine do is not taken for a leak.
+ */
+public final class Workspace implements BeforeAllCallback, AfterAllCallback {
+  private static final Duration LIMIT = Duration.ofSeconds(30);
+  private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+
+  private Path folder;
+  private Path sharedMemory;
+
+  /** Opens the folders, as the extension does before the class. */
+  public void open(String name) {
+    try {
+      folder = BuildTree.newFolder(name);
+      Files.createDirectories(localFolder());
+      sharedMemory =
+          Files.isWritable(SHARED_MEMORY)
+              ? Files.createTempDirectory(SHARED_MEMORY, "tests-of-weft-")
+              : Files.createDirectories(folder.resolve("shm"));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Checks, deletes the folder in shared memory, and fails if something was left. */
+  public void close() {
+    String left = leftovers();
+    Folders.delete(sharedMemory);
+    if (!left.isEmpty()) {
+      throw new AssertionError("Left behind by " + folder.getFileName() + ":\n" + left);
+    }
+    Folders.delete(folder);
+  }
+
+  /** Where a test keeps its own files. */
+  public Path folder() {
+    return folder;
+  }
+
+  /** What Spark gets as its local folder. */
+  public Path localFolder() {
+    return folder.resolve("local");
+  }
+
+  /** What Weft gets as its folder in shared memory. */
+  public Path sharedMemory() {
+    return sharedMemory;
+  }
+
+  /** The settings that lead Spark and Weft to these folders. */
+  public Map<String, String> settings() {
+    Map<String, String> settings = new LinkedHashMap<>();
+    settings.put("spark.local.dir", localFolder().toString());
+    settings.put("spark.sql.warehouse.dir", folder.resolve("warehouse").toString());
+    settings.put("spark.weft.memory.folder", sharedMemory.toString());
+    return settings;
+  }
+
+  /** Waits until nothing of Weft is left in the folders. */
+  public void awaitNoFiles() {
+    Awaitility.await("no file of Weft left in " + sharedMemory + " and " + localFolder())
+        .atMost(LIMIT)
+        .untilAsserted(
+            () -> {
+              if (!files().isEmpty()) {
+                throw new AssertionError("Left: " + files());
+              }
+            });
+  }
+
+  /** Weft's files and folders in shared memory and in the local folder. */
+  public List<Path> files() {
+    Stream<Path> local =
+        Folders.tree(localFolder()).stream()
+            .filter(path -> path.getFileName().toString().contains("weft"));
+    return Stream.concat(Folders.tree(sharedMemory).stream(), local).toList();
+  }
+
+  private String leftovers() {
+    try {
+      Awaitility.await().atMost(LIMIT).until(() -> found().isEmpty());
+      return "";
+    } catch (ConditionTimeoutException e) {
+      return found();
+    }
+  }
+
+  private String found() {
+    StringBuilder found = new StringBuilder();
+    files().forEach(path -> found.append("  file ").append(path).append('\n'));
+    ProcessHandle.current()
+        .descendants()
+        .forEach(
+            child ->
+                found
+                    .append("  process ")
+                    .append(child.pid())
+                    .append(' ')
+                    .append(child.info())
+                    .append('\n'));
+    threads().forEach(name -> found.append("  thread ").append(name).append('\n'));
+    mappings().forEach(line -> found.append("  mapping ").append(line).append('\n'));
+    return found.toString();
+  }
+
+  /** The names of Weft's threads in this JVM. */
+  public static List<String> threads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .map(Thread::getName)
+        .filter(name -> name.startsWith("weft"))
+        .sorted()
+        .toList();
+  }
+
+  /** The lines of this process's memory map that name a file in the folders. */
+  public List<String> mappings() {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+      return lines
+          .filter(
+              line ->
+                  line.contains(sharedMemory.toString()) || line.contains(localFolder() + "/weft"))
+          .toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Override
+  public void beforeAll(ExtensionContext context) {
+    open(context.getRequiredTestClass().getSimpleName());
+  }
+
+  @Override
+  public void afterAll(ExtensionContext context) {
+    close();
+  }
+}

@@ -1,0 +1,92 @@
+package io.weft.tests.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.tests.support.WeftCluster;
+import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Queries;
+import io.weft.tests.workload.Query;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Every query answers as it does with Spark's own shuffle: on each route, with adaptive execution
+ * and without. A subclass says which way the blocks go.
+ */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+abstract class EqualityContract {
+  @RegisterExtension
+  @Order(1)
+  final Workspace workspace = new Workspace();
+
+  @RegisterExtension
+  @Order(2)
+  final WeftCluster cluster;
+
+  EqualityContract(String transport) {
+    cluster =
+        new WeftCluster(workspace).set("spark.weft.transport", transport).queries(Queries.all());
+  }
+
+  /** The figure that grows when blocks go the way of this class. */
+  abstract String blocksOfThisWay();
+
+  /** The figure that must not grow. */
+  abstract String blocksOfTheOtherWay();
+
+  static Stream<Arguments> queries() {
+    return Stream.of("auto", "rows", "columns")
+        .flatMap(
+            route ->
+                Stream.of(true, false)
+                    .flatMap(
+                        adaptive ->
+                            Queries.all().stream()
+                                .map(query -> Arguments.of(route, adaptive, query))));
+  }
+
+  @ParameterizedTest(name = "{2}: route {0}, adaptive {1}")
+  @MethodSource("queries")
+  void answersAsSparkDoes(String route, boolean adaptive, Query query) {
+    Queries.configure(cluster.session(), adaptive);
+    cluster.session().conf().set("spark.weft.route", route);
+    cluster.check(query);
+  }
+
+  @ParameterizedTest
+  @MethodSource("routes")
+  void blocksGoTheWayThatWasAskedFor(String route) {
+    Queries.configure(cluster.session(), true);
+    cluster.session().conf().set("spark.weft.route", route);
+    long published = cluster.sum("outputsPublished");
+    long taken = cluster.sum(blocksOfThisWay());
+    long other = cluster.sum(blocksOfTheOtherWay());
+    cluster.session().sql("SELECT /*+ REPARTITION(5, k) */ * FROM facts_parquet").collectAsList();
+    assertThat(cluster.sum("outputsPublished")).as("map outputs").isGreaterThan(published);
+    assertThat(cluster.sum(blocksOfThisWay())).as(blocksOfThisWay()).isGreaterThan(taken);
+    assertThat(cluster.sum(blocksOfTheOtherWay())).as(blocksOfTheOtherWay()).isEqualTo(other);
+  }
+
+  static List<String> routes() {
+    return List.of("auto", "rows", "columns");
+  }
+
+  @Test
+  void enabledFalseLeavesTheSessionToSpark() {
+    long published = cluster.sum("outputsPublished");
+    cluster.session().conf().set("spark.weft.enabled", "false");
+    try {
+      Queries.compact().forEach(cluster::check);
+      assertThat(cluster.sum("outputsPublished")).as("map outputs").isEqualTo(published);
+    } finally {
+      cluster.session().conf().unset("spark.weft.enabled");
+    }
+  }
+}

@@ -1,0 +1,115 @@
+package io.weft.tests.system;
+
+import static org.apache.spark.sql.functions.col;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.tests.support.ExecutorProcess;
+import io.weft.tests.support.KillAtTask;
+import io.weft.tests.support.Rows;
+import io.weft.tests.support.WeftCluster;
+import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Queries;
+import io.weft.tests.workload.RowText;
+import java.time.Duration;
+import java.util.List;
+import org.apache.spark.api.java.JavaRDD;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Executors that are killed: the rows stay right, and what the dead one had on the host is swept by
+ * those who live on.
+ */
+class ExecutorLossTest {
+  private static final String SQL =
+      "SELECT id, REPEAT(STRING(id), 3) AS s, id % 7 AS k FROM RANGE(0, 30000, 1, 8)";
+
+  @RegisterExtension
+  @Order(1)
+  static final Workspace WORKSPACE = new Workspace();
+
+  @RegisterExtension
+  @Order(2)
+  static final WeftCluster CLUSTER =
+      new WeftCluster(WORKSPACE)
+          .set("spark.weft.fetch.timeout", "20s")
+          .set("spark.stage.maxConsecutiveAttempts", "10");
+
+  @BeforeEach
+  void allExecutorsAreThere() {
+    CLUSTER.awaitExecutors();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void killedBetweenTwoJobsOverOneShuffle(String route) {
+    ExecutorProcess victim = killBetweenTwoJobs(route);
+    awaitOnlyTheLivingHaveFolders(victim);
+  }
+
+  private static ExecutorProcess killBetweenTwoJobs(String route) {
+    List<String> expected = expected();
+    JavaRDD<String> rows = shuffled(route, false);
+    Rows.assertSame("first job", expected, sorted(rows));
+    ExecutorProcess victim = CLUSTER.executors().get(0);
+    victim.kill();
+    Rows.assertSame("second job", expected, sorted(rows));
+    return victim;
+  }
+
+  @ParameterizedTest(name = "after task {1} of stage {0}, route {2}, adaptive {3}")
+  @CsvSource({
+    "0, 3, rows, false",
+    "0, 3, columns, true",
+    "1, 1, rows, true",
+    "1, 1, columns, false",
+    "1, 5, rows, false",
+    "1, 5, columns, true"
+  })
+  void killedDuringAJob(int stage, int task, String route, boolean adaptive) {
+    List<String> expected = expected();
+    try (KillAtTask killer = KillAtTask.arm(CLUSTER, stage, task)) {
+      Rows.assertSame("lost an executor", expected, sorted(shuffled(route, adaptive)));
+      awaitOnlyTheLivingHaveFolders(killer.victim());
+    }
+  }
+
+  private static JavaRDD<String> shuffled(String route, boolean adaptive) {
+    Queries.configure(CLUSTER.session(), adaptive);
+    CLUSTER.session().conf().set("spark.weft.route", route);
+    return CLUSTER.session().sql(SQL).repartition(9, col("id")).javaRDD().map(RowText.FUNCTION);
+  }
+
+  private static List<String> expected() {
+    return CLUSTER.session().sql(SQL).collectAsList().stream().map(RowText::of).sorted().toList();
+  }
+
+  private static List<String> sorted(JavaRDD<String> rows) {
+    return rows.collect().stream().sorted().toList();
+  }
+
+  /**
+   * A folder stays as long as somebody may read in it, which is until Spark forgets the shuffle; it
+   * is swept when a later shuffle is forgotten, not more often than every few seconds.
+   */
+  private static void awaitOnlyTheLivingHaveFolders(ExecutorProcess victim) {
+    CLUSTER.awaitExecutors();
+    Awaitility.await("folders of the living executors only, without " + victim)
+        .atMost(Duration.ofSeconds(90))
+        .pollInterval(Duration.ofSeconds(1))
+        .untilAsserted(
+            () -> {
+              CLUSTER.session().sql(SQL).repartition(2, col("id")).count();
+              System.gc();
+              assertThat(CLUSTER.executorFolders())
+                  .hasSize(WeftCluster.EXECUTORS)
+                  .noneMatch(
+                      folder -> folder.getFileName().toString().startsWith(victim.id() + "-"));
+            });
+  }
+}

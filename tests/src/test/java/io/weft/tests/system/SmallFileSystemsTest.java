@@ -1,0 +1,146 @@
+package io.weft.tests.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.weft.tests.application.InteractiveApplication;
+import io.weft.tests.support.Answers;
+import io.weft.tests.support.BuildTree;
+import io.weft.tests.support.ChildProcess;
+import io.weft.tests.support.Conversation;
+import io.weft.tests.support.Folders;
+import io.weft.tests.support.MountNamespace;
+import io.weft.tests.support.SparkHome;
+import io.weft.tests.support.Submission;
+import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Queries;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/**
+ * Weft where {@code /dev/shm} is as small as in a container, full, read-only or absent, and where
+ * the local folders are nearly full. The applications run in a view of the file system of their
+ * own, in which {@code /dev/shm} is what the test mounts there; that needs root, and a user who
+ * cannot is told so.
+ */
+@Tag("slow")
+class SmallFileSystemsTest {
+  private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+  private static final String MANY_ROWS =
+      "SELECT /*+ REPARTITION(4, id) */ id, REPEAT(STRING(XXHASH64(id)), 5) AS s FROM RANGE(0, %d, 1, 4)";
+
+  /** About 100 MB in the arena. */
+  private static final String HUNDRED_MEGABYTES =
+      "sql SELECT COUNT(*), MAX(LENGTH(s)) FROM (" + MANY_ROWS.formatted(800_000) + ")";
+
+  @RegisterExtension static final Workspace WORKSPACE = new Workspace();
+
+  @BeforeAll
+  static void prepare() {
+    Optional<String> reason = MountNamespace.unavailable();
+    assumeTrue(reason.isEmpty(), () -> reason.orElseThrow());
+    Answers.prepare(Queries.compact());
+  }
+
+  @Test
+  void sharedMemoryOfSixtyFourMegabytes() {
+    try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o size=64m tmpfs /dev/shm");
+        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+      talk.checkCompact();
+      talk.order(HUNDRED_MEGABYTES);
+      talk.quit();
+      assertNothingLeft(view);
+    }
+  }
+
+  @Test
+  void sharedMemoryThatIsFull() {
+    String script =
+        "mount -t tmpfs -o size=64m tmpfs /dev/shm; dd if=/dev/zero of=/dev/shm/other bs=1M 2>/dev/null || true";
+    try (MountNamespace view = MountNamespace.open(script);
+        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+      talk.checkCompact();
+      talk.quit();
+      assertFellBack(talk.process(), "/dev/shm has");
+      assertThat(Folders.tree(view.outside(SHARED_MEMORY))).hasSize(1);
+      WORKSPACE.awaitNoFiles();
+    }
+  }
+
+  @Test
+  void sharedMemoryThatIsReadOnly() {
+    try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o ro tmpfs /dev/shm");
+        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+      talk.checkCompact();
+      talk.quit();
+      assertFellBack(talk.process(), "/dev/shm cannot be written to");
+      WORKSPACE.awaitNoFiles();
+    }
+  }
+
+  @Test
+  void sharedMemoryThatIsAbsent() {
+    String script =
+        """
+        mkdir -p /mnt && mount -t tmpfs -o mode=755 tmpfs /mnt
+        for device in null zero full random urandom tty; do touch /mnt/$device; mount --bind /dev/$device /mnt/$device; done
+        mount --rbind /mnt /dev""";
+    try (MountNamespace view = MountNamespace.open(script);
+        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+      talk.checkCompact();
+      talk.quit();
+      assertFellBack(talk.process(), "/dev/shm does not exist");
+      WORKSPACE.awaitNoFiles();
+    }
+  }
+
+  @Test
+  void localFoldersThatAreNearlyFull() {
+    String local = WORKSPACE.localFolder().toString();
+    String script =
+        "mount -t tmpfs -o size=40m tmpfs " + local + "; mount -t tmpfs -o size=64m tmpfs /dev/shm";
+    try (MountNamespace view = MountNamespace.open(script);
+        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+      talk.checkCompact();
+      assertThat(
+              talk.orderThatFails(
+                  "sql SELECT COUNT(*), MAX(LENGTH(s)) FROM ("
+                      + MANY_ROWS.formatted(4_000_000)
+                      + ")"))
+          .contains("spark.weft.memory.size", "spark.local.dir");
+      talk.checkCompact();
+      talk.quit();
+      assertNothingLeft(view);
+    }
+  }
+
+  private static Submission submission(MountNamespace view) {
+    return new Submission(WORKSPACE, SparkHome.shared(), InteractiveApplication.class)
+        .master("local-cluster[2,1,1024]")
+        .plugin()
+        .jar(BuildTree.weftJar())
+        .unset("spark.weft.memory.folder")
+        .set("spark.weft.memory.segmentSize", "4m")
+        .wrap(view::enter);
+  }
+
+  /** Each executor says once why it does not use shared memory. */
+  private static void assertFellBack(ChildProcess driver, String reason) {
+    List<String> said = driver.lines(line -> line.contains(reason));
+    assertThat(said).as(driver.describe("says " + reason)).isNotEmpty();
+  }
+
+  private static void assertNothingLeft(MountNamespace view) {
+    Awaitility.await("empty /dev/shm")
+        .atMost(Duration.ofSeconds(30))
+        .untilAsserted(() -> assertThat(Folders.tree(view.outside(SHARED_MEMORY))).isEmpty());
+    WORKSPACE.awaitNoFiles();
+  }
+}

@@ -1,0 +1,92 @@
+package io.weft.tests.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.tests.support.HeldTask;
+import io.weft.tests.support.Rows;
+import io.weft.tests.support.WeftCluster;
+import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.RowText;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Map tasks that end in the midst of their rows: killed, failed or cancelled. What they had written
+ * is freed.
+ */
+@Tag("slow")
+class TasksThatEndEarlyTest {
+  private static final int ROWS = 40000;
+  private static final String SELECT =
+      "SELECT /*+ REPARTITION(5, id) */ hold(id) AS id, REPEAT('weft', 20) AS s";
+  private static final String FROM = " FROM RANGE(0, " + ROWS + ", 1, 4)";
+
+  @RegisterExtension
+  @Order(1)
+  static final Workspace WORKSPACE = new Workspace();
+
+  @RegisterExtension
+  @Order(2)
+  static final WeftCluster CLUSTER =
+      new WeftCluster(WORKSPACE).set("spark.weft.memory.segmentSize", "1m");
+
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void aKilledTaskIsRunAgainAndItsMemoryFreed(String route) throws Exception {
+    try (HeldTask held = register(route).hold()) {
+      CompletableFuture<List<String>> rows =
+          CompletableFuture.supplyAsync(TasksThatEndEarlyTest::run);
+      long attempt = held.awaitHeld();
+      assertThat(CLUSTER.context().killTaskAttempt(attempt, true, "killed by the test")).isTrue();
+      held.release();
+      Rows.assertSame("rows after a killed task", expected(), rows.get(2, TimeUnit.MINUTES));
+    }
+    CLUSTER.awaitNothingUsed();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void aFailedJobLeavesNothing(String route) {
+    try (HeldTask held = register(route).fail()) {
+      assertThatThrownBy(TasksThatEndEarlyTest::run)
+          .hasStackTraceContaining("failed, as the test asked");
+    }
+    CLUSTER.awaitNothingUsed();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void aCancelledJobLeavesNothing(String route) {
+    try (HeldTask held = register(route).hold()) {
+      CompletableFuture<List<String>> rows =
+          CompletableFuture.supplyAsync(TasksThatEndEarlyTest::run);
+      held.awaitHeld();
+      CLUSTER.context().cancelAllJobs();
+      assertThatThrownBy(() -> rows.get(2, TimeUnit.MINUTES)).hasStackTraceContaining("cancelled");
+    }
+    CLUSTER.awaitNothingUsed();
+  }
+
+  private static HeldTask register(String route) {
+    SparkSession session = CLUSTER.session();
+    session.conf().set("spark.weft.route", route);
+    return HeldTask.register(session, WORKSPACE, ROWS / 4 - 10);
+  }
+
+  private static List<String> run() {
+    return RowText.collect(CLUSTER.session().sql(SELECT + FROM)).stream().sorted().toList();
+  }
+
+  private static List<String> expected() {
+    String sql = "SELECT id, REPEAT('weft', 20) AS s" + FROM;
+    return RowText.collect(CLUSTER.session().sql(sql)).stream().sorted().toList();
+  }
+}
