@@ -41,6 +41,8 @@ final class FolderSweep {
     for (Path executor : entries(applicationFolder)) {
       try {
         executor(executor);
+      } catch (NoSuchFileException e) {
+        LOG.debug("{} went while it was looked at: renamed or removed by another", executor);
       } catch (IOException e) {
         LOG.warn("The folder {} of a dead executor was not removed: {}", executor, e.toString());
       }
