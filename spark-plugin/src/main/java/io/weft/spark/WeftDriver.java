@@ -1,7 +1,15 @@
 package io.weft.spark;
 
+import io.weft.spark.config.Activation;
 import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.driver.DriverAnswers;
+import io.weft.spark.driver.DriverGarbage;
+import io.weft.spark.driver.DriverState;
+import io.weft.spark.driver.MissingJarHint;
+import io.weft.spark.driver.Remarks;
+import io.weft.spark.message.MessageCodec;
+import io.weft.spark.message.WeftVersion;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.WeftSessionExtensions;
 import io.weft.spark.ui.WeftTab;

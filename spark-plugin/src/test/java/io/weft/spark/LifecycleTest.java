@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.weft.metrics.ExchangeCounter;
+import io.weft.spark.executor.WeftExecutor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

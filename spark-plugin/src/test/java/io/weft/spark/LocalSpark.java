@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.exchange.ExchangeStatistics;
 import io.weft.metrics.ExchangeCounter;
+import io.weft.spark.executor.WeftExecutor;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.metrics.ExchangeCounter;
 import io.weft.spark.config.InvalidSettingException;
+import io.weft.spark.executor.WeftExecutor;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.HashMap;
 import java.util.Map;

@@ -8,7 +8,7 @@ import static io.weft.metrics.ExchangeCounter.SAME_HOST_BYTES;
 import com.sun.management.OperatingSystemMXBean;
 import io.weft.examples.side.SideTask;
 import io.weft.exchange.ExchangeStatistics;
-import io.weft.spark.WeftExecutor;
+import io.weft.spark.executor.WeftExecutor;
 import java.io.Serializable;
 import java.lang.management.ManagementFactory;
 import java.util.Collections;

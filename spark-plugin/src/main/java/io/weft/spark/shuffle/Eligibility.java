@@ -1,6 +1,6 @@
 package io.weft.spark.shuffle;
 
-import io.weft.spark.Activation;
+import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftSettings;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;

@@ -1,8 +1,8 @@
 package io.weft.spark.shuffle;
 
 import io.weft.catalog.BlockKey;
-import io.weft.spark.WeftExecutor;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.executor.WeftExecutor;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;

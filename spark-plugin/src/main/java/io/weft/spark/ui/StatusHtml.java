@@ -6,11 +6,11 @@ import static io.weft.metrics.ExchangeCounter.REMOTE_BYTES;
 import static io.weft.metrics.ExchangeCounter.SAME_HOST_BYTES;
 
 import io.weft.metrics.ExchangeCounter;
-import io.weft.spark.DriverState;
-import io.weft.spark.ExecutorReport;
-import io.weft.spark.WeftVersion;
 import io.weft.spark.config.Setting;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.driver.DriverState;
+import io.weft.spark.message.ExecutorReport;
+import io.weft.spark.message.WeftVersion;
 import io.weft.spark.metrics.WeftMetrics;
 import java.util.List;
 import java.util.stream.Stream;

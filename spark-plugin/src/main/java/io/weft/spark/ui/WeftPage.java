@@ -1,6 +1,6 @@
 package io.weft.spark.ui;
 
-import io.weft.spark.DriverState;
+import io.weft.spark.driver.DriverState;
 import jakarta.servlet.http.HttpServletRequest;
 import org.apache.spark.ui.WebUIPage;
 import scala.collection.immutable.Seq;

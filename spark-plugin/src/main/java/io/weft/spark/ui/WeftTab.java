@@ -1,6 +1,6 @@
 package io.weft.spark.ui;
 
-import io.weft.spark.DriverState;
+import io.weft.spark.driver.DriverState;
 import org.apache.spark.SparkContext;
 import org.apache.spark.ui.SparkUI;
 import org.apache.spark.ui.SparkUITab;

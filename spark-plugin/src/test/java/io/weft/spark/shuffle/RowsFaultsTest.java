@@ -7,7 +7,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.weft.catalog.BlockKey;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.WeftExecutor;
+import io.weft.spark.executor.WeftExecutor;
 import io.weft.transfer.BlockRequest;
 import io.weft.transfer.ChunkReader;
 import io.weft.transfer.FetchListener;

@@ -40,13 +40,25 @@ class ModuleArrowsTest {
     check(noClasses().that(Modules.in(lower)).should().dependOnClassesThat(Modules.in(upper)));
   }
 
-  /**
-   * Of the floors below and the plugin as one: Spark's entry points and what they start know each
-   * other.
-   */
   @Test
   void packagesMakeNoCircles() {
     check(SlicesRuleDefinition.slices().matching("io.weft.(*)..").should().beFreeOfCycles());
+  }
+
+  @Test
+  void packagesOfThePluginMakeNoCircles() {
+    check(SlicesRuleDefinition.slices().matching("io.weft.spark.(*)..").should().beFreeOfCycles());
+  }
+
+  @Test
+  void nothingKnowsThePluginsEntryPoint() {
+    check(
+        noClasses()
+            .that()
+            .resideInAPackage("io.weft.spark.*..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("io.weft.spark"));
   }
 
   @Test

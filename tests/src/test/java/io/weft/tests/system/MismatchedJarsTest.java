@@ -69,7 +69,7 @@ class MismatchedJarsTest {
 
   private static Submission submission() {
     return new Submission(WORKSPACE, SparkHome.shared(), InteractiveApplication.class)
-        .master("local-cluster[2,1,1024]")
+        .master("local-cluster[1,1,1024]")
         .plugin()
         .set("spark.deploy.maxExecutorRetries", "2");
   }
@@ -79,7 +79,7 @@ class MismatchedJarsTest {
     Files.copy(BuildTree.weftJar(), jar);
     try (FileSystem content =
         FileSystems.newFileSystem(URI.create("jar:" + jar.toUri()), Map.of())) {
-      Path properties = content.getPath("io/weft/spark/weft.properties");
+      Path properties = content.getPath("io/weft/spark/message/weft.properties");
       String text = Files.readString(properties);
       assertThat(text).contains(BuildTree.weftVersion());
       Files.writeString(properties, text.replace(BuildTree.weftVersion(), OTHER_VERSION));

@@ -1,6 +1,6 @@
-package io.weft.spark;
+package io.weft.spark.executor;
 
-import io.weft.spark.Messages.MemoryPressure;
+import io.weft.spark.message.Messages.MemoryPressure;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;

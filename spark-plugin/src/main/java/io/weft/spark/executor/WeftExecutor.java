@@ -1,6 +1,7 @@
-package io.weft.spark;
+package io.weft.spark.executor;
 
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.config.Activation;
 import java.util.Optional;
 
 /**
@@ -26,7 +27,7 @@ public final class WeftExecutor {
             () ->
                 new IllegalStateException(
                     "No Weft exchange runs in this JVM. Is spark.plugins set to %s, and has the application not been stopped?"
-                        .formatted(WeftPlugin.class.getName())));
+                        .formatted(Activation.PLUGIN)));
   }
 
   /** The exchange of this executor, if one runs. */

@@ -1,9 +1,10 @@
-package io.weft.spark;
+package io.weft.spark.executor;
 
 import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
-import io.weft.spark.Messages.Found;
-import io.weft.spark.Messages.Lookup;
+import io.weft.spark.message.MessageCodec;
+import io.weft.spark.message.Messages.Found;
+import io.weft.spark.message.Messages.Lookup;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;

@@ -1,16 +1,19 @@
-package io.weft.spark;
+package io.weft.spark.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.peer.PeerAddress;
-import io.weft.spark.Messages.Announce;
-import io.weft.spark.Messages.Found;
-import io.weft.spark.Messages.Hello;
-import io.weft.spark.Messages.Lookup;
-import io.weft.spark.Messages.MemoryPressure;
-import io.weft.spark.Messages.Report;
-import io.weft.spark.Messages.Verdict;
+import io.weft.spark.config.Activation;
+import io.weft.spark.message.ExecutorReport;
+import io.weft.spark.message.Messages.Announce;
+import io.weft.spark.message.Messages.Found;
+import io.weft.spark.message.Messages.Hello;
+import io.weft.spark.message.Messages.Lookup;
+import io.weft.spark.message.Messages.MemoryPressure;
+import io.weft.spark.message.Messages.Report;
+import io.weft.spark.message.Messages.Verdict;
+import io.weft.spark.message.WeftVersion;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,8 +1,10 @@
-package io.weft.spark;
+package io.weft.spark.executor;
 
 import io.weft.exchange.ExecutorExchange;
-import io.weft.spark.Messages.Report;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.message.ExecutorReport;
+import io.weft.spark.message.MessageCodec;
+import io.weft.spark.message.Messages.Report;
 import java.io.IOException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;

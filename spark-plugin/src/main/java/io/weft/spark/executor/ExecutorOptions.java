@@ -1,9 +1,10 @@
-package io.weft.spark;
+package io.weft.spark.executor;
 
 import io.weft.exchange.ExchangeOptions;
 import io.weft.exchange.MemoryOptions;
 import io.weft.exchange.NetworkOptions;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.message.WeftVersion;
 import java.io.File;
 import java.nio.file.Path;
 import java.util.Arrays;

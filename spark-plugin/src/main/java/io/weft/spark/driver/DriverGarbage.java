@@ -1,4 +1,4 @@
-package io.weft.spark;
+package io.weft.spark.driver;
 
 import java.time.Duration;
 import java.util.concurrent.ExecutorService;
@@ -16,14 +16,14 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Thread-safe; requests never block. Its thread exists only while it has something to do.
  */
-final class DriverGarbage implements AutoCloseable {
+public final class DriverGarbage implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DriverGarbage.class);
   private static final long PAUSE_NANOS = Duration.ofSeconds(10).toNanos();
 
   private final AtomicLong nextNanos = new AtomicLong(System.nanoTime());
   private final ExecutorService thread;
 
-  DriverGarbage() {
+  public DriverGarbage() {
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(
             1, 1, 1, TimeUnit.SECONDS, new LinkedBlockingQueue<>(1), DriverGarbage::newThread);
@@ -38,7 +38,7 @@ final class DriverGarbage implements AutoCloseable {
   }
 
   /** Collects soon, unless that was done a moment ago. */
-  void collect(String executorId) {
+  public void collect(String executorId) {
     long next = nextNanos.get();
     long now = System.nanoTime();
     if (now - next >= 0 && nextNanos.compareAndSet(next, now + PAUSE_NANOS)) {

@@ -1,6 +1,5 @@
-package io.weft.spark;
+package io.weft.spark.config;
 
-import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.Optional;
 import org.apache.spark.SparkConf;
 import org.apache.spark.internal.plugin.PluginContainer;
@@ -12,33 +11,39 @@ import org.apache.spark.internal.plugin.PluginContainer;
  * @param inertReason why Weft stays off, as a whole sentence or two; empty if it is on
  */
 public record Activation(Optional<String> inertReason) {
-  static final String MANAGER_KEY = "spark.shuffle.manager";
+  /** The plugin, by the name that users give Spark. */
+  public static final String PLUGIN = "io.weft.spark.WeftPlugin";
+
+  /** The shuffle manager that the plugin asks Spark for. */
+  public static final String MANAGER = "io.weft.spark.shuffle.WeftShuffleManager";
+
+  public static final String MANAGER_KEY = "spark.shuffle.manager";
 
   /** Keys of what the driver side hands to the executor side. */
-  static final String ACTIVE = "active";
+  public static final String ACTIVE = "active";
 
-  static final String APPLICATION_KEY = "applicationKey";
-  static final String VERSION = "version";
+  public static final String APPLICATION_KEY = "applicationKey";
+  public static final String VERSION = "version";
 
   /** Decides by the application's settings as the user made them. */
-  static Activation decide(SparkConf conf) {
+  public static Activation decide(SparkConf conf) {
     return new Activation(
         foreignManager(conf).or(() -> encryption(conf)).or(() -> oldFetchProtocol(conf)));
   }
 
   /** Whether the driver of this application decided that Weft is on. */
   public static boolean isActive(SparkConf conf) {
-    return conf.getBoolean(
-        PluginContainer.EXTRA_CONF_PREFIX() + WeftPlugin.class.getName() + "." + ACTIVE, false);
+    return conf.getBoolean(PluginContainer.EXTRA_CONF_PREFIX() + PLUGIN + "." + ACTIVE, false);
   }
 
-  boolean isActive() {
+  /** Whether Weft is on. */
+  public boolean isActive() {
     return inertReason.isEmpty();
   }
 
   private static Optional<String> foreignManager(SparkConf conf) {
-    String manager = conf.get(MANAGER_KEY, WeftShuffleManager.class.getName());
-    return manager.equals(WeftShuffleManager.class.getName())
+    String manager = conf.get(MANAGER_KEY, MANAGER);
+    return manager.equals(MANAGER)
         ? Optional.empty()
         : Optional.of(
             MANAGER_KEY

@@ -1,4 +1,4 @@
-package io.weft.spark;
+package io.weft.spark.message;
 
 import java.io.IOException;
 import java.io.InputStream;

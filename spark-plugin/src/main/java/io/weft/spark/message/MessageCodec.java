@@ -1,4 +1,4 @@
-package io.weft.spark;
+package io.weft.spark.message;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -17,13 +17,13 @@ import java.io.UncheckedIOException;
  *
  * <p>Stateless.
  */
-final class MessageCodec {
+public final class MessageCodec {
   private static final ObjectInputFilter OURS =
       ObjectInputFilter.Config.createFilter("io.weft.**;java.base/*;!*");
 
   private MessageCodec() {}
 
-  static byte[] encode(Serializable message) {
+  public static byte[] encode(Serializable message) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
       out.writeObject(message);
@@ -38,7 +38,7 @@ final class MessageCodec {
    *
    * @throws IllegalArgumentException if it is something else
    */
-  static Object decode(Object bytes) {
+  public static Object decode(Object bytes) {
     if (!(bytes instanceof byte[] encoded)) {
       throw new IllegalArgumentException("Not a message of Weft: " + bytes);
     }

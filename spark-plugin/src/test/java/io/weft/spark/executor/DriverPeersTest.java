@@ -1,11 +1,12 @@
-package io.weft.spark;
+package io.weft.spark.executor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.codahale.metrics.MetricRegistry;
 import io.weft.peer.PeerAddress;
-import io.weft.spark.Messages.Found;
+import io.weft.spark.message.MessageCodec;
+import io.weft.spark.message.Messages.Found;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.Serializable;

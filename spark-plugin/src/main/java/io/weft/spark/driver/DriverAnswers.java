@@ -1,13 +1,15 @@
-package io.weft.spark;
+package io.weft.spark.driver;
 
-import io.weft.spark.Messages.Announce;
-import io.weft.spark.Messages.Found;
-import io.weft.spark.Messages.Hello;
-import io.weft.spark.Messages.Lookup;
-import io.weft.spark.Messages.MemoryPressure;
-import io.weft.spark.Messages.Report;
-import io.weft.spark.Messages.ToDriver;
-import io.weft.spark.Messages.Verdict;
+import io.weft.spark.message.Messages.Announce;
+import io.weft.spark.message.Messages.Found;
+import io.weft.spark.message.Messages.Hello;
+import io.weft.spark.message.Messages.Lookup;
+import io.weft.spark.message.Messages.MemoryPressure;
+import io.weft.spark.message.Messages.Report;
+import io.weft.spark.message.Messages.ToDriver;
+import io.weft.spark.message.Messages.Verdict;
+import io.weft.spark.message.Versions;
+import io.weft.spark.message.WeftVersion;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,7 +19,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Thread-safe.
  */
-final class DriverAnswers {
+public final class DriverAnswers {
   private static final Logger LOG = LoggerFactory.getLogger(DriverAnswers.class);
 
   private final DriverState state;
@@ -28,13 +30,13 @@ final class DriverAnswers {
    *
    * @param pressed is told the id of an executor that runs out of memory
    */
-  DriverAnswers(DriverState state, Consumer<String> pressed) {
+  public DriverAnswers(DriverState state, Consumer<String> pressed) {
     this.state = state;
     this.pressed = pressed;
   }
 
   /** The answer to a message; null where it needs none. */
-  Object to(Object message) {
+  public Object to(Object message) {
     if (!(message instanceof ToDriver known)) {
       throw new IllegalArgumentException(
           "Weft " + WeftVersion.current() + " on the driver does not know the message " + message);

@@ -1,8 +1,10 @@
-package io.weft.spark;
+package io.weft.spark.driver;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
 import io.weft.peer.PeerAddress;
+import io.weft.spark.config.Activation;
+import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.Comparator;
 import java.util.List;
@@ -29,7 +31,7 @@ public final class DriverState {
   private final Map<String, ExecutorReport> reports = new ConcurrentHashMap<>();
   private final Set<String> greeted = ConcurrentHashMap.newKeySet();
 
-  DriverState(Activation activation, SparkConf conf) {
+  public DriverState(Activation activation, SparkConf conf) {
     this.activation = activation;
     this.conf = conf;
   }
@@ -82,7 +84,7 @@ public final class DriverState {
     reports.put(report.executorId(), report);
   }
 
-  void registerMetrics(MetricRegistry registry) {
+  public void registerMetrics(MetricRegistry registry) {
     registry.register("executorsAnnounced", (Gauge<Integer>) peers::size);
     registry.register(
         "shufflesLeftToSpark",

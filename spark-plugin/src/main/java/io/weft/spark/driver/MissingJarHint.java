@@ -1,5 +1,6 @@
-package io.weft.spark;
+package io.weft.spark.driver;
 
+import io.weft.spark.config.Activation;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
@@ -13,13 +14,13 @@ import org.slf4j.LoggerFactory;
  *
  * <p>For Spark's listener thread.
  */
-final class MissingJarHint extends SparkListener {
+public final class MissingJarHint extends SparkListener {
   private static final Logger LOG = LoggerFactory.getLogger(MissingJarHint.class);
 
   private final DriverState state;
   private final AtomicBoolean said = new AtomicBoolean();
 
-  MissingJarHint(DriverState state) {
+  public MissingJarHint(DriverState state) {
     this.state = state;
   }
 
@@ -32,7 +33,7 @@ final class MissingJarHint extends SparkListener {
               + " in the jars folder of every host.",
           removed.executorId(),
           removed.reason(),
-          WeftPlugin.class.getName());
+          Activation.PLUGIN);
     }
   }
 }

@@ -1,7 +1,8 @@
-package io.weft.spark;
+package io.weft.spark.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.driver.Remarks;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;

@@ -1,10 +1,11 @@
-package io.weft.spark;
+package io.weft.spark.message;
 
 /** What is said when an executor runs another Weft than the driver. */
-final class Versions {
+public final class Versions {
   private Versions() {}
 
-  static String mismatch(String executorId, String host, String executors, String drivers) {
+  /** The sentence for it. */
+  public static String mismatch(String executorId, String host, String executors, String drivers) {
     return "Executor %s on %s runs Weft %s, but the driver runs Weft %s. Put the same jar in the jars folder of every host, or pass it with --jars."
         .formatted(executorId, host, executors, drivers);
   }

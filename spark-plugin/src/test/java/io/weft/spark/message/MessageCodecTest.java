@@ -1,10 +1,10 @@
-package io.weft.spark;
+package io.weft.spark.message;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.spark.Messages.Hello;
-import io.weft.spark.Messages.Verdict;
+import io.weft.spark.message.Messages.Hello;
+import io.weft.spark.message.Messages.Verdict;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.ObjectOutputStream;

@@ -1,4 +1,4 @@
-package io.weft.spark;
+package io.weft.spark.message;
 
 import io.weft.exchange.ExchangeStatistics;
 import io.weft.spark.metrics.Metric;
@@ -16,7 +16,8 @@ import java.util.Map;
  */
 public record ExecutorReport(String executorId, String host, Map<String, Long> values)
     implements Serializable {
-  static ExecutorReport of(String executorId, String host, ExchangeStatistics statistics) {
+  /** What the exchange of an executor says of itself now. */
+  public static ExecutorReport of(String executorId, String host, ExchangeStatistics statistics) {
     Map<String, Long> values = new HashMap<>();
     for (Metric metric : WeftMetrics.all()) {
       values.put(metric.name(), metric.read(statistics));

@@ -1,4 +1,4 @@
-package io.weft.spark;
+package io.weft.spark.driver;
 
 import static io.weft.spark.config.WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT;
 import static io.weft.spark.config.WeftSettings.FETCH_REQUEST_SIZE;
@@ -10,11 +10,11 @@ import java.util.List;
 import org.apache.spark.SparkConf;
 
 /** Combinations of settings of which a user should know what they mean. */
-final class Remarks {
+public final class Remarks {
   private Remarks() {}
 
   /** One line for each combination that is set. */
-  static List<String> on(SparkConf conf) {
+  public static List<String> on(SparkConf conf) {
     List<String> remarks = new ArrayList<>();
     onWeft(conf, remarks);
     onSpark(conf, remarks);

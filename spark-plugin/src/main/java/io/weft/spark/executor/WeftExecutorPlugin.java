@@ -1,12 +1,16 @@
-package io.weft.spark;
+package io.weft.spark.executor;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
 import io.weft.exchange.ExecutorExchange;
-import io.weft.spark.Messages.Announce;
-import io.weft.spark.Messages.Hello;
-import io.weft.spark.Messages.Verdict;
+import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.message.MessageCodec;
+import io.weft.spark.message.Messages.Announce;
+import io.weft.spark.message.Messages.Hello;
+import io.weft.spark.message.Messages.Verdict;
+import io.weft.spark.message.Versions;
+import io.weft.spark.message.WeftVersion;
 import io.weft.spark.metrics.Metric;
 import io.weft.spark.metrics.WeftMetrics;
 import java.io.IOException;
@@ -23,7 +27,7 @@ import org.apache.spark.api.plugin.PluginContext;
  *
  * <p>Spark calls {@link #init} and {@link #shutdown} once each.
  */
-final class WeftExecutorPlugin implements ExecutorPlugin {
+public final class WeftExecutorPlugin implements ExecutorPlugin {
   private ExecutorExchange exchange;
   private StatusReporter reporter;
 
