@@ -6,7 +6,7 @@ import io.weft.spark.config.WeftSettings;
 import io.weft.spark.driver.DriverAnswers;
 import io.weft.spark.driver.DriverGarbage;
 import io.weft.spark.driver.DriverState;
-import io.weft.spark.driver.MissingJarHint;
+import io.weft.spark.driver.ExecutorsThatNeverJoin;
 import io.weft.spark.driver.Remarks;
 import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.WeftVersion;
@@ -51,7 +51,7 @@ final class WeftDriver implements DriverPlugin {
     if (activation.isActive()) {
       setUp(conf);
       Remarks.on(conf).forEach(LOG::warn);
-      context.addSparkListener(new MissingJarHint(state));
+      context.addSparkListener(new ExecutorsThatNeverJoin(state, conf, () -> context.stop(1)));
     } else {
       LOG.warn("Weft stays off: {}", activation.inertReason().orElseThrow());
     }

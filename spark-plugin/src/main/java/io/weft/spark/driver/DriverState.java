@@ -80,6 +80,11 @@ public final class DriverState {
     return peers.get(executorId);
   }
 
+  /** How many executors ever announced themselves. */
+  int peers() {
+    return peers.size();
+  }
+
   void reported(ExecutorReport report) {
     reports.put(report.executorId(), report);
   }

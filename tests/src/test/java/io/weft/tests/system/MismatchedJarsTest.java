@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Drivers and executors that do not have the same jar: the application ends, and its log says why
- * and what to do.
+ * Drivers and executors that do not have the same jar: the application stops instead of waiting for
+ * ever, and its log says why and what to do.
  */
 @Tag("slow")
 class MismatchedJarsTest {
@@ -63,15 +63,16 @@ class MismatchedJarsTest {
       assertThat(process.lines(line -> words.stream().allMatch(line::contains)))
           .as(process.describe("says what is wrong"))
           .isNotEmpty();
+      assertThat(process.lines(line -> line.contains("3 executors in a row ended"))).hasSize(1);
     }
     WORKSPACE.awaitNoFiles();
   }
 
   private static Submission submission() {
     return new Submission(WORKSPACE, SparkHome.shared(), InteractiveApplication.class)
-        .master("local-cluster[1,1,1024]")
+        .master("local-cluster[2,1,1024]")
         .plugin()
-        .set("spark.deploy.maxExecutorRetries", "2");
+        .set("spark.deploy.maxExecutorRetries", "3");
   }
 
   private static Path jarOfAnotherVersion() throws IOException {

@@ -1,0 +1,89 @@
+package io.weft.spark.driver;
+
+import io.weft.spark.config.Activation;
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.spark.SparkConf;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Says what is wrong when executors end before Weft has started on them, and ends the application
+ * when nothing else happens any more. A standalone cluster counts such executors as running ones
+ * and would start the next for ever, while the application's jobs wait.
+ *
+ * <p>Called on the thread of Spark's listeners, one event at a time.
+ */
+public final class ExecutorsThatNeverJoin extends SparkListener {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorsThatNeverJoin.class);
+
+  /** How often a standalone cluster says that it would try; negative means for ever. */
+  private static final String LIMIT_KEY = "spark.deploy.maxExecutorRetries";
+
+  private static final int DEFAULT_LIMIT = 10;
+
+  private final DriverState state;
+  private final Runnable stopApplication;
+  private final int limit;
+  private final Set<String> inARow = new HashSet<>();
+  private boolean hinted;
+  private int joined;
+
+  /**
+   * Listens for an application.
+   *
+   * @param stopApplication called at most once, on a thread of its own
+   */
+  public ExecutorsThatNeverJoin(DriverState state, SparkConf conf, Runnable stopApplication) {
+    this.state = state;
+    this.stopApplication = stopApplication;
+    this.limit = conf.getInt(LIMIT_KEY, DEFAULT_LIMIT);
+  }
+
+  @Override
+  public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+    if (state.peer(removed.executorId()) != null) {
+      return;
+    }
+    hint(removed);
+    if (state.peers() != joined) {
+      joined = state.peers();
+      inARow.clear();
+    }
+    // Spark removes some executors twice: when they say that they end, and when they have ended.
+    boolean another = inARow.add(removed.executorId());
+    if (another && limit >= 0 && inARow.size() == Math.max(1, limit)) {
+      LOG.error(
+          "{} executors in a row ended before Weft started on them, the last one {} ({}). The"
+              + " application is stopped; see the errors above, the executors' logs, and {} for"
+              + " the number.",
+          inARow.size(),
+          removed.executorId(),
+          removed.reason(),
+          LIMIT_KEY);
+      stop();
+    }
+  }
+
+  /** On a thread that inherits nothing: Spark knows its listeners' thread by what it hands down. */
+  private void stop() {
+    Thread stopping = new Thread(null, stopApplication, "weft-stop-application", 0, false);
+    stopping.setDaemon(true);
+    stopping.start();
+  }
+
+  private void hint(SparkListenerExecutorRemoved removed) {
+    if (!hinted && !state.wasGreeted(removed.executorId())) {
+      hinted = true;
+      LOG.error(
+          "Executor {} ended before Weft started on it ({}). If its log says ClassNotFoundException:"
+              + " {}, Weft's jar is on the driver only: pass it with --jars (spark.jars), or put it"
+              + " in the jars folder of every host.",
+          removed.executorId(),
+          removed.reason(),
+          Activation.PLUGIN);
+    }
+  }
+}
