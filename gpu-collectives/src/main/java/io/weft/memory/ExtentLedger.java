@@ -33,6 +33,7 @@ final class ExtentLedger {
   private int nextSegment;
   private long allocations;
   private long peakUsedBytes;
+  private boolean refusing;
   private boolean closed;
 
   ExtentLedger(Tier memory, Tier disk) {
@@ -70,7 +71,7 @@ final class ExtentLedger {
   }
 
   private void requireOpen() {
-    if (closed) {
+    if (refusing) {
       throw new IllegalStateException("the arena is closed");
     }
   }
@@ -142,10 +143,10 @@ final class ExtentLedger {
 
   /**
    * Adds a segment that was made under a claim and hands out its first granules. Null when the
-   * arena was closed in between: the segment is the caller's to delete.
+   * arena was closed, or refuses, in between: the segment is the caller's to delete.
    */
   synchronized Extent add(Segment segment, int granules) {
-    if (closed) {
+    if (refusing) {
       segment.tier.unclaim(segment.bytes);
       return null;
     }
@@ -199,12 +200,18 @@ final class ExtentLedger {
     return segment;
   }
 
+  /** From now on nothing is handed out. */
+  synchronized void refuse() {
+    refusing = true;
+  }
+
   /** Closes the books; returns every segment. Those without extents are the caller's to unmap. */
   synchronized List<Segment> close() {
     if (closed) {
       return List.of();
     }
     closed = true;
+    refusing = true;
     List<Segment> all = List.copyOf(segments.values());
     for (Segment segment : all) {
       if (segment.extents == 0) {

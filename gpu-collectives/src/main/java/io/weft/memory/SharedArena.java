@@ -94,7 +94,8 @@ public final class SharedArena implements AutoCloseable {
               + Bytes.text(bytes)
               + ". "
               + ledger.describe()
-              + ". Raise spark.weft.memory.size or spark.weft.spill.size");
+              + ". Raise spark.weft.memory.size or spark.weft.spill.size, or make room in"
+              + " spark.local.dir");
     }
     return extent;
   }
@@ -249,6 +250,14 @@ public final class SharedArena implements AutoCloseable {
    */
   public void onPressure(Runnable reclaim) {
     reclaims.add(reclaim);
+  }
+
+  /**
+   * Hands out nothing any more: {@link #allocate} throws as if the arena were closed. Whoever frees
+   * extents that others still read calls it first, so that nobody writes there.
+   */
+  public void refuse() {
+    ledger.refuse();
   }
 
   /**

@@ -110,6 +110,8 @@ public final class BlockCatalog implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
+    // What peers still read is freed below, and must not be handed out again.
+    arena.refuse();
     shuffles.keySet().forEach(this::removeShuffle);
     retired.reclaimLeased();
   }

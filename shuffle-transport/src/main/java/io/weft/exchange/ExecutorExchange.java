@@ -21,6 +21,7 @@ import io.weft.transfer.FetchListener;
 import io.weft.transfer.TransferLimits;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -42,12 +43,15 @@ public final class ExecutorExchange implements AutoCloseable {
   private final BlockReaders readers;
   private final ExchangeCounters counters;
   private final long memoryBudgetBytes;
+  private final Optional<String> remark;
 
   private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closing closing)
       throws IOException {
     this.closing = closing;
     this.counters = new ExchangeCounters();
     HostRoot root = chooseRoot(options.memory());
+    remark = root.fallbackReason().map(ExecutorExchange::remark);
+    remark.ifPresent(LOG::warn);
     folder =
         closing.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
     ArenaOptions arenaOptions = options.memory().arena(folder.path(), root.path());
@@ -112,14 +116,19 @@ public final class ExecutorExchange implements AutoCloseable {
   }
 
   private static HostRoot chooseRoot(MemoryOptions memory) throws IOException {
-    HostRoot root =
-        HostRoot.choose(
-            memory.folder().orElse(null),
-            memory.localDirs(),
-            memory.segmentBytes() + memory.marginBytes());
-    root.fallbackReason()
-        .ifPresent(reason -> LOG.warn("Blocks go to {} because {}", root.path(), reason));
-    return root;
+    return HostRoot.choose(
+        memory.folder().orElse(null),
+        memory.localDirs(),
+        memory.segmentBytes() + memory.marginBytes());
+  }
+
+  private static String remark(String reason) {
+    return "Blocks go to Spark's local folders because " + reason;
+  }
+
+  /** Why blocks are not where they were asked to be, as a sentence; empty if they are. */
+  public Optional<String> remark() {
+    return remark;
   }
 
   private static BlockServer.Options serverOptions(ExchangeOptions options, String incarnation) {

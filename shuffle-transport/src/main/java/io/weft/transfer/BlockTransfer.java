@@ -129,11 +129,11 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
     return refusedRange;
   }
 
-  /** Whether the connection was lost, so that asking again over another one may help. */
+  /** Whether there was no connection, or it was lost: asking again over another one may help. */
   boolean isConnectionLost() {
     Throwable cause = failure;
     boolean answered = cause instanceof WireException || cause instanceof RefusedException;
-    return connection != null && cause instanceof IOException && !answered;
+    return cause instanceof IOException && !answered;
   }
 
   /** The connection, or null before there is one. */

@@ -4,6 +4,7 @@ import static io.weft.metrics.ExchangeCounter.REQUESTS;
 
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
+import java.io.UncheckedIOException;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;
@@ -46,9 +47,9 @@ final class TransferWindow implements AutoCloseable {
    * Sends a peer's next request.
    *
    * @return false if it has to wait until memory was given back
-   * @throws BlockFetchException if there is no memory for it although nothing is under way
+   * @throws UncheckedIOException if there is no memory for it although nothing is under way
    */
-  boolean send(PeerQueue queue) throws BlockFetchException {
+  boolean send(PeerQueue queue) {
     TransferPlan plan = queue.plan(access.limits().requestBytes());
     boolean waitable = isAnythingUnderWay();
     if (waitable && bytesInFlight + plan.room() > access.limits().maxBytesInFlight()) {
@@ -63,10 +64,9 @@ final class TransferWindow implements AutoCloseable {
       if (waitable) {
         return false;
       }
-      BlockRequest first = plan.requests().get(0);
-      throw access
-          .failures()
-          .failure(first, first.startPartition(), queue.peer(), BlockPath.REMOTE, e);
+      // Not the peer's fault: what it wrote is good and must not be computed again.
+      throw new UncheckedIOException(
+          "no memory to receive blocks of " + queue.peer() + " into: " + e.getMessage(), e);
     }
   }
 

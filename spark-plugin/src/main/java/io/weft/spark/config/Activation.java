@@ -28,7 +28,10 @@ public record Activation(Optional<String> inertReason) {
   /** Decides by the application's settings as the user made them. */
   public static Activation decide(SparkConf conf) {
     return new Activation(
-        foreignManager(conf).or(() -> encryption(conf)).or(() -> oldFetchProtocol(conf)));
+        foreignManager(conf)
+            .or(() -> encryption(conf))
+            .or(() -> oldFetchProtocol(conf))
+            .or(() -> externalService(conf)));
   }
 
   /** Whether the driver of this application decided that Weft is on. */
@@ -58,6 +61,17 @@ public record Activation(Optional<String> inertReason) {
         ? Optional.of(
             "spark.io.encryption.enabled is true, and Weft's segments, which may lie on disk, are"
                 + " not encrypted. Spark's sort shuffle carries every shuffle.")
+        : Optional.empty();
+  }
+
+  private static Optional<String> externalService(SparkConf conf) {
+    return conf.getBoolean("spark.shuffle.service.enabled", false)
+            && conf.getBoolean("spark.dynamicAllocation.enabled", false)
+        ? Optional.of(
+            "spark.dynamicAllocation.enabled removes idle executors because"
+                + " spark.shuffle.service.enabled serves what they wrote, and that service does not"
+                + " serve Weft's blocks. Spark's sort shuffle carries every shuffle; use"
+                + " spark.dynamicAllocation.shuffleTracking.enabled instead of the service.")
         : Optional.empty();
   }
 

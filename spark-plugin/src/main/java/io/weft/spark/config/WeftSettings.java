@@ -40,8 +40,10 @@ public final class WeftSettings {
           Route.AUTO,
           SESSION,
           "Which way SQL shuffles take. rows copies packed rows and changes no plan; columns swaps"
-              + " the exchange node wherever all column types can travel; auto takes columns where"
-              + " both sides of the exchange work in columns, and rows elsewhere.");
+              + " the exchange node wherever all column types can travel; auto takes columns where the"
+              + " input comes in batches of columns, and rows elsewhere, also where Spark's row"
+              + " checksums are on (spark.sql.shuffle.orderIndependentChecksum.*, the default of"
+              + " Spark 4.2), which only the rows route keeps.");
 
   /** Which way blocks of other executors come. */
   public static final Setting<TransportMode> TRANSPORT =

@@ -51,6 +51,7 @@ public final class DriverAnswers {
       return greet(hello);
     } else if (message instanceof Announce announce) {
       state.announced(announce.address());
+      state.remarked(announce.address(), announce.remark());
       return Verdict.WELCOME;
     } else if (message instanceof MemoryPressure pressure) {
       pressed.accept(pressure.executorId());

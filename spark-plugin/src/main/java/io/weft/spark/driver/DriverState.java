@@ -10,7 +10,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -29,6 +31,7 @@ public final class DriverState {
   private final SparkConf conf;
   private final Map<String, PeerAddress> peers = new ConcurrentHashMap<>();
   private final Map<String, ExecutorReport> reports = new ConcurrentHashMap<>();
+  private final Map<String, String> remarks = new ConcurrentSkipListMap<>();
   private final Set<String> greeted = ConcurrentHashMap.newKeySet();
 
   public DriverState(Activation activation, SparkConf conf) {
@@ -53,6 +56,11 @@ public final class DriverState {
         .toList();
   }
 
+  /** What a user should know of an executor, by its id: its host, and a sentence. */
+  public Map<String, String> remarks() {
+    return new TreeMap<>(remarks);
+  }
+
   /** Shuffles left to Spark's sort shuffle, by reason. */
   public Map<String, Long> fallbacks() {
     SparkEnv env = SparkEnv.get();
@@ -73,6 +81,17 @@ public final class DriverState {
   void announced(PeerAddress address) {
     peers.put(address.executorId(), address);
     LOG.info("Weft serves {}", address);
+  }
+
+  /** What a user should know of an executor; said once for a host and a remark. */
+  void remarked(PeerAddress address, String remark) {
+    if (remark != null) {
+      boolean news = !remarks.containsValue(address.host() + ": " + remark);
+      remarks.put(address.executorId(), address.host() + ": " + remark);
+      if (news) {
+        LOG.warn("Executor {} on {}: {}", address.executorId(), address.host(), remark);
+      }
+    }
   }
 
   /** Where an executor is, or null if it has not announced itself. */

@@ -11,8 +11,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Says what is wrong when executors end before Weft has started on them, and ends the application
- * when nothing else happens any more. A standalone cluster counts such executors as running ones
- * and would start the next for ever, while the application's jobs wait.
+ * when nothing else happens any more and no other executor lives. A standalone cluster counts such
+ * executors as running ones and would start the next for ever, while the application's jobs wait.
  *
  * <p>Called on the thread of Spark's listeners, one event at a time.
  */
@@ -29,7 +29,7 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
   private final int limit;
   private final Set<String> inARow = new HashSet<>();
   private boolean hinted;
-  private int joined;
+  private final Set<String> ended = new HashSet<>();
 
   /**
    * Listens for an application.
@@ -45,12 +45,14 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
   @Override
   public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
     if (state.peer(removed.executorId()) != null) {
+      ended.add(removed.executorId());
       return;
     }
     hint(removed);
-    if (state.peers() != joined) {
-      joined = state.peers();
+    if (state.peers() > ended.size()) {
+      // Others work: the application goes on, whatever is wrong with this host.
       inARow.clear();
+      return;
     }
     // Spark removes some executors twice: when they say that they end, and when they have ended.
     boolean another = inARow.add(removed.executorId());

@@ -1,5 +1,6 @@
 package io.weft.spark.executor;
 
+import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.Messages.MemoryPressure;
 import java.io.IOException;
 import java.time.Duration;
@@ -33,7 +34,7 @@ final class PressureReport implements Runnable {
       return;
     }
     try {
-      context.send(new MemoryPressure(context.executorID()));
+      context.send(MessageCodec.encode(new MemoryPressure(context.executorID())));
     } catch (IOException | RuntimeException e) {
       LOG.debug("The driver could not be told that memory is full", e);
     }

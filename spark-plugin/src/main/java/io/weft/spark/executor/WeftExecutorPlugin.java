@@ -63,7 +63,8 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
 
   private void begin(PluginContext context, String host) {
     try {
-      String refusal = refusal(ask(context, new Announce(exchange.address())));
+      String refusal =
+          refusal(ask(context, new Announce(exchange.address(), exchange.remark().orElse(null))));
       if (refusal != null) {
         throw new IllegalStateException(refusal);
       }

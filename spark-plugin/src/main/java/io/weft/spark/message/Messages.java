@@ -17,8 +17,12 @@ public final class Messages {
   /** Asked first: may an executor of this version join? Answered by a {@link Verdict}. */
   public record Hello(String executorId, String host, String version) implements ToDriver {}
 
-  /** Asked once the exchange runs. Answered by a {@link Verdict}. */
-  public record Announce(PeerAddress address) implements ToDriver {}
+  /**
+   * Asked once the exchange runs. Answered by a {@link Verdict}.
+   *
+   * @param remark what a user should know of the executor, as a sentence; null if nothing
+   */
+  public record Announce(PeerAddress address, String remark) implements ToDriver {}
 
   /** Asks where an executor is. Answered by a {@link Found}. */
   public record Lookup(String executorId) implements ToDriver {}

@@ -31,6 +31,7 @@ final class RowsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
   private long at;
   private long end;
   private long rowsOfChunk;
+  private boolean ended;
 
   @SuppressWarnings("unchecked")
   RowsIterator(
@@ -49,7 +50,7 @@ final class RowsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
 
   @Override
   public boolean hasNext() {
-    return at < end || advance();
+    return at < end || (!ended && advance());
   }
 
   @Override
@@ -82,6 +83,8 @@ final class RowsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
         endChunk();
         if (!chunks.next()) {
           at = end = 0;
+          // Asking the reader again would give back the memory of the last row.
+          ended = true;
           return false;
         }
         at = chunks.address();

@@ -24,7 +24,7 @@ import scala.collection.immutable.Map;
  * <p>Lazy values are made under the node's own monitor, as those of the inherited ones are.
  */
 public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
-  private transient Map<String, SQLMetric> metrics;
+  private transient volatile Map<String, SQLMetric> metrics;
   private transient RDD<?> input;
   private transient ColumnarShuffleDependency dependency;
 
@@ -64,8 +64,14 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
     return true;
   }
 
+  /** Without a lock once they are there: asked for while a range exchange samples its input. */
   @Override
-  public synchronized Map<String, SQLMetric> metrics() {
+  public Map<String, SQLMetric> metrics() {
+    Map<String, SQLMetric> made = metrics;
+    return made == null ? makeMetrics() : made;
+  }
+
+  private synchronized Map<String, SQLMetric> makeMetrics() {
     if (metrics == null) {
       metrics = ExchangeMetrics.addTo(super.metrics(), sparkContext());
     }

@@ -23,7 +23,11 @@ final class StatusHtml {
   private StatusHtml() {}
 
   static String of(DriverState state) {
-    return summary(state) + executors(state.reports()) + fallbacks(state) + settings(state.conf());
+    return summary(state)
+        + executors(state.reports())
+        + remarks(state)
+        + fallbacks(state)
+        + settings(state.conf());
   }
 
   private static String summary(DriverState state) {
@@ -67,6 +71,16 @@ final class StatusHtml {
         bytes(report, LOCAL_BYTES),
         bytes(report, SAME_HOST_BYTES),
         bytes(report, REMOTE_BYTES));
+  }
+
+  private static String remarks(DriverState state) {
+    return state.remarks().isEmpty()
+        ? ""
+        : table(
+            "Executors to look at",
+            List.of("Executor", "What to know"),
+            state.remarks().entrySet().stream()
+                .map(entry -> List.of(entry.getKey(), entry.getValue())));
   }
 
   private static String fallbacks(DriverState state) {

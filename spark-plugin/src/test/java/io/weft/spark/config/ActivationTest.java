@@ -27,6 +27,18 @@ class ActivationTest {
     assertReason("spark.shuffle.useOldFetchProtocol", "true");
   }
 
+  @Test
+  void offWhereAnotherServiceIsTrustedWithTheFilesOfIdleExecutors() {
+    SparkConf conf =
+        new SparkConf(false)
+            .set("spark.shuffle.service.enabled", "true")
+            .set("spark.dynamicAllocation.enabled", "true");
+    assertThat(Activation.decide(conf).inertReason())
+        .hasValueSatisfying(reason -> assertThat(reason).contains("shuffleTracking"));
+    conf.set("spark.dynamicAllocation.enabled", "false");
+    assertThat(Activation.decide(conf).inertReason()).isEmpty();
+  }
+
   private static void assertReason(String key, String value) {
     assertThat(Activation.decide(new SparkConf(false).set(key, value)).inertReason())
         .hasValueSatisfying(reason -> assertThat(reason).startsWith(key).contains(value));

@@ -47,7 +47,9 @@ class DriverAnswersTest {
     PeerAddress address =
         new PeerAddress("1", "00c0ffee", "host", 1, "/folder", "token", "boot", "1");
     assertThat(answers.to(new Lookup("1"))).isEqualTo(new Found(null));
-    assertThat(answers.to(new Announce(address))).isEqualTo(Verdict.WELCOME);
+    String remark = "Blocks go to Spark's local folders because /dev/shm does not exist";
+    assertThat(answers.to(new Announce(address, remark))).isEqualTo(Verdict.WELCOME);
+    assertThat(state.remarks()).isEqualTo(Map.of("1", "host: " + remark));
     assertThat(answers.to(new Lookup("1"))).isEqualTo(new Found(address));
   }
 

@@ -30,12 +30,16 @@ class ExecutorsThatNeverJoinTest {
   }
 
   @Test
-  void anExecutorThatJoinsBreaksTheRow() {
+  void nothingIsStoppedWhileAnotherExecutorLives() throws InterruptedException {
     ExecutorsThatNeverJoin listener = listener();
     remove(listener, "1", "2");
     state.announced(new PeerAddress("3", "i", "host", 1, "/folder", "token", "boot", "0.1.0"));
-    remove(listener, "3", "4", "5");
+    remove(listener, "4", "5", "6", "7");
     assertThat(stops).hasValue(0);
+    remove(listener, "3", "8", "9");
+    assertThat(stops).hasValue(0);
+    remove(listener, "10");
+    assertThat(stopped.await(30, TimeUnit.SECONDS)).isTrue();
   }
 
   @Test

@@ -3,20 +3,13 @@ package io.weft.spark.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.codahale.metrics.MetricRegistry;
 import io.weft.peer.PeerAddress;
-import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.Messages.Found;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.io.Serializable;
 import java.time.Duration;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.apache.spark.SparkConf;
-import org.apache.spark.api.plugin.PluginContext;
-import org.apache.spark.resource.ResourceInformation;
 import org.junit.jupiter.api.Test;
 
 class DriverPeersTest {
@@ -78,42 +71,5 @@ class DriverPeersTest {
 
   private static DriverPeers peers(Callable<Object> answer, Duration timeout) {
     return new DriverPeers(new FakeContext(answer), timeout);
-  }
-
-  private record FakeContext(Callable<Object> answer) implements PluginContext {
-    @Override
-    public Object ask(Object message) throws Exception {
-      return MessageCodec.encode((Serializable) answer.call());
-    }
-
-    @Override
-    public void send(Object message) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public MetricRegistry metricRegistry() {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public SparkConf conf() {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public String executorID() {
-      return "3";
-    }
-
-    @Override
-    public String hostname() {
-      return "here";
-    }
-
-    @Override
-    public Map<String, ResourceInformation> resources() {
-      return Map.of();
-    }
   }
 }

@@ -46,6 +46,20 @@ class ExchangePlanTest {
   }
 
   @ParameterizedTest
+  @ValueSource(strings = {"enabled", "enableFullRetryOnMismatch"})
+  void whereRowChecksumsAreOnBatchesAreLeftToTheRowsRoute(String which) {
+    String key = "spark.sql.shuffle.orderIndependentChecksum." + which;
+    SPARK.session().conf().set(key, "true");
+    try {
+      assertThat(with("auto", "true", () -> explained(FROM_BATCHES)))
+          .contains("row checksums are on")
+          .doesNotContain("WeftShuffleExchange");
+    } finally {
+      SPARK.session().conf().set(key, "false");
+    }
+  }
+
+  @ParameterizedTest
   @ValueSource(strings = {"true", "false"})
   void rowsAreLeftToSparksNodeWithoutARemark(String adaptive) {
     Dataset<Row> rows = with("auto", adaptive, () -> planned(FROM_ROWS));

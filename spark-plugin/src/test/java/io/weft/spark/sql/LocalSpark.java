@@ -31,6 +31,9 @@ final class LocalSpark implements BeforeAllCallback, AfterAllCallback {
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.sql.shuffle.partitions", "5")
+            // Spark 4.2 turns them on, and with them the choice of columns off.
+            .config("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
+            .config("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
             .config("spark.plugins", "io.weft.spark.WeftPlugin");
     settings.forEach(builder::config);
     session = builder.getOrCreate();

@@ -57,6 +57,14 @@ class WeftTabTest {
   }
 
   @Test
+  void showsWhichExecutorsDoWithoutSharedMemory() {
+    try (LocalSpark spark = start(Map.of("spark.weft.memory.folder", "/not/there"))) {
+      assertThat(get(spark, "/weft/"))
+          .contains("Executors to look at", "because /not/there does not exist");
+    }
+  }
+
+  @Test
   void canBeLeftOut() {
     try (LocalSpark spark = start(Map.of("spark.weft.ui.enabled", "false"))) {
       assertThat(get(spark, "/jobs/")).doesNotContain("/weft/");

@@ -20,7 +20,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -28,7 +27,6 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * Drivers and executors that do not have the same jar: the application stops instead of waiting for
  * ever, and its log says why and what to do.
  */
-@Tag("slow")
 class MismatchedJarsTest {
   private static final Duration LIMIT = Duration.ofMinutes(3);
   private static final String OTHER_VERSION = "9.9.9";

@@ -22,14 +22,12 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * Applications that follow each other in one JVM: none leaves a thread, a file, a mapping or a
  * descriptor to the next.
  */
-@Tag("slow")
 class RestartTest {
   private static final int ROUNDS = 5;
 

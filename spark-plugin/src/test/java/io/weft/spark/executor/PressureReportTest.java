@@ -1,0 +1,22 @@
+package io.weft.spark.executor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.spark.message.MessageCodec;
+import io.weft.spark.message.Messages.MemoryPressure;
+import org.junit.jupiter.api.Test;
+
+class PressureReportTest {
+  /** The driver reads messages with the codec, whatever thread they come on. */
+  @Test
+  void saysItOnceInAWhileAndAsTheDriverReadsIt() {
+    FakeContext context = new FakeContext(() -> null);
+    PressureReport report = new PressureReport(context);
+    report.run();
+    report.run();
+    assertThat(context.sent())
+        .singleElement()
+        .satisfies(
+            message -> assertThat(MessageCodec.decode(message)).isEqualTo(new MemoryPressure("3")));
+  }
+}
