@@ -38,7 +38,8 @@ public final class Hold implements UDF1<Long, Long> {
   }
 
   private void waitWhileHeld() throws IOException {
-    if (!Files.exists(file("hold"))) {
+    // One attempt is held; another one of the same task goes on.
+    if (!Files.exists(file("hold")) || Files.exists(file("held"))) {
       return;
     }
     Path draft = file("held." + TaskContext.get().taskAttemptId());

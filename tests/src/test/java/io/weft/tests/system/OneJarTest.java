@@ -10,7 +10,6 @@ import io.weft.tests.support.SparkHome;
 import io.weft.tests.support.Submission;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -19,7 +18,6 @@ import org.junit.jupiter.params.provider.ValueSource;
  * The jar that was built against one Spark runs on the oldest and the newest too, with their own
  * jars in drivers and executors, and answers as the Spark that it was built against.
  */
-@Tag("slow")
 class OneJarTest {
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 
