@@ -2,14 +2,22 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The ranks on this host as their control segments and locks show them. Thread-safe as long as the
  * segments are mapped.
  */
 final class Neighbours {
+  /** A waiting rank looks every few milliseconds; one that does not for so long is stuck. */
+  private static final Duration STUCK = Duration.ofMillis(500);
+
+  private static final long PAUSE_NANOS = 1_000_000;
+
   private final int me;
   private final List<Neighbour> all;
 
@@ -61,11 +69,20 @@ final class Neighbours {
   Island island(Waiting waiting) {
     int[] ranks = all.stream().mapToInt(Neighbour::rank).toArray();
     ControlBlock[] blocks = all.stream().map(Neighbour::block).toArray(ControlBlock[]::new);
+    return new Island(index(me), ranks, blocks, waiting);
+  }
+
+  /** The rings between this rank and another one. */
+  RingLink link(int rank, Traffic traffic, int ringBytes) {
+    return new RingLink(mine(), block(rank), index(me), index(rank), traffic, ringBytes);
+  }
+
+  private int index(int rank) {
     int index = 0;
-    while (ranks[index] != me) {
+    while (all.get(index).rank() != rank) {
       index++;
     }
-    return new Island(index, ranks, blocks, waiting);
+    return index;
   }
 
   /** The failure of the first neighbour that has one. */
@@ -105,7 +122,23 @@ final class Neighbours {
       case ControlBlock.FAILED -> RankStatus.failed(block.failure().orElseThrow());
       case ControlBlock.CLOSED -> RankStatus.CLOSED;
       default ->
-          isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(block.waiting());
+          isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(liveWait(block));
     };
+  }
+
+  /** What a rank waits for, unless it has stopped looking: a stopped process waits for nobody. */
+  private Optional<WaitStatus> liveWait(ControlBlock block) {
+    Optional<WaitStatus> waiting = block.waiting();
+    int before = block.beat();
+    Deadline deadline = Deadline.after(STUCK);
+    while (waiting.isPresent() && block.beat() == before) {
+      if (deadline.expired()) {
+        return Optional.empty();
+      }
+      mine().publishBeat();
+      LockSupport.parkNanos(PAUSE_NANOS);
+      waiting = block.waiting();
+    }
+    return waiting;
   }
 }

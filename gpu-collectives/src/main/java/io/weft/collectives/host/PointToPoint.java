@@ -231,6 +231,31 @@ final class PointToPoint {
     waiting.end();
   }
 
+  /** Waits until at most so many messages are still to come from a peer; the others go on. */
+  void awaitReceives(int peer, int left) {
+    await(channel(peer).in, left);
+  }
+
+  /** Waits until at most so many messages to a peer still need their bytes; the others go on. */
+  void awaitSends(int peer, int left) {
+    await(channel(peer).out, left);
+  }
+
+  private void await(Deque<Transfer> transfers, int left) {
+    if (transfers.size() <= left) {
+      return;
+    }
+    waiting.begin();
+    while (transfers.size() > left) {
+      if (progress()) {
+        waiting.moved();
+      } else {
+        waiting.idle(this::awaited);
+      }
+    }
+    waiting.end();
+  }
+
   private boolean progressToEnd() {
     while (!isDone()) {
       if (!progress()) {

@@ -16,6 +16,10 @@ import java.util.concurrent.locks.LockSupport;
 final class Waiting {
   private static final int SPINS = 1000;
   private static final int SPINS_WHEN_CROWDED = 20;
+
+  /** A look at a socket is a system call, long enough by itself. */
+  private static final int SPINS_ON_SOCKETS = 20;
+
   private static final int YIELDS = 200;
   private static final int LOOK_EVERY = 64;
   private static final long SHORTEST_PARK_NANOS = 20_000;
@@ -33,11 +37,16 @@ final class Waiting {
    * A way of waiting.
    *
    * @param ranksOnHost how many ranks share the processors
+   * @param onSockets whether other hosts are waited for too
    */
-  Waiting(Watch watch, int ranksOnHost) {
+  Waiting(Watch watch, int ranksOnHost, boolean onSockets) {
     this.watch = watch;
-    this.spins =
-        ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : SPINS_WHEN_CROWDED;
+    if (onSockets) {
+      this.spins = SPINS_ON_SOCKETS;
+    } else {
+      this.spins =
+          ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : SPINS_WHEN_CROWDED;
+    }
   }
 
   /** What else to do while waiting; null for nothing. */

@@ -219,6 +219,41 @@ public interface CollectivesContract extends CommunicatorContract {
     }
   }
 
+  /** Of 16-bit floats, whose partial results are wider, in place and with averages. */
+  @ParameterizedTest
+  @MethodSource("io.weft.collectives.contract.CommunicatorContract#severalRanks")
+  default void largeReductions(int nranks) {
+    long count = 280_001;
+    try (RankGang gang = gang(nranks)) {
+      gang.run(
+          communicator -> {
+            TypedBuffer half = filled(communicator, DataType.FLOAT16, count);
+            communicator.reduce(half, half, ReduceOp.SUM, 1);
+            Values.check(
+                "large reduce",
+                half,
+                i ->
+                    communicator.rank() == 1
+                        ? Values.reduced(DataType.FLOAT16, ReduceOp.SUM, nranks, i)
+                        : Values.of(communicator.rank(), i));
+            TypedBuffer send = filled(communicator, DataType.BFLOAT16, nranks * count);
+            long first = communicator.rank() * count;
+            TypedBuffer own = send.slice(first, count);
+            communicator.reduceScatter(send, own, ReduceOp.AVERAGE);
+            Values.check(
+                "large reduce-scatter",
+                own,
+                i -> Values.reduced(DataType.BFLOAT16, ReduceOp.AVERAGE, nranks, first + i));
+            TypedBuffer whole = filled(communicator, DataType.FLOAT16, 4 * count);
+            communicator.allReduce(whole, ReduceOp.SUM);
+            Values.check(
+                "large all-reduce",
+                whole,
+                i -> Values.reduced(DataType.FLOAT16, ReduceOp.SUM, nranks, i));
+          });
+    }
+  }
+
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
   default void barrierLetsNobodyLeaveEarly(int nranks) {
@@ -310,7 +345,7 @@ public interface CollectivesContract extends CommunicatorContract {
       gang.run(
           communicator -> {
             Random random = new Random(nranks);
-            for (int step = 0; step < 300; step++) {
+            for (int step = 0; step < 150; step++) {
               RandomStep.run(communicator, random, "step " + step);
             }
           });
