@@ -207,8 +207,8 @@ public final class Memory {
   }
 
   /**
-   * Makes a direct buffer show other memory, from position 0 to the limit, so that channels read and
-   * write it without a copy. The buffer must not be used once that memory is gone.
+   * Makes a direct buffer show other memory, from position 0 to the limit, so that channels read
+   * and write it without a copy. The buffer must not be used once that memory is gone.
    *
    * @param view a direct buffer of its user's own, such as of capacity 0; what it showed before is
    *     freed with it

@@ -2,7 +2,6 @@ package io.weft.collectives.bootstrap;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.UniqueId;
-import io.weft.collectives.bootstrap.RoundMessages.Brought;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.net.Connector;
@@ -57,7 +56,7 @@ final class MemberBootstrap implements Bootstrap {
       if (channel == null) {
         channel = connect(deadline);
       }
-      channel.send(new Brought(round, mine).encode());
+      channel.send(RoundMessages.brought(round, mine));
       answer = Optional.empty();
       if (!Patience.await(this::isAnswered, deadline)) {
         throw new CollectiveException(

@@ -2,7 +2,6 @@ package io.weft.collectives.bootstrap;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.UniqueId;
-import io.weft.collectives.bootstrap.RoundMessages.Brought;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.net.FrameChannel;
@@ -152,8 +151,7 @@ final class RootBootstrap implements Bootstrap {
   }
 
   private static byte[] content(int rank, byte[] message, String round) throws IOException {
-    Brought brought = Brought.decode(message);
-    if (!brought.round().equals(round)) {
+    if (!RoundMessages.round(message).equals(round)) {
       throw new CollectiveException(
           Kind.MISMATCH,
           List.of(0, rank),
@@ -162,9 +160,9 @@ final class RootBootstrap implements Bootstrap {
               + " of the bootstrap but rank "
               + rank
               + " is in round "
-              + brought.round());
+              + RoundMessages.round(message));
     }
-    return brought.content();
+    return RoundMessages.content(message);
   }
 
   /** Whoever has ended meanwhile will be missed in the next round. */

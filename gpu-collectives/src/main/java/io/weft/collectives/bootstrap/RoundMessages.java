@@ -17,24 +17,25 @@ final class RoundMessages {
 
   private RoundMessages() {}
 
-  /**
-   * What a rank brings.
-   *
-   * @param round its name
-   */
-  record Brought(String round, byte[] content) {
-    byte[] encode() throws IOException {
-      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-      DataOutputStream out = new DataOutputStream(bytes);
-      out.writeUTF(round);
-      out.write(content);
-      return bytes.toByteArray();
-    }
+  /** What a rank brings to a round. */
+  static byte[] brought(String round, byte[] content) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(bytes);
+    out.writeUTF(round);
+    out.write(content);
+    return bytes.toByteArray();
+  }
 
-    static Brought decode(byte[] message) throws IOException {
-      DataInputStream in = new DataInputStream(new ByteArrayInputStream(message));
-      return new Brought(in.readUTF(), in.readAllBytes());
-    }
+  /** To which round a rank brought this message. */
+  static String round(byte[] brought) throws IOException {
+    return new DataInputStream(new ByteArrayInputStream(brought)).readUTF();
+  }
+
+  /** What it brought there. */
+  static byte[] content(byte[] brought) throws IOException {
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(brought));
+    String unused = in.readUTF();
+    return in.readAllBytes();
   }
 
   static byte[] all(List<byte[]> contents) throws IOException {

@@ -90,7 +90,8 @@ final class Agent implements AutoCloseable {
     try {
       receive(peer);
       boolean flushed = peer.frames().flush();
-      key.interestOps(flushed ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE);
+      key.interestOps(
+          flushed ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE);
       return flushed;
     } catch (IOException | BufferUnderflowException e) {
       peer.ended(String.valueOf(e.getMessage()));

@@ -178,8 +178,7 @@ final class HierarchicalReductions {
   }
 
   /** Leaders exchange sums; returns the results of this host's ranks one after the other. */
-  private TypedBuffer combine(
-      Call call, TypedBuffer sums, ReduceOp op, long count, DataType type) {
+  private TypedBuffer combine(Call call, TypedBuffer sums, ReduceOp op, long count, DataType type) {
     Members members = engine.leaderMembers(-1);
     List<Integer> mine = engine.mine();
     long bytes = count * sums.type().bytes();

@@ -51,8 +51,7 @@ final class HostCommunicator extends OrderedCommunicator {
         new HostWatch(rank(), call, this::failure, neighbours, remotes, diagnosisNanos());
     this.waiting = new Waiting(watch, neighbours.size(), !remotes.isEmpty());
     this.engine = engine(options.sizes());
-    this.pairs =
-        new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, options.sizes()));
+    this.pairs = new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, options.sizes()));
   }
 
   /** Finding out who is late takes messages, which are to come within the timeout too. */

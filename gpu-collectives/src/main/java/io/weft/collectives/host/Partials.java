@@ -115,8 +115,7 @@ final class Partials {
     }
   }
 
-  private void run(
-      Reduction with, long first, long second, long target, long count, int divideBy) {
+  private void run(Reduction with, long first, long second, long target, long count, int divideBy) {
     sources[0] = first;
     sources[1] = second;
     targets[0] = target;

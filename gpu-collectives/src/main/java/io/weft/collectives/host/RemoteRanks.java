@@ -84,8 +84,7 @@ final class RemoteRanks {
   /** Why nothing more will come from a rank, if that is so: all it has sent was taken before. */
   Optional<CollectiveException> gone(int rank, Call call) {
     Remote remote = remotes.get(rank);
-    Optional<SocketLink> broken =
-        remote.links().stream().filter(SocketLink::isBroken).findFirst();
+    Optional<SocketLink> broken = remote.links().stream().filter(SocketLink::isBroken).findFirst();
     if (broken.isEmpty()) {
       return Optional.empty();
     }

@@ -117,15 +117,13 @@ final class RemoteSetup {
     Set<Greeting> expected = new HashSet<>();
     for (int rank : remotes) {
       if (rank > bootstrap.rank()) {
-        PURPOSES.forEach(
-            purpose -> expected.add(new Greeting(rank, bootstrap.rank(), purpose)));
+        PURPOSES.forEach(purpose -> expected.add(new Greeting(rank, bootstrap.rank(), purpose)));
       }
     }
     listener
         .await(bootstrap.id(), expected, deadline)
         .forEach(
-            (greeting, channel) ->
-                connected.get(greeting.from()).put(greeting.purpose(), channel));
+            (greeting, channel) -> connected.get(greeting.from()).put(greeting.purpose(), channel));
     List<Integer> absent =
         remotes.stream()
             .filter(rank -> rank > bootstrap.rank())

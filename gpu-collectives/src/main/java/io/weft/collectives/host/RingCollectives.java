@@ -136,8 +136,7 @@ final class RingCollectives {
     for (long first = 0; first < receive.count(); first += segment) {
       long count = Math.min(segment, receive.count() - first);
       Blocks own = Blocks.parts(operation.send(), first, count, receive.bytes());
-      reduceScatter(
-          call, own, partials, receive.address() + first * receive.type().bytes());
+      reduceScatter(call, own, partials, receive.address() + first * receive.type().bytes());
     }
     members.finish();
   }
@@ -224,10 +223,7 @@ final class RingCollectives {
     int bytes = blocks.type().bytes();
     long chunk = CHUNK_BYTES / bytes;
     for (long first = 0; first < blocks.count(me); first += chunk) {
-      send(
-          call,
-          blocks.at(me) + first * bytes,
-          Math.min(chunk, blocks.count(me) - first) * bytes);
+      send(call, blocks.at(me) + first * bytes, Math.min(chunk, blocks.count(me) - first) * bytes);
     }
     for (int step = 0; step < size - 1; step++) {
       int block = members.at(-1 - step);

@@ -58,7 +58,7 @@ public final class Connector implements AutoCloseable {
     channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
     boolean unused = channel.connect(address);
     await(channel::finishConnect, "accept a connection", deadline);
-    ByteBuffer message = greeting.encode(id);
+    ByteBuffer message = ByteBuffer.wrap(greeting.encode(id));
     await(
         () -> {
           channel.write(message);
@@ -94,7 +94,7 @@ public final class Connector implements AutoCloseable {
     } catch (IOException e) {
       throw broken(e);
     }
-    if (!MessageDigest.isEqual(answer.array(), greeting.welcome(id).array())) {
+    if (!MessageDigest.isEqual(answer.array(), greeting.welcome(id))) {
       throw new CollectiveException(
           Kind.MISMATCH,
           List.of(greeting.to()),

@@ -19,6 +19,7 @@ public final class FrameChannel implements AutoCloseable {
   private final int mostBytes;
   private final Queue<ByteBuffer> out = new ConcurrentLinkedQueue<>();
   private final ByteBuffer header = ByteBuffer.allocate(4);
+  private byte[] message;
   private ByteBuffer body;
 
   /**
@@ -38,8 +39,8 @@ public final class FrameChannel implements AutoCloseable {
   }
 
   /** Queues a message; it leaves with {@link #flush}. */
-  public void send(byte[] message) {
-    out.add(ByteBuffer.allocate(4 + message.length).putInt(message.length).put(message).flip());
+  public void send(byte[] content) {
+    out.add(ByteBuffer.allocate(4 + content.length).putInt(content.length).put(content).flip());
   }
 
   /** Writes what the socket takes; returns whether nothing is left. */
@@ -66,14 +67,15 @@ public final class FrameChannel implements AutoCloseable {
       }
       int length = header.getInt(0);
       if (length < 0 || length > mostBytes) {
-        throw new IOException("a message of " + length + " bytes where at most " + mostBytes + " are allowed");
+        throw new IOException(
+            "a message of " + length + " bytes where at most " + mostBytes + " are allowed");
       }
-      body = ByteBuffer.allocate(length);
+      message = new byte[length];
+      body = ByteBuffer.wrap(message);
     }
     if (!fill(body)) {
       return Optional.empty();
     }
-    byte[] message = body.array();
     body = null;
     header.clear();
     return Optional.of(message);

@@ -53,9 +53,9 @@ public record Greeting(int from, int to, Purpose purpose) {
   private static final int PROOF = 36;
   private static final String ALGORITHM = "HmacSHA256";
 
-  ByteBuffer encode(UniqueId id) {
+  byte[] encode(UniqueId id) {
     byte[] claim = claim(id);
-    return ByteBuffer.allocate(BYTES).put(claim).put(proof(id, "greeting", claim)).flip();
+    return ByteBuffer.allocate(BYTES).put(claim).put(proof(id, "greeting", claim)).array();
   }
 
   private byte[] claim(UniqueId id) {
@@ -70,8 +70,8 @@ public record Greeting(int from, int to, Purpose purpose) {
   }
 
   /** What the accepting side answers. */
-  ByteBuffer welcome(UniqueId id) {
-    return ByteBuffer.wrap(proof(id, "welcome", claim(id)));
+  byte[] welcome(UniqueId id) {
+    return proof(id, "welcome", claim(id));
   }
 
   private static byte[] proof(UniqueId id, String label, byte[] claim) {
@@ -99,10 +99,9 @@ public record Greeting(int from, int to, Purpose purpose) {
       throw new IOException("it speaks version " + in.getInt(4) + ", this rank " + VERSION);
     }
     Greeting greeting = new Greeting(in.getInt(24), in.getInt(28), purpose(in.getInt(32)));
-    byte[] expected = greeting.encode(id).array();
     byte[] actual = new byte[BYTES];
     in.get(0, actual);
-    if (!MessageDigest.isEqual(expected, actual)) {
+    if (!MessageDigest.isEqual(greeting.encode(id), actual)) {
       throw new IOException("it does not know the secret of communicator " + id);
     }
     return greeting;

@@ -12,7 +12,6 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.Map;
 import java.util.Set;
 import org.slf4j.Logger;
@@ -71,8 +70,8 @@ public final class Listener implements AutoCloseable {
    * @param expected what they are to say
    * @return those that have come at the deadline, all or fewer; the caller's to close
    */
-  public Map<Greeting, SocketChannel> await(
-      UniqueId id, Set<Greeting> expected, Deadline deadline) throws IOException {
+  public Map<Greeting, SocketChannel> await(UniqueId id, Set<Greeting> expected, Deadline deadline)
+      throws IOException {
     Map<Greeting, SocketChannel> welcome = new HashMap<>();
     try {
       boolean unused = Patience.await(() -> admit(id, expected, welcome), deadline);
@@ -91,16 +90,15 @@ public final class Listener implements AutoCloseable {
       return true;
     }
     accept();
-    Iterator<Arrival> arrivals = silent.iterator();
-    while (arrivals.hasNext()) {
-      Arrival arrival = arrivals.next();
+    for (int i = silent.size(); i > 0; i--) {
+      Arrival arrival = silent.remove();
       try {
         if (hasGreeted(arrival)) {
-          arrivals.remove();
           admit(id, arrival, expected, welcome);
+        } else {
+          silent.add(arrival);
         }
       } catch (IOException e) {
-        arrivals.remove();
         refuse(arrival.channel(), e.getMessage());
       }
     }
@@ -133,7 +131,7 @@ public final class Listener implements AutoCloseable {
     if (!expected.contains(greeting) || welcome.containsKey(greeting)) {
       throw new IOException("nobody expects " + greeting);
     }
-    ByteBuffer answer = greeting.welcome(id);
+    ByteBuffer answer = ByteBuffer.wrap(greeting.welcome(id));
     arrival.channel().write(answer);
     if (answer.hasRemaining()) {
       throw new IOException("it does not take its welcome");

@@ -197,8 +197,7 @@ class BootstrapTest {
   void wrongSecretIsRefused() throws Exception {
     try (Bootstrap root = SocketBootstrap.listen("127.0.0.1", 2);
         Bootstrap stranger =
-            SocketBootstrap.join(
-                UniqueId.create(root.id().rootAddress().orElseThrow()), 1, 2)) {
+            SocketBootstrap.join(UniqueId.create(root.id().rootAddress().orElseThrow()), 1, 2)) {
       Future<CollectiveException> refused =
           threads.submit(
               () ->

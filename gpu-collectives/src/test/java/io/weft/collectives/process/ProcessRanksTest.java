@@ -73,13 +73,7 @@ class ProcessRanksTest {
   }
 
   @ParameterizedTest
-  @CsvSource({
-    "SHARED_MEMORY, 2",
-    "SHARED_MEMORY, 4",
-    "NETWORK, 2",
-    "NETWORK, 4",
-    "MIXED, 4"
-  })
+  @CsvSource({"SHARED_MEMORY, 2", "SHARED_MEMORY, 4", "NETWORK, 2", "NETWORK, 4", "MIXED, 4"})
   void collectivesAreRightBetweenProcesses(Placement placement, int nranks) throws Exception {
     start(placement, nranks, Duration.ofSeconds(50));
     assertThat(all("check")).containsOnly("right");
@@ -99,7 +93,7 @@ class ProcessRanksTest {
   @ParameterizedTest
   @EnumSource
   void stoppedRankIsNamedAtTheTimeout(Placement placement) throws Exception {
-    start(placement, 4, Duration.ofSeconds(8));
+    start(placement, 4, Duration.ofSeconds(5));
     assertThat(all("loop")).containsOnly("loops");
     ranks.get(VICTIM).signal("STOP");
     assertThat(answers(survivors()))

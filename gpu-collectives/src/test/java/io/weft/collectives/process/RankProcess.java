@@ -43,8 +43,7 @@ final class RankProcess implements AutoCloseable {
    *
    * @param host its host identity
    */
-  RankProcess(Path folder, String host, int rank, int nranks, Duration timeout)
-      throws IOException {
+  RankProcess(Path folder, String host, int rank, int nranks, Duration timeout) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
@@ -176,8 +175,7 @@ final class RankProcess implements AutoCloseable {
       }
       TypedBuffer large = CommunicatorContract.filled(communicator, DataType.FLOAT32, 700_001);
       communicator.allReduce(large, ReduceOp.SUM);
-      Values.check(
-          "large", large, i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, nranks, i));
+      Values.check("large", large, i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, nranks, i));
       say("right");
     }
 
