@@ -47,6 +47,7 @@ final class ControlPeer {
   private Optional<CollectiveException> failure = Optional.empty();
   private String end = "";
   private long asked;
+  private long askedNanos;
   private long answered;
   private Optional<WaitStatus> waiting = Optional.empty();
 
@@ -75,8 +76,18 @@ final class ControlPeer {
   /** Asks what the other side waits for; the answer comes later. Returns the question's number. */
   synchronized long ask() {
     asked++;
+    askedNanos = System.nanoTime();
     frames.send(ByteBuffer.allocate(9).put(ASK).putLong(asked).array());
     return asked;
+  }
+
+  /** Asks unless that was done not so long ago. */
+  synchronized boolean askAgain(long everyNanos) {
+    if (asked > 0 && System.nanoTime() - askedNanos < everyNanos) {
+      return false;
+    }
+    long unused = ask();
+    return true;
   }
 
   /**

@@ -35,7 +35,6 @@ final class HierarchicalEngine implements CollectiveEngine {
   private final PairwiseCollectives pairwise;
   private final NetworkEngine[] leaders;
   private final HierarchicalReductions reductions;
-  private final Scratch gathered = new Scratch();
   private final List<Integer> mine;
 
   /**
@@ -169,27 +168,39 @@ final class HierarchicalEngine implements CollectiveEngine {
 
   /** The leaders collect the parts of their hosts, exchange them, and hand out the whole. */
   private void allGather(Call call, AllGather operation) {
-    TypedBuffer send = operation.send();
     TypedBuffer receive = operation.receive();
-    boolean leads = isLeader(-1);
-    long count = send.count();
-    boolean inOrder = isInOrder();
-    TypedBuffer parts = TypedBuffer.empty(send.type());
-    if (leads) {
-      parts =
-          inOrder
-              ? receive.slice(rank * count, mine.size() * count)
-              : gathered.buffer(send.type(), mine.size() * count);
-    }
-    local(call, new Gather(send, parts, 0));
+    long count = operation.send().count();
+    collectParts(call, operation);
     call.nextPhase();
-    if (leads && inOrder) {
-      Algorithm unused = leaders(-1).execute(call, new AllGather(parts, receive));
-    } else if (leads) {
-      exchangeParts(call, parts, receive, send.bytes());
+    if (isLeader(-1)) {
+      if (isInOrder()) {
+        TypedBuffer parts = receive.slice(rank * count, mine.size() * count);
+        Algorithm unused = leaders(-1).execute(call, new AllGather(parts, receive));
+      } else {
+        exchangeParts(call, receive, operation.send().bytes());
+      }
     }
     call.nextPhase();
     local(call, new Broadcast(receive, receive, 0));
+  }
+
+  private void collectParts(Call call, AllGather operation) {
+    TypedBuffer send = operation.send();
+    long bytes = send.bytes();
+    if (isLeader(-1)) {
+      long receive = operation.receive().address();
+      for (int each : mine) {
+        if (each != rank) {
+          pairs.receive(call, 0, each, receive + each * bytes, bytes);
+        }
+      }
+      if (send.address() != receive + rank * bytes) {
+        Memory.copy(send.address(), receive + rank * bytes, bytes);
+      }
+    } else {
+      pairs.send(call, 0, mine.get(0), send.address(), bytes);
+    }
+    pairs.finish();
   }
 
   /** Whether all hosts have as many ranks, one after the other; the same on all ranks. */
@@ -207,11 +218,8 @@ final class HierarchicalEngine implements CollectiveEngine {
   }
 
   /** Every leader sends every other the parts of its host. */
-  private void exchangeParts(Call call, TypedBuffer parts, TypedBuffer receive, long bytes) {
+  private void exchangeParts(Call call, TypedBuffer receive, long bytes) {
     Members members = leaderMembers(-1);
-    for (int i = 0; i < mine.size(); i++) {
-      Memory.copy(parts.address() + i * bytes, receive.address() + mine.get(i) * bytes, bytes);
-    }
     for (int distance = 1; distance < members.size(); distance++) {
       int peer = members.at(distance);
       for (int each : mine) {

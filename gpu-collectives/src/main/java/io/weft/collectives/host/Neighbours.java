@@ -2,8 +2,6 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.device.Deadline;
-import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
@@ -13,10 +11,10 @@ import java.util.concurrent.locks.LockSupport;
  * segments are mapped.
  */
 final class Neighbours {
-  /** A waiting rank looks every few milliseconds; one that does not for so long is stuck. */
-  private static final Duration STUCK = Duration.ofMillis(500);
+  /** A waiting rank looks every millisecond or so; one that misses so many looks is stuck. */
+  private static final int LOOKS_UNTIL_STUCK = 500;
 
-  private static final long PAUSE_NANOS = 1_000_000;
+  private static final long LOOK_NANOS = 1_000_000;
 
   private final int me;
   private final List<Neighbour> all;
@@ -118,27 +116,29 @@ final class Neighbours {
   /** All that can be said of a neighbour. */
   RankStatus status(int rank, Call call) {
     ControlBlock block = block(rank);
+    Optional<WaitStatus> waiting = liveWait(block);
     return switch (block.state()) {
       case ControlBlock.FAILED -> RankStatus.failed(block.failure().orElseThrow());
       case ControlBlock.CLOSED -> RankStatus.CLOSED;
-      default ->
-          isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(liveWait(block));
+      default -> isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(waiting);
     };
   }
 
-  /** What a rank waits for, unless it has stopped looking: a stopped process waits for nobody. */
+  /**
+   * What a rank waits for, unless it does not look any more: a stopped process waits for nobody.
+   * Counts looks of this rank, not time, in which the other may have been held up as well.
+   */
   private Optional<WaitStatus> liveWait(ControlBlock block) {
-    Optional<WaitStatus> waiting = block.waiting();
     int before = block.beat();
-    Deadline deadline = Deadline.after(STUCK);
-    while (waiting.isPresent() && block.beat() == before) {
-      if (deadline.expired()) {
-        return Optional.empty();
+    for (int look = 0; look < LOOKS_UNTIL_STUCK; look++) {
+      Optional<WaitStatus> waiting = block.waiting();
+      boolean looks = block.beat() != before;
+      if (waiting.isEmpty() || looks || block.state() != ControlBlock.OPEN) {
+        return waiting;
       }
       mine().publishBeat();
-      LockSupport.parkNanos(PAUSE_NANOS);
-      waiting = block.waiting();
+      LockSupport.parkNanos(LOOK_NANOS);
     }
-    return waiting;
+    return Optional.empty();
   }
 }

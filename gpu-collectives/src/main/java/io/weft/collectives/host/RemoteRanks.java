@@ -39,8 +39,6 @@ final class RemoteRanks {
    */
   record Remote(ControlPeer control, List<SocketLink> links) {}
 
-  private long lastAsk;
-
   RemoteRanks(Map<Integer, Remote> remotes, Optional<Agent> agent) {
     this.remotes = Map.copyOf(remotes);
     this.agent = agent;
@@ -114,9 +112,7 @@ final class RemoteRanks {
   /** Asks a rank now and then what it waits for, and gives what it answered last. */
   Optional<WaitStatus> waiting(int rank) {
     ControlPeer control = remotes.get(rank).control();
-    if (System.nanoTime() - lastAsk > ASK_EVERY_NANOS) {
-      lastAsk = System.nanoTime();
-      long unused = control.ask();
+    if (control.askAgain(ASK_EVERY_NANOS)) {
       agent.ifPresent(Agent::wake);
     }
     return control.waiting();

@@ -22,6 +22,7 @@ final class Waiting {
 
   private static final int YIELDS = 200;
   private static final int LOOK_EVERY = 64;
+  private static final int LOOK_EVERY_MOVES = 256;
   private static final long SHORTEST_PARK_NANOS = 20_000;
   private static final long LONGEST_PARK_NANOS = 1_000_000;
 
@@ -29,6 +30,7 @@ final class Waiting {
   private final int spins;
   private Runnable progress;
   private int rounds;
+  private int moves;
   private boolean looked;
   private long startNanos;
   private long waitedNanos;
@@ -97,9 +99,18 @@ final class Waiting {
     return Math.max(SHORTEST_PARK_NANOS, Math.min(LONGEST_PARK_NANOS, waited / 16));
   }
 
-  /** Something happened: spin again before parking. */
-  void moved() {
+  /**
+   * Something happened: spin again before parking.
+   *
+   * @throws io.weft.collectives.fault.CollectiveException when there is no point in going on: also
+   *     who never stands still has a deadline
+   */
+  void moved(Awaited awaited) {
     rounds = 0;
+    moves++;
+    if (moves % LOOK_EVERY_MOVES == 0) {
+      look(awaited);
+    }
   }
 
   /** The wait is over. */

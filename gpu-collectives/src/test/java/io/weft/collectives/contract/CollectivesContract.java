@@ -23,15 +23,23 @@ public interface CollectivesContract extends CommunicatorContract {
   /** Nothing, one, odd, around the borders of tiles and slots. */
   long[] COUNTS = {0, 1, 2, 3, 7, 64, 1023, 4097, 20_011};
 
-  /** Runs the check with every type and count, apart and in place, on buffers off any alignment. */
+  /**
+   * Runs the check with every type and count, apart and in place (of the longest one of both), on
+   * buffers off any alignment.
+   */
   private void forAll(int nranks, Case check) {
     try (RankGang gang = gang(nranks)) {
       gang.run(
           communicator -> {
             for (DataType type : DataType.values()) {
               for (long count : COUNTS) {
-                check.run(communicator, type, count, false);
-                check.run(communicator, type, count, true);
+                boolean longest = count == COUNTS[COUNTS.length - 1];
+                if (!longest || type.code() % 2 == 0) {
+                  check.run(communicator, type, count, false);
+                }
+                if (!longest || type.code() % 2 == 1) {
+                  check.run(communicator, type, count, true);
+                }
               }
             }
           });
@@ -208,10 +216,11 @@ public interface CollectivesContract extends CommunicatorContract {
                 "large all-reduce",
                 floats,
                 i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, nranks, i));
+            long part = 2 * count / nranks;
+            TypedBuffer all = buffer(DataType.INT16, nranks * part);
+            communicator.allGather(filled(communicator, DataType.INT16, part), all);
+            checkGathered("large all-gather", all, part);
             TypedBuffer send = filled(communicator, DataType.INT16, count);
-            TypedBuffer all = buffer(DataType.INT16, nranks * count);
-            communicator.allGather(send, all);
-            checkGathered("large all-gather", all, count);
             TypedBuffer from = communicator.rank() == 0 ? send : buffer(DataType.INT16, count);
             communicator.broadcast(from, 0);
             Values.check("large broadcast", from, i -> Values.of(0, i));

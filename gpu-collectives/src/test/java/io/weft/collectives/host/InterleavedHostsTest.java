@@ -3,9 +3,11 @@ package io.weft.collectives.host;
 import static io.weft.collectives.contract.CommunicatorContract.buffer;
 import static io.weft.collectives.contract.CommunicatorContract.filled;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics;
+import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
@@ -71,6 +73,36 @@ class InterleavedHostsTest {
                 i -> Values.reduced(DataType.FLOAT16, ReduceOp.SUM, 5, first + i));
           });
     }
+  }
+
+  @Test
+  void networkCanBeForbidden() {
+    CommunicatorFactory apart =
+        (bootstrap, options) ->
+            new HostCommunicators(
+                    HostOptions.defaults()
+                        .withFolder(folder.resolve("host"))
+                        .withHostIdentity("host-" + bootstrap.rank())
+                        .withNetwork(false))
+                .create(bootstrap, options);
+    assertThatThrownBy(() -> RankGang.open(apart, 2, Duration.ofSeconds(60)))
+        .hasMessageContaining("the network is not to be used");
+  }
+
+  @Test
+  void closingEndsTheAgents() {
+    String agents;
+    try (RankGang gang = gang(4, (rank, of) -> rank % 2)) {
+      agents = "weft-agent-" + gang.rank(0).id() + "-";
+      assertThat(threads(agents)).isEqualTo(4);
+    }
+    assertThat(threads(agents)).isZero();
+  }
+
+  private static long threads(String prefix) {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().startsWith(prefix))
+        .count();
   }
 
   /** What was chosen shows in the metrics. */
