@@ -26,6 +26,7 @@ import org.slf4j.LoggerFactory;
 final class Agent implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Agent.class);
   private static final Duration GOODBYE = Duration.ofSeconds(1);
+  private static final int FLUSH_MILLIS = 10;
   private static final Duration END = Duration.ofSeconds(10);
 
   private final Selector selector;
@@ -67,15 +68,18 @@ final class Agent implements AutoCloseable {
 
   private void run() {
     try {
-      boolean flushed = false;
-      while (goodbye == null || !(flushed || goodbye.expired())) {
-        int unused = selector.select(goodbye == null ? 0 : 10);
+      Deadline end;
+      boolean flushed;
+      do {
+        end = goodbye;
+        int unused = selector.select(end == null ? 0 : FLUSH_MILLIS);
         selector.selectedKeys().clear();
         flushed = true;
         for (ControlPeer peer : peers) {
           flushed &= serve(peer);
         }
-      }
+        // The last round began after the goodbye, so what was queued before has been sent.
+      } while (end == null || !(flushed || end.expired()));
     } catch (IOException | RuntimeException e) {
       LOG.error("{} ends: nobody hears of failures any more", thread.getName(), e);
     }

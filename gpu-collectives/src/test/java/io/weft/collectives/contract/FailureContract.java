@@ -316,9 +316,17 @@ public interface FailureContract extends CommunicatorContract {
     try (RankGang gang = gang(2)) {
       CountDownLatch blocked = new CountDownLatch(1);
       Lane lane = lane("dropping");
-      Event before = lane.submit("something slow", () -> blocked.await(20, TimeUnit.SECONDS));
+      CountDownLatch started = new CountDownLatch(1);
+      Event before =
+          lane.submit(
+              "something slow",
+              () -> {
+                started.countDown();
+                blocked.await(20, TimeUnit.SECONDS);
+              });
       TypedBuffer data = buffer(DataType.INT32, 10);
       Event dropped = gang.rank(0).submit(new AllReduce(data, data, ReduceOp.SUM), lane);
+      await().until(() -> started.getCount() == 0);
       Thread closing = new Thread(lane::close);
       closing.start();
       await().until(() -> dropped.failure().isPresent());
