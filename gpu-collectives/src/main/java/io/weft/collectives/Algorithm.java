@@ -34,7 +34,10 @@ public enum Algorithm {
   RECURSIVE_DOUBLING,
   /** A tree in which the ranks that have the data double in every step (Thakur et al. 2005). */
   BINOMIAL_TREE,
-  /** In step k rank r signals r + 2^k (Hensgen, Finkel, Manber 1988). */
+  /**
+   * In step k rank r signals r + 2^k (Hensgen, Finkel, Manber 1988), or sends it all it has so far
+   * (Bruck et al. 1997).
+   */
   DISSEMINATION,
   /** All pairs at once, every transfer as far as its connection takes it. */
   PAIRWISE,

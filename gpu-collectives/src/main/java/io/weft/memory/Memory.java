@@ -39,7 +39,8 @@ public final class Memory {
   private static final long PIECE_BYTES = 1L << 20;
 
   private static final Unsafe UNSAFE = unsafe();
-  private static final long ADDRESS_FIELD = addressField();
+  private static final long ADDRESS_FIELD = bufferField("address");
+  private static final long CAPACITY_FIELD = bufferField("capacity");
 
   private Memory() {}
 
@@ -53,9 +54,9 @@ public final class Memory {
     }
   }
 
-  private static long addressField() {
+  private static long bufferField(String name) {
     try {
-      return UNSAFE.objectFieldOffset(Buffer.class.getDeclaredField("address"));
+      return UNSAFE.objectFieldOffset(Buffer.class.getDeclaredField(name));
     } catch (NoSuchFieldException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -203,6 +204,22 @@ public final class Memory {
       throw new IllegalArgumentException("a heap buffer has no address: " + direct);
     }
     return UNSAFE.getLong(direct, ADDRESS_FIELD);
+  }
+
+  /**
+   * Makes a direct buffer show other memory, from position 0 to the limit, so that channels read
+   * and write it without a copy. The buffer must not be used once that memory is gone.
+   *
+   * @param view a direct buffer of its user's own, such as of capacity 0; what it showed before is
+   *     freed with it
+   */
+  public static void aim(ByteBuffer view, long address, int bytes) {
+    if (!view.isDirect()) {
+      throw new IllegalArgumentException("a heap buffer cannot show other memory: " + view);
+    }
+    UNSAFE.putLong(view, ADDRESS_FIELD, address);
+    UNSAFE.putInt(view, CAPACITY_FIELD, bytes);
+    view.clear();
   }
 
   /**

@@ -3,6 +3,7 @@ package io.weft.collectives.host;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.fault.FailureCode;
 import io.weft.device.Deadline;
 import java.util.Arrays;
 import java.util.List;

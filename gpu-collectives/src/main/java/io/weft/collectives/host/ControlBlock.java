@@ -1,6 +1,7 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.FailureCode;
 import io.weft.collectives.operation.Signature;
 import io.weft.memory.Memory;
 import java.util.Optional;
@@ -61,6 +62,16 @@ final class ControlBlock {
 
   Optional<WaitStatus> waiting() {
     return WaitStatus.read(address + ControlLayout.WAIT);
+  }
+
+  /** Counts the looks of an owner that waits: one that does not look any more is stuck. */
+  int beat() {
+    return Memory.getIntAcquire(address + ControlLayout.BEAT);
+  }
+
+  void publishBeat() {
+    long beat = address + ControlLayout.BEAT;
+    Memory.putIntRelease(beat, Memory.getInt(beat) + 1);
   }
 
   int step() {

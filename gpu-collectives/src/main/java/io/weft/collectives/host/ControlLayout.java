@@ -8,7 +8,8 @@ package io.weft.collectives.host;
  * <pre>
  *      0  +------------------------------+
  *         | state: open, failed, closed  |
- *    128  | what the owner waits for     |
+ *    128  | what the owner waits for,    |
+ *         | beat: looks while it waits   |
  *    256  | step: syncs passed           |
  *    512  | failure: length and bytes    |
  *   4096  +------------------------------+
@@ -36,6 +37,7 @@ final class ControlLayout {
 
   static final int STATE = 0;
   static final int WAIT = 128;
+  static final int BEAT = WAIT + WaitStatus.BYTES;
   static final int STEP = 256;
   static final int FAILURE_LENGTH = 512;
   static final int FAILURE = 516;

@@ -9,6 +9,7 @@ import io.weft.collectives.Topology;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.operation.Operation;
 import io.weft.device.Deadline;
+import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
@@ -18,8 +19,11 @@ import org.slf4j.LoggerFactory;
 final class HostCommunicator extends OrderedCommunicator implements InPlaceRegions {
   private static final Logger LOG = LoggerFactory.getLogger(HostCommunicator.class);
 
+  private static final long MOST_DIAGNOSIS_NANOS = 1_000_000_000;
+
   private final Topology topology;
   private final Neighbours neighbours;
+  private final RemoteRanks remotes;
   private final HostResources resources;
   private final Call call = new Call();
   private final Waiting waiting;
@@ -27,6 +31,10 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   private final PairMessages pairs;
   private final HostRegions regions;
   private long collectives;
+
+  /** Guards {@link #closed} and what others see of this rank. */
+  private final Object announcing = new Object();
+
   private boolean closed;
 
   HostCommunicator(
@@ -35,42 +43,70 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       HostOptions options,
       Topology topology,
       Neighbours neighbours,
+      RemoteRanks remotes,
       HostResources resources) {
     super(Bootstrapped.of(bootstrap), common);
     this.topology = topology;
     this.neighbours = neighbours;
+    this.remotes = remotes;
     this.resources = resources;
     HostWatch watch =
-        new HostWatch(
-            rank(), call, this::failure, neighbours, rank -> neighbours.status(rank, call), 0);
-    this.waiting = new Waiting(watch, neighbours.size());
-    Island island = neighbours.island(waiting);
+        new HostWatch(rank(), call, this::failure, neighbours, remotes, diagnosisNanos());
+    this.waiting = new Waiting(watch, neighbours.size(), !remotes.isEmpty());
     this.regions = new HostRegions(rank(), neighbours.ranks());
-    this.engine =
-        nranks() == 1
-            ? new TrivialEngine()
-            : new SharedMemoryEngine(
-                island,
-                regions.table(),
-                pointToPoint(island, Traffic.COLLECTIVES, options.sizes()),
-                options.sizes());
-    this.pairs =
-        new PairMessages(rank(), nranks(), pointToPoint(island, Traffic.PAIRS, options.sizes()));
+    this.engine = engine(options.sizes());
+    this.pairs = new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, options.sizes()));
   }
 
-  private PointToPoint pointToPoint(Island island, Traffic traffic, BufferSizes sizes) {
+  /** Finding out who is late takes messages, which are to come within the timeout too. */
+  private long diagnosisNanos() {
+    return remotes.isEmpty() ? 0 : Math.min(MOST_DIAGNOSIS_NANOS, timeout().toNanos() / 10);
+  }
+
+  private CollectiveEngine engine(BufferSizes sizes) {
+    PointToPoint messages = pointToPoint(Traffic.COLLECTIVES, sizes);
+    List<Integer> host = topology.hosts().get(topology.hostOf(rank()));
+    CollectiveEngine local = new TrivialEngine();
+    if (host.size() > 1) {
+      Island island = neighbours.island(waiting);
+      Members members = new Members(rank(), host, messages);
+      local = new SharedMemoryEngine(island, regions.table(), members, sizes);
+    }
+    if (topology.isOneHost()) {
+      return local;
+    }
+    if (topology.isAllApart()) {
+      List<Integer> all = topology.hosts().stream().map(ranks -> ranks.get(0)).toList();
+      return new NetworkEngine(new Members(rank(), all, messages));
+    }
+    return new HierarchicalEngine(rank(), nranks(), topology, local, messages);
+  }
+
+  private PointToPoint pointToPoint(Traffic traffic, BufferSizes sizes) {
     return new PointToPoint(
         rank(),
         nranks(),
         peer ->
-            new RingLink(
-                island.block(island.me()),
-                island.block(peer),
-                island.me(),
-                peer,
-                traffic,
-                sizes.ringBytes()),
+            neighbours.has(peer)
+                ? neighbours.link(peer, traffic, sizes.ringBytes())
+                : remotes.link(peer, traffic),
         waiting);
+  }
+
+  /** Begins to listen to the ranks of other hosts. */
+  void start() throws IOException {
+    remotes.start(() -> neighbours.mine().waiting(), this::adoptRemote);
+  }
+
+  /** A rank of another host failed, and has told those of this host itself. */
+  private void adoptRemote(CollectiveException cause) {
+    if (adopt(cause)) {
+      synchronized (announcing) {
+        if (!closed) {
+          neighbours.mine().fail(cause);
+        }
+      }
+    }
   }
 
   @Override
@@ -90,7 +126,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
 
   @Override
   public Optional<CollectiveException> peerFailure(int peer) {
-    synchronized (resources) {
+    synchronized (announcing) {
       return closed ? failure() : neighbours.has(peer) ? neighbours.end(peer) : Optional.empty();
     }
   }
@@ -136,9 +172,10 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   @Override
   protected void announce(CollectiveException cause) {
     LOG.info("{}failed: {}", logPrefix(), cause.getMessage());
-    synchronized (resources) {
+    synchronized (announcing) {
       if (!closed) {
         neighbours.mine().fail(cause);
+        remotes.tellFailure(cause);
       }
     }
   }
@@ -151,13 +188,16 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
                 CollectiveException.Kind.CLOSED,
                 List.of(rank()),
                 "rank " + rank() + " closed communicator " + id()));
-    synchronized (resources) {
+    synchronized (announcing) {
       if (closed) {
         return;
       }
       closed = true;
       if (first) {
         neighbours.mine().close();
+        remotes.tellClosed();
+      } else {
+        failure().ifPresent(remotes::tellFailure);
       }
     }
     if (awaitIdle(Deadline.after(timeout()))) {

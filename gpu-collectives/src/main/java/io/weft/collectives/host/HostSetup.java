@@ -5,6 +5,7 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.Topology;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.net.Listener;
 import io.weft.device.Deadline;
 import io.weft.memory.MappedSegment;
 import java.io.IOException;
@@ -15,7 +16,8 @@ import java.util.List;
 
 /**
  * Creates one rank's end of a communicator, in rounds with all others: who is where, who shares a
- * host, everybody has reserved its segment, everybody has mapped those of its host. Used once.
+ * host, everybody has reserved its segment, everybody has mapped those of its host and is connected
+ * to those of others. Used once.
  */
 final class HostSetup {
   private static final String CONTROL = "control";
@@ -23,6 +25,7 @@ final class HostSetup {
   private final Bootstrap bootstrap;
   private final CommunicatorOptions common;
   private final HostOptions options;
+  private final Deadline deadline;
   private final BootstrapRounds rounds;
   private final HostResources resources = new HostResources();
   private RankFolder folder;
@@ -33,7 +36,8 @@ final class HostSetup {
     this.bootstrap = bootstrap;
     this.common = common;
     this.options = options;
-    this.rounds = new BootstrapRounds(bootstrap, Deadline.after(common.timeout()));
+    this.deadline = Deadline.after(common.timeout());
+    this.rounds = new BootstrapRounds(bootstrap, deadline);
   }
 
   HostCommunicator create() {
@@ -66,9 +70,7 @@ final class HostSetup {
         options.hostIdentity().orElseGet(HostIdentity::ofKernel),
         HostIdentity.PROCESS,
         folder.path().toString(),
-        folder.token(),
-        "",
-        0);
+        folder.token());
   }
 
   private static RankAddress decode(byte[] message) {
@@ -86,11 +88,12 @@ final class HostSetup {
             .map(BitSet::valueOf)
             .toList();
     topology = HostMap.topology(reachable);
-    if (!topology.isOneHost()) {
+    if (!topology.isOneHost() && !options.network()) {
       throw new CollectiveException(
           Kind.IO,
           List.of(),
-          "the ranks are on several hosts or cannot read each other's folders: "
+          "the ranks are on several hosts or cannot read each other's folders, and the network is"
+              + " not to be used: "
               + topology.hosts());
     }
   }
@@ -109,8 +112,50 @@ final class HostSetup {
           }
         });
     folder.deleteSegment(own.get(0).file());
-    return new HostCommunicator(
-        bootstrap, common, options, topology, new Neighbours(bootstrap.rank(), mapped), resources);
+    HostCommunicator communicator =
+        new HostCommunicator(
+            bootstrap,
+            common,
+            options,
+            topology,
+            new Neighbours(bootstrap.rank(), mapped),
+            topology.isOneHost() ? RemoteRanks.NONE : connectRemote(),
+            resources);
+    start(communicator);
+    return communicator;
+  }
+
+  private void start(HostCommunicator communicator) {
+    try {
+      communicator.start();
+    } catch (IOException e) {
+      throw new CollectiveException(
+          Kind.IO,
+          List.of(bootstrap.rank()),
+          "rank " + bootstrap.rank() + " cannot listen to the ranks of other hosts: " + e,
+          e);
+    }
+  }
+
+  /** The listener is opened within a round, so that a failure to do so reaches all. */
+  private RemoteRanks connectRemote() {
+    RemoteSetup setup = new RemoteSetup(bootstrap, topology, deadline);
+    List<Listener> listeners = new ArrayList<>();
+    List<byte[]> addresses =
+        rounds.exchange(
+            "listening",
+            () -> {
+              listeners.add(resources.add(Listener.open(options.bindHost())));
+              return RemoteSetup.encode(listeners.get(0).address());
+            });
+    List<RemoteRanks> connected = new ArrayList<>();
+    rounds.barrier(
+        "connected",
+        () -> {
+          connected.add(setup.connect(listeners.get(0), addresses, resources));
+          listeners.get(0).close();
+        });
+    return connected.get(0);
   }
 
   private Neighbours.Neighbour map(int rank, MappedSegment own, ControlLayout layout)

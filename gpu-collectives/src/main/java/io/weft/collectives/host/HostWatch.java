@@ -13,13 +13,18 @@ import java.util.function.Supplier;
 final class HostWatch implements Watch {
   private static final long LIVENESS_NANOS = 50_000_000;
 
+  /** Short waits cost no messages. */
+  private static final long ASK_AFTER_NANOS = 200_000_000;
+
   private final int me;
   private final Call call;
   private final Supplier<Optional<CollectiveException>> failure;
   private final Neighbours neighbours;
+  private final RemoteRanks remotes;
   private final StatusSource source;
   private final long slackNanos;
   private int published = -1;
+  private long lookingSince;
   private long lastLiveness;
 
   /**
@@ -27,7 +32,7 @@ final class HostWatch implements Watch {
    *
    * @param failure of this rank's communicator, set by whoever hears of one
    * @param neighbours the ranks on this host
-   * @param source for all ranks
+   * @param remotes the others
    * @param slackNanos how long before the deadline to start finding out who is late
    */
   HostWatch(
@@ -35,14 +40,21 @@ final class HostWatch implements Watch {
       Call call,
       Supplier<Optional<CollectiveException>> failure,
       Neighbours neighbours,
-      StatusSource source,
+      RemoteRanks remotes,
       long slackNanos) {
     this.me = me;
     this.call = call;
     this.failure = failure;
     this.neighbours = neighbours;
-    this.source = source;
+    this.remotes = remotes;
+    this.source = this::status;
     this.slackNanos = slackNanos;
+  }
+
+  private RankStatus status(int rank) {
+    return neighbours.has(rank)
+        ? neighbours.status(rank, call)
+        : remotes.status(rank, call, neighbours.mine()::publishBeat);
   }
 
   @Override
@@ -54,7 +66,16 @@ final class HostWatch implements Watch {
       return;
     }
     publish(ranks.get(0));
+    checkInterrupt(ranks);
     checkNeighbours(ranks, awaited);
+    checkRemotes(ranks);
+    if (call.deadline().earlierBy(slackNanos).expired()) {
+      throw new Diagnosis(me, source).of(call, ranks);
+    }
+  }
+
+  /** First of all: an interrupt breaks this rank's sockets, which is not the others' fault. */
+  private void checkInterrupt(List<Integer> ranks) {
     if (Thread.currentThread().isInterrupted()) {
       throw new CollectiveException(
           Kind.ABORTED,
@@ -66,9 +87,6 @@ final class HostWatch implements Watch {
               + " while it waited for "
               + CollectiveException.name(ranks));
     }
-    if (call.deadline().earlierBy(slackNanos).expired()) {
-      throw new Diagnosis(me, source).of(call, ranks);
-    }
   }
 
   private static void fail(CollectiveException cause) {
@@ -76,6 +94,10 @@ final class HostWatch implements Watch {
   }
 
   private void publish(int rank) {
+    neighbours.mine().publishBeat();
+    if (published < 0) {
+      lookingSince = System.nanoTime();
+    }
     if (published != rank) {
       published = rank;
       neighbours.mine().publishWait(new WaitStatus(rank, call.sequence(), call.signature()));
@@ -102,6 +124,21 @@ final class HostWatch implements Watch {
     neighbours.waiting(rank).ifPresent(status -> compare(rank, status));
     if (thorough && neighbours.isDead(rank) && awaited.ranks().contains(rank)) {
       throw neighbours.dead(rank, call);
+    }
+  }
+
+  private void checkRemotes(List<Integer> ranks) {
+    if (remotes.isEmpty()) {
+      return;
+    }
+    boolean waitsLong = System.nanoTime() - lookingSince > ASK_AFTER_NANOS;
+    for (int rank : ranks) {
+      if (remotes.has(rank)) {
+        remotes.gone(rank, call).ifPresent(HostWatch::fail);
+        if (waitsLong) {
+          remotes.waiting(rank).ifPresent(status -> compare(rank, status));
+        }
+      }
     }
   }
 

@@ -4,12 +4,18 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The ranks on this host as their control segments and locks show them. Thread-safe as long as the
  * segments are mapped.
  */
 final class Neighbours {
+  /** A waiting rank looks every millisecond or so; one that misses so many looks is stuck. */
+  private static final int LOOKS_UNTIL_STUCK = 500;
+
+  private static final long LOOK_NANOS = 1_000_000;
+
   private final int me;
   private final List<Neighbour> all;
 
@@ -61,11 +67,20 @@ final class Neighbours {
   Island island(Waiting waiting) {
     int[] ranks = all.stream().mapToInt(Neighbour::rank).toArray();
     ControlBlock[] blocks = all.stream().map(Neighbour::block).toArray(ControlBlock[]::new);
+    return new Island(index(me), ranks, blocks, waiting);
+  }
+
+  /** The rings between this rank and another one. */
+  RingLink link(int rank, Traffic traffic, int ringBytes) {
+    return new RingLink(mine(), block(rank), index(me), index(rank), traffic, ringBytes);
+  }
+
+  private int index(int rank) {
     int index = 0;
-    while (ranks[index] != me) {
+    while (all.get(index).rank() != rank) {
       index++;
     }
-    return new Island(index, ranks, blocks, waiting);
+    return index;
   }
 
   /** The failure of the first neighbour that has one. */
@@ -125,11 +140,29 @@ final class Neighbours {
   /** All that can be said of a neighbour. */
   RankStatus status(int rank, Call call) {
     ControlBlock block = block(rank);
+    Optional<WaitStatus> waiting = liveWait(block);
     return switch (block.state()) {
       case ControlBlock.FAILED -> RankStatus.failed(block.failure().orElseThrow());
       case ControlBlock.CLOSED -> RankStatus.CLOSED;
-      default ->
-          isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(block.waiting());
+      default -> isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(waiting);
     };
+  }
+
+  /**
+   * What a rank waits for, unless it does not look any more: a stopped process waits for nobody.
+   * Counts looks of this rank, not time, in which the other may have been held up as well.
+   */
+  private Optional<WaitStatus> liveWait(ControlBlock block) {
+    int before = block.beat();
+    for (int look = 0; look < LOOKS_UNTIL_STUCK; look++) {
+      Optional<WaitStatus> waiting = block.waiting();
+      boolean looks = block.beat() != before;
+      if (waiting.isEmpty() || looks || block.state() != ControlBlock.OPEN) {
+        return waiting;
+      }
+      mine().publishBeat();
+      LockSupport.parkNanos(LOOK_NANOS);
+    }
+    return Optional.empty();
   }
 }

@@ -16,17 +16,17 @@ import io.weft.memory.Memory;
 final class PairwiseCollectives {
   private final int me;
   private final int nranks;
-  private final PointToPoint pairs;
+  private final Members pairs;
   private final Scratch scratch = new Scratch();
 
-  PairwiseCollectives(int me, int nranks, PointToPoint pairs) {
-    this.me = me;
-    this.nranks = nranks;
-    this.pairs = pairs;
+  PairwiseCollectives(Members members) {
+    this.me = members.me();
+    this.nranks = members.size();
+    this.pairs = members;
   }
 
   private int peer(int distance) {
-    return (me + distance) % nranks;
+    return pairs.at(distance);
   }
 
   void allToAll(Call call, AllToAll operation) {

@@ -20,6 +20,8 @@ final class PointToPoint {
     Link open(int peer);
   }
 
+  private static final int QUICK_ROUNDS = 16;
+
   private final int me;
   private final LinkSource source;
   private final Waiting waiting;
@@ -217,13 +219,13 @@ final class PointToPoint {
 
   /** Waits until everything under way has been sent and received. */
   void finish() {
-    if (progressToEnd()) {
+    if (progressQuickly()) {
       return;
     }
     waiting.begin();
     while (!isDone()) {
       if (progress()) {
-        waiting.moved();
+        waiting.moved(this::awaited);
       } else {
         waiting.idle(this::awaited);
       }
@@ -231,13 +233,39 @@ final class PointToPoint {
     waiting.end();
   }
 
-  private boolean progressToEnd() {
-    while (!isDone()) {
+  /** Waits until at most so many messages are still to come from a peer; the others go on. */
+  void awaitReceives(int peer, int left) {
+    await(channel(peer).in, left);
+  }
+
+  /** Waits until at most so many messages to a peer still need their bytes; the others go on. */
+  void awaitSends(int peer, int left) {
+    await(channel(peer).out, left);
+  }
+
+  private void await(Deque<Transfer> transfers, int left) {
+    if (transfers.size() <= left) {
+      return;
+    }
+    waiting.begin();
+    while (transfers.size() > left) {
+      if (progress()) {
+        waiting.moved(this::awaited);
+      } else {
+        waiting.idle(this::awaited);
+      }
+    }
+    waiting.end();
+  }
+
+  /** What is as good as there needs no waiting with its clocks. */
+  private boolean progressQuickly() {
+    for (int i = 0; i < QUICK_ROUNDS && !isDone(); i++) {
       if (!progress()) {
         return false;
       }
     }
-    return true;
+    return isDone();
   }
 
   /** Ranks that a message is expected from, or, if there are none, that do not take theirs. */

@@ -13,11 +13,8 @@ import java.io.IOException;
  * @param process differs between processes, also between those of one id at different times
  * @param folder where its segments are
  * @param token what the token file in the folder reads
- * @param host by which ranks of other hosts reach it; empty when they cannot
- * @param port of its agent
  */
-record RankAddress(
-    String hostIdentity, String process, String folder, String token, String host, int port) {
+record RankAddress(String hostIdentity, String process, String folder, String token) {
   /** Changes with the meaning of any message between ranks. */
   private static final int VERSION = 1;
 
@@ -29,8 +26,6 @@ record RankAddress(
     out.writeUTF(process);
     out.writeUTF(folder);
     out.writeUTF(token);
-    out.writeUTF(host);
-    out.writeInt(port);
     return bytes.toByteArray();
   }
 
@@ -41,7 +36,6 @@ record RankAddress(
       throw new IOException(
           "a rank speaks version " + version + " of the host collectives, this one " + VERSION);
     }
-    return new RankAddress(
-        in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF(), in.readInt());
+    return new RankAddress(in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF());
   }
 }

@@ -10,10 +10,13 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.HexFormat;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -28,6 +31,13 @@ import org.slf4j.LoggerFactory;
 public final class RankFolder implements AutoCloseable {
   static final String LOCK = "alive";
   static final String TOKEN = "token";
+
+  private static final String FINISHED = "communicator-";
+  private static final String DRAFT = "draft-";
+  private static final String SWEPT = "{" + FINISHED + "," + DRAFT + "}*";
+
+  /** How long a rank may take from creating its folder to locking it. */
+  private static final Duration DRAFT_LIFE = Duration.ofMinutes(10);
 
   private static final Logger LOG = LoggerFactory.getLogger(RankFolder.class);
   private static final FileAttribute<?> FOLDER_MODE =
@@ -54,30 +64,33 @@ public final class RankFolder implements AutoCloseable {
   public static RankFolder create(Path parent, UniqueId id, int rank) throws IOException {
     createParent(parent);
     sweep(parent);
-    String random = HexFormat.of().formatHex(random(4));
-    Path path = parent.resolve("communicator-" + id + "-" + rank + "-" + random).toAbsolutePath();
+    String name = id + "-" + rank + "-" + HexFormat.of().formatHex(random(4));
+    Path path = parent.resolve(FINISHED + name).toAbsolutePath();
+    Path draft = parent.resolve(DRAFT + name).toAbsolutePath();
     OWN.add(path);
     try {
-      Files.createDirectory(path, FOLDER_MODE);
-      return fill(path);
+      Files.createDirectory(draft, FOLDER_MODE);
+      return fill(draft, path);
     } catch (IOException | RuntimeException e) {
-      deleteTree(path);
+      deleteTree(draft);
       OWN.remove(path);
       throw e;
     }
   }
 
-  private static RankFolder fill(Path path) throws IOException {
+  /** Under another name until it is locked: an unlocked one is taken for abandoned. */
+  private static RankFolder fill(Path draft, Path path) throws IOException {
     String token = HexFormat.of().formatHex(random(16));
     FileChannel lockFile =
         FileChannel.open(
-            path.resolve(LOCK),
+            draft.resolve(LOCK),
             Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
             FILE_MODE);
     try {
       FileLock lock = lockFile.lock();
-      Files.createFile(path.resolve(TOKEN), FILE_MODE);
-      Files.writeString(path.resolve(TOKEN), token);
+      Files.createFile(draft.resolve(TOKEN), FILE_MODE);
+      Files.writeString(draft.resolve(TOKEN), token);
+      Files.move(draft, path, StandardCopyOption.ATOMIC_MOVE);
       return new RankFolder(path, token, lockFile, lock);
     } catch (IOException | RuntimeException e) {
       lockFile.close();
@@ -104,13 +117,24 @@ public final class RankFolder implements AutoCloseable {
 
   /** Deletes what ranks left that died while their communicator was being created. */
   private static void sweep(Path parent) throws IOException {
-    try (DirectoryStream<Path> folders = Files.newDirectoryStream(parent, "communicator-*")) {
+    try (DirectoryStream<Path> folders = Files.newDirectoryStream(parent, SWEPT)) {
       for (Path folder : folders) {
-        if (!OWN.contains(folder.toAbsolutePath()) && isAbandoned(folder)) {
+        boolean own = OWN.contains(folder.toAbsolutePath());
+        if (!own && !isFreshDraft(folder) && isAbandoned(folder)) {
           LOG.info("deleting {}, which a rank left that has ended", folder);
           deleteTree(folder);
         }
       }
+    }
+  }
+
+  private static boolean isFreshDraft(Path folder) throws IOException {
+    try {
+      Instant changed = Files.getLastModifiedTime(folder).toInstant();
+      return folder.getFileName().toString().startsWith(DRAFT)
+          && changed.plus(DRAFT_LIFE).isAfter(Instant.now());
+    } catch (NoSuchFileException e) {
+      return true;
     }
   }
 

@@ -32,9 +32,9 @@ final class SharedMemoryEngine implements CollectiveEngine {
   /**
    * The engine of a host.
    *
-   * @param pairs messages between ranks of this host, by their index on it
+   * @param members the ranks of this host, by their index on it
    */
-  SharedMemoryEngine(Island island, SymmetricTable table, PointToPoint pairs, BufferSizes sizes) {
+  SharedMemoryEngine(Island island, SymmetricTable table, Members members, BufferSizes sizes) {
     this.island = island;
     this.table = table;
     this.slotBytes = sizes.slotBytes();
@@ -42,7 +42,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     this.oneShot = new OneShotCollectives(island, reductions);
     this.staged = new StagedCollectives(island, reductions, sizes.stageBytes());
     this.inPlace = new InPlaceCollectives(island, reductions, table);
-    this.pairwise = new PairwiseCollectives(island.me(), island.size(), pairs);
+    this.pairwise = new PairwiseCollectives(members);
   }
 
   @Override

@@ -18,6 +18,7 @@ import java.util.Optional;
  */
 record WaitStatus(int rank, long sequence, Signature signature) {
   static final int BYTES = 32;
+  private static final int ATTEMPTS = 1000;
 
   void write(long address) {
     int version = Memory.getInt(address);
@@ -34,19 +35,29 @@ record WaitStatus(int rank, long sequence, Signature signature) {
     Memory.putIntRelease(address + 4, 0);
   }
 
-  /** Empty when it waits for nobody, or is just changing. */
+  /** Empty when it waits for nobody, or keeps changing. */
   static Optional<WaitStatus> read(long address) {
-    int version = Memory.getIntAcquire(address);
-    int rank = Memory.getIntAcquire(address + 4);
-    WaitStatus status =
-        new WaitStatus(
-            rank - 1,
-            Memory.getLongAcquire(address + 8),
-            new Signature(
-                Memory.getIntAcquire(address + 16),
-                Memory.getIntAcquire(address + 20),
-                Memory.getLongAcquire(address + 24)));
-    boolean whole = (version & 1) == 0 && Memory.getIntAcquire(address) == version;
-    return rank > 0 && whole ? Optional.of(status) : Optional.empty();
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+      int version = Memory.getIntAcquire(address);
+      if ((version & 1) == 0) {
+        int rank = Memory.getIntAcquire(address + 4);
+        WaitStatus status = read(address, rank - 1);
+        if (Memory.getIntAcquire(address) == version) {
+          return rank > 0 ? Optional.of(status) : Optional.empty();
+        }
+      }
+      Thread.onSpinWait();
+    }
+    return Optional.empty();
+  }
+
+  private static WaitStatus read(long address, int rank) {
+    return new WaitStatus(
+        rank,
+        Memory.getLongAcquire(address + 8),
+        new Signature(
+            Memory.getIntAcquire(address + 16),
+            Memory.getIntAcquire(address + 20),
+            Memory.getLongAcquire(address + 24)));
   }
 }

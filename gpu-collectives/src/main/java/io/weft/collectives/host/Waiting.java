@@ -16,8 +16,13 @@ import java.util.concurrent.locks.LockSupport;
 final class Waiting {
   private static final int SPINS = 1000;
   private static final int SPINS_WHEN_CROWDED = 20;
+
+  /** A look at a socket is a system call, long enough by itself. */
+  private static final int SPINS_ON_SOCKETS = 20;
+
   private static final int YIELDS = 200;
   private static final int LOOK_EVERY = 64;
+  private static final int LOOK_EVERY_MOVES = 256;
   private static final long SHORTEST_PARK_NANOS = 20_000;
   private static final long LONGEST_PARK_NANOS = 1_000_000;
 
@@ -25,6 +30,7 @@ final class Waiting {
   private final int spins;
   private Runnable progress;
   private int rounds;
+  private int moves;
   private boolean looked;
   private long startNanos;
   private long waitedNanos;
@@ -33,11 +39,16 @@ final class Waiting {
    * A way of waiting.
    *
    * @param ranksOnHost how many ranks share the processors
+   * @param onSockets whether other hosts are waited for too
    */
-  Waiting(Watch watch, int ranksOnHost) {
+  Waiting(Watch watch, int ranksOnHost, boolean onSockets) {
     this.watch = watch;
-    this.spins =
-        ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : SPINS_WHEN_CROWDED;
+    if (onSockets) {
+      this.spins = SPINS_ON_SOCKETS;
+    } else {
+      this.spins =
+          ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : SPINS_WHEN_CROWDED;
+    }
   }
 
   /** What else to do while waiting; null for nothing. */
@@ -88,9 +99,18 @@ final class Waiting {
     return Math.max(SHORTEST_PARK_NANOS, Math.min(LONGEST_PARK_NANOS, waited / 16));
   }
 
-  /** Something happened: spin again before parking. */
-  void moved() {
+  /**
+   * Something happened: spin again before parking.
+   *
+   * @throws io.weft.collectives.fault.CollectiveException when there is no point in going on: also
+   *     who never stands still has a deadline
+   */
+  void moved(Awaited awaited) {
     rounds = 0;
+    moves++;
+    if (moves % LOOK_EVERY_MOVES == 0) {
+      look(awaited);
+    }
   }
 
   /** The wait is over. */

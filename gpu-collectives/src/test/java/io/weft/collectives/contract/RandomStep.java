@@ -10,18 +10,18 @@ import io.weft.collectives.buffer.TypedBuffer;
 import java.util.Random;
 
 /** One random operation with its check. */
-final class RandomStep {
+public final class RandomStep {
   private RandomStep() {}
 
   /** The random numbers have to be the same on all ranks. */
-  static void run(Communicator communicator, Random random, String what) {
+  public static void run(Communicator communicator, Random random, String what) {
     int nranks = communicator.nranks();
     int rank = communicator.rank();
     DataType type = DataType.values()[random.nextInt(8)];
     ReduceOp op = ReduceOp.values()[random.nextInt(5)];
     long count = random.nextInt(10) == 0 ? random.nextInt(200_000) : random.nextInt(2000);
     int root = random.nextInt(nranks);
-    switch (random.nextInt(6)) {
+    switch (random.nextInt(9)) {
       case 0 -> {
         TypedBuffer data = filled(communicator, type, count);
         communicator.allReduce(data, op);
@@ -46,6 +46,23 @@ final class RandomStep {
         TypedBuffer all = buffer(type, count * nranks);
         communicator.allToAll(filled(communicator, type, count * nranks), all);
         Values.check(what, all, i -> Values.of((int) (i / count), rank * count + i % count));
+      }
+      case 5 -> {
+        TypedBuffer data = filled(communicator, type, count);
+        TypedBuffer result = rank == root ? buffer(type, count) : TypedBuffer.empty(type);
+        communicator.reduce(data, result, op, root);
+        Values.check(what, result, i -> Values.reduced(type, op, nranks, i));
+      }
+      case 6 -> {
+        TypedBuffer all = buffer(type, rank == root ? count * nranks : 0);
+        communicator.gather(filled(communicator, type, count), all, root);
+        Values.check(what, all, i -> Values.of((int) (i / count), i % count));
+      }
+      case 7 -> {
+        TypedBuffer part = buffer(type, count);
+        communicator.scatter(
+            filled(communicator, type, rank == root ? count * nranks : 0), part, root);
+        Values.check(what, part, i -> Values.of(root, rank * count + i));
       }
       default -> communicator.barrier();
     }

@@ -6,10 +6,31 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.memory.Memory;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.LongToDoubleFunction;
 
 /** Filling and reading buffers of any type through doubles. */
 public final class Values {
+  /** Values come again after so many, a prime, so that no chunk looks like another one. */
+  private static final int PERIOD = 4093;
+
+  private static final int MOST_RANKS = 32;
+  private static final int REDUCTIONS = ReduceOp.values().length;
+
+  private static final double[][] OF_RANK = new double[MOST_RANKS][PERIOD];
+
+  /** By type, reduction and ranks; filled when needed. */
+  private static final AtomicReferenceArray<double[]> REDUCED =
+      new AtomicReferenceArray<>(DataType.values().length * REDUCTIONS * (MOST_RANKS + 1));
+
+  static {
+    for (int rank = 0; rank < MOST_RANKS; rank++) {
+      for (int index = 0; index < PERIOD; index++) {
+        OF_RANK[rank][index] = compute(rank, index);
+      }
+    }
+  }
+
   private Values() {}
 
   /**
@@ -17,6 +38,10 @@ public final class Values {
    * ranks every type holds exactly.
    */
   public static double of(int rank, long index) {
+    return OF_RANK[rank][(int) (index % PERIOD)];
+  }
+
+  private static double compute(int rank, int index) {
     long mixed = (rank + 1) * 0x9e3779b97f4a7c15L + index * 0xbf58476d1ce4e5b9L;
     return switch ((int) (mixed >>> 61) & 3) {
       case 0 -> 1;
@@ -66,6 +91,19 @@ public final class Values {
 
   /** The reduction of {@link #of} over all ranks at one place, as the type rounds it. */
   public static double reduced(DataType type, ReduceOp op, int nranks, long index) {
+    int key = (type.ordinal() * REDUCTIONS + op.ordinal()) * (MOST_RANKS + 1);
+    double[] all = REDUCED.get(key + nranks);
+    if (all == null) {
+      all = new double[PERIOD];
+      for (int i = 0; i < PERIOD; i++) {
+        all[i] = compute(type, op, nranks, i);
+      }
+      REDUCED.set(key + nranks, all);
+    }
+    return all[(int) (index % PERIOD)];
+  }
+
+  private static double compute(DataType type, ReduceOp op, int nranks, int index) {
     double result = of(0, index);
     for (int rank = 1; rank < nranks; rank++) {
       double value = of(rank, index);

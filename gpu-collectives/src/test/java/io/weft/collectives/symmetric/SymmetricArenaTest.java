@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.Topology;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
@@ -14,6 +15,8 @@ import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.operation.AllReduce;
 import io.weft.device.Event;
 import io.weft.device.HostLane;
@@ -25,6 +28,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -100,6 +104,24 @@ class SymmetricArenaTest {
         .hasMessageContaining("map each other's memory")
         .hasMessageContaining("[[0, 1], [2]]");
     assertThat(SymmetricArena.refusal(new Topology(List.of(List.of(0, 1, 2))))).isEmpty();
+  }
+
+  @Test
+  void ranksOfTwoHostsAreRefusedAndGoOnWithCollectives() {
+    List<CommunicatorFactory> factories = new ArrayList<>();
+    for (String host : List.of("one", "one", "two")) {
+      HostOptions options = HostOptions.defaults().withFolder(folder.resolve("host"));
+      factories.add(new HostCommunicators(options.withHostIdentity(host)));
+    }
+    try (RankGang gang = RankGang.open(factories, Duration.ofSeconds(60))) {
+      gang.run(
+          communicator -> {
+            CollectiveException refused = failure(() -> arena(communicator).close());
+            assertThat(refused.kind()).isEqualTo(Kind.INVALID);
+            assertThat(refused).hasMessageContaining("[[0, 1], [2]]");
+            communicator.barrier();
+          });
+    }
   }
 
   /** Trap: one rank allocates once more, and from then on offsets mean different places. */

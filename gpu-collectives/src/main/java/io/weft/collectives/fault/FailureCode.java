@@ -1,6 +1,5 @@
-package io.weft.collectives.host;
+package io.weft.collectives.fault;
 
-import io.weft.collectives.fault.CollectiveException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -8,13 +7,13 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A failure as bytes, so that other ranks can tell it as their own.
+ * A failure as bytes, so that other ranks can tell it as their own. Stateless.
  *
  * <pre>
  *   byte kind (index into its name list) | byte ranks | int each rank | UTF-8 message
  * </pre>
  */
-final class FailureCode {
+public final class FailureCode {
   private static final int MOST_RANKS = 64;
   private static final List<CollectiveException.Kind> KINDS =
       List.of(CollectiveException.Kind.values());
@@ -22,7 +21,7 @@ final class FailureCode {
   private FailureCode() {}
 
   /** Cuts ranks and message to what fits. */
-  static byte[] encode(CollectiveException failure, int mostBytes) {
+  public static byte[] encode(CollectiveException failure, int mostBytes) {
     List<Integer> ranks = failure.ranks().subList(0, Math.min(MOST_RANKS, failure.ranks().size()));
     byte[] message = String.valueOf(failure.getMessage()).getBytes(StandardCharsets.UTF_8);
     int room = mostBytes - 2 - 4 * ranks.size();
@@ -33,7 +32,8 @@ final class FailureCode {
     return out.put(text).array();
   }
 
-  static CollectiveException decode(byte[] bytes) {
+  /** The failure that {@link #encode} was given, but for what it cut. */
+  public static CollectiveException decode(byte[] bytes) {
     ByteBuffer in = ByteBuffer.wrap(bytes);
     CollectiveException.Kind kind = KINDS.get(in.get());
     int count = in.get();

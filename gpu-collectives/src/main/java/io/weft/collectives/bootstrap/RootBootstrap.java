@@ -1,0 +1,201 @@
+package io.weft.collectives.bootstrap;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.net.FrameChannel;
+import io.weft.collectives.net.Greeting;
+import io.weft.collectives.net.Listener;
+import io.weft.collectives.net.Patience;
+import io.weft.device.Deadline;
+import java.io.IOException;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/** Rank 0 of {@link SocketBootstrap}. One thread. */
+final class RootBootstrap implements Bootstrap {
+  private static final int MOST_FRAME_BYTES = RoundMessages.MOST_BYTES + 1024;
+
+  private final UniqueId id;
+  private final int nranks;
+  private final Listener listener;
+  private final Map<Integer, FrameChannel> members = new TreeMap<>();
+
+  /** What has come of a round so far, by rank. */
+  private final Map<Integer, byte[]> brought = new LinkedHashMap<>();
+
+  RootBootstrap(UniqueId id, int nranks, Listener listener) {
+    this.id = id;
+    this.nranks = nranks;
+    this.listener = listener;
+  }
+
+  @Override
+  public UniqueId id() {
+    return id;
+  }
+
+  @Override
+  public int rank() {
+    return 0;
+  }
+
+  @Override
+  public int nranks() {
+    return nranks;
+  }
+
+  @Override
+  public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
+    RoundMessages.check(mine);
+    try {
+      try {
+        Deadline early = Patience.beforeOthers(deadline);
+        admit(early);
+        List<byte[]> all = collect(round, mine, early);
+        tell(RoundMessages.all(all), deadline);
+        return all;
+      } catch (CollectiveException e) {
+        tell(RoundMessages.failure(e), deadline);
+        throw e;
+      }
+    } catch (IOException e) {
+      throw new CollectiveException(
+          Kind.IO, List.of(0), "rank 0 cannot go on with the bootstrap of " + id + ": " + e, e);
+    }
+  }
+
+  private void admit(Deadline deadline) throws IOException {
+    if (members.size() == nranks - 1) {
+      return;
+    }
+    Map<Greeting, Integer> expected =
+        IntStream.range(1, nranks)
+            .boxed()
+            .collect(
+                Collectors.toMap(
+                    rank -> new Greeting(rank, 0, Greeting.Purpose.BOOTSTRAP), rank -> rank));
+    Map<Greeting, SocketChannel> come = listener.await(id, expected.keySet(), deadline);
+    for (Map.Entry<Greeting, SocketChannel> entry : come.entrySet()) {
+      members.put(entry.getKey().from(), new FrameChannel(entry.getValue(), MOST_FRAME_BYTES));
+    }
+    if (members.size() < nranks - 1) {
+      List<Integer> absent =
+          IntStream.range(1, nranks).filter(rank -> !members.containsKey(rank)).boxed().toList();
+      throw new CollectiveException(
+          Kind.TIMEOUT,
+          absent,
+          CollectiveException.name(absent)
+              + " did not connect to rank 0 at "
+              + listener.address()
+              + " within "
+              + deadline);
+    }
+  }
+
+  private List<byte[]> collect(String round, byte[] mine, Deadline deadline) throws IOException {
+    brought.clear();
+    brought.put(0, mine);
+    if (!Patience.await(() -> collect(round), deadline)) {
+      List<Integer> absent =
+          members.keySet().stream().filter(rank -> !brought.containsKey(rank)).toList();
+      throw new CollectiveException(
+          Kind.TIMEOUT,
+          absent,
+          CollectiveException.name(absent)
+              + " did not come to round "
+              + round
+              + " of the bootstrap of "
+              + id
+              + " within "
+              + deadline);
+    }
+    List<byte[]> all = new ArrayList<>();
+    for (int rank = 0; rank < nranks; rank++) {
+      all.add(brought.get(rank));
+    }
+    return all;
+  }
+
+  private boolean collect(String round) throws IOException {
+    for (Map.Entry<Integer, FrameChannel> member : members.entrySet()) {
+      int rank = member.getKey();
+      if (!brought.containsKey(rank)) {
+        Optional<byte[]> message = poll(rank, member.getValue(), round);
+        if (message.isPresent()) {
+          brought.put(rank, content(rank, message.get(), round));
+        }
+      }
+    }
+    return brought.size() == nranks;
+  }
+
+  private static Optional<byte[]> poll(int rank, FrameChannel member, String round) {
+    try {
+      return member.poll();
+    } catch (IOException e) {
+      throw new CollectiveException(
+          Kind.DEAD,
+          List.of(rank),
+          "rank " + rank + " ended before round " + round + " of the bootstrap: " + e.getMessage(),
+          e);
+    }
+  }
+
+  private static byte[] content(int rank, byte[] message, String round) throws IOException {
+    if (!RoundMessages.round(message).equals(round)) {
+      throw new CollectiveException(
+          Kind.MISMATCH,
+          List.of(0, rank),
+          "rank 0 is in round "
+              + round
+              + " of the bootstrap but rank "
+              + rank
+              + " is in round "
+              + RoundMessages.round(message));
+    }
+    return RoundMessages.content(message);
+  }
+
+  /** Whoever has ended meanwhile will be missed in the next round. */
+  private void tell(byte[] message, Deadline deadline) throws IOException {
+    List<FrameChannel> left = new ArrayList<>(members.values());
+    left.forEach(member -> member.send(message));
+    boolean unused =
+        Patience.await(
+            () -> {
+              left.removeIf(RootBootstrap::hasFlushed);
+              return left.isEmpty();
+            },
+            deadline);
+  }
+
+  private static boolean hasFlushed(FrameChannel member) {
+    try {
+      return member.flush();
+    } catch (IOException e) {
+      return true;
+    }
+  }
+
+  @Override
+  public void close() {
+    try {
+      for (FrameChannel member : members.values()) {
+        member.close();
+      }
+      listener.close();
+    } catch (IOException e) {
+      throw new CollectiveException(
+          Kind.IO, List.of(0), "cannot close the bootstrap of " + id + ": " + e, e);
+    }
+  }
+}

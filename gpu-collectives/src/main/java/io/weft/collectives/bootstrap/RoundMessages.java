@@ -1,0 +1,82 @@
+package io.weft.collectives.bootstrap;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.FailureCode;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The messages of {@link SocketBootstrap} as bytes. Stateless. */
+final class RoundMessages {
+  static final int MOST_BYTES = 1 << 20;
+  private static final int MOST_FAILURE_BYTES = 4096;
+
+  private RoundMessages() {}
+
+  /** What a rank brings to a round. */
+  static byte[] brought(String round, byte[] content) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(bytes);
+    out.writeUTF(round);
+    out.write(content);
+    return bytes.toByteArray();
+  }
+
+  /** To which round a rank brought this message. */
+  static String round(byte[] brought) throws IOException {
+    return new DataInputStream(new ByteArrayInputStream(brought)).readUTF();
+  }
+
+  /** What it brought there. */
+  static byte[] content(byte[] brought) throws IOException {
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(brought));
+    String unused = in.readUTF();
+    return in.readAllBytes();
+  }
+
+  static byte[] all(List<byte[]> contents) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(bytes);
+    out.writeByte(0);
+    for (byte[] content : contents) {
+      out.writeInt(content.length);
+      out.write(content);
+    }
+    return bytes.toByteArray();
+  }
+
+  static byte[] failure(CollectiveException cause) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    bytes.write(1);
+    bytes.write(FailureCode.encode(cause, MOST_FAILURE_BYTES));
+    return bytes.toByteArray();
+  }
+
+  /**
+   * What all ranks brought.
+   *
+   * @throws CollectiveException when rank 0 sent a failure instead
+   */
+  static List<byte[]> decode(byte[] message, int nranks) throws IOException {
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(message));
+    if (in.readByte() != 0) {
+      throw FailureCode.decode(in.readAllBytes());
+    }
+    List<byte[]> contents = new ArrayList<>();
+    for (int rank = 0; rank < nranks; rank++) {
+      contents.add(in.readNBytes(in.readInt()));
+    }
+    return contents;
+  }
+
+  static void check(byte[] content) {
+    if (content.length > MOST_BYTES) {
+      throw new IllegalArgumentException(
+          "a message of " + content.length + " bytes; at most " + MOST_BYTES + " go round");
+    }
+  }
+}

@@ -1,0 +1,137 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.net.FrameChannel;
+import io.weft.device.Deadline;
+import java.io.IOException;
+import java.nio.BufferUnderflowException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The thread of a rank that speaks with those of other hosts while an operation runs or none does:
+ * it hears of failures and ends, and answers what this rank waits for. It moves no data.
+ *
+ * <p>Thread-safe. The thread ends with {@link #close}, which closes the connections.
+ */
+final class Agent implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Agent.class);
+  private static final Duration GOODBYE = Duration.ofSeconds(1);
+  private static final Duration END = Duration.ofSeconds(10);
+
+  private final Selector selector;
+  private final List<ControlPeer> peers;
+  private final Thread thread;
+  private volatile Supplier<Optional<WaitStatus>> waiting = Optional::empty;
+  private volatile Consumer<CollectiveException> adopt = cause -> {};
+  private volatile Deadline goodbye;
+
+  /** An agent that runs once {@link #start}ed; owns the connections from now on. */
+  Agent(UniqueId id, int rank, List<ControlPeer> peers) throws IOException {
+    this.selector = Selector.open();
+    this.peers = List.copyOf(peers);
+    this.thread = new Thread(this::run, "weft-agent-" + id + "-" + rank);
+    this.thread.setDaemon(true);
+  }
+
+  /**
+   * Begins to listen and speak.
+   *
+   * @param ownWaiting what this rank waits for
+   * @param adoptFailure takes a failure that another rank tells
+   */
+  void start(Supplier<Optional<WaitStatus>> ownWaiting, Consumer<CollectiveException> adoptFailure)
+      throws IOException {
+    waiting = ownWaiting;
+    adopt = adoptFailure;
+    for (ControlPeer peer : peers) {
+      var key = peer.frames().channel().register(selector, SelectionKey.OP_READ, peer);
+      LOG.trace("{} listens to rank {} through {}", thread.getName(), peer.rank(), key);
+    }
+    thread.start();
+  }
+
+  /** Has what was queued for peers sent. */
+  void wake() {
+    selector.wakeup();
+  }
+
+  private void run() {
+    try {
+      boolean flushed = false;
+      while (goodbye == null || !(flushed || goodbye.expired())) {
+        int unused = selector.select(goodbye == null ? 0 : 10);
+        selector.selectedKeys().clear();
+        flushed = true;
+        for (ControlPeer peer : peers) {
+          flushed &= serve(peer);
+        }
+      }
+    } catch (IOException | RuntimeException e) {
+      LOG.error("{} ends: nobody hears of failures any more", thread.getName(), e);
+    }
+  }
+
+  /** Returns whether there is nothing left to send. */
+  private boolean serve(ControlPeer peer) {
+    SelectionKey key = peer.frames().channel().keyFor(selector);
+    if (key == null || !key.isValid()) {
+      return true;
+    }
+    try {
+      receive(peer);
+      boolean flushed = peer.frames().flush();
+      key.interestOps(
+          flushed ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE);
+      return flushed;
+    } catch (IOException | BufferUnderflowException e) {
+      peer.ended(String.valueOf(e.getMessage()));
+      key.cancel();
+      return true;
+    }
+  }
+
+  private void receive(ControlPeer peer) throws IOException {
+    FrameChannel frames = peer.frames();
+    for (Optional<byte[]> next = frames.poll(); next.isPresent(); next = frames.poll()) {
+      peer.receive(next.get(), waiting.get()).ifPresent(adopt);
+    }
+  }
+
+  /** Sends what is queued, within a second, and ends. Nothing is asked or adopted afterwards. */
+  @Override
+  public void close() throws IOException {
+    goodbye = Deadline.after(GOODBYE);
+    selector.wakeup();
+    boolean interrupted = Thread.interrupted();
+    try {
+      thread.join(END.toMillis());
+    } catch (InterruptedException e) {
+      interrupted = true;
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    List<IOException> failures = new ArrayList<>();
+    for (ControlPeer peer : peers) {
+      try {
+        peer.frames().close();
+      } catch (IOException e) {
+        failures.add(e);
+      }
+    }
+    selector.close();
+    if (!failures.isEmpty()) {
+      throw failures.get(0);
+    }
+  }
+}

@@ -1,0 +1,194 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.FailureCode;
+import io.weft.collectives.net.FrameChannel;
+import io.weft.collectives.operation.Signature;
+import io.weft.device.Deadline;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Optional;
+
+/**
+ * A rank of another host as the connection between its agent and this rank's shows it. Messages:
+ *
+ * <pre>
+ *   byte 1 | failure                     its communicator failed
+ *   byte 2                               it has closed its communicator
+ *   byte 3 | long question               what are you waiting for?
+ *   byte 4 | long question               for nobody; or
+ *   byte 4 | long question | int rank | long sequence | int code | int root | long count
+ * </pre>
+ *
+ * <p>Thread-safe, but that only the agent flushes and receives.
+ */
+final class ControlPeer {
+  static final int MOST_BYTES = 8192;
+
+  private static final byte FAILED = 1;
+  private static final byte CLOSED = 2;
+  private static final byte ASK = 3;
+  private static final byte ANSWER = 4;
+  private static final int MOST_FAILURE_BYTES = MOST_BYTES - 1;
+
+  /** What is known of the other side. */
+  enum State {
+    OPEN,
+    FAILED,
+    CLOSED,
+    /** The connection has ended without a word. */
+    ENDED
+  }
+
+  private final int rank;
+  private final FrameChannel frames;
+  private State state = State.OPEN;
+  private Optional<CollectiveException> failure = Optional.empty();
+  private String end = "";
+  private long asked;
+  private long askedNanos;
+  private long answered;
+  private Optional<WaitStatus> waiting = Optional.empty();
+
+  ControlPeer(int rank, FrameChannel frames) {
+    this.rank = rank;
+    this.frames = frames;
+  }
+
+  int rank() {
+    return rank;
+  }
+
+  FrameChannel frames() {
+    return frames;
+  }
+
+  void tellFailure(CollectiveException cause) {
+    byte[] code = FailureCode.encode(cause, MOST_FAILURE_BYTES);
+    frames.send(ByteBuffer.allocate(1 + code.length).put(FAILED).put(code).array());
+  }
+
+  void tellClosed() {
+    frames.send(new byte[] {CLOSED});
+  }
+
+  /** Asks what the other side waits for; the answer comes later. Returns the question's number. */
+  synchronized long ask() {
+    asked++;
+    askedNanos = System.nanoTime();
+    frames.send(ByteBuffer.allocate(9).put(ASK).putLong(asked).array());
+    return asked;
+  }
+
+  /** Asks unless that was done not so long ago. */
+  synchronized boolean askAgain(long everyNanos) {
+    if (asked > 0 && System.nanoTime() - askedNanos < everyNanos) {
+      return false;
+    }
+    long unused = ask();
+    return true;
+  }
+
+  /**
+   * Handles a message of the other side.
+   *
+   * @param own what this rank waits for
+   * @return a failure to adopt, if that is what came
+   */
+  Optional<CollectiveException> receive(byte[] message, Optional<WaitStatus> own)
+      throws IOException {
+    ByteBuffer in = ByteBuffer.wrap(message);
+    switch (in.get()) {
+      case FAILED -> {
+        CollectiveException cause =
+            FailureCode.decode(Arrays.copyOfRange(message, 1, message.length));
+        failed(cause);
+        return Optional.of(cause);
+      }
+      case CLOSED -> become(State.CLOSED);
+      case ASK -> answer(in.getLong(), own);
+      case ANSWER -> answered(in);
+      default -> throw new IOException("an unknown message " + message[0]);
+    }
+    return Optional.empty();
+  }
+
+  private void answer(long question, Optional<WaitStatus> own) {
+    ByteBuffer out = ByteBuffer.allocate(own.isPresent() ? 37 : 9).put(ANSWER).putLong(question);
+    own.ifPresent(
+        status ->
+            out.putInt(status.rank())
+                .putLong(status.sequence())
+                .putInt(status.signature().code())
+                .putInt(status.signature().root())
+                .putLong(status.signature().count()));
+    frames.send(out.array());
+  }
+
+  private synchronized void answered(ByteBuffer in) {
+    answered = in.getLong();
+    waiting = Optional.empty();
+    if (in.hasRemaining()) {
+      int other = in.getInt();
+      long sequence = in.getLong();
+      Signature signature = new Signature(in.getInt(), in.getInt(), in.getLong());
+      waiting = Optional.of(new WaitStatus(other, sequence, signature));
+    }
+    notifyAll();
+  }
+
+  private synchronized void failed(CollectiveException cause) {
+    failure = Optional.of(cause);
+    become(State.FAILED);
+  }
+
+  /** What the other side has said before about its end stands. */
+  private synchronized void become(State next) {
+    if (state == State.OPEN) {
+      state = next;
+      notifyAll();
+    }
+  }
+
+  /** The connection has ended. */
+  synchronized void ended(String reason) {
+    end = reason;
+    become(State.ENDED);
+  }
+
+  synchronized State state() {
+    return state;
+  }
+
+  /** Why it failed, in state FAILED. */
+  synchronized Optional<CollectiveException> failure() {
+    return failure;
+  }
+
+  /** How the connection ended, in state ENDED. */
+  synchronized String end() {
+    return end;
+  }
+
+  /** What it waited for when it answered last. */
+  synchronized Optional<WaitStatus> waiting() {
+    return waiting;
+  }
+
+  /** Waits for the answer to a question, or for the end; returns whether one came. */
+  synchronized boolean awaitAnswer(long question, Deadline deadline) {
+    try {
+      while (state == State.OPEN && answered < question) {
+        if (deadline.expired()) {
+          return false;
+        }
+        wait(Math.max(1, deadline.remainingNanos() / 1_000_000L));
+      }
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}

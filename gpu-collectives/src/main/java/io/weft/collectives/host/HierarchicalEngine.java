@@ -1,0 +1,234 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.Algorithm;
+import io.weft.collectives.Topology;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.operation.AllToAll;
+import io.weft.collectives.operation.Barrier;
+import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.operation.Gather;
+import io.weft.collectives.operation.Operation;
+import io.weft.collectives.operation.RaggedAllToAll;
+import io.weft.collectives.operation.Reduce;
+import io.weft.collectives.operation.ReduceScatter;
+import io.weft.collectives.operation.Scatter;
+import io.weft.memory.Memory;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Collectives among ranks of which several share a host. See {@link Algorithm#HIERARCHICAL}: one
+ * rank of every host, its leader, speaks for it, so what all ranks of a host have in common crosses
+ * the network once. Where ranks have nothing in common (all-to-all, gather, scatter) every pair
+ * speaks for itself, through memory or the network.
+ *
+ * <p>Every part of an operation is a phase of the call, entered by all ranks alike.
+ */
+final class HierarchicalEngine implements CollectiveEngine {
+  private final int rank;
+  private final int nranks;
+  private final Topology topology;
+  private final CollectiveEngine local;
+  private final PointToPoint pairs;
+  private final PairwiseCollectives pairwise;
+  private final NetworkEngine[] leaders;
+  private final HierarchicalReductions reductions;
+  private final List<Integer> mine;
+
+  /**
+   * The engine of one rank.
+   *
+   * @param local carries out collectives among the ranks of this host, numbered in their order
+   */
+  HierarchicalEngine(
+      int rank, int nranks, Topology topology, CollectiveEngine local, PointToPoint pairs) {
+    this.rank = rank;
+    this.nranks = nranks;
+    this.topology = topology;
+    this.local = local;
+    this.pairs = pairs;
+    this.mine = topology.hosts().get(topology.hostOf(rank));
+    List<Integer> all = new ArrayList<>();
+    for (int each = 0; each < nranks; each++) {
+      all.add(each);
+    }
+    this.pairwise = new PairwiseCollectives(new Members(rank, all, pairs));
+    this.leaders = new NetworkEngine[nranks];
+    this.reductions = new HierarchicalReductions(this);
+  }
+
+  int rank() {
+    return rank;
+  }
+
+  int nranks() {
+    return nranks;
+  }
+
+  Topology topology() {
+    return topology;
+  }
+
+  /** The ranks of this host. */
+  List<Integer> mine() {
+    return mine;
+  }
+
+  /** Carries out one phase among the ranks of this host. */
+  void local(Call call, Operation operation) {
+    Algorithm unused = local.execute(call, operation);
+  }
+
+  /** The number on this host of the rank that speaks for it when this rank is the root. */
+  int leader(int root) {
+    return Math.max(0, mine.indexOf(root));
+  }
+
+  boolean isLeader(int root) {
+    return mine.get(leader(root)) == rank;
+  }
+
+  /** The leaders, of whom the root, if there is one, is one; made when first needed. */
+  NetworkEngine leaders(int root) {
+    int key = Math.max(0, root);
+    if (leaders[key] == null) {
+      leaders[key] = new NetworkEngine(leaderMembers(root));
+    }
+    return leaders[key];
+  }
+
+  /** The same as members, numbered like the hosts. */
+  Members leaderMembers(int root) {
+    List<Integer> ranks = new ArrayList<>();
+    for (List<Integer> host : topology.hosts()) {
+      ranks.add(host.contains(root) ? root : host.get(0));
+    }
+    return new Members(rank, ranks, pairs);
+  }
+
+  @Override
+  public Algorithm execute(Call call, Operation operation) {
+    switch (operation.kind()) {
+      case BARRIER -> barrier(call);
+      case ALL_REDUCE -> reductions.allReduce(call, (AllReduce) operation);
+      case REDUCE -> reductions.reduce(call, (Reduce) operation);
+      case REDUCE_SCATTER -> reductions.reduceScatter(call, (ReduceScatter) operation);
+      case BROADCAST -> broadcast(call, (Broadcast) operation);
+      case ALL_GATHER -> allGather(call, (AllGather) operation);
+      default -> {
+        return pairwise(call, operation);
+      }
+    }
+    return Algorithm.HIERARCHICAL;
+  }
+
+  private Algorithm pairwise(Call call, Operation operation) {
+    switch (operation.kind()) {
+      case ALL_TO_ALL -> pairwise.allToAll(call, (AllToAll) operation);
+      case GATHER -> pairwise.gather(call, (Gather) operation);
+      case SCATTER -> pairwise.scatter(call, (Scatter) operation);
+      case RAGGED_ALL_TO_ALL -> pairwise.raggedAllToAll(call, (RaggedAllToAll) operation);
+      default -> throw new IllegalArgumentException(operation.kind() + " is not a collective");
+    }
+    return Algorithm.PAIRWISE;
+  }
+
+  private void barrier(Call call) {
+    Barrier barrier = new Barrier();
+    local(call, barrier);
+    call.nextPhase();
+    if (isLeader(-1)) {
+      Algorithm unused = leaders(-1).execute(call, barrier);
+    }
+    call.nextPhase();
+    local(call, barrier);
+  }
+
+  /** In pieces, so that one crosses the network while the one before is taken from memory. */
+  private void broadcast(Call call, Broadcast operation) {
+    int root = operation.root();
+    TypedBuffer receive = operation.receive();
+    if (rank == root && !operation.send().sameAs(receive)) {
+      Memory.copy(operation.send().address(), receive.address(), receive.bytes());
+    }
+    long piece = HierarchicalReductions.PIECE_BYTES / receive.type().bytes();
+    for (long first = 0; first == 0 || first < receive.count(); first += piece) {
+      TypedBuffer part = receive.slice(first, Math.min(piece, receive.count() - first));
+      if (isLeader(root)) {
+        Broadcast between = new Broadcast(part, part, topology.hostOf(root));
+        Algorithm unused = leaders(root).execute(call, between);
+      }
+      call.nextPhase();
+      local(call, new Broadcast(part, part, leader(root)));
+      call.nextPhase();
+    }
+  }
+
+  /** The leaders collect the parts of their hosts, exchange them, and hand out the whole. */
+  private void allGather(Call call, AllGather operation) {
+    TypedBuffer receive = operation.receive();
+    long count = operation.send().count();
+    collectParts(call, operation);
+    call.nextPhase();
+    if (isLeader(-1)) {
+      if (isInOrder()) {
+        TypedBuffer parts = receive.slice(rank * count, mine.size() * count);
+        Algorithm unused = leaders(-1).execute(call, new AllGather(parts, receive));
+      } else {
+        exchangeParts(call, receive, operation.send().bytes());
+      }
+    }
+    call.nextPhase();
+    local(call, new Broadcast(receive, receive, 0));
+  }
+
+  private void collectParts(Call call, AllGather operation) {
+    TypedBuffer send = operation.send();
+    long bytes = send.bytes();
+    if (isLeader(-1)) {
+      long receive = operation.receive().address();
+      for (int each : mine) {
+        if (each != rank) {
+          pairs.receive(call, 0, each, receive + each * bytes, bytes);
+        }
+      }
+      if (send.address() != receive + rank * bytes) {
+        Memory.copy(send.address(), receive + rank * bytes, bytes);
+      }
+    } else {
+      pairs.send(call, 0, mine.get(0), send.address(), bytes);
+    }
+    pairs.finish();
+  }
+
+  /** Whether all hosts have as many ranks, one after the other; the same on all ranks. */
+  private boolean isInOrder() {
+    int next = 0;
+    for (List<Integer> host : topology.hosts()) {
+      for (int each : host) {
+        if (each != next) {
+          return false;
+        }
+        next++;
+      }
+    }
+    return topology.hosts().stream().allMatch(host -> host.size() == mine.size());
+  }
+
+  /** Every leader sends every other the parts of its host. */
+  private void exchangeParts(Call call, TypedBuffer receive, long bytes) {
+    Members members = leaderMembers(-1);
+    for (int distance = 1; distance < members.size(); distance++) {
+      int peer = members.at(distance);
+      for (int each : mine) {
+        members.send(call, each, peer, receive.address() + each * bytes, bytes);
+      }
+      for (int each : topology.hosts().get(peer)) {
+        members.receive(call, each, peer, receive.address() + each * bytes, bytes);
+      }
+    }
+    members.finish();
+  }
+}

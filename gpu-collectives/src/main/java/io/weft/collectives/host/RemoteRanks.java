@@ -1,0 +1,158 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * The ranks on other hosts, as their connections show them. What is asked of them goes through the
+ * agents, so it is answered while they compute. For the thread that runs operations, except {@link
+ * #tellFailure} and {@link #tellClosed}, which are thread-safe.
+ */
+final class RemoteRanks {
+  /** Of a communicator on one host. */
+  static final RemoteRanks NONE = new RemoteRanks(Map.of(), Optional.empty());
+
+  /** A rank whose agent does not answer for so long is taken for stuck. */
+  private static final Duration ANSWER = Duration.ofSeconds(1);
+
+  /** How long a link may be broken before the agents know why. */
+  private static final long KNOWN_NANOS = 3_000_000_000L;
+
+  private static final long ASK_EVERY_NANOS = 500_000_000L;
+  private static final int BEAT_MILLIS = 20;
+
+  private final Map<Integer, Remote> remotes;
+  private final Optional<Agent> agent;
+
+  /**
+   * One rank of another host.
+   *
+   * @param links by the number of the {@link Traffic}
+   */
+  record Remote(ControlPeer control, List<SocketLink> links) {}
+
+  RemoteRanks(Map<Integer, Remote> remotes, Optional<Agent> agent) {
+    this.remotes = Map.copyOf(remotes);
+    this.agent = agent;
+  }
+
+  /**
+   * Begins to listen to what their agents say, and to answer them.
+   *
+   * @param ownWaiting what this rank waits for
+   * @param adopt takes a failure that another rank tells
+   */
+  void start(Supplier<Optional<WaitStatus>> ownWaiting, Consumer<CollectiveException> adopt)
+      throws IOException {
+    if (agent.isPresent()) {
+      agent.get().start(ownWaiting, adopt);
+    }
+  }
+
+  boolean isEmpty() {
+    return remotes.isEmpty();
+  }
+
+  boolean has(int rank) {
+    return remotes.containsKey(rank);
+  }
+
+  Link link(int rank, Traffic traffic) {
+    return remotes.get(rank).links().get(traffic.number());
+  }
+
+  void tellFailure(CollectiveException cause) {
+    remotes.values().forEach(remote -> remote.control().tellFailure(cause));
+    agent.ifPresent(Agent::wake);
+  }
+
+  void tellClosed() {
+    remotes.values().forEach(remote -> remote.control().tellClosed());
+    agent.ifPresent(Agent::wake);
+  }
+
+  /** Why nothing more will come from a rank, if that is so: all it has sent was taken before. */
+  Optional<CollectiveException> gone(int rank, Call call) {
+    Remote remote = remotes.get(rank);
+    Optional<SocketLink> broken = remote.links().stream().filter(SocketLink::isBroken).findFirst();
+    if (broken.isEmpty()) {
+      return Optional.empty();
+    }
+    return switch (remote.control().state()) {
+      case FAILED -> remote.control().failure();
+      case CLOSED -> Optional.of(Diagnosis.closed(call, rank));
+      case ENDED -> Optional.of(dead(rank, call, remote.control().end()));
+      case OPEN ->
+          broken.get().brokenForNanos() > KNOWN_NANOS
+              ? Optional.of(dead(rank, call, broken.get().reason()))
+              : Optional.empty();
+    };
+  }
+
+  private static CollectiveException dead(int rank, Call call, String reason) {
+    return new CollectiveException(
+        Kind.DEAD,
+        List.of(rank),
+        "rank "
+            + rank
+            + " is dead: its connection ended ("
+            + reason
+            + ") before it did its part of "
+            + call);
+  }
+
+  /** Asks a rank now and then what it waits for, and gives what it answered last. */
+  Optional<WaitStatus> waiting(int rank) {
+    ControlPeer control = remotes.get(rank).control();
+    if (control.askAgain(ASK_EVERY_NANOS)) {
+      agent.ifPresent(Agent::wake);
+    }
+    return control.waiting();
+  }
+
+  /**
+   * All that can be found out of a rank.
+   *
+   * @param beat called while this takes time, to show that this rank is alive
+   */
+  RankStatus status(int rank, Call call, Runnable beat) {
+    ControlPeer control = remotes.get(rank).control();
+    long question = control.ask();
+    agent.ifPresent(Agent::wake);
+    Deadline deadline = Deadline.after(ANSWER);
+    boolean answered = false;
+    while (!answered && !deadline.expired() && !Thread.currentThread().isInterrupted()) {
+      beat.run();
+      answered = control.awaitAnswer(question, Deadline.after(Duration.ofMillis(BEAT_MILLIS)));
+    }
+    return switch (control.state()) {
+      case FAILED -> RankStatus.failed(control.failure().orElseThrow());
+      case CLOSED -> RankStatus.CLOSED;
+      case ENDED -> RankStatus.dead(dead(rank, call, control.end()));
+      case OPEN ->
+          answered ? RankStatus.open(control.waiting()) : RankStatus.dead(stuck(rank, call));
+    };
+  }
+
+  private static CollectiveException stuck(int rank, Call call) {
+    return new CollectiveException(
+        Kind.TIMEOUT,
+        List.of(rank),
+        "rank "
+            + rank
+            + " is stuck: it did not do its part of "
+            + call
+            + " within "
+            + call.deadline()
+            + ", and its agent does not answer within "
+            + Deadline.describe(ANSWER.toNanos()));
+  }
+}

@@ -1,0 +1,309 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.operation.Reduce;
+import io.weft.collectives.operation.ReduceScatter;
+import io.weft.memory.Memory;
+
+/**
+ * Large operations in which every member sends to the next one only, so that each byte crosses each
+ * member's network interface about once each way. See {@link io.weft.collectives.Algorithm#RING}.
+ *
+ * <p>Buffers go through in segments, whose blocks stay in the cache, and blocks in chunks: a chunk
+ * is on its way to the next member as soon as it has come (and is combined), while the rest of the
+ * block is still arriving. One thread at a time.
+ */
+final class RingCollectives {
+  /** Bytes of partial results in one chunk: what hides the latency of a message. */
+  static final int CHUNK_BYTES = 128 << 10;
+
+  /** Bytes of partial results in one member's block of a segment. */
+  static final int BLOCK_BYTES = 1 << 20;
+
+  /** Chunks that may wait for the next member. */
+  private static final int WINDOW = 8;
+
+  private final Members members;
+  private final int me;
+  private final int size;
+  private final Scratch raw = new Scratch();
+  private final Scratch[] partial = {new Scratch(), new Scratch()};
+  private final Scratch slots = new Scratch();
+
+  /** Messages of this operation that went to the next member and came from the one before. */
+  private int sent;
+
+  private int received;
+
+  /** How many had been sent when the last from each of the partial buffers was. */
+  private final int[] lastFrom = new int[2];
+
+  RingCollectives(Members members) {
+    this.members = members;
+    this.me = members.me();
+    this.size = members.size();
+  }
+
+  /**
+   * One block for every member, and where it lies here.
+   *
+   * @param count elements of a whole part or buffer
+   */
+  private record Blocks(long address, DataType type, Shares shares, long stride, long count) {
+    /** Shares of one run of elements. */
+    static Blocks shares(TypedBuffer buffer, long first, long count, int members) {
+      return new Blocks(
+          buffer.address() + first * buffer.type().bytes(),
+          buffer.type(),
+          new Shares(count, members, buffer.type().bytes()),
+          0,
+          count);
+    }
+
+    /** A run of elements at the same place in every member's part. */
+    static Blocks parts(TypedBuffer buffer, long first, long count, long partBytes) {
+      long address = buffer.address() + first * buffer.type().bytes();
+      return new Blocks(address, buffer.type(), null, partBytes, count);
+    }
+
+    long at(int member) {
+      return address + (shares == null ? member * stride : shares.start(member) * type.bytes());
+    }
+
+    long count(int member) {
+      return shares == null ? count : shares.length(member);
+    }
+  }
+
+  private void begin() {
+    sent = 0;
+    received = 0;
+    lastFrom[0] = 0;
+    lastFrom[1] = 0;
+  }
+
+  private void send(Call call, long address, long bytes) {
+    members.send(call, sent, members.at(1), address, bytes);
+    sent++;
+  }
+
+  private void receive(Call call, long address, long bytes) {
+    members.receive(call, received, members.at(-1), address, bytes);
+    received++;
+  }
+
+  /** Waits until all but so many of the messages that were expected have come. */
+  private void awaitAllBut(long left) {
+    members.awaitReceives(members.at(-1), (int) left);
+  }
+
+  /** Waits until message number so many, and all before, have left their memory. */
+  private void awaitSent(int number) {
+    members.awaitSends(members.at(1), sent - number);
+  }
+
+  private static long chunks(long count, long chunk) {
+    return (count + chunk - 1) / chunk;
+  }
+
+  /**
+   * A ring of reduce-scatter steps, then one of all-gather steps (Patarasuk, Yuan, "Bandwidth
+   * optimal all-reduce algorithms for clusters of workstations", 2009).
+   */
+  void allReduce(Call call, AllReduce operation, Partials partials) {
+    TypedBuffer receive = operation.receive();
+    long segment = (long) size * (BLOCK_BYTES / partials.type().bytes());
+    begin();
+    for (long first = 0; first < receive.count(); first += segment) {
+      long count = Math.min(segment, receive.count() - first);
+      Blocks results = Blocks.shares(receive, first, count, size);
+      reduceScatter(
+          call, Blocks.shares(operation.send(), first, count, size), partials, results.at(me));
+      allGather(call, results);
+    }
+    members.finish();
+  }
+
+  /** The first half of {@link #allReduce}. */
+  void reduceScatter(Call call, ReduceScatter operation, Partials partials) {
+    TypedBuffer receive = operation.receive();
+    long segment = BLOCK_BYTES / partials.type().bytes();
+    begin();
+    for (long first = 0; first < receive.count(); first += segment) {
+      long count = Math.min(segment, receive.count() - first);
+      Blocks own = Blocks.parts(operation.send(), first, count, receive.bytes());
+      reduceScatter(call, own, partials, receive.address() + first * receive.type().bytes());
+    }
+    members.finish();
+  }
+
+  /** The second half of {@link #allReduce}. */
+  void allGather(Call call, AllGather operation) {
+    TypedBuffer send = operation.send();
+    TypedBuffer receive = operation.receive();
+    long own = receive.address() + me * send.bytes();
+    if (own != send.address()) {
+      Memory.copy(send.address(), own, send.bytes());
+    }
+    long segment = BLOCK_BYTES / send.type().bytes();
+    begin();
+    for (long first = 0; first < send.count(); first += segment) {
+      long count = Math.min(segment, send.count() - first);
+      allGather(call, Blocks.parts(receive, first, count, send.bytes()));
+    }
+    members.finish();
+  }
+
+  /**
+   * Block b starts at member b + 1 and goes around, every member adding its own, until it is
+   * complete at member b. In step s this member therefore gets block me - 2 - s.
+   *
+   * @param target where this member's block goes
+   */
+  private void reduceScatter(Call call, Blocks own, Partials partials, long target) {
+    int rawBytes = own.type().bytes();
+    int partialBytes = partials.type().bytes();
+    long chunk = CHUNK_BYTES / partialBytes;
+    int start = members.at(-1);
+    for (long first = 0; first < own.count(start); first += chunk) {
+      long count = Math.min(chunk, own.count(start) - first);
+      send(call, own.at(start) + first * rawBytes, count * rawBytes);
+    }
+    for (int step = 0; step < size - 1; step++) {
+      int block = members.at(-2 - step);
+      long count = own.count(block);
+      awaitSent(lastFrom[step % 2]);
+      long result = partial[step % 2].address(count * partialBytes);
+      int inBytes = step == 0 ? rawBytes : partialBytes;
+      long in = step == 0 ? raw.address(count * rawBytes) : result;
+      for (long first = 0; first < count; first += chunk) {
+        receive(call, in + first * inBytes, Math.min(chunk, count - first) * inBytes);
+      }
+      for (long first = 0; first < count; first += chunk) {
+        long length = Math.min(chunk, count - first);
+        awaitAllBut(chunks(count - first, chunk) - 1);
+        long mine = own.at(block) + first * rawBytes;
+        long arrived = in + first * inBytes;
+        if (step == size - 2) {
+          finish(partials, step, arrived, mine, target + first * rawBytes, length);
+        } else {
+          long sum = result + first * partialBytes;
+          combine(partials, step, arrived, mine, sum, length);
+          send(call, sum, length * partialBytes);
+        }
+      }
+      lastFrom[step % 2] = sent;
+    }
+  }
+
+  private static void combine(
+      Partials partials, int step, long arrived, long own, long sum, long count) {
+    if (step == 0) {
+      partials.two(arrived, own, sum, count);
+    } else {
+      partials.add(sum, own, count);
+    }
+  }
+
+  private static void finish(
+      Partials partials, int step, long arrived, long own, long target, long count) {
+    if (step == 0) {
+      partials.lastTwo(arrived, own, target, count);
+    } else {
+      partials.last(arrived, own, target, count);
+    }
+  }
+
+  /** Every member passes on the block it got in the step before, beginning with its own. */
+  private void allGather(Call call, Blocks blocks) {
+    int bytes = blocks.type().bytes();
+    long chunk = CHUNK_BYTES / bytes;
+    for (long first = 0; first < blocks.count(me); first += chunk) {
+      send(call, blocks.at(me) + first * bytes, Math.min(chunk, blocks.count(me) - first) * bytes);
+    }
+    for (int step = 0; step < size - 1; step++) {
+      int block = members.at(-1 - step);
+      long count = blocks.count(block);
+      for (long first = 0; first < count; first += chunk) {
+        receive(call, blocks.at(block) + first * bytes, Math.min(chunk, count - first) * bytes);
+      }
+      for (long first = 0; first < count; first += chunk) {
+        long length = Math.min(chunk, count - first);
+        awaitAllBut(chunks(count - first, chunk) - 1);
+        if (step < size - 2) {
+          send(call, blocks.at(block) + first * bytes, length * bytes);
+        }
+      }
+    }
+    awaitSent(Math.max(0, sent - WINDOW));
+  }
+
+  /**
+   * A chain from the root to the member before it, chunk by chunk (Patarasuk, Faraj, Yuan,
+   * "Pipelined broadcast on Ethernet switched clusters", 2006).
+   */
+  void broadcast(Call call, Broadcast operation) {
+    TypedBuffer receive = operation.receive();
+    int place = Math.floorMod(me - operation.root(), size);
+    long data = place == 0 ? operation.send().address() : receive.address();
+    long bytes = receive.bytes();
+    begin();
+    for (long first = 0; first < bytes; first += CHUNK_BYTES) {
+      long length = Math.min(CHUNK_BYTES, bytes - first);
+      if (place > 0) {
+        receive(call, data + first, length);
+        awaitAllBut(0);
+      }
+      if (place < size - 1) {
+        send(call, data + first, length);
+        awaitSent(Math.max(0, sent - WINDOW));
+      }
+    }
+    if (data != receive.address()) {
+      Memory.copy(data, receive.address(), bytes);
+    }
+    members.finish();
+  }
+
+  /**
+   * The chain of {@link #broadcast} the other way: every member adds its own to what comes along.
+   * The member behind the root begins.
+   */
+  void reduce(Call call, Reduce operation, Partials partials) {
+    TypedBuffer send = operation.send();
+    int place = Math.floorMod(me - operation.root() - 1, size);
+    int rawBytes = send.type().bytes();
+    int partialBytes = partials.type().bytes();
+    long chunk = CHUNK_BYTES / partialBytes;
+    int inBytes = place == 1 ? rawBytes : partialBytes;
+    long memory = slots.address((long) (WINDOW + 1) * CHUNK_BYTES);
+    long incoming = raw.address(CHUNK_BYTES);
+    begin();
+    for (long first = 0; first < send.count(); first += chunk) {
+      long length = Math.min(chunk, send.count() - first);
+      long own = send.address() + first * rawBytes;
+      if (place == 0) {
+        send(call, own, length * rawBytes);
+        awaitSent(Math.max(0, sent - WINDOW));
+        continue;
+      }
+      long sum = memory + sent % (WINDOW + 1) * (long) CHUNK_BYTES;
+      long in = place == 1 ? incoming : sum;
+      receive(call, in, length * inBytes);
+      awaitAllBut(0);
+      if (place == size - 1) {
+        long target = operation.receive().address() + first * rawBytes;
+        finish(partials, place - 1, in, own, target, length);
+      } else {
+        combine(partials, place - 1, in, own, sum, length);
+        send(call, sum, length * partialBytes);
+        awaitSent(Math.max(0, sent - WINDOW));
+      }
+    }
+    members.finish();
+  }
+}

@@ -1,0 +1,156 @@
+package io.weft.collectives.net;
+
+import io.weft.collectives.UniqueId;
+import io.weft.device.Deadline;
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Where other ranks connect to this one. Whoever does not prove that it belongs to the communicator
+ * is refused, and nobody waits for it. One thread.
+ */
+public final class Listener implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Listener.class);
+  private static final int BACKLOG = 1024;
+
+  /** Connections that have said nothing yet; beyond it the oldest makes room. */
+  private static final int MOST_SILENT = 1024;
+
+  private final ServerSocketChannel server;
+  private final Deque<Arrival> silent = new ArrayDeque<>();
+
+  /** A connection that has not greeted to the end. */
+  private record Arrival(SocketChannel channel, ByteBuffer greeting) {}
+
+  private Listener(ServerSocketChannel server) {
+    this.server = server;
+  }
+
+  /**
+   * Listens on a port that the system chooses.
+   *
+   * @param host an address of this machine that the other ranks can reach
+   */
+  public static Listener open(String host) throws IOException {
+    InetSocketAddress address = new InetSocketAddress(host, 0);
+    if (address.isUnresolved() || address.getAddress().isAnyLocalAddress()) {
+      throw new IOException(host + " is no address that other ranks can reach this one by");
+    }
+    ServerSocketChannel server = ServerSocketChannel.open();
+    try {
+      server.bind(address, BACKLOG);
+      server.configureBlocking(false);
+      return new Listener(server);
+    } catch (IOException | RuntimeException e) {
+      server.close();
+      throw new IOException("cannot listen on " + host + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** Where it listens. */
+  public InetSocketAddress address() throws IOException {
+    return (InetSocketAddress) server.getLocalAddress();
+  }
+
+  /**
+   * Waits for connections that ranks open to this one.
+   *
+   * @param expected what they are to say
+   * @return those that have come at the deadline, all or fewer; the caller's to close
+   */
+  public Map<Greeting, SocketChannel> await(UniqueId id, Set<Greeting> expected, Deadline deadline)
+      throws IOException {
+    Map<Greeting, SocketChannel> welcome = new HashMap<>();
+    try {
+      boolean unused = Patience.await(() -> admit(id, expected, welcome), deadline);
+      return welcome;
+    } catch (IOException | RuntimeException e) {
+      for (SocketChannel channel : welcome.values()) {
+        channel.close();
+      }
+      throw e;
+    }
+  }
+
+  private boolean admit(UniqueId id, Set<Greeting> expected, Map<Greeting, SocketChannel> welcome)
+      throws IOException {
+    if (welcome.size() == expected.size()) {
+      return true;
+    }
+    accept();
+    for (int i = silent.size(); i > 0; i--) {
+      Arrival arrival = silent.remove();
+      try {
+        if (hasGreeted(arrival)) {
+          admit(id, arrival, expected, welcome);
+        } else {
+          silent.add(arrival);
+        }
+      } catch (IOException e) {
+        refuse(arrival.channel(), e.getMessage());
+      }
+    }
+    return welcome.size() == expected.size();
+  }
+
+  private void accept() throws IOException {
+    for (SocketChannel channel = server.accept(); channel != null; channel = server.accept()) {
+      channel.configureBlocking(false);
+      channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+      channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+      silent.add(new Arrival(channel, ByteBuffer.allocate(Greeting.BYTES)));
+      if (silent.size() > MOST_SILENT) {
+        refuse(silent.remove().channel(), "it has not said what it wants");
+      }
+    }
+  }
+
+  private static boolean hasGreeted(Arrival arrival) throws IOException {
+    if (arrival.channel().read(arrival.greeting()) < 0) {
+      throw new EOFException("it left without a greeting");
+    }
+    return !arrival.greeting().hasRemaining();
+  }
+
+  private static void admit(
+      UniqueId id, Arrival arrival, Set<Greeting> expected, Map<Greeting, SocketChannel> welcome)
+      throws IOException {
+    Greeting greeting = Greeting.decode(arrival.greeting(), id);
+    if (!expected.contains(greeting) || welcome.containsKey(greeting)) {
+      throw new IOException("nobody expects " + greeting);
+    }
+    ByteBuffer answer = ByteBuffer.wrap(greeting.welcome(id));
+    arrival.channel().write(answer);
+    if (answer.hasRemaining()) {
+      throw new IOException("it does not take its welcome");
+    }
+    welcome.put(greeting, arrival.channel());
+  }
+
+  private static void refuse(SocketChannel channel, String reason) throws IOException {
+    LOG.warn("refused a connection from {}: {}", channel.getRemoteAddress(), reason);
+    channel.close();
+  }
+
+  /** Stops listening; connections that were handed out stay. */
+  @Override
+  public void close() throws IOException {
+    for (Arrival arrival : silent) {
+      arrival.channel().close();
+    }
+    silent.clear();
+    server.close();
+  }
+}

@@ -1,0 +1,48 @@
+package io.weft.collectives.net;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.device.Deadline;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+
+/** Waiting for sockets that do not block, while ranks find each other. Stateless. */
+public final class Patience {
+  private static final long PAUSE_NANOS = 100_000;
+  private static final long SLACK_NANOS = 1_000_000_000;
+
+  private Patience() {}
+
+  /** Something that is tried until it works. */
+  public interface Attempt {
+    /** Does what can be done now; returns whether all is done. */
+    boolean isDone() throws IOException;
+  }
+
+  /**
+   * Tries until it is done or the deadline has passed.
+   *
+   * @return whether it is done
+   * @throws CollectiveException of kind ABORTED when this thread is interrupted
+   */
+  public static boolean await(Attempt attempt, Deadline deadline) throws IOException {
+    while (!attempt.isDone()) {
+      if (deadline.expired()) {
+        return false;
+      }
+      if (Thread.currentThread().isInterrupted()) {
+        throw new CollectiveException(
+            CollectiveException.Kind.ABORTED,
+            List.of(),
+            "a rank was interrupted while it waited for the others");
+      }
+      LockSupport.parkNanos(PAUSE_NANOS);
+    }
+    return true;
+  }
+
+  /** A deadline early enough that others still hear before theirs what this one found out. */
+  public static Deadline beforeOthers(Deadline deadline) {
+    return deadline.earlierBy(Math.min(SLACK_NANOS, deadline.length().toNanos() / 10));
+  }
+}

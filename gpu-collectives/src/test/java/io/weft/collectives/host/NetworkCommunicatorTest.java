@@ -1,0 +1,20 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.contract.CollectivesContract;
+import io.weft.collectives.contract.FailureContract;
+import io.weft.collectives.contract.PointToPointContract;
+import io.weft.collectives.contract.RaggedContract;
+import java.nio.file.Path;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Every rank on a host of its own: nothing but sockets between them. */
+class NetworkCommunicatorTest
+    implements CollectivesContract, RaggedContract, PointToPointContract, FailureContract {
+  @TempDir Path folder;
+
+  @Override
+  public CommunicatorFactory factory() {
+    return Hosts.factory(folder, (rank, nranks) -> rank);
+  }
+}

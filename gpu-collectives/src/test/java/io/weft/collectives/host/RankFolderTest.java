@@ -1,0 +1,54 @@
+package io.weft.collectives.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.UniqueId;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a rank leaves, and what it sweeps of others. */
+class RankFolderTest {
+  @TempDir Path parent;
+
+  /** A folder as a rank of another process leaves it: the lock file is not locked. */
+  private Path unlocked(String name) throws IOException {
+    Path folder = Files.createDirectory(parent.resolve(name));
+    Files.createFile(folder.resolve(RankFolder.LOCK));
+    return folder;
+  }
+
+  @Test
+  void leftoversOfTheDeadAreSwept() throws IOException {
+    Path dead = unlocked("communicator-dead-0");
+    Path deadDraft = unlocked("draft-dead-0");
+    Instant longAgo = Instant.now().minus(Duration.ofHours(1));
+    Files.setLastModifiedTime(deadDraft, FileTime.from(longAgo));
+    try (RankFolder folder = RankFolder.create(parent, UniqueId.create(), 0)) {
+      assertThat(folder.path()).exists();
+      assertThat(dead).doesNotExist();
+      assertThat(deadDraft).doesNotExist();
+    }
+  }
+
+  /** Between creating and locking its folder another process has not died. */
+  @Test
+  void foldersThatAreJustBeingCreatedStay() throws IOException {
+    Path draft = unlocked("draft-young-0");
+    try (RankFolder folder = RankFolder.create(parent, UniqueId.create(), 0)) {
+      assertThat(folder.path().resolve(RankFolder.TOKEN)).hasContent(folder.token());
+      assertThat(draft).exists();
+    }
+  }
+
+  @Test
+  void nothingStaysOfAClosedOne() throws IOException {
+    RankFolder.create(parent, UniqueId.create(), 3).close();
+    assertThat(parent).isEmptyDirectory();
+  }
+}

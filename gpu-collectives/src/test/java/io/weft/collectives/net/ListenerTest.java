@@ -1,0 +1,118 @@
+package io.weft.collectives.net;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.net.Greeting.Purpose;
+import io.weft.device.Deadline;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Only ranks of the communicator come in, and strangers hold nobody up. */
+class ListenerTest {
+  private static final Greeting EXPECTED = new Greeting(3, 1, Purpose.PAIRS);
+
+  private final UniqueId id = UniqueId.create();
+  private final ExecutorService thread = Executors.newSingleThreadExecutor();
+
+  @AfterEach
+  void stopThread() {
+    thread.shutdownNow();
+  }
+
+  private static Deadline soon() {
+    return Deadline.after(Duration.ofSeconds(30));
+  }
+
+  private Future<Map<Greeting, SocketChannel>> listen(Listener listener, Duration limit) {
+    return thread.submit(() -> listener.await(id, Set.of(EXPECTED), Deadline.after(limit)));
+  }
+
+  @Test
+  void rankOfTheCommunicatorIsWelcome() throws Exception {
+    try (Listener listener = Listener.open("127.0.0.1")) {
+      Future<Map<Greeting, SocketChannel>> come = listen(listener, Duration.ofSeconds(30));
+      try (Connector connector = Connector.greet(id, EXPECTED, listener.address(), soon());
+          SocketChannel mine = connector.awaitWelcome(soon());
+          SocketChannel theirs = come.get(60, TimeUnit.SECONDS).get(EXPECTED)) {
+        assertThat(theirs.getRemoteAddress()).isEqualTo(mine.getLocalAddress());
+      }
+    }
+  }
+
+  /** One says nothing, one something else, one is of another communicator, one of a wrong rank. */
+  @Test
+  void strangersAreRefusedAndDoNotHoldUpARank() throws Exception {
+    try (Listener listener = Listener.open("127.0.0.1");
+        SocketChannel silent = SocketChannel.open(listener.address());
+        SocketChannel babbling = SocketChannel.open(listener.address());
+        Connector foreign =
+            Connector.greet(UniqueId.create(), EXPECTED, listener.address(), soon());
+        Connector unexpected =
+            Connector.greet(id, new Greeting(2, 1, Purpose.PAIRS), listener.address(), soon())) {
+      write(babbling, "GET / HTTP/1.1\r\nHost: nobody\r\nAccept: everything, please, and more\r\n");
+      Future<Map<Greeting, SocketChannel>> come = listen(listener, Duration.ofSeconds(30));
+      assertRefused(foreign);
+      assertRefused(unexpected);
+      try (Connector rank = Connector.greet(id, EXPECTED, listener.address(), soon());
+          SocketChannel mine = rank.awaitWelcome(soon())) {
+        assertThat(come.get(60, TimeUnit.SECONDS)).containsOnlyKeys(EXPECTED);
+        assertThat(mine.isOpen()).isTrue();
+        come.get().get(EXPECTED).close();
+      }
+      assertThat(silent.isConnected()).isTrue();
+    }
+  }
+
+  private static void write(SocketChannel channel, String text) throws IOException {
+    ByteBuffer bytes = ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII));
+    while (bytes.hasRemaining()) {
+      channel.write(bytes);
+    }
+  }
+
+  private static void assertRefused(Connector connector) {
+    assertThatThrownBy(() -> connector.awaitWelcome(soon()))
+        .isInstanceOf(CollectiveException.class)
+        .hasMessageContaining("rank 1");
+  }
+
+  @Test
+  void deadlineGivesThoseWhoHaveCome() throws Exception {
+    try (Listener listener = Listener.open("127.0.0.1")) {
+      Future<Map<Greeting, SocketChannel>> come = listen(listener, Duration.ofMillis(200));
+      assertThat(come.get(60, TimeUnit.SECONDS)).isEmpty();
+    }
+  }
+
+  /** A stranger that listens where a rank should cannot pass for it. */
+  @Test
+  void wrongWelcomeIsNoticed() throws Exception {
+    try (ServerSocketChannel stranger = ServerSocketChannel.open()) {
+      stranger.bind(new InetSocketAddress("127.0.0.1", 0));
+      InetSocketAddress address = (InetSocketAddress) stranger.getLocalAddress();
+      try (Connector connector = Connector.greet(id, EXPECTED, address, soon());
+          SocketChannel channel = stranger.accept()) {
+        write(channel, "welcome, welcome, welcome, welcome");
+        assertThatThrownBy(() -> connector.awaitWelcome(soon()))
+            .isInstanceOf(CollectiveException.class)
+            .hasMessageContaining("its welcome is wrong");
+      }
+    }
+  }
+}

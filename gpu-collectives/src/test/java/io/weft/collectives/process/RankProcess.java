@@ -1,0 +1,193 @@
+package io.weft.collectives.process;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.bootstrap.SocketBootstrap;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.contract.CommunicatorContract;
+import io.weft.collectives.contract.RandomStep;
+import io.weft.collectives.contract.Values;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A rank in a Java virtual machine of its own, ordered about by lines of text. Answers start with
+ * "= ", so that log lines do no harm.
+ */
+final class RankProcess implements AutoCloseable {
+  private static final int PATIENCE_SECONDS = 60;
+
+  private final Process process;
+  private final BufferedReader out;
+  private final PrintStream in;
+
+  /**
+   * Starts a rank.
+   *
+   * @param host its host identity
+   */
+  RankProcess(Path folder, String host, int rank, int nranks, Duration timeout) throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(
+        List.of(
+            "-cp",
+            System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+            RankProcess.class.getName(),
+            folder.toString(),
+            host,
+            Integer.toString(rank),
+            Integer.toString(nranks),
+            Long.toString(timeout.toMillis())));
+    process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    out = process.inputReader(StandardCharsets.UTF_8);
+    in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
+  }
+
+  void order(String line) {
+    in.println(line);
+  }
+
+  /** The answer to an order, which are answered one after the other. */
+  String answer() throws Exception {
+    return CompletableFuture.supplyAsync(this::read).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+  }
+
+  private String read() {
+    try {
+      String line = out.readLine();
+      while (line != null && !line.startsWith("= ")) {
+        line = out.readLine();
+      }
+      return line == null ? "its process has ended" : line.substring(2);
+    } catch (IOException e) {
+      return e.toString();
+    }
+  }
+
+  /** Sends the process a signal by its name. */
+  void signal(String name) throws IOException, InterruptedException {
+    Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start();
+    if (!kill.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) || kill.exitValue() != 0) {
+      throw new IOException("kill -" + name + " " + process.pid() + " failed");
+    }
+  }
+
+  /** Ends the process, also one that was stopped. */
+  @Override
+  public void close() {
+    process.destroyForcibly();
+  }
+
+  /** Runs the rank until its input ends. */
+  public static void main(String[] args) throws Exception {
+    Rank rank =
+        new Rank(
+            new HostCommunicators(
+                HostOptions.defaults()
+                    .withFolder(Path.of(args[0], args[1]))
+                    .withHostIdentity(args[1])),
+            Integer.parseInt(args[2]),
+            Integer.parseInt(args[3]),
+            Duration.ofMillis(Long.parseLong(args[4])));
+    BufferedReader orders =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = orders.readLine(); line != null; line = orders.readLine()) {
+      rank.obey(line);
+    }
+    System.exit(0);
+  }
+
+  private static void say(String text) {
+    System.out.println("= " + text.replace('\n', ' '));
+  }
+
+  /** The child's side. */
+  private static final class Rank {
+    private final HostCommunicators factory;
+    private final int rank;
+    private final int nranks;
+    private final CommunicatorOptions options;
+    private Bootstrap bootstrap;
+    private Communicator communicator;
+
+    private Rank(HostCommunicators factory, int rank, int nranks, Duration timeout) {
+      this.factory = factory;
+      this.rank = rank;
+      this.nranks = nranks;
+      this.options = CommunicatorOptions.DEFAULT.withTimeout(timeout);
+    }
+
+    private void obey(String line) throws IOException {
+      String[] order = line.split(" ", 2);
+      try {
+        switch (order[0]) {
+          case "listen" -> {
+            bootstrap = SocketBootstrap.listen("127.0.0.1", nranks);
+            say(bootstrap.id().encode());
+          }
+          case "join" -> {
+            bootstrap = SocketBootstrap.join(UniqueId.decode(order[1]), rank, nranks);
+            say("joins");
+          }
+          case "create" -> {
+            communicator = factory.create(bootstrap, options);
+            bootstrap.close();
+            say("created");
+          }
+          case "check" -> check();
+          case "loop" -> loop();
+          case "close" -> {
+            communicator.close();
+            say("closed");
+          }
+          default -> throw new IOException(line);
+        }
+      } catch (CollectiveException e) {
+        say(e.kind() + " " + e.ranks() + " " + e.getMessage());
+      } catch (AssertionError e) {
+        say("wrong: " + e.getMessage());
+      }
+    }
+
+    private void check() {
+      Random random = new Random(nranks);
+      for (int step = 0; step < 60; step++) {
+        RandomStep.run(communicator, random, "step " + step);
+      }
+      TypedBuffer large = CommunicatorContract.filled(communicator, DataType.FLOAT32, 700_001);
+      communicator.allReduce(large, ReduceOp.SUM);
+      Values.check("large", large, i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, nranks, i));
+      say("right");
+    }
+
+    /** Computes until that fails. */
+    private void loop() {
+      TypedBuffer data = CommunicatorContract.filled(communicator, DataType.FLOAT32, 40_000);
+      for (int round = 0; round < Integer.MAX_VALUE; round++) {
+        communicator.allReduce(data, ReduceOp.MAX);
+        if (round == 10) {
+          say("loops");
+        }
+      }
+    }
+  }
+}
