@@ -3,6 +3,7 @@ package io.weft.collectives.host;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.InPlaceRegions;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Topology;
 import io.weft.collectives.fault.CollectiveException;
@@ -10,11 +11,12 @@ import io.weft.collectives.operation.Operation;
 import io.weft.device.Deadline;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** One rank of the host implementation. */
-final class HostCommunicator extends OrderedCommunicator {
+final class HostCommunicator extends OrderedCommunicator implements InPlaceRegions {
   private static final Logger LOG = LoggerFactory.getLogger(HostCommunicator.class);
 
   private static final long MOST_DIAGNOSIS_NANOS = 1_000_000_000;
@@ -27,6 +29,7 @@ final class HostCommunicator extends OrderedCommunicator {
   private final Waiting waiting;
   private final CollectiveEngine engine;
   private final PairMessages pairs;
+  private final HostRegions regions;
   private long collectives;
 
   /** Guards {@link #closed} and what others see of this rank. */
@@ -50,6 +53,7 @@ final class HostCommunicator extends OrderedCommunicator {
     HostWatch watch =
         new HostWatch(rank(), call, this::failure, neighbours, remotes, diagnosisNanos());
     this.waiting = new Waiting(watch, neighbours.size(), !remotes.isEmpty());
+    this.regions = new HostRegions(rank(), neighbours.ranks());
     this.engine = engine(options.sizes());
     this.pairs = new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, options.sizes()));
   }
@@ -66,7 +70,7 @@ final class HostCommunicator extends OrderedCommunicator {
     if (host.size() > 1) {
       Island island = neighbours.island(waiting);
       Members members = new Members(rank(), host, messages);
-      local = new SharedMemoryEngine(island, new SymmetricTable(island.me()), members, sizes);
+      local = new SharedMemoryEngine(island, regions.table(), members, sizes);
     }
     if (topology.isOneHost()) {
       return local;
@@ -111,6 +115,23 @@ final class HostCommunicator extends OrderedCommunicator {
   }
 
   @Override
+  public int addRegion(long bytes, List<Long> bases) {
+    return regions.add(bytes, bases);
+  }
+
+  @Override
+  public void removeRegion(int region) {
+    regions.remove(region);
+  }
+
+  @Override
+  public Optional<CollectiveException> peerFailure(int peer) {
+    synchronized (announcing) {
+      return closed ? failure() : neighbours.has(peer) ? neighbours.end(peer) : Optional.empty();
+    }
+  }
+
+  @Override
   protected Algorithm execute(Operation operation, Deadline deadline) {
     if (operation.kind().isCollective()) {
       call.start(operation.signature(), collectives++, deadline);
@@ -150,7 +171,7 @@ final class HostCommunicator extends OrderedCommunicator {
 
   @Override
   protected void announce(CollectiveException cause) {
-    LOG.info("{}failed: {}", options().prefix().of(rank(), nranks(), id()), cause.getMessage());
+    LOG.info("{}failed: {}", logPrefix(), cause.getMessage());
     synchronized (announcing) {
       if (!closed) {
         neighbours.mine().fail(cause);
@@ -183,9 +204,7 @@ final class HostCommunicator extends OrderedCommunicator {
       resources.close();
     } else {
       LOG.warn(
-          "{}an operation still runs after {}; its memory stays mapped",
-          options().prefix().of(rank(), nranks(), id()),
-          timeout());
+          "{}an operation still runs after {}; its memory stays mapped", logPrefix(), timeout());
     }
   }
 }
