@@ -4,10 +4,12 @@ import io.weft.spark.Messages.Announce;
 import io.weft.spark.Messages.Found;
 import io.weft.spark.Messages.Hello;
 import io.weft.spark.Messages.Lookup;
+import io.weft.spark.Messages.Meet;
 import io.weft.spark.Messages.MemoryPressure;
 import io.weft.spark.Messages.Report;
 import io.weft.spark.Messages.ToDriver;
 import io.weft.spark.Messages.Verdict;
+import io.weft.spark.collectives.DriverMeetings;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -21,15 +23,18 @@ final class DriverAnswers {
   private static final Logger LOG = LoggerFactory.getLogger(DriverAnswers.class);
 
   private final DriverState state;
+  private final DriverMeetings meetings;
   private final Consumer<String> pressed;
 
   /**
    * Answers from a state.
    *
+   * @param meetings where the tasks of barrier stages find each other
    * @param pressed is told the id of an executor that runs out of memory
    */
-  DriverAnswers(DriverState state, Consumer<String> pressed) {
+  DriverAnswers(DriverState state, DriverMeetings meetings, Consumer<String> pressed) {
     this.state = state;
+    this.meetings = meetings;
     this.pressed = pressed;
   }
 
@@ -45,6 +50,8 @@ final class DriverAnswers {
   private Object to(ToDriver message) {
     if (message instanceof Lookup lookup) {
       return new Found(state.peer(lookup.executorId()));
+    } else if (message instanceof Meet meet) {
+      return meetings.answer(meet.call());
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

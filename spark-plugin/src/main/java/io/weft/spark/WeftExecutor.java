@@ -1,6 +1,7 @@
 package io.weft.spark;
 
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.collectives.ExecutorCollectives;
 import java.util.Optional;
 
 /**
@@ -10,6 +11,7 @@ import java.util.Optional;
  */
 public final class WeftExecutor {
   private static volatile ExecutorExchange running;
+  private static volatile ExecutorCollectives collectives;
 
   private WeftExecutor() {}
 
@@ -34,11 +36,18 @@ public final class WeftExecutor {
     return Optional.ofNullable(running);
   }
 
-  static void start(ExecutorExchange exchange) {
+  /** What makes communicators for the tasks of this executor, if Weft runs. */
+  public static Optional<ExecutorCollectives> collectives() {
+    return Optional.ofNullable(collectives);
+  }
+
+  static void start(ExecutorExchange exchange, ExecutorCollectives communicators) {
     running = exchange;
+    collectives = communicators;
   }
 
   static void stop() {
     running = null;
+    collectives = null;
   }
 }

@@ -2,17 +2,25 @@ package io.weft.spark;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.Messages.Announce;
 import io.weft.spark.Messages.Hello;
+import io.weft.spark.Messages.Meet;
 import io.weft.spark.Messages.Verdict;
+import io.weft.spark.collectives.ExecutorCollectives;
+import io.weft.spark.collectives.MeetingAnswer;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.metrics.ExecutorStatistics;
 import io.weft.spark.metrics.Metric;
 import io.weft.spark.metrics.WeftMetrics;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
@@ -24,7 +32,10 @@ import org.apache.spark.api.plugin.PluginContext;
  * <p>Spark calls {@link #init} and {@link #shutdown} once each.
  */
 final class WeftExecutorPlugin implements ExecutorPlugin {
+  private static final String COLLECTIVES_FOLDER = "collectives";
+
   private ExecutorExchange exchange;
+  private ExecutorCollectives collectives;
   private StatusReporter reporter;
 
   @Override
@@ -68,9 +79,26 @@ final class WeftExecutorPlugin implements ExecutorPlugin {
       throw e;
     }
     exchange.onPressure(new PressureReport(context));
-    register(context.metricRegistry(), exchange);
-    reporter = StatusReporter.start(context, host, exchange);
-    WeftExecutor.start(exchange);
+    collectives = collectives(context, host);
+    Supplier<ExecutorStatistics> statistics =
+        () -> new ExecutorStatistics(exchange.statistics(), collectives.statistics());
+    register(context.metricRegistry(), statistics);
+    reporter = StatusReporter.start(context, host, statistics);
+    WeftExecutor.start(exchange, collectives);
+  }
+
+  /** What they share lies in the executor's folder, and is swept with it if the executor dies. */
+  private ExecutorCollectives collectives(PluginContext context, String host) {
+    HostOptions options =
+        HostOptions.defaults()
+            .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
+            .withBindHost(host);
+    return new ExecutorCollectives(
+        new ExecutorCollectives.Options(
+            context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
+        new HostCommunicators(options),
+        call ->
+            (MeetingAnswer) MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
   }
 
   private static String refusal(Object answer) {
@@ -88,9 +116,9 @@ final class WeftExecutorPlugin implements ExecutorPlugin {
     }
   }
 
-  private static void register(MetricRegistry registry, ExecutorExchange exchange) {
+  private static void register(MetricRegistry registry, Supplier<ExecutorStatistics> statistics) {
     for (Metric metric : WeftMetrics.all()) {
-      registry.register(metric.name(), (Gauge<Long>) () -> metric.read(exchange.statistics()));
+      registry.register(metric.name(), (Gauge<Long>) () -> metric.read(statistics.get()));
     }
   }
 
@@ -101,6 +129,7 @@ final class WeftExecutorPlugin implements ExecutorPlugin {
     }
     WeftExecutor.stop();
     reporter.close();
+    collectives.close();
     exchange.close();
   }
 }

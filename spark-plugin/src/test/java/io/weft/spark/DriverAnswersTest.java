@@ -11,6 +11,7 @@ import io.weft.spark.Messages.Lookup;
 import io.weft.spark.Messages.MemoryPressure;
 import io.weft.spark.Messages.Report;
 import io.weft.spark.Messages.Verdict;
+import io.weft.spark.collectives.DriverMeetings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +22,8 @@ class DriverAnswersTest {
   private final SparkConf conf = new SparkConf(false);
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
   private final List<String> pressed = new ArrayList<>();
-  private final DriverAnswers answers = new DriverAnswers(state, pressed::add);
+  private final DriverAnswers answers =
+      new DriverAnswers(state, new DriverMeetings(), pressed::add);
 
   @Test
   void anExecutorOfTheSameVersionIsWelcome() {
