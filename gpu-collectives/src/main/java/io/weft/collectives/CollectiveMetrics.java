@@ -30,6 +30,22 @@ public final class CollectiveMetrics {
       long nanos,
       long waitNanos) {}
 
+  /**
+   * Lines added up; the components are those of {@link Line}.
+   *
+   * @param waitNanos of nanos, the part in which this rank waited for another
+   */
+  public record Total(long calls, long failures, long bytes, long nanos, long waitNanos) {
+    private Total plus(Line line) {
+      return new Total(
+          calls + line.calls(),
+          failures + line.failures(),
+          bytes + line.bytes(),
+          nanos + line.nanos(),
+          waitNanos + line.waitNanos());
+    }
+  }
+
   private static final class Tally {
     private final LongAdder calls = new LongAdder();
     private final LongAdder failures = new LongAdder();
@@ -93,6 +109,17 @@ public final class CollectiveMetrics {
                   }
                 }));
     return lines;
+  }
+
+  /** What ran with one algorithm, over all operations. */
+  public Total total(Algorithm algorithm) {
+    Total total = new Total(0, 0, 0, 0, 0);
+    for (Line line : lines()) {
+      if (line.algorithm() == algorithm) {
+        total = total.plus(line);
+      }
+    }
+    return total;
   }
 
   /** Operations of one kind that ended well, over all algorithms. */

@@ -1,7 +1,7 @@
 package io.weft.collectives;
 
 /**
- * Who speaks, at the head of every log line and failure of a communicator.
+ * Who speaks, at the head of every log line of a communicator or a lane.
  *
  * @param executor id of the executor, or empty outside of one
  * @param device the device whose data it is, such as host or cuda:0; empty when that is plain
@@ -14,7 +14,20 @@ public record LogPrefix(String executor, String device, int stage, int attempt) 
 
   /** Such as "[executor 2 cuda:0 stage 3.1 rank 1/4 of 5f3a9c01] ". */
   public String of(int rank, int nranks, UniqueId id) {
-    StringBuilder text = new StringBuilder("[");
+    return bracketed(who() + "rank " + rank + "/" + nranks + " of " + id);
+  }
+
+  /** For the lanes of this speaker: such as "[executor 2 cuda:0 stage 3.1] "; empty of nobody. */
+  public String ofLane() {
+    return who().isEmpty() ? "" : bracketed(who().strip());
+  }
+
+  private static String bracketed(String text) {
+    return "[" + text + "] ";
+  }
+
+  private String who() {
+    StringBuilder text = new StringBuilder();
     if (!executor.isEmpty()) {
       text.append("executor ").append(executor).append(' ');
     }
@@ -28,13 +41,6 @@ public record LogPrefix(String executor, String device, int stage, int attempt) 
       }
       text.append(' ');
     }
-    return text.append("rank ")
-        .append(rank)
-        .append('/')
-        .append(nranks)
-        .append(" of ")
-        .append(id)
-        .append("] ")
-        .toString();
+    return text.toString();
   }
 }

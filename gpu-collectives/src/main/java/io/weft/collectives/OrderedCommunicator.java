@@ -76,6 +76,11 @@ public abstract class OrderedCommunicator implements Communicator {
     return options;
   }
 
+  /** At the head of every log line of this communicator: who speaks, and which rank of what. */
+  protected final String logPrefix() {
+    return options.prefix().of(rank(), nranks(), id());
+  }
+
   @Override
   public final CollectiveMetrics metrics() {
     return metrics;
@@ -274,7 +279,13 @@ public abstract class OrderedCommunicator implements Communicator {
                 new CollectiveException(
                     CollectiveException.Kind.ABORTED,
                     List.of(rank()),
-                    "rank " + rank() + " aborted communicator " + id() + ": " + reason)));
+                    logPrefix()
+                        + "rank "
+                        + rank()
+                        + " aborted communicator "
+                        + id()
+                        + ": "
+                        + reason)));
   }
 
   @Override

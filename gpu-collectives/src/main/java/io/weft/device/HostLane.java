@@ -25,14 +25,16 @@ public final class HostLane implements Lane {
 
   private final String name;
   private final Duration patience;
+  private final String logPrefix;
   private final LinkedBlockingQueue<Entry> queue = new LinkedBlockingQueue<>();
   private final Thread thread;
   private final Object admission = new Object();
   private boolean closed;
 
-  private HostLane(String name, Duration patience) {
+  private HostLane(String name, Duration patience, String logPrefix) {
     this.name = name;
     this.patience = patience;
+    this.logPrefix = logPrefix;
     this.thread = new Thread(this::runAll, "weft-lane-" + name);
     thread.setDaemon(true);
   }
@@ -44,7 +46,16 @@ public final class HostLane implements Lane {
    *     #close()} waits for work that runs
    */
   public static HostLane open(String name, Duration patience) {
-    HostLane lane = new HostLane(name, patience);
+    return open(name, patience, "");
+  }
+
+  /**
+   * Starts a lane and its thread.
+   *
+   * @param logPrefix at the head of every log line and refusal: whose lane it is
+   */
+  public static HostLane open(String name, Duration patience, String logPrefix) {
+    HostLane lane = new HostLane(name, patience, logPrefix);
     lane.thread.start();
     return lane;
   }
@@ -60,7 +71,7 @@ public final class HostLane implements Lane {
     synchronized (admission) {
       if (closed) {
         throw new IllegalStateException(
-            "lane " + name + " is closed and does not take " + what + " any more");
+            logPrefix + "lane " + name + " is closed and does not take " + what + " any more");
       }
       queue.add(new Entry(work, List.of(after), event));
     }
@@ -89,7 +100,7 @@ public final class HostLane implements Lane {
       try {
         return queue.take();
       } catch (InterruptedException e) {
-        LOG.debug("lane {}: an interrupt came after the work it was meant for", name);
+        LOG.debug("{}lane {}: an interrupt came too late for its work", logPrefix, name);
       }
     }
   }
@@ -101,6 +112,7 @@ public final class HostLane implements Lane {
         entry.work().run();
         event.complete();
       } catch (Throwable e) {
+        LOG.info("{}lane {}: {} failed: {}", logPrefix, name, event.what(), e.toString());
         event.fail(e instanceof EventFailedException && e.getCause() != null ? e.getCause() : e);
       }
     }
@@ -132,7 +144,11 @@ public final class HostLane implements Lane {
           .event()
           .fail(
               new IllegalStateException(
-                  "lane " + name + " was closed before it came to " + entry.event().what()));
+                  logPrefix
+                      + "lane "
+                      + name
+                      + " was closed before it came to "
+                      + entry.event().what()));
     }
   }
 
@@ -142,6 +158,9 @@ public final class HostLane implements Lane {
     }
     try {
       thread.join(Math.max(1, patience.toMillis()));
+      if (thread.isAlive()) {
+        LOG.warn("{}lane {}: work still runs {} after the close", logPrefix, name, patience);
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -3,13 +3,13 @@ package io.weft.memory;
 import java.util.Locale;
 
 /** Sizes as people read them. */
-final class Bytes {
+public final class Bytes {
   private static final String[] UNITS = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
   private Bytes() {}
 
   /** "0 B", "1023 B", "64.0 MiB". */
-  static String text(long bytes) {
+  public static String text(long bytes) {
     if (bytes < 1024) {
       return bytes + " B";
     }

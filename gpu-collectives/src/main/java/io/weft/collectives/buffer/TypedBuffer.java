@@ -98,6 +98,11 @@ public final class TypedBuffer {
     return owner;
   }
 
+  /** Bytes between the start of the owner's memory and element 0. */
+  public long offset() {
+    return offset;
+  }
+
   /**
    * Elements [first, first + length) of this buffer.
    *

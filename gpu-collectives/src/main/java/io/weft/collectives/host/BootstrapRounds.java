@@ -13,19 +13,21 @@ import java.util.List;
  *
  * <p>A message is a byte, 0 or 1, and then what the rank gives or the failure.
  */
-final class BootstrapRounds {
+public final class BootstrapRounds {
   private static final int MOST_FAILURE_BYTES = 4096;
 
   private final Bootstrap bootstrap;
   private final Deadline deadline;
 
-  BootstrapRounds(Bootstrap bootstrap, Deadline deadline) {
+  /** Rounds of this bootstrap that all have to end by the deadline. */
+  public BootstrapRounds(Bootstrap bootstrap, Deadline deadline) {
     this.bootstrap = bootstrap;
     this.deadline = deadline;
   }
 
   /** What a rank has to do before a round. */
-  interface Contribution {
+  @FunctionalInterface
+  public interface Contribution {
     byte[] make() throws Exception;
   }
 
@@ -34,7 +36,7 @@ final class BootstrapRounds {
    *
    * @throws CollectiveException on all ranks when the part of any failed
    */
-  List<byte[]> exchange(String round, Contribution part) {
+  public List<byte[]> exchange(String round, Contribution part) {
     byte[] message;
     CollectiveException own = null;
     try {
@@ -84,7 +86,7 @@ final class BootstrapRounds {
   }
 
   /** A round without content, after a part that may fail. */
-  void barrier(String round, Step part) {
+  public void barrier(String round, Step part) {
     List<byte[]> all =
         exchange(
             round,
@@ -99,7 +101,8 @@ final class BootstrapRounds {
   }
 
   /** A part without content. */
-  interface Step {
+  @FunctionalInterface
+  public interface Step {
     void run() throws Exception;
   }
 }

@@ -3,17 +3,19 @@ package io.weft.collectives.host;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.InPlaceRegions;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Topology;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.operation.Operation;
 import io.weft.device.Deadline;
 import java.util.List;
+import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** One rank of the host implementation. */
-final class HostCommunicator extends OrderedCommunicator {
+final class HostCommunicator extends OrderedCommunicator implements InPlaceRegions {
   private static final Logger LOG = LoggerFactory.getLogger(HostCommunicator.class);
 
   private final Topology topology;
@@ -23,6 +25,7 @@ final class HostCommunicator extends OrderedCommunicator {
   private final Waiting waiting;
   private final CollectiveEngine engine;
   private final PairMessages pairs;
+  private final HostRegions regions;
   private long collectives;
   private boolean closed;
 
@@ -42,12 +45,13 @@ final class HostCommunicator extends OrderedCommunicator {
             rank(), call, this::failure, neighbours, rank -> neighbours.status(rank, call), 0);
     this.waiting = new Waiting(watch, neighbours.size());
     Island island = neighbours.island(waiting);
+    this.regions = new HostRegions(new SymmetricTable(island.me()), neighbours.ranks());
     this.engine =
         nranks() == 1
             ? new TrivialEngine()
             : new SharedMemoryEngine(
                 island,
-                new SymmetricTable(island.me()),
+                regions.table(),
                 pointToPoint(island, Traffic.COLLECTIVES, options.sizes()),
                 options.sizes());
     this.pairs =
@@ -72,6 +76,23 @@ final class HostCommunicator extends OrderedCommunicator {
   @Override
   public Topology topology() {
     return topology;
+  }
+
+  @Override
+  public int addRegion(long bytes, List<Long> bases) {
+    return regions.add(bytes, bases);
+  }
+
+  @Override
+  public void removeRegion(int region) {
+    regions.remove(region);
+  }
+
+  @Override
+  public Optional<CollectiveException> peerFailure(int peer) {
+    synchronized (resources) {
+      return closed ? failure() : neighbours.has(peer) ? neighbours.end(peer) : Optional.empty();
+    }
   }
 
   @Override
@@ -114,7 +135,7 @@ final class HostCommunicator extends OrderedCommunicator {
 
   @Override
   protected void announce(CollectiveException cause) {
-    LOG.info("{}failed: {}", options().prefix().of(rank(), nranks(), id()), cause.getMessage());
+    LOG.info("{}failed: {}", logPrefix(), cause.getMessage());
     synchronized (resources) {
       if (!closed) {
         neighbours.mine().fail(cause);
@@ -143,9 +164,7 @@ final class HostCommunicator extends OrderedCommunicator {
       resources.close();
     } else {
       LOG.warn(
-          "{}an operation still runs after {}; its memory stays mapped",
-          options().prefix().of(rank(), nranks(), id()),
-          timeout());
+          "{}an operation still runs after {}; its memory stays mapped", logPrefix(), timeout());
     }
   }
 }

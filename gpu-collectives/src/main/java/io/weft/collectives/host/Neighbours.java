@@ -91,6 +91,30 @@ final class Neighbours {
     return find(rank).orElseThrow().life().hasEnded();
   }
 
+  /** Their ranks in the communicator, ascending. */
+  List<Integer> ranks() {
+    return all.stream().map(Neighbour::rank).toList();
+  }
+
+  /** Why nothing more is to be expected of a rank; empty while it lives. Costs a system call. */
+  Optional<CollectiveException> end(int rank) {
+    ControlBlock block = block(rank);
+    if (block.state() == ControlBlock.FAILED) {
+      return block.failure();
+    }
+    boolean closed = block.state() == ControlBlock.CLOSED;
+    if (!closed && !isDead(rank)) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        new CollectiveException(
+            closed ? Kind.CLOSED : Kind.DEAD,
+            List.of(rank),
+            "rank "
+                + rank
+                + (closed ? " closed its communicator" : " is dead: its process ended")));
+  }
+
   CollectiveException dead(int rank, Call call) {
     return new CollectiveException(
         Kind.DEAD,

@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
  * everybody has mapped them, so a killed process leaves no memory behind, only the folder with its
  * lock file and token; that is swept by the next rank that creates one. Thread-safe.
  */
-final class RankFolder implements AutoCloseable {
+public final class RankFolder implements AutoCloseable {
   static final String LOCK = "alive";
   static final String TOKEN = "token";
 
@@ -51,7 +51,7 @@ final class RankFolder implements AutoCloseable {
   }
 
   /** Creates a folder below the parent, which is created too if need be. */
-  static RankFolder create(Path parent, UniqueId id, int rank) throws IOException {
+  public static RankFolder create(Path parent, UniqueId id, int rank) throws IOException {
     createParent(parent);
     sweep(parent);
     String random = HexFormat.of().formatHex(random(4));
@@ -123,7 +123,8 @@ final class RankFolder implements AutoCloseable {
     }
   }
 
-  Path path() {
+  /** Where the rank puts its segments. */
+  public Path path() {
     return path;
   }
 

@@ -1,0 +1,75 @@
+package io.weft.collectives.clique;
+
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * What communicators are kept under. Two keys are the same only with the same lives of all members:
+ * a restarted process never meets a communicator of the life before.
+ *
+ * @param members by rank; at least one, each once
+ * @param purpose keeps traffic of different kinds apart, such as "collectives" or "transfers"
+ */
+public record CliqueKey(List<CliqueMember> members, String purpose)
+    implements Comparable<CliqueKey> {
+  private static final Comparator<CliqueKey> ORDER =
+      Comparator.comparingInt((CliqueKey key) -> -key.size())
+          .thenComparing(CliqueKey::purpose)
+          .thenComparing(CliqueKey::compareMembers);
+
+  public CliqueKey {
+    members = List.copyOf(members);
+    Objects.requireNonNull(purpose, "purpose");
+    if (members.isEmpty()) {
+      throw new IllegalArgumentException("a clique without members");
+    }
+    if (new HashSet<>(members).size() != members.size()) {
+      throw new IllegalArgumentException("a member is twice in " + members);
+    }
+  }
+
+  public int size() {
+    return members.size();
+  }
+
+  /**
+   * The rank of a member.
+   *
+   * @throws IllegalArgumentException when it is none
+   */
+  public int rankOf(CliqueMember member) {
+    int rank = members.indexOf(member);
+    if (rank < 0) {
+      throw new IllegalArgumentException(member + " is no member of " + this);
+    }
+    return rank;
+  }
+
+  boolean includes(String process, String incarnation) {
+    return members.stream().anyMatch(member -> member.isOf(process, incarnation));
+  }
+
+  /** Total: larger first, then by purpose and members. */
+  @Override
+  public int compareTo(CliqueKey other) {
+    return ORDER.compare(this, other);
+  }
+
+  /** Of two keys with as many members. */
+  private static int compareMembers(CliqueKey one, CliqueKey two) {
+    for (int rank = 0; rank < one.size(); rank++) {
+      int order = one.members.get(rank).compareTo(two.members.get(rank));
+      if (order != 0) {
+        return order;
+      }
+    }
+    return 0;
+  }
+
+  @Override
+  public String toString() {
+    return "clique " + members + " for " + purpose;
+  }
+}

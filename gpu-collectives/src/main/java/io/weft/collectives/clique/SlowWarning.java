@@ -1,0 +1,57 @@
+package io.weft.collectives.clique;
+
+import java.time.Duration;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+
+/** Says once in the log when something takes longer than it should. One daemon thread. */
+final class SlowWarning implements AutoCloseable {
+  private final ScheduledThreadPoolExecutor clock;
+  private final Logger log;
+  private final Duration after;
+
+  SlowWarning(Logger log, Duration after) {
+    this.log = log;
+    this.after = after;
+    this.clock =
+        new ScheduledThreadPoolExecutor(
+            1,
+            task -> {
+              Thread thread = new Thread(task, "weft-clique-watch");
+              thread.setDaemon(true);
+              return thread;
+            });
+    clock.setRemoveOnCancelPolicy(true);
+    clock.setKeepAliveTime(5, TimeUnit.SECONDS);
+    clock.allowCoreThreadTimeOut(true);
+  }
+
+  /** A piece of work that is watched until it is closed. */
+  interface Watched extends AutoCloseable {
+    @Override
+    void close();
+  }
+
+  Watched watch(String what) {
+    try {
+      ScheduledFuture<?> warning =
+          clock.schedule(() -> warn(what), after.toNanos(), TimeUnit.NANOSECONDS);
+      return () -> warning.cancel(false);
+    } catch (RejectedExecutionException e) {
+      log.debug("{} begins when all is closed", what);
+      return () -> {};
+    }
+  }
+
+  private void warn(String what) {
+    log.warn("{} has not ended after {} s", what, after.toMillis() / 1000.0);
+  }
+
+  @Override
+  public void close() {
+    clock.shutdownNow();
+  }
+}

@@ -1,0 +1,201 @@
+package io.weft.collectives.replay;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.bootstrap.CommunicatorBootstrap;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.host.BootstrapRounds;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.Lane;
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+
+/**
+ * A sequence of collectives on fixed buffers. All ranks compare the sequence once, when it is
+ * recorded; before each replay they agree, with one all-reduce of 4 bytes, that all buffers are
+ * still there, and where one has moved either update the recording or refuse, all of them.
+ *
+ * <p>One thread at a time on each rank; {@link #record}, {@link #replay} and {@link #submit} are
+ * collective.
+ */
+public final class Recording {
+  private static final int READY = 0;
+  private static final int REFUSED = 1;
+
+  private final Communicator communicator;
+  private final MovedBuffers policy;
+  private final ByteBuffer memory = ByteBuffer.allocateDirect(Integer.BYTES);
+  private final TypedBuffer verdict = TypedBuffer.wrap(memory, DataType.INT32);
+  private List<Step> steps;
+  private long replays;
+  private long updates;
+  private long refusals;
+
+  private Recording(Communicator communicator, MovedBuffers policy, List<Step> steps) {
+    this.communicator = communicator;
+    this.policy = policy;
+    this.steps = steps;
+  }
+
+  /**
+   * Records what the body runs on the communicator it is given; nothing is executed.
+   *
+   * @param body runs on the caller's thread; everything it runs is checked as usual
+   * @throws CollectiveException on all ranks when the body failed on one (naming it) or ranks
+   *     recorded different collectives (naming the first)
+   */
+  public static Recording record(
+      Communicator communicator, MovedBuffers policy, Consumer<Communicator> body) {
+    Capture capture = new Capture(communicator);
+    List<byte[]> all =
+        rounds(communicator)
+            .exchange(
+                "recording",
+                () -> {
+                  body.accept(capture);
+                  capture.close();
+                  return encode(capture.steps());
+                });
+    requireSame(all);
+    return new Recording(communicator, policy, capture.steps());
+  }
+
+  private static BootstrapRounds rounds(Communicator communicator) {
+    return new BootstrapRounds(
+        new CommunicatorBootstrap(communicator), Deadline.after(communicator.timeout()));
+  }
+
+  /** One line for each step that has collectives. */
+  private static byte[] encode(List<Step> steps) {
+    List<String> lines =
+        steps.stream().map(Step::signature).filter(line -> !line.isEmpty()).toList();
+    return String.join("\n", lines).getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static void requireSame(List<byte[]> all) {
+    String[] first = lines(all.get(0));
+    for (int rank = 1; rank < all.size(); rank++) {
+      String[] other = lines(all.get(rank));
+      for (int step = 0; step < Math.max(first.length, other.length); step++) {
+        String mine = step < first.length ? first[step] : "nothing more";
+        String theirs = step < other.length ? other[step] : "nothing more";
+        if (!mine.equals(theirs)) {
+          throw new CollectiveException(
+              Kind.MISMATCH,
+              List.of(0, rank),
+              "recordings differ: as collective step "
+                  + step
+                  + " rank 0 has "
+                  + mine
+                  + " but rank "
+                  + rank
+                  + " has "
+                  + theirs);
+        }
+      }
+    }
+  }
+
+  private static String[] lines(byte[] message) {
+    return new String(message, StandardCharsets.UTF_8).split("\n", -1);
+  }
+
+  /** Steps, a group counting as one. */
+  public int size() {
+    return steps.size();
+  }
+
+  /**
+   * Runs all steps in their order and returns once this rank's part is done.
+   *
+   * @throws CollectiveException of kind INVALID, on all ranks and before anything moved, when a
+   *     buffer is gone, too short, or moved and may not; naming it
+   */
+  public void replay() {
+    agree();
+    for (Step step : steps) {
+      communicator.runGroup(step.operations());
+    }
+  }
+
+  /**
+   * Runs all steps on a lane. The agreement is made on the calling thread, behind what was
+   * submitted to the communicator before.
+   *
+   * @return ends with the last step
+   * @throws CollectiveException as {@link #replay}; failures of steps arrive in the event
+   */
+  public Event submit(Lane lane) {
+    agree();
+    Event last = HostEvent.completed("an empty recording");
+    for (Step step : steps) {
+      last = communicator.submitGroup(step.operations(), lane);
+    }
+    return last;
+  }
+
+  private void agree() {
+    Optional<String> reason = reasonToRefuse();
+    Memory.putInt(verdict.address(), reason.isPresent() ? REFUSED : READY);
+    communicator.allReduce(verdict, ReduceOp.MAX);
+    if (Memory.getInt(verdict.address()) == REFUSED) {
+      refusals++;
+      throw refusal(reason.orElse(""));
+    }
+    updateMoved();
+    replays++;
+  }
+
+  private Optional<String> reasonToRefuse() {
+    for (int i = 0; i < steps.size(); i++) {
+      Step step = steps.get(i);
+      Optional<String> obstacle = step.obstacle();
+      if (obstacle.isEmpty() && policy == MovedBuffers.REFUSE && step.hasMoved()) {
+        obstacle = Optional.of(step.describeMove());
+      }
+      if (obstacle.isPresent()) {
+        return Optional.of("step " + i + ": " + obstacle.get());
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** Every rank learns every reason. */
+  private CollectiveException refusal(String mine) {
+    List<byte[]> reasons =
+        rounds(communicator).exchange("refusal", () -> mine.getBytes(StandardCharsets.UTF_8));
+    List<Integer> ranks = new ArrayList<>();
+    StringBuilder text = new StringBuilder("the recording cannot be replayed");
+    for (int rank = 0; rank < reasons.size(); rank++) {
+      if (reasons.get(rank).length > 0) {
+        ranks.add(rank);
+        text.append("; rank ").append(rank).append(", ");
+        text.append(new String(reasons.get(rank), StandardCharsets.UTF_8));
+      }
+    }
+    return new CollectiveException(Kind.INVALID, ranks, text.toString());
+  }
+
+  private void updateMoved() {
+    if (steps.stream().noneMatch(Step::hasMoved)) {
+      return;
+    }
+    steps = steps.stream().map(Step::current).toList();
+    updates++;
+  }
+
+  /** The counters as they are now. */
+  public ReplayStatistics statistics() {
+    return new ReplayStatistics(replays, updates, refusals);
+  }
+}

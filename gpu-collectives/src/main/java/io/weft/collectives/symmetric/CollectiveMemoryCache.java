@@ -1,0 +1,227 @@
+package io.weft.collectives.symmetric;
+
+import io.weft.collectives.bootstrap.CommunicatorBootstrap;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.host.BootstrapRounds;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Gives the ranks of an arena the same memory again. Entries are tied to the arena: it owns the
+ * memory and they expire with it. Reuse is safe only because all ranks hit or miss together, so
+ * every acquisition compares what each still has; where some have dropped an entry, all make it
+ * anew, and a warning names the ranks and the key.
+ *
+ * <p>{@link #acquire} is collective; {@link #evict} and the rest are local and thread-safe. Does
+ * not own the arena.
+ */
+public final class CollectiveMemoryCache implements AutoCloseable {
+  private final SymmetricArena arena;
+  private final CommunicatorBootstrap bootstrap;
+  private final Logger log;
+  private final Map<String, Entry> entries = new HashMap<>();
+  private long hits;
+  private long misses;
+  private long mismatches;
+  private long evictions;
+
+  /** Memory that is tied to its arena, lent to who made it; the cache holds it until eviction. */
+  static final class Entry {
+    private final Window window;
+    private final List<Event> pending = new ArrayList<>();
+    private boolean lent;
+    private boolean evicted;
+
+    private Entry(Window window) {
+      this.window = window;
+      this.lent = true;
+    }
+
+    Window window() {
+      return window;
+    }
+
+    synchronized Event[] pendingUses() {
+      pending.removeIf(Entry::hasEnded);
+      return pending.toArray(Event[]::new);
+    }
+
+    private static boolean hasEnded(Event event) {
+      return event.state() == Event.State.COMPLETE || event.state() == Event.State.FAILED;
+    }
+
+    synchronized void usedUntil(Event event) {
+      window.usedUntil(event);
+      pending.removeIf(Entry::hasEnded);
+      pending.add(event);
+    }
+
+    private synchronized boolean lend() {
+      boolean free = !lent;
+      lent = true;
+      return free;
+    }
+
+    synchronized void giveBack() {
+      lent = false;
+      if (evicted) {
+        window.close();
+      }
+    }
+
+    private synchronized void evict() {
+      evicted = true;
+      if (!lent) {
+        window.close();
+      }
+    }
+  }
+
+  /** An empty cache. */
+  public CollectiveMemoryCache(SymmetricArena arena) {
+    this(arena, LoggerFactory.getLogger(CollectiveMemoryCache.class));
+  }
+
+  CollectiveMemoryCache(SymmetricArena arena, Logger log) {
+    this.arena = arena;
+    this.bootstrap = new CommunicatorBootstrap(arena.communicator());
+    this.log = log;
+  }
+
+  /** As {@link #acquire(List)} for one. */
+  public CollectiveMemory acquire(CollectiveMemoryRequest request) {
+    return acquire(List.of(request)).get(0);
+  }
+
+  /**
+   * Memory for every request, in their order. Collective. An entry that is too small is replaced by
+   * a larger one.
+   *
+   * @throws CollectiveException of kind MISMATCH when ranks ask for different things, INVALID when
+   *     a rank still has a loan of the same purpose; nothing has changed then
+   */
+  public List<CollectiveMemory> acquire(List<CollectiveMemoryRequest> requests) {
+    BootstrapRounds rounds =
+        new BootstrapRounds(bootstrap, Deadline.after(arena.communicator().timeout()));
+    List<Entry> pinned = new ArrayList<>();
+    List<CollectiveMemory> loans = new ArrayList<>();
+    try {
+      List<MemoryVote> votes =
+          rounds.exchange("memory", () -> vote(requests, pinned).encode()).stream()
+              .map(MemoryVote::decode)
+              .toList();
+      MemoryVote.requireSameRequests(votes);
+      for (int i = 0; i < requests.size(); i++) {
+        loans.add(settle(requests.get(i), i, votes, pinned));
+      }
+      return loans;
+    } catch (RuntimeException e) {
+      loans.forEach(CollectiveMemory::close);
+      pinned.stream().filter(Objects::nonNull).forEach(Entry::giveBack);
+      throw e;
+    }
+  }
+
+  /** What is here is lent at once, so that it is still here when all ranks have said yes to it. */
+  private synchronized MemoryVote vote(List<CollectiveMemoryRequest> requests, List<Entry> pinned) {
+    List<Integer> held = new ArrayList<>();
+    for (CollectiveMemoryRequest request : requests) {
+      Entry entry = entries.get(request.purpose());
+      if (entry != null && !entry.lend()) {
+        throw CollectiveException.invalid(
+            "rank "
+                + arena.communicator().rank()
+                + " asks for collective memory "
+                + request
+                + " that it has on loan already; close that first, or use another purpose");
+      }
+      pinned.add(entry);
+      boolean fits = entry != null && entry.window.bytes() >= request.bytes();
+      held.add(fits ? entry.window.number() : MemoryVote.NONE);
+    }
+    return new MemoryVote(List.copyOf(requests), held);
+  }
+
+  private CollectiveMemory settle(
+      CollectiveMemoryRequest request, int index, List<MemoryVote> votes, List<Entry> pinned) {
+    int newest = MemoryVote.NONE;
+    for (MemoryVote vote : votes) {
+      newest = Math.max(newest, vote.held().get(index));
+    }
+    List<Integer> without = MemoryVote.ranksWithout(votes, index, newest);
+    Entry entry = pinned.set(index, null);
+    if (newest != MemoryVote.NONE && without.isEmpty()) {
+      countHit();
+      return new CollectiveMemory(entry, true);
+    }
+    if (newest != MemoryVote.NONE) {
+      warn(request, without);
+    }
+    if (entry != null) {
+      entry.giveBack();
+    }
+    return make(request);
+  }
+
+  private synchronized void countHit() {
+    hits++;
+  }
+
+  private void warn(CollectiveMemoryRequest request, List<Integer> without) {
+    synchronized (this) {
+      mismatches++;
+    }
+    log.warn(
+        "{}: {} no longer had collective memory {} that the other ranks had; all make it anew",
+        arena.communicator(),
+        CollectiveException.name(without),
+        request);
+  }
+
+  private CollectiveMemory make(CollectiveMemoryRequest request) {
+    boolean unused = evict(request.purpose());
+    Window window = arena.window(request.bytes());
+    Entry entry = new Entry(window);
+    synchronized (this) {
+      misses++;
+      entries.put(request.purpose(), entry);
+    }
+    return new CollectiveMemory(entry, false);
+  }
+
+  /**
+   * Drops an entry on this rank. A loan of it goes on; its memory is given back after the last use.
+   * The other ranks learn of it with the next acquisition.
+   *
+   * @return whether there was one
+   */
+  public synchronized boolean evict(String purpose) {
+    Entry entry = entries.remove(purpose);
+    if (entry == null) {
+      return false;
+    }
+    evictions++;
+    entry.evict();
+    return true;
+  }
+
+  /** The counters as they are now. */
+  public synchronized CacheStatistics statistics() {
+    return new CacheStatistics(hits, misses, mismatches, evictions, entries.size());
+  }
+
+  /** Drops all entries on this rank. */
+  @Override
+  public synchronized void close() {
+    for (String purpose : List.copyOf(entries.keySet())) {
+      boolean unused = evict(purpose);
+    }
+  }
+}

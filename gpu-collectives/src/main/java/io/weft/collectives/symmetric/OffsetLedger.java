@@ -1,0 +1,74 @@
+package io.weft.collectives.symmetric;
+
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Which runs of a segment are free: first fit by offset, neighbours joined. Ranks that take and
+ * give the same lengths in the same order get the same offsets.
+ *
+ * <p>Not thread-safe.
+ */
+final class OffsetLedger {
+  /** Two cache lines, which the processor fetches together. */
+  static final long ALIGNMENT = 128;
+
+  static final long NONE = -1;
+
+  private final TreeMap<Long, Long> free = new TreeMap<>();
+
+  OffsetLedger(long bytes) {
+    free.put(0L, bytes);
+  }
+
+  static long aligned(long bytes) {
+    return (bytes + ALIGNMENT - 1) & -ALIGNMENT;
+  }
+
+  /**
+   * Takes a run.
+   *
+   * @param bytes a multiple of the alignment
+   * @return its offset, or NONE
+   */
+  long take(long bytes) {
+    long offset = firstFit(bytes);
+    if (offset != NONE) {
+      long left = free.remove(offset) - bytes;
+      if (left > 0) {
+        free.put(offset + bytes, left);
+      }
+    }
+    return offset;
+  }
+
+  private long firstFit(long bytes) {
+    for (Map.Entry<Long, Long> run : free.entrySet()) {
+      if (run.getValue() >= bytes) {
+        return run.getKey();
+      }
+    }
+    return NONE;
+  }
+
+  /** Gives back what was taken. */
+  void give(long offset, long bytes) {
+    long start = offset;
+    long length = bytes;
+    Map.Entry<Long, Long> before = free.floorEntry(offset);
+    if (before != null && before.getKey() + before.getValue() == offset) {
+      start = before.getKey();
+      length += before.getValue();
+    }
+    Long behind = free.remove(offset + bytes);
+    if (behind != null) {
+      length += behind;
+    }
+    free.put(start, length);
+  }
+
+  /** Bytes that are not taken. */
+  long freeBytes() {
+    return free.values().stream().mapToLong(Long::longValue).sum();
+  }
+}

@@ -1,0 +1,212 @@
+package io.weft.collectives.symmetric;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import io.weft.memory.Memory;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Barriers on signals in symmetric memory: each rank raises its slot at every other member and
+ * waits until every other member has raised theirs here. A peer may be one barrier ahead, so a slot
+ * is waited for with "at least".
+ *
+ * <p>Every pair of ranks counts the barriers that it has passed together. So groups of ranks may
+ * overlap and nobody waits for who is not a member: {0,1} and {1,2} leave each pair agreed on its
+ * count. With its count a rank leaves the group it means, for the last two barriers of the pair;
+ * ranks that meet in different groups both fail by name.
+ *
+ * <pre>
+ *   slots, a line of 128 bytes per peer, written by the peer only:
+ *     0 int count | 8 long group of even counts | 16 long group of odd counts
+ *   counters, a line per peer, written by the owner only:
+ *     0 int count
+ * </pre>
+ *
+ * <p>The slots and counters are set on all ranks before any learns where they are. One thread at a
+ * time on each rank; after a failure the barrier is broken.
+ */
+public final class SignalBarrier implements AutoCloseable {
+  /** Members of a group travel as bits of a long. */
+  public static final int MOST_RANKS = Long.SIZE;
+
+  private static final int GROUPS = 8;
+
+  private final Window window;
+  private final SignalWait waiting;
+  private final Group all;
+  private CollectiveException failure;
+
+  /** Ranks that meet, this one among them; made by {@link #group}. */
+  public static final class Group {
+    private final int[] ranks;
+    private final long mask;
+
+    private Group(int[] ranks, long mask) {
+      this.ranks = ranks;
+      this.mask = mask;
+    }
+
+    @Override
+    public String toString() {
+      return Arrays.toString(ranks);
+    }
+  }
+
+  private SignalBarrier(Window window, SignalWait waiting) {
+    this.window = window;
+    this.waiting = waiting;
+    int[] ranks = new int[window.nranks()];
+    Arrays.setAll(ranks, rank -> rank);
+    this.all = group(ranks);
+  }
+
+  /** A barrier for the ranks of an arena, 1 to 64. Collective. */
+  public static SignalBarrier open(SymmetricArena arena) {
+    return open(arena, 0);
+  }
+
+  /** A barrier whose counters start somewhere else, the same on all ranks. */
+  static SignalBarrier open(SymmetricArena arena, int start) {
+    int nranks = arena.communicator().nranks();
+    if (nranks > MOST_RANKS) {
+      throw CollectiveException.invalid(
+          "a barrier on signals has at most " + MOST_RANKS + " ranks, not " + nranks);
+    }
+    long bytes = 2L * nranks * Window.LINE;
+    Window window = arena.window(bytes, opened -> initialize(opened, start));
+    return new SignalBarrier(window, arena.waiting());
+  }
+
+  private static void initialize(Window window, int start) {
+    Memory.setMemory(window.address(), window.bytes(), (byte) 0);
+    for (int peer = 0; peer < window.nranks(); peer++) {
+      Memory.putInt(slot(window, window.rank(), peer), start);
+      Memory.putInt(counter(window, peer), start);
+    }
+  }
+
+  private static long slot(Window window, int owner, int from) {
+    return window.address(owner) + from * Window.LINE;
+  }
+
+  private static long counter(Window window, int peer) {
+    return window.address() + (window.nranks() + peer) * Window.LINE;
+  }
+
+  /**
+   * Members of barriers to come.
+   *
+   * @param ranks this rank and others, in any order; or none, for a barrier that does nothing
+   */
+  public Group group(int... ranks) {
+    int[] sorted = Arrays.stream(ranks).sorted().distinct().toArray();
+    long mask = 0;
+    for (int rank : sorted) {
+      if (rank < 0 || rank >= window.nranks()) {
+        throw CollectiveException.invalid(
+            "rank " + rank + " is not one of 0 to " + (window.nranks() - 1));
+      }
+      mask |= 1L << rank;
+    }
+    if (sorted.length > 0 && (mask & 1L << window.rank()) == 0) {
+      throw CollectiveException.invalid(
+          "rank " + window.rank() + " is no member of group " + Arrays.toString(sorted));
+    }
+    return new Group(sorted, mask);
+  }
+
+  /** Returns once all ranks have come; what each wrote before is visible to all. */
+  public void await(Deadline deadline) {
+    await(all, deadline);
+  }
+
+  /**
+   * Returns once all members have come; other ranks need not know.
+   *
+   * @throws CollectiveException naming the rank that did not come or is in a barrier of others
+   */
+  public void await(Group group, Deadline deadline) {
+    if (failure != null) {
+      throw failure.metBy("a barrier of ranks " + group);
+    }
+    try {
+      for (int peer : group.ranks) {
+        if (peer != window.rank()) {
+          raise(peer, group);
+        }
+      }
+      for (int peer : group.ranks) {
+        if (peer != window.rank()) {
+          awaitPeer(peer, group, deadline);
+        }
+      }
+    } catch (CollectiveException e) {
+      failure = e;
+      throw e;
+    }
+  }
+
+  private void raise(int peer, Group group) {
+    int value = Memory.getInt(counter(window, peer)) + 1;
+    long slot = slot(window, peer, window.rank());
+    Memory.putLong(slot + groupOffset(value), group.mask);
+    Memory.putIntRelease(slot, value);
+  }
+
+  private static long groupOffset(int value) {
+    return GROUPS + (long) (value & 1) * Long.BYTES;
+  }
+
+  private void awaitPeer(int peer, Group group, Deadline deadline) {
+    int value = Memory.getInt(counter(window, peer)) + 1;
+    long slot = slot(window, window.rank(), peer);
+    waiting.await(
+        slot,
+        value,
+        peer,
+        deadline,
+        () -> "its slot in a barrier of ranks " + group + " to " + value);
+    long theirs = Memory.getLong(slot + groupOffset(value));
+    if (theirs != group.mask) {
+      throw disagreement(peer, group, theirs);
+    }
+    Memory.putInt(counter(window, peer), value);
+  }
+
+  private CollectiveException disagreement(int peer, Group group, long theirs) {
+    int[] ranks = new int[Long.bitCount(theirs)];
+    int at = 0;
+    for (long left = theirs; left != 0; left &= left - 1) {
+      ranks[at++] = Long.numberOfTrailingZeros(left);
+    }
+    return new CollectiveException(
+        Kind.MISMATCH,
+        List.of(Math.min(peer, window.rank()), Math.max(peer, window.rank())),
+        "rank "
+            + window.rank()
+            + " is in a barrier of ranks "
+            + group
+            + " but rank "
+            + peer
+            + " in one of ranks "
+            + Arrays.toString(ranks));
+  }
+
+  /** How many barriers this rank has passed with a peer, as a counter that wraps around. */
+  int passed(int peer) {
+    return Memory.getInt(counter(window, peer));
+  }
+
+  /** What a peer has raised its slot here to. */
+  int raised(int peer) {
+    return Memory.getIntAcquire(slot(window, window.rank(), peer));
+  }
+
+  /** Gives up the signals; not collective. */
+  @Override
+  public void close() {
+    window.close();
+  }
+}

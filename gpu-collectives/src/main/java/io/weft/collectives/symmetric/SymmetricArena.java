@@ -1,0 +1,256 @@
+package io.weft.collectives.symmetric;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.Topology;
+import io.weft.collectives.bootstrap.CommunicatorBootstrap;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.host.BootstrapRounds;
+import io.weft.device.Deadline;
+import io.weft.memory.Memory;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentSkipListSet;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Memory that every rank of a communicator reserves alike, so that a segment and an offset mean the
+ * same place on all of them; collectives on buffers of a {@link Window} work in place. Memory is
+ * reused, not unmapped, until the arena is closed.
+ *
+ * <p>Ranks decide on their own where a window goes and then compare; an arena in which one rank has
+ * done more than the others is an error that names it, never a write to the wrong place.
+ *
+ * <p>{@link #window} is collective; everything else is thread-safe. Closing is not collective, and
+ * happens after the last operation on the arena's memory: what is mapped goes when the uses of all
+ * windows have ended.
+ */
+public final class SymmetricArena implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(SymmetricArena.class);
+  private static final byte POISON = (byte) 0xdb;
+
+  private final Communicator communicator;
+  private final SymmetricOptions options;
+  private final CommunicatorBootstrap bootstrap;
+  private final SignalWait waiting;
+  private final List<SymmetricSegment> segments = new ArrayList<>();
+  private final Map<Integer, Window> windows = new HashMap<>();
+
+  /** Not under this object's lock: work that ends must not wait for a collective that runs. */
+  private final Set<Integer> ended = new ConcurrentSkipListSet<>();
+
+  private final Uses uses = new Uses(this::unmap);
+  private int nextNumber;
+  private boolean closed;
+
+  private SymmetricArena(Communicator communicator, SymmetricOptions options) {
+    this.communicator = communicator;
+    this.options = options;
+    this.bootstrap = new CommunicatorBootstrap(communicator);
+    this.waiting = new SignalWait(communicator);
+  }
+
+  /**
+   * An arena without segments; local.
+   *
+   * @param communicator stays the caller's, and open as long as the arena
+   * @throws CollectiveException of kind INVALID, on all ranks, when they do not share memory
+   */
+  public static SymmetricArena open(Communicator communicator, SymmetricOptions options) {
+    refusal(communicator.topology())
+        .ifPresent(
+            reason -> {
+              throw CollectiveException.invalid(reason);
+            });
+    return new SymmetricArena(communicator, options);
+  }
+
+  /** Why ranks in this topology have no symmetric memory; empty when they have. */
+  public static Optional<String> refusal(Topology topology) {
+    if (topology.isOneHost()) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        "symmetric memory needs ranks that map each other's memory, but these are apart: ranks "
+            + topology.hosts()
+            + "; open it on a communicator of one host's ranks, or use collectives and send/receive");
+  }
+
+  /**
+   * The same number of bytes on every rank, signals at zero, contents undefined. Collective.
+   *
+   * @param bytes 0 to 2 GiB less what the signals take, 128 bytes per rank
+   * @throws CollectiveException of kind MISMATCH when ranks ask for different windows, IO when a
+   *     rank has no room: the arena is as before then; also of kind MISMATCH when the arenas have
+   *     come apart, after which they are good for nothing but {@link #close}
+   */
+  public Window window(long bytes) {
+    return window(bytes, opened -> {});
+  }
+
+  /** What a rank does to its part before any peer may touch it. */
+  interface Initializer {
+    void run(Window window);
+  }
+
+  synchronized Window window(long bytes, Initializer initializer) {
+    requireOpen();
+    BootstrapRounds rounds = new BootstrapRounds(bootstrap, Deadline.after(communicator.timeout()));
+    List<WindowRequest> all =
+        rounds.exchange("window", () -> request(bytes).encode()).stream()
+            .map(WindowRequest::decode)
+            .toList();
+    WindowRequest.requireSame(all);
+    WindowRequest.endedEverywhere(all).forEach(this::reclaim);
+    Window window = allocate(bytes, rounds);
+    window.zeroSignals();
+    initializer.run(window);
+    requireEqualPlaces(window, rounds);
+    windows.put(window.number(), window);
+    uses.retain();
+    return window;
+  }
+
+  /** Refuses within the round, so that the other ranks do not wait for this one. */
+  private WindowRequest request(long bytes) {
+    long most = SymmetricOptions.MOST_BYTES - communicator.nranks() * Window.LINE;
+    if (bytes < 0 || bytes > most) {
+      throw CollectiveException.invalid(
+          "rank "
+              + communicator.rank()
+              + " asks for a symmetric window of "
+              + bytes
+              + " bytes; allowed are 0 to "
+              + most);
+    }
+    return new WindowRequest(bytes, nextNumber, new TreeSet<>(ended));
+  }
+
+  private Window allocate(long bytes, BootstrapRounds rounds) {
+    long footprint = Window.footprint(bytes, communicator.nranks());
+    for (SymmetricSegment segment : segments) {
+      long offset = segment.ledger().take(footprint);
+      if (offset != OffsetLedger.NONE) {
+        return new Window(this, segment, nextNumber++, offset, bytes);
+      }
+    }
+    long segmentBytes =
+        Math.max(OffsetLedger.aligned(options.segmentBytes()), OffsetLedger.aligned(footprint));
+    SymmetricSegment grown =
+        SymmetricSegment.create(
+            communicator,
+            options.folder(),
+            Math.min(segmentBytes, SymmetricOptions.MOST_BYTES),
+            rounds);
+    segments.add(grown);
+    return new Window(this, grown, nextNumber++, grown.ledger().take(footprint), bytes);
+  }
+
+  private void requireEqualPlaces(Window window, BootstrapRounds rounds) {
+    byte[] place = window.place().getBytes(StandardCharsets.UTF_8);
+    List<String> places =
+        rounds.exchange("places", () -> place).stream()
+            .map(message -> new String(message, StandardCharsets.UTF_8))
+            .toList();
+    List<Integer> others = new ArrayList<>();
+    for (int rank = 1; rank < places.size(); rank++) {
+      if (!places.get(rank).equals(places.get(0))) {
+        others.add(rank);
+      }
+    }
+    if (!others.isEmpty()) {
+      throw new CollectiveException(
+          Kind.MISMATCH,
+          others,
+          "symmetric window #"
+              + window.number()
+              + " lies at different places of the arenas: "
+              + places
+              + " by rank; a rank has allocated what others have not");
+    }
+  }
+
+  /** Makes the bytes of a window that has ended on all ranks free again. */
+  private void reclaim(int number) {
+    Window window = windows.remove(number);
+    ended.remove(number);
+    long footprint = Window.footprint(window.bytes(), communicator.nranks());
+    if (options.poison()) {
+      long start = window.segment().base(communicator.rank()) + window.offset();
+      Memory.setMemory(start, footprint, POISON);
+    }
+    window.segment().ledger().give(window.offset(), footprint);
+  }
+
+  /** The last use of a window on this rank has ended; runs on any thread. */
+  void ended(int number) {
+    ended.add(number);
+    uses.release();
+  }
+
+  private synchronized void unmap() {
+    segments.forEach(SymmetricSegment::close);
+    segments.clear();
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException("the symmetric arena of " + communicator + " is closed");
+    }
+  }
+
+  public Communicator communicator() {
+    return communicator;
+  }
+
+  SignalWait waiting() {
+    return waiting;
+  }
+
+  synchronized String place(SymmetricSegment segment) {
+    return String.valueOf(segments.indexOf(segment));
+  }
+
+  /** Bytes this rank has reserved. */
+  public synchronized long reservedBytes() {
+    return segments.stream().mapToLong(SymmetricSegment::bytes).sum();
+  }
+
+  /** Bytes of windows that are not free yet, signals included. */
+  public synchronized long usedBytes() {
+    return segments.stream()
+        .mapToLong(segment -> segment.bytes() - segment.ledger().freeBytes())
+        .sum();
+  }
+
+  /**
+   * Closes the windows that are still open and unmaps once their uses have ended. Closing again
+   * does nothing.
+   */
+  @Override
+  public void close() {
+    List<Window> open;
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      open = windows.values().stream().filter(window -> !ended.contains(window.number())).toList();
+    }
+    open.forEach(Window::close);
+    uses.release();
+    if (uses.count() > 0) {
+      LOG.info(
+          "{} keeps its symmetric memory mapped: {} windows are used by work that still runs",
+          communicator,
+          uses.count());
+    }
+  }
+}

@@ -1,0 +1,38 @@
+package io.weft.collectives.symmetric;
+
+import java.nio.file.Path;
+import java.util.Objects;
+
+/**
+ * What a symmetric arena may use. The same on all ranks.
+ *
+ * @param folder where segments are created until every rank has mapped them; on a memory file
+ *     system if there is one, and the same for all ranks
+ * @param segmentBytes how much each rank reserves at a time, 4 KiB to 2 GiB - 128; a longer window
+ *     gets a segment of its own
+ * @param poison whether memory that is given back is overwritten, so that a late user notices
+ */
+public record SymmetricOptions(Path folder, long segmentBytes, boolean poison) {
+  static final long MOST_BYTES = Integer.MAX_VALUE & -OffsetLedger.ALIGNMENT;
+
+  public SymmetricOptions {
+    Objects.requireNonNull(folder, "folder");
+    if (segmentBytes < 4096 || segmentBytes > MOST_BYTES) {
+      throw new IllegalArgumentException(
+          "segmentBytes is " + segmentBytes + "; allowed are 4 KiB to 2 GiB - 128");
+    }
+  }
+
+  /** Segments of 16 MiB in this folder, without poison. */
+  public static SymmetricOptions in(Path folder) {
+    return new SymmetricOptions(folder, 16L << 20, false);
+  }
+
+  public SymmetricOptions withSegmentBytes(long bytes) {
+    return new SymmetricOptions(folder, bytes, poison);
+  }
+
+  public SymmetricOptions withPoison(boolean wanted) {
+    return new SymmetricOptions(folder, segmentBytes, wanted);
+  }
+}

@@ -1,0 +1,210 @@
+package io.weft.collectives.symmetric;
+
+import io.weft.collectives.buffer.BufferOwner;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.memory.Memory;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * The same run of bytes on every rank, which each may read and write on all of them. In front of
+ * the bytes every rank has a line of signals for each peer, which only that peer raises.
+ *
+ * <pre>
+ *   signals from rank 0 (128 bytes) | ... from rank n-1 | bytes 0 to bytes() - 1
+ * </pre>
+ *
+ * <p>{@code put} and {@code get} are plain copies: to hand bytes over, put, then {@link #signal};
+ * the peer {@link #await}s the signal and reads. Thread-safe as far as ranges and slots differ.
+ *
+ * <p>Closing is not collective. The bytes are given out again when all ranks have closed the window
+ * and every event of {@link #usedUntil} has ended on all of them.
+ */
+public final class Window implements BufferOwner, AutoCloseable {
+  /** Signals from each peer. */
+  public static final int SLOTS = 16;
+
+  static final long LINE = OffsetLedger.ALIGNMENT;
+
+  private final SymmetricArena arena;
+  private final SymmetricSegment segment;
+  private final int number;
+  private final long offset;
+  private final long bytes;
+  private final Uses uses;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  Window(SymmetricArena arena, SymmetricSegment segment, int number, long offset, long bytes) {
+    this.arena = arena;
+    this.segment = segment;
+    this.number = number;
+    this.offset = offset;
+    this.bytes = bytes;
+    this.uses = new Uses(() -> arena.ended(number));
+  }
+
+  /** What a window takes of its segment. */
+  static long footprint(long bytes, int nranks) {
+    return OffsetLedger.aligned(Math.addExact(bytes, nranks * LINE));
+  }
+
+  /** All signals at zero; done by every rank before any may signal. */
+  void zeroSignals() {
+    Memory.setMemory(segment.base(rank()) + offset, nranks() * LINE, (byte) 0);
+  }
+
+  /** The same on all ranks. */
+  public int number() {
+    return number;
+  }
+
+  public int rank() {
+    return arena.communicator().rank();
+  }
+
+  public int nranks() {
+    return arena.communicator().nranks();
+  }
+
+  /** Where this rank's byte 0 is. */
+  @Override
+  public long address() {
+    return address(rank());
+  }
+
+  /** Where a rank's byte 0 is mapped in this process. */
+  long address(int peer) {
+    requireOpen();
+    return segment.base(peer) + offset + nranks() * LINE;
+  }
+
+  @Override
+  public long bytes() {
+    return bytes;
+  }
+
+  /** Place in the arena, equal on all ranks: number of the segment and offset in it, as text. */
+  String place() {
+    return arena.place(segment) + "+" + offset;
+  }
+
+  SymmetricSegment segment() {
+    return segment;
+  }
+
+  long offset() {
+    return offset;
+  }
+
+  /** All of this rank's bytes. */
+  public TypedBuffer buffer(DataType type) {
+    return buffer(0, type, bytes / type.bytes());
+  }
+
+  /**
+   * Some of this rank's bytes.
+   *
+   * @param first byte
+   * @throws IndexOutOfBoundsException when they do not all lie within the window
+   */
+  public TypedBuffer buffer(long first, DataType type, long count) {
+    return TypedBuffer.of(this, first, type, count);
+  }
+
+  /**
+   * Copies elements into a peer's part.
+   *
+   * @param to byte of the window
+   * @throws IndexOutOfBoundsException when peer or bytes are out of range
+   * @throws IllegalStateException when the window is closed
+   */
+  public void put(TypedBuffer source, int peer, long to) {
+    long target = remote(peer, to, source.bytes());
+    Memory.copy(source.address(), target, source.bytes());
+  }
+
+  /** Copies elements out of a peer's part; otherwise as {@link #put}. */
+  public void get(TypedBuffer target, int peer, long from) {
+    long source = remote(peer, from, target.bytes());
+    Memory.copy(source, target.address(), target.bytes());
+  }
+
+  private long remote(int peer, long first, long length) {
+    Objects.checkIndex(peer, nranks());
+    Objects.checkFromIndexSize(first, length, bytes);
+    return address(peer) + first;
+  }
+
+  /**
+   * Sets a signal of a peer, after everything this thread wrote before.
+   *
+   * @param slot 0 to 15
+   * @param value counts upwards; may wrap around
+   */
+  public void signal(int peer, int slot, int value) {
+    Memory.putIntRelease(signalAddress(peer, rank(), slot), value);
+  }
+
+  /** What a peer has signalled so far; what it wrote before is visible. */
+  public int signalled(int peer, int slot) {
+    return Memory.getIntAcquire(signalAddress(rank(), peer, slot));
+  }
+
+  /**
+   * Waits until a peer has signalled at least this value.
+   *
+   * @throws CollectiveException naming both ranks, when the deadline passed or the peer ended
+   */
+  public void await(int peer, int slot, int value, Deadline deadline) {
+    arena
+        .waiting()
+        .await(
+            signalAddress(rank(), peer, slot),
+            value,
+            peer,
+            deadline,
+            () -> "signal " + slot + " of window #" + number + " to " + value);
+  }
+
+  private long signalAddress(int owner, int from, int slot) {
+    Objects.checkIndex(owner, nranks());
+    Objects.checkIndex(from, nranks());
+    Objects.checkIndex(slot, SLOTS);
+    requireOpen();
+    return segment.base(owner) + offset + from * LINE + slot * (long) Integer.BYTES;
+  }
+
+  private void requireOpen() {
+    if (closed.get()) {
+      throw new IllegalStateException("symmetric window #" + number + " is closed");
+    }
+  }
+
+  /** How to write to all ranks at once. */
+  public Multicast multicast() {
+    return new HostFanOut(this);
+  }
+
+  /** Keeps the memory until the event has ended, also when the window is closed before. */
+  public void usedUntil(Event event) {
+    requireOpen();
+    uses.until(event);
+  }
+
+  /** Gives the window up on this rank. Closing again does nothing. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      uses.release();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "symmetric window #" + number + " of " + bytes + " bytes";
+  }
+}

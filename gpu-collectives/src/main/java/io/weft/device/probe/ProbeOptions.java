@@ -1,0 +1,49 @@
+package io.weft.device.probe;
+
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+
+/**
+ * Where to look.
+ *
+ * @param root the root of the file system, for tests another one
+ * @param sharedFolder where segments would go, on the real file system
+ * @param ncclLibrary the library the user names; empty to look for it
+ * @param environment variables of the process
+ */
+public record ProbeOptions(
+    Path root, Path sharedFolder, Optional<Path> ncclLibrary, Map<String, String> environment) {
+  public ProbeOptions {
+    Objects.requireNonNull(root, "root");
+    Objects.requireNonNull(sharedFolder, "sharedFolder");
+    environment = Map.copyOf(environment);
+  }
+
+  /** This machine and process, with /dev/shm. */
+  public static ProbeOptions defaults() {
+    return new ProbeOptions(Path.of("/"), Path.of("/dev/shm"), Optional.empty(), System.getenv());
+  }
+
+  public ProbeOptions withRoot(Path other) {
+    return new ProbeOptions(other, sharedFolder, ncclLibrary, environment);
+  }
+
+  public ProbeOptions withSharedFolder(Path folder) {
+    return new ProbeOptions(root, folder, ncclLibrary, environment);
+  }
+
+  public ProbeOptions withNcclLibrary(Path library) {
+    return new ProbeOptions(root, sharedFolder, Optional.of(library), environment);
+  }
+
+  public ProbeOptions withEnvironment(Map<String, String> variables) {
+    return new ProbeOptions(root, sharedFolder, ncclLibrary, variables);
+  }
+
+  /** A path of the machine, below the root. */
+  Path at(String absolute) {
+    return root.resolve(absolute.substring(1));
+  }
+}

@@ -1,0 +1,47 @@
+package io.weft.collectives.clique;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.bootstrap.FileBootstrap;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Member 1 in a process of its own, which acquires twice and then ends without a word. */
+final class RestartedProcess {
+  private RestartedProcess() {}
+
+  /** Arguments: folder, incarnation, unique ids of the two meetings. */
+  public static void main(String[] arguments) throws IOException {
+    Path folder = Path.of(arguments[0]);
+    CliqueKey key = key(arguments[1]);
+    CommunicatorCache cache = cache(folder);
+    for (String meeting : List.of(arguments[2], arguments[3])) {
+      acquire(cache, key, 1, folder, UniqueId.decode(meeting)).communicator().barrier();
+    }
+    Runtime.getRuntime().halt(0);
+  }
+
+  static CommunicatorCache cache(Path folder) {
+    return new CommunicatorCache(
+        new HostCommunicators(HostOptions.defaults().withFolder(folder.resolve("host"))),
+        CommunicatorOptions.DEFAULT.withTimeout(Members.TIMEOUT));
+  }
+
+  /** The clique of a lasting process and a life of another one. */
+  static CliqueKey key(String incarnation) {
+    return new CliqueKey(
+        List.of(Members.member(0, "lasting"), Members.member(1, incarnation)), "processes");
+  }
+
+  static CliqueLease acquire(
+      CommunicatorCache cache, CliqueKey key, int rank, Path folder, UniqueId meeting)
+      throws IOException {
+    try (Bootstrap end = FileBootstrap.open(folder, meeting, rank, 2)) {
+      return cache.acquire(key, key.members().get(rank), end);
+    }
+  }
+}

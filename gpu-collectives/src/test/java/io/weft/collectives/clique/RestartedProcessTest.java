@@ -1,0 +1,72 @@
+package io.weft.collectives.clique;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class RestartedProcessTest {
+  @TempDir Path folder;
+
+  private Process start(String incarnation, List<UniqueId> meetings) throws IOException {
+    return new ProcessBuilder(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "-Xmx64m",
+            "-cp",
+            System.getProperty("java.class.path"),
+            RestartedProcess.class.getName(),
+            folder.toString(),
+            incarnation,
+            meetings.get(0).encode(),
+            meetings.get(1).encode())
+        .redirectErrorStream(true)
+        .redirectOutput(new File(folder.toFile(), incarnation + ".log"))
+        .start();
+  }
+
+  /** Trap: a process restarts under its old name and meets a communicator of its life before. */
+  @Test
+  void restartedProcessNeverMeetsTheCommunicatorOfItsLifeBefore() throws Exception {
+    try (CommunicatorCache cache = RestartedProcess.cache(folder)) {
+      Communicator first = live(cache, "first");
+      Communicator second = live(cache, "second");
+      assertThat(second).isNotSameAs(first);
+      assertThat(cache.statistics()).isEqualTo(new CliqueStatistics(4, 2, 2, 0, 0, 2, 0, 0));
+    }
+  }
+
+  /** One life of the other process: it is met twice, found dead, and its communicators erased. */
+  private Communicator live(CommunicatorCache cache, String incarnation) throws Exception {
+    List<UniqueId> meetings = List.of(UniqueId.create(), UniqueId.create());
+    Process peer = start(incarnation, meetings);
+    CliqueKey key = RestartedProcess.key(incarnation);
+    Communicator communicator;
+    try (CliqueLease lease = RestartedProcess.acquire(cache, key, 0, folder, meetings.get(0))) {
+      communicator = lease.communicator();
+      communicator.barrier();
+    }
+    try (CliqueLease lease = RestartedProcess.acquire(cache, key, 0, folder, meetings.get(1))) {
+      assertThat(lease.isReused()).isTrue();
+      assertThat(lease.communicator()).isSameAs(communicator);
+      communicator.barrier();
+      CollectiveException failure =
+          catchThrowableOfType(CollectiveException.class, communicator::barrier);
+      assertThat(failure.kind()).as(failure.getMessage()).isEqualTo(Kind.DEAD);
+      assertThat(failure.ranks()).containsExactly(1);
+      cache.fail("executor-1", incarnation, failure.getMessage());
+    }
+    assertThat(peer.waitFor(60, TimeUnit.SECONDS)).isTrue();
+    assertThat(cache.idle()).isEmpty();
+    return communicator;
+  }
+}

@@ -1,0 +1,267 @@
+package io.weft.collectives.symmetric;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.weft.collectives.contract.RankGang;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class SignalBarrierTest {
+  @TempDir Path folder;
+
+  /** What one rank does with its barrier. */
+  private interface Use {
+    void run(int rank, SignalBarrier barrier);
+  }
+
+  private SymmetricOptions options() {
+    return SymmetricOptions.in(folder.resolve("symmetric")).withSegmentBytes(64 << 10);
+  }
+
+  private void onBarriers(int nranks, int start, Use use) {
+    try (RankGang gang = Gangs.local(nranks)) {
+      gang.run(
+          communicator -> {
+            try (SymmetricArena arena = SymmetricArena.open(communicator, options());
+                SignalBarrier barrier = SignalBarrier.open(arena, start)) {
+              use.run(communicator.rank(), barrier);
+              communicator.barrier();
+            }
+          });
+    }
+  }
+
+  /** Every rank counts its rounds for all to see; nobody may be behind when a barrier is passed. */
+  private static void meetOften(
+      AtomicIntegerArray rounds, int rank, int count, SignalBarrier barrier) {
+    for (int round = 1; round <= count; round++) {
+      rounds.lazySet(rank, round);
+      barrier.await(Gangs.soon());
+      for (int peer = 0; peer < rounds.length(); peer++) {
+        int theirs = rounds.get(peer);
+        if (theirs != round && theirs != round + 1) {
+          throw new AssertionError(
+              "rank "
+                  + rank
+                  + " passed barrier "
+                  + round
+                  + " while rank "
+                  + peer
+                  + " was in "
+                  + theirs);
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, 100", "2, 100000", "3, 10000", "5, 1000", "8, 500", "32, 60"})
+  void nobodyLeavesBeforeAllHaveCome(int nranks, int count) {
+    AtomicIntegerArray rounds = new AtomicIntegerArray(nranks);
+    onBarriers(nranks, 0, (rank, barrier) -> meetOften(rounds, rank, count, barrier));
+  }
+
+  /** Trap: counters of 32 bits that are compared as plain numbers. */
+  @ParameterizedTest
+  @ValueSource(ints = {Integer.MAX_VALUE - 20, -20})
+  void countersWrapAround(int start) {
+    AtomicIntegerArray rounds = new AtomicIntegerArray(3);
+    onBarriers(
+        3,
+        start,
+        (rank, barrier) -> {
+          meetOften(rounds, rank, 100, barrier);
+          assertThat(barrier.passed((rank + 1) % 3)).isEqualTo(start + 100);
+        });
+  }
+
+  /** Trap: slots and counter share memory, so that with three ranks one overwrites the other. */
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3, 32})
+  void slotsAndCountersAreApart(int nranks) {
+    onBarriers(
+        nranks,
+        0,
+        (rank, barrier) -> {
+          for (int round = 0; round < 8; round++) {
+            barrier.await(Gangs.soon());
+          }
+          for (int peer = 0; peer < nranks; peer++) {
+            int expected = peer == rank ? 0 : 8;
+            assertThat(barrier.passed(peer)).isEqualTo(expected);
+            assertThat(barrier.raised(peer)).isEqualTo(expected);
+          }
+        });
+  }
+
+  /** Trap: a slot is zeroed after a peer has signalled already. Memory that is reused shows it. */
+  @Test
+  void slotsAreZeroBeforeAnyPeerCanSignal() {
+    try (RankGang gang = Gangs.local(4)) {
+      gang.run(
+          communicator -> {
+            try (SymmetricArena arena =
+                SymmetricArena.open(communicator, options().withPoison(true))) {
+              for (int life = 0; life < 30; life++) {
+                try (SignalBarrier barrier = SignalBarrier.open(arena)) {
+                  if (communicator.rank() == life % 4) {
+                    LockSupport.parkNanos(500_000);
+                  }
+                  for (int round = 1; round <= 5; round++) {
+                    barrier.await(Gangs.soon());
+                    assertThat(barrier.passed((communicator.rank() + 1) % 4)).isEqualTo(round);
+                  }
+                }
+              }
+              assertThat(arena.reservedBytes()).isEqualTo(64 << 10);
+            }
+          });
+    }
+  }
+
+  @Test
+  void slowPeerHoldsUpAllAndNobodyGetsTwoAhead() {
+    AtomicIntegerArray rounds = new AtomicIntegerArray(3);
+    onBarriers(
+        3,
+        0,
+        (rank, barrier) -> {
+          for (int i = 0; i < 30; i++) {
+            if (rank == 1) {
+              LockSupport.parkNanos(2_000_000);
+            }
+            int expected = i + 1;
+            rounds.incrementAndGet(rank);
+            barrier.await(Gangs.soon());
+            assertThat(rounds.get(1)).isBetween(expected, expected + 1);
+          }
+        });
+  }
+
+  /** Trap: with one counter per rank, {0,1} and {1,2} leave the ranks with different counts. */
+  @Test
+  void overlappingGroupsAgreeOnCounts() {
+    onBarriers(
+        3,
+        0,
+        (rank, barrier) -> {
+          for (int i = 0; i < 50; i++) {
+            if (rank != 2) {
+              barrier.await(barrier.group(0, 1), Gangs.soon());
+            }
+            if (rank != 0) {
+              barrier.await(barrier.group(1, 2), Gangs.soon());
+            }
+            barrier.await(Gangs.soon());
+          }
+          assertThat(barrier.passed(0)).isEqualTo(List.of(0, 100, 50).get(rank));
+          assertThat(barrier.passed(1)).isEqualTo(List.of(100, 0, 100).get(rank));
+          assertThat(barrier.passed(2)).isEqualTo(List.of(50, 100, 0).get(rank));
+        });
+  }
+
+  @Test
+  void nonParticipantIsNeverAwaited() {
+    onBarriers(
+        4,
+        0,
+        (rank, barrier) -> {
+          if (rank < 2) {
+            for (int i = 0; i < 100; i++) {
+              barrier.await(barrier.group(1, 0), Gangs.soon());
+            }
+            assertThat(barrier.passed(1 - rank)).isEqualTo(100);
+          }
+          assertThat(barrier.passed(3)).isZero();
+        });
+  }
+
+  @Test
+  void emptyGroupDoesNothing() {
+    onBarriers(
+        2,
+        0,
+        (rank, barrier) -> {
+          barrier.await(barrier.group(), Gangs.soon());
+          assertThat(barrier.passed(1 - rank)).isZero();
+        });
+  }
+
+  @Test
+  void missingRankIsNamed() {
+    try (RankGang gang = Gangs.local(3)) {
+      List<CollectiveException> failures =
+          gang.ask(
+              communicator -> {
+                try (SymmetricArena arena = SymmetricArena.open(communicator, options())) {
+                  SignalBarrier barrier = SignalBarrier.open(arena);
+                  CollectiveException failure =
+                      communicator.rank() == 1
+                          ? null
+                          : catchThrowableOfType(
+                              CollectiveException.class,
+                              () -> barrier.await(Deadline.after(Duration.ofMillis(300))));
+                  communicator.barrier();
+                  if (failure != null) {
+                    assertThatThrownBy(() -> barrier.await(Gangs.soon()))
+                        .hasMessageContaining("cannot run");
+                  }
+                  return failure;
+                }
+              });
+      for (int rank : List.of(0, 2)) {
+        assertThat(failures.get(rank).kind()).isEqualTo(Kind.TIMEOUT);
+        assertThat(failures.get(rank).ranks()).containsExactly(1);
+        assertThat(failures.get(rank)).hasMessageContaining("rank " + rank + " waited for rank 1");
+      }
+    }
+  }
+
+  /** Ranks that mean different groups would otherwise pass each other's barriers. */
+  @Test
+  void ranksInDifferentGroupsAreNamed() {
+    try (RankGang gang = Gangs.local(3)) {
+      gang.run(
+          communicator -> {
+            try (SymmetricArena arena = SymmetricArena.open(communicator, options())) {
+              SignalBarrier barrier = SignalBarrier.open(arena);
+              if (communicator.rank() < 2) {
+                SignalBarrier.Group group =
+                    communicator.rank() == 0 ? barrier.group(0, 1) : barrier.group(0, 1, 2);
+                CollectiveException failure =
+                    catchThrowableOfType(
+                        CollectiveException.class, () -> barrier.await(group, Gangs.soon()));
+                assertThat(failure.kind()).isEqualTo(Kind.MISMATCH);
+                assertThat(failure.ranks()).containsExactly(0, 1);
+                assertThat(failure).hasMessageContaining("[0, 1, 2]");
+              }
+              communicator.barrier();
+            }
+          });
+    }
+  }
+
+  @Test
+  void strangersAreRefused() {
+    onBarriers(
+        2,
+        0,
+        (rank, barrier) -> {
+          assertThatThrownBy(() -> barrier.group(1 - rank)).hasMessageContaining("no member");
+          assertThatThrownBy(() -> barrier.group(rank, 2)).hasMessageContaining("rank 2");
+        });
+  }
+}

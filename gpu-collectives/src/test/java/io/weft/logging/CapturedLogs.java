@@ -1,0 +1,105 @@
+package io.weft.logging;
+
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.slf4j.ILoggerFactory;
+import org.slf4j.IMarkerFactory;
+import org.slf4j.Marker;
+import org.slf4j.event.Level;
+import org.slf4j.helpers.BasicMDCAdapter;
+import org.slf4j.helpers.BasicMarkerFactory;
+import org.slf4j.helpers.LegacyAbstractLogger;
+import org.slf4j.helpers.MessageFormatter;
+import org.slf4j.spi.MDCAdapter;
+import org.slf4j.spi.SLF4JServiceProvider;
+
+/** The logs of this process from level INFO up, the last few thousand lines. Thread-safe. */
+public final class CapturedLogs implements SLF4JServiceProvider {
+  private static final int MOST_LINES = 5000;
+  private static final Queue<String> LINES = new ConcurrentLinkedQueue<>();
+
+  private final IMarkerFactory markers = new BasicMarkerFactory();
+  private final MDCAdapter context = new BasicMDCAdapter();
+
+  /** Such as "WARN [executor 2 rank 0/2 of 5f3a9c01] failed: …". */
+  public static List<String> lines() {
+    return List.copyOf(LINES);
+  }
+
+  public static void clear() {
+    LINES.clear();
+  }
+
+  @Override
+  public ILoggerFactory getLoggerFactory() {
+    return CapturingLogger::new;
+  }
+
+  @Override
+  public IMarkerFactory getMarkerFactory() {
+    return markers;
+  }
+
+  @Override
+  public MDCAdapter getMDCAdapter() {
+    return context;
+  }
+
+  @Override
+  public String getRequestedApiVersion() {
+    return "2.0.99";
+  }
+
+  @Override
+  public void initialize() {
+    // The fields are all there is.
+  }
+
+  private static final class CapturingLogger extends LegacyAbstractLogger {
+    private static final long serialVersionUID = 1L;
+
+    private CapturingLogger(String loggerName) {
+      this.name = loggerName;
+    }
+
+    @Override
+    protected String getFullyQualifiedCallerName() {
+      return null;
+    }
+
+    @Override
+    protected void handleNormalizedLoggingCall(
+        Level level, Marker marker, String pattern, Object[] arguments, Throwable cause) {
+      LINES.add(level + " " + MessageFormatter.basicArrayFormat(pattern, arguments));
+      if (LINES.size() > MOST_LINES) {
+        LINES.poll();
+      }
+    }
+
+    @Override
+    public boolean isTraceEnabled() {
+      return false;
+    }
+
+    @Override
+    public boolean isDebugEnabled() {
+      return false;
+    }
+
+    @Override
+    public boolean isInfoEnabled() {
+      return true;
+    }
+
+    @Override
+    public boolean isWarnEnabled() {
+      return true;
+    }
+
+    @Override
+    public boolean isErrorEnabled() {
+      return true;
+    }
+  }
+}
