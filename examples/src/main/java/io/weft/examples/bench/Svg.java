@@ -35,7 +35,8 @@ public final class Svg {
   }
 
   /** A line of text. */
-  public void text(double x, double y, String text, int size, String color, Anchor anchor, boolean bold) {
+  public void text(
+      double x, double y, String text, int size, String color, Anchor anchor, boolean bold) {
     add(
         "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\" text-anchor=\"%s\"%s>%s</text>",
         x,

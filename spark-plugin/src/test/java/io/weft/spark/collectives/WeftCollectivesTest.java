@@ -14,7 +14,10 @@ import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.SparkSession;
@@ -33,7 +36,9 @@ class WeftCollectivesTest {
 
   @BeforeAll
   static void start() {
-    spark = LocalSpark.start(Map.of("spark.master", "local[2,4]", "spark.weft.collectives.timeout", "90s"));
+    spark =
+        LocalSpark.start(
+            Map.of("spark.master", "local[2,4]", "spark.weft.collectives.timeout", "90s"));
   }
 
   @AfterAll
@@ -145,6 +150,37 @@ class WeftCollectivesTest {
 
   private static void awaitKill(TaskContext task) {
     Awaitility.await().atMost(Duration.ofMinutes(1)).until(task::isInterrupted);
+  }
+
+  @Test
+  void aCancelledJobEndsWhatItsTasksWaitFor() {
+    CompletableFuture<List<String>> job =
+        CompletableFuture.supplyAsync(
+            () -> BarrierJobs.run(context(), 2, WeftCollectivesTest::reduceUntilCancelled));
+    Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> SEEN.containsKey("held"));
+    context().cancelAllJobs();
+    assertThatThrownBy(() -> job.get(1, TimeUnit.MINUTES)).hasStackTraceContaining("cancelled");
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(
+            () ->
+                assertThat(String.valueOf(SEEN.get("cancelled")))
+                    .containsAnyOf("its task was killed", "closed its communicator"));
+  }
+
+  private static String reduceUntilCancelled(BarrierTaskContext task) {
+    Communicator communicator = WeftCollectives.communicator(task);
+    if (task.partitionId() == 1) {
+      SEEN.put("held", true);
+      awaitKill(task);
+      return "";
+    }
+    try {
+      return "sum " + BarrierJobs.sumOfRanks(communicator);
+    } catch (RuntimeException e) {
+      SEEN.put("cancelled", e.getMessage());
+      throw e;
+    }
   }
 
   @Test

@@ -70,7 +70,9 @@ public record BarrierJob(String folder, Mishap mishap) implements Serializable {
   private Iterator<Answer> answer() {
     BarrierTaskContext task = BarrierTaskContext.get();
     Communicator communicator = WeftCollectives.communicator(task);
-    note("attempt-" + task.stageAttemptNumber() + "-" + task.partitionId(), communicator.id().name());
+    note(
+        "attempt-" + task.stageAttemptNumber() + "-" + task.partitionId(),
+        communicator.id().name());
     if (task.stageAttemptNumber() == 0 && communicator.rank() == communicator.nranks() - 1) {
       suffer(task);
     }
@@ -78,10 +80,7 @@ public record BarrierJob(String folder, Mishap mishap) implements Serializable {
       long sum = sum(communicator, 8) + sum(communicator, LARGE_BYTES);
       Answer answer =
           new Answer(
-              communicator.rank(),
-              SparkEnv.get().executorId(),
-              communicator.id().name(),
-              sum);
+              communicator.rank(), SparkEnv.get().executorId(), communicator.id().name(), sum);
       return CollectionConverters.asScala(List.of(answer).iterator());
     } catch (RuntimeException e) {
       note("failure-" + task.stageAttemptNumber() + "-" + task.partitionId(), e.getMessage());

@@ -67,7 +67,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   /** Starts the session; both executors run when this returns. */
   public void start() {
     Answers.prepare(queries);
-    session = Sessions.weft(workspace, "local-cluster[" + EXECUTORS + "," + cores + ",1024]", settings);
+    session =
+        Sessions.weft(workspace, "local-cluster[" + EXECUTORS + "," + cores + ",1024]", settings);
     applicationId = session.sparkContext().applicationId();
     awaitExecutors();
     Tables.register(session, Answers.tables());

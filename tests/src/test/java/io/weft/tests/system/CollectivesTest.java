@@ -70,7 +70,9 @@ class CollectivesTest {
   private static void checkSums(List<Answer> answers, int tasks) {
     assertThat(answers).hasSize(tasks);
     assertThat(answers).extracting(Answer::rank).doesNotHaveDuplicates();
-    assertThat(answers).extracting(Answer::communicator).containsOnly(answers.get(0).communicator());
+    assertThat(answers)
+        .extracting(Answer::communicator)
+        .containsOnly(answers.get(0).communicator());
     assertThat(answers).extracting(Answer::sum).containsOnly((long) tasks * (tasks + 1));
   }
 
@@ -126,8 +128,7 @@ class CollectivesTest {
 
   @Test
   void aKilledExecutorIsNamedAndTheRetrySucceeds() throws Exception {
-    CompletableFuture<List<Answer>> job =
-        CompletableFuture.supplyAsync(() -> run(2, Mishap.WAITS));
+    CompletableFuture<List<Answer>> job = CompletableFuture.supplyAsync(() -> run(2, Mishap.WAITS));
     await("waiting");
     String victim = note("waiting");
     long start = System.nanoTime();

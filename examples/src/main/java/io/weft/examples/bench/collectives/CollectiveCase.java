@@ -77,8 +77,12 @@ public record CollectiveCase(
   /** What a rank is told: the order of both kinds of child processes. */
   String order(boolean check, int iterations) {
     return "%s %s %s %d %d %d %d"
-        .formatted(
-            operation, type, reduction, count, inPlace ? 1 : 0, check ? 1 : 0, iterations);
+        .formatted(operation, type, reduction, count, inPlace ? 1 : 0, check ? 1 : 0, iterations);
+  }
+
+  /** The words of an order or answer. */
+  static String[] words(String line) {
+    return line.split(" ", -1);
   }
 
   /** Reads the case out of an order. */

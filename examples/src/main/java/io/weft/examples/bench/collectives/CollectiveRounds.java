@@ -16,7 +16,15 @@ import java.util.Optional;
  */
 final class CollectiveRounds {
   private static final int MOST_ITERATIONS = 50_000;
-  private static final long TRIAL_NANOS = 5_000_000;
+
+  /** Java compiles what runs often, and again when it runs another way than before. */
+  private static final int LEAST_TRIALS = 8;
+
+  private static final int MOST_TRIALS = 60;
+  private static final int TRIALS_WITHOUT_GAIN = 6;
+  private static final long TRIAL_NANOS = 20_000_000;
+  private static final int LEAST_TRIAL_ITERATIONS = 500;
+  private static final long LONGEST_TRIAL_NANOS = 100_000_000;
 
   private final List<CollectiveSide> sides;
   private final int runs;
@@ -47,8 +55,7 @@ final class CollectiveRounds {
     }
 
     private SideFigures figures(String side) {
-      return new SideFigures(
-          side, new Spread(seconds), new Spread(cpuSeconds), errors, algorithm);
+      return new SideFigures(side, new Spread(seconds), new Spread(cpuSeconds), errors, algorithm);
     }
   }
 
@@ -80,13 +87,30 @@ final class CollectiveRounds {
         .orElseThrow(() -> new IOException(side.name() + " no longer has " + test));
   }
 
-  /** As many as fill a side's share of a round, found by two trials. */
+  /**
+   * Repeats the operation in trials until it gets no faster; then as many as fill a side's share of
+   * a round.
+   */
   private int iterations(CollectiveSide side, CollectiveCase test)
       throws IOException, InterruptedException {
-    long once = Math.max(1, time(side, test, 1).nanos());
-    int trial = limited(TRIAL_NANOS / once);
-    long each = Math.max(1, time(side, test, trial).nanos() / trial);
-    return limited(shareNanos / each);
+    long best = Math.max(1, time(side, test, 1).nanos());
+    int sinceBest = 0;
+    for (int trial = 0; trial < MOST_TRIALS; trial++) {
+      int iterations = trialIterations(best);
+      long each = Math.max(1, time(side, test, iterations).nanos() / iterations);
+      sinceBest = each < best * 0.95 ? 0 : sinceBest + 1;
+      best = Math.min(best, each);
+      if (trial + 1 >= LEAST_TRIALS && sinceBest >= TRIALS_WITHOUT_GAIN) {
+        break;
+      }
+    }
+    return limited(shareNanos / best);
+  }
+
+  /** Enough for the compiler to take notice, unless that takes too long. */
+  private static int trialIterations(long nanosEach) {
+    long enough = Math.max(TRIAL_NANOS / nanosEach, LEAST_TRIAL_ITERATIONS);
+    return limited(Math.min(enough, LONGEST_TRIAL_NANOS / nanosEach));
   }
 
   private static int limited(long iterations) {

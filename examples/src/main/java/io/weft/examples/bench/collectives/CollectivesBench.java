@@ -16,9 +16,6 @@ import java.util.List;
 /** The benchmark of collectives from start to end. Used once, by one thread. */
 public final class CollectivesBench {
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
-  private static final long[][] WARM_UP = {
-    {8, 20_000}, {8 << 10, 5_000}, {256 << 10, 400}, {4 << 20, 20}
-  };
 
   private final CollectivesBenchOptions options;
   private final Progress progress;
@@ -39,7 +36,6 @@ public final class CollectivesBench {
       double copyTogether = CopySpeed.measure(options.nranks()) / options.nranks();
       String mpiVersion = mpiVersion();
       List<CollectiveSide> sides = start(cleanup, work, memory, !mpiVersion.isEmpty());
-      warmUp(sides);
       return new CollectivesReport(
           Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
           version(),
@@ -74,46 +70,6 @@ public final class CollectivesBench {
     return sides;
   }
 
-  /** So that Java's compiler has seen every operation before the clock runs. */
-  private void warmUp(List<CollectiveSide> sides) throws IOException, InterruptedException {
-    for (CollectiveSide side : sides) {
-      if (side instanceof WeftSide) {
-        progress.step("warming up " + side.name());
-        for (CollectiveCase test : warmUpCases()) {
-          var unused = side.run(test, false, iterations(test));
-        }
-      }
-    }
-  }
-
-  private List<CollectiveCase> warmUpCases() {
-    List<Long> sizes = new ArrayList<>();
-    for (long[] sizeAndIterations : WARM_UP) {
-      sizes.add(sizeAndIterations[0]);
-    }
-    return new CollectivesBenchOptions(
-            options.operations(),
-            sizes,
-            options.type(),
-            options.reduction(),
-            options.nranks(),
-            options.inPlace(),
-            options.kinds(),
-            false,
-            1,
-            options.share())
-        .cases();
-  }
-
-  private static int iterations(CollectiveCase test) {
-    for (long[] sizeAndIterations : WARM_UP) {
-      if (test.bytes() <= sizeAndIterations[0]) {
-        return (int) sizeAndIterations[1];
-      }
-    }
-    return 1;
-  }
-
   private List<CaseResult> measure(List<CollectiveSide> sides)
       throws IOException, InterruptedException {
     CollectiveRounds rounds =
@@ -123,7 +79,8 @@ public final class CollectivesBench {
     for (CollectiveCase test : cases) {
       progress.step(
           "measuring %s of %s (%d to go)"
-              .formatted(test.operation(), Sizes.text(test.bytes()), cases.size() - results.size()));
+              .formatted(
+                  test.operation(), Sizes.text(test.bytes()), cases.size() - results.size()));
       results.add(rounds.measure(test));
     }
     return results;

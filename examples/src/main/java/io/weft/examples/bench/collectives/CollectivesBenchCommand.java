@@ -73,9 +73,11 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
   @Option(
       names = "--transport",
       split = ",",
-      defaultValue = "shm",
+      defaultValue = "shm,symmetric",
       paramLabel = "KIND",
-      description = "How Weft's ranks talk: shm, tcp. Default: ${DEFAULT-VALUE}")
+      description =
+          "How Weft's ranks talk: shm (shared memory, private buffers), symmetric (shared memory,"
+              + " buffers in it), tcp. Default: ${DEFAULT-VALUE}")
   private List<String> transports;
 
   @Option(names = "--no-mpi", description = "Leave OpenMPI out")
@@ -126,6 +128,6 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
   }
 
   private static List<String> chosen(List<String> given, String otherwise) {
-    return given != null ? given : List.of(otherwise.split(","));
+    return given != null ? given : List.of(otherwise.split(",", -1));
   }
 }

@@ -38,7 +38,8 @@ final class CollectivesChart {
   }
 
   String toSvg() {
-    svg.text(24, y, "Collectives between processes of one machine", 20, INK, Svg.Anchor.START, true);
+    svg.text(
+        24, y, "Collectives between processes of one machine", 20, INK, Svg.Anchor.START, true);
     y += 22;
     svg.text(24, y, subtitle(), 12, QUIET, Svg.Anchor.START, false);
     y += 26;
@@ -71,9 +72,7 @@ final class CollectivesChart {
   }
 
   private String color(String name) {
-    return name.equals(MpiSide.NAME)
-        ? MPI_COLOR
-        : COLORS.get(names.indexOf(name) % COLORS.size());
+    return name.equals(MpiSide.NAME) ? MPI_COLOR : COLORS.get(names.indexOf(name) % COLORS.size());
   }
 
   /** Where a size and a bandwidth lie in a panel. */
@@ -87,8 +86,7 @@ final class CollectivesChart {
     private Axes(List<CaseResult> results, double top) {
       this.top = top;
       firstSize = log2(results.get(0).test().bytes());
-      lastSize =
-          Math.max(firstSize + 1, log2(results.get(results.size() - 1).test().bytes()));
+      lastSize = Math.max(firstSize + 1, log2(results.get(results.size() - 1).test().bytes()));
       double least = report.copyAlone();
       double most = report.copyAlone();
       for (CaseResult result : results) {
@@ -103,8 +101,7 @@ final class CollectivesChart {
     }
 
     private double x(double bytes) {
-      return LEFT
-          + (log2(bytes) - firstSize) / (lastSize - firstSize) * (WIDTH - LEFT - RIGHT);
+      return LEFT + (log2(bytes) - firstSize) / (lastSize - firstSize) * (WIDTH - LEFT - RIGHT);
     }
 
     private double y(double bandwidth) {
@@ -118,9 +115,7 @@ final class CollectivesChart {
 
   private void panel(OperationKind operation) {
     List<CaseResult> results =
-        report.results().stream()
-            .filter(result -> result.test().operation() == operation)
-            .toList();
+        report.results().stream().filter(result -> result.test().operation() == operation).toList();
     y += 26;
     svg.text(LEFT, y, operation.toString(), 13, INK, Svg.Anchor.START, true);
     y += 14;
@@ -158,8 +153,7 @@ final class CollectivesChart {
           .mapToDouble(side -> result.test().busBandwidth(side.seconds().median()))
           .forEach(
               bandwidth ->
-                  points.add(
-                      new double[] {axes.x(result.test().bytes()), axes.y(bandwidth)}));
+                  points.add(new double[] {axes.x(result.test().bytes()), axes.y(bandwidth)}));
     }
     for (int i = 0; i < points.size(); i++) {
       double[] point = points.get(i);

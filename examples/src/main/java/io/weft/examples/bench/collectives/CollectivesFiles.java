@@ -22,8 +22,7 @@ final class CollectivesFiles {
         Files.writeString(folder.resolve("collectives.json"), json(report) + "\n"),
         Files.writeString(
             folder.resolve("collectives.md"), new CollectivesTable(report).toMarkdown()),
-        Files.writeString(
-            folder.resolve("collectives.svg"), new CollectivesChart(report).toSvg()));
+        Files.writeString(folder.resolve("collectives.svg"), new CollectivesChart(report).toSvg()));
   }
 
   /** The report with what follows from it. */
@@ -39,8 +38,7 @@ final class CollectivesFiles {
         ObjectNode figures = (ObjectNode) node.path("sides").path(j);
         figures.put("algbw", result.test().algorithmBandwidth(seconds));
         figures.put("busbw", result.test().busBandwidth(seconds));
-        figures.put(
-            "partOfCopy", result.test().algorithmBandwidth(seconds) / report.copyAlone());
+        figures.put("partOfCopy", result.test().algorithmBandwidth(seconds) / report.copyAlone());
         result.timesFaster(side).ifPresent(times -> figures.put("timesFaster", times));
       }
     }

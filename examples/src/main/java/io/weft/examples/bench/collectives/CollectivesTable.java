@@ -119,7 +119,8 @@ final class CollectivesTable {
     List<String> notes = new ArrayList<>();
     notes.add(
         "Sizes, algbw and busbw as in nccl-tests. Time is the median of the slowest rank, CPU that of"
-            + " all ranks and threads together, per operation.");
+            + " all ranks and threads together, per operation, after every side has repeated it"
+            + " until it got no faster.");
     notes.add("× copy: algbw as a part of what one thread copies alone; faster: than OpenMPI.");
     long errors =
         report.results().stream()

@@ -88,7 +88,10 @@ final class MpiSide implements CollectiveSide {
     return answer[0].equals("done")
         ? Optional.of(
             new Timing(
-                Long.parseLong(answer[1]), Long.parseLong(answer[2]), Long.parseLong(answer[3]), ""))
+                Long.parseLong(answer[1]),
+                Long.parseLong(answer[2]),
+                Long.parseLong(answer[3]),
+                ""))
         : Optional.empty();
   }
 

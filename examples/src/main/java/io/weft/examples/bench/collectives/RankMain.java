@@ -31,8 +31,16 @@ public final class RankMain {
             new HostCommunicators(host(options))
                 .create(bootstrap, CommunicatorOptions.DEFAULT.withTimeout(TIMEOUT))) {
       System.out.println("ready " + communicator.nranks());
-      follow(new RankBuffers(), communicator);
+      try (RankBuffers buffers = buffers(options, communicator)) {
+        follow(buffers, communicator);
+      }
     }
+  }
+
+  private static RankBuffers buffers(RankOptions options, Communicator communicator) {
+    return options.kind() == RankOptions.Kind.SYMMETRIC
+        ? new SymmetricBuffers(communicator, options.memory())
+        : new PrivateBuffers();
   }
 
   private static HostOptions host(RankOptions options) {
@@ -47,7 +55,7 @@ public final class RankMain {
     BufferedReader orders =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = orders.readLine(); line != null; line = orders.readLine()) {
-      String[] words = line.split(" ");
+      String[] words = CollectiveCase.words(line);
       CollectiveCase test = CollectiveCase.parse(words, communicator.nranks());
       try {
         Timing timing =

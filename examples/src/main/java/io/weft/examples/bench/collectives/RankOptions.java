@@ -18,6 +18,8 @@ public record RankOptions(Kind kind, Path work, Path memory, UniqueId id, int ra
   public enum Kind {
     /** Shared memory, buffers of the ranks' own. */
     SHM("Weft"),
+    /** Shared memory, buffers in it too: no copy but the operation's own. */
+    SYMMETRIC("Weft/symmetric"),
     /** TCP, as between hosts. */
     TCP("Weft/tcp");
 

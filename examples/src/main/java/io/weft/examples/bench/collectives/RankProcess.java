@@ -76,12 +76,13 @@ final class RankProcess implements AutoCloseable {
   String[] answer() throws IOException, InterruptedException {
     String line = answers.poll(ANSWER.toMillis(), TimeUnit.MILLISECONDS);
     if (line == null) {
-      throw new IOException(name + " gave no answer within " + ANSWER.toSeconds() + " s: " + logTail());
+      throw new IOException(
+          name + " gave no answer within " + ANSWER.toSeconds() + " s: " + logTail());
     }
     if (line.startsWith(ENDED) || line.startsWith("failed")) {
       throw new IOException(name + " " + line + ": " + logTail());
     }
-    return line.split(" ");
+    return CollectiveCase.words(line);
   }
 
   private String logTail() {

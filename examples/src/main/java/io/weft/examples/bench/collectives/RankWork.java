@@ -1,6 +1,5 @@
 package io.weft.examples.bench.collectives;
 
-import com.sun.management.OperatingSystemMXBean;
 import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.buffer.TypedBuffer;
@@ -11,7 +10,6 @@ import io.weft.collectives.operation.Broadcast;
 import io.weft.collectives.operation.Operation;
 import io.weft.collectives.operation.Reduce;
 import io.weft.collectives.operation.ReduceScatter;
-import java.lang.management.ManagementFactory;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;
@@ -20,8 +18,6 @@ import java.util.Map;
 final class RankWork {
   private final Communicator communicator;
   private final RankBuffers buffers;
-  private final OperatingSystemMXBean system =
-      ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
 
   RankWork(Communicator communicator, RankBuffers buffers) {
     this.communicator = communicator;
@@ -70,13 +66,13 @@ final class RankWork {
     Operation operation = operation(test, places(test));
     Map<String, Long> before = calls();
     communicator.barrier();
-    long cpuStart = system.getProcessCpuTime();
+    long cpuStart = ProcessorTime.nanos();
     long start = System.nanoTime();
     for (int i = 0; i < iterations; i++) {
       communicator.run(operation);
     }
     long nanos = System.nanoTime() - start;
-    long cpuNanos = system.getProcessCpuTime() - cpuStart;
+    long cpuNanos = ProcessorTime.nanos() - cpuStart;
     return new Timing(nanos, cpuNanos, 0, mostUsedSince(before));
   }
 

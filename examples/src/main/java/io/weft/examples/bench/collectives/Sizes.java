@@ -33,8 +33,9 @@ final class Sizes {
     int unit = digits.isEmpty() ? -1 : UNITS.indexOf(digits.charAt(digits.length() - 1));
     try {
       long number =
-          Long.parseLong(unit > 0 ? digits.substring(0, digits.length() - 1).trim() : digits.trim());
-      return Math.multiplyExact(number, 1L << 10 * Math.max(0, unit));
+          Long.parseLong(
+              unit > 0 ? digits.substring(0, digits.length() - 1).trim() : digits.trim());
+      return Math.multiplyExact(number, 1L << (10 * Math.max(0, unit)));
     } catch (NumberFormatException e) {
       throw new IllegalArgumentException("not a size such as 8, 32K or 64M: " + text, e);
     }

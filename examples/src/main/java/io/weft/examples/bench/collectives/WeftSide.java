@@ -33,7 +33,8 @@ final class WeftSide implements CollectiveSide {
         RankOptions options = new RankOptions(kind, work, memory, id, rank, nranks);
         String name = kind.label() + "-" + rank;
         ranks.add(
-            new RankProcess(name, new ProcessBuilder(command(options)), work.resolve(name + ".log")));
+            new RankProcess(
+                name, new ProcessBuilder(command(options)), work.resolve(name + ".log")));
       }
       for (RankProcess rank : ranks) {
         String[] unused = rank.answer();

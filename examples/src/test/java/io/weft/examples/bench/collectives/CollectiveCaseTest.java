@@ -13,8 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class CollectiveCaseTest {
   private static CollectiveCase of(OperationKind operation, long bytes, int nranks) {
-    return CollectiveCase.ofSize(
-        operation, DataType.FLOAT32, ReduceOp.SUM, bytes, nranks, false);
+    return CollectiveCase.ofSize(operation, DataType.FLOAT32, ReduceOp.SUM, bytes, nranks, false);
   }
 
   @ParameterizedTest(name = "{0} of {1} bytes and {2} ranks")
@@ -34,8 +33,7 @@ class CollectiveCaseTest {
     assertThat(test.bytes()).isEqualTo(Math.max(bytes, bytes == 8 ? 16 : bytes));
     double seconds = 0.001;
     assertThat(test.algorithmBandwidth(seconds)).isCloseTo(test.bytes() * 1000.0, within(1e-6));
-    assertThat(test.busBandwidth(seconds))
-        .isCloseTo(test.bytes() * 1000.0 * factor, within(1e-6));
+    assertThat(test.busBandwidth(seconds)).isCloseTo(test.bytes() * 1000.0 * factor, within(1e-6));
   }
 
   @Test
@@ -57,7 +55,13 @@ class CollectiveCaseTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"8, 8, 8 B", "32K, 32768, 32 KiB", "1m, 1048576, 1 MiB", "1536, 1536, 1.5 KiB", "2GiB, 2147483648, 2 GiB"})
+  @CsvSource({
+    "8, 8, 8 B",
+    "32K, 32768, 32 KiB",
+    "1m, 1048576, 1 MiB",
+    "1536, 1536, 1.5 KiB",
+    "2GiB, 2147483648, 2 GiB"
+  })
   void sizesAreWrittenAsPeopleDo(String text, long bytes, String shown) {
     assertThat(Sizes.parse(text)).isEqualTo(bytes);
     assertThat(Sizes.text(bytes)).isEqualTo(shown);

@@ -11,6 +11,8 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Both sides with two processes, for a moment: every operation, and every element compared. */
 class CollectiveSidesTest {
@@ -25,10 +27,10 @@ class CollectiveSidesTest {
 
   @TempDir private Path folder;
 
-  @Test
-  void ourRanksComputeWhatTheyShould() throws Exception {
-    try (CollectiveSide side =
-        WeftSide.start(RankOptions.Kind.SHM, 2, folder, folder.resolve("memory"))) {
+  @ParameterizedTest
+  @EnumSource(names = {"SHM", "SYMMETRIC"})
+  void ourRanksComputeWhatTheyShould(RankOptions.Kind kind) throws Exception {
+    try (CollectiveSide side = WeftSide.start(kind, 2, folder, folder.resolve("memory"))) {
       checkAll(side);
       Optional<Timing> bfloat =
           side.run(
@@ -62,8 +64,7 @@ class CollectiveSidesTest {
   }
 
   private static void check(
-      CollectiveSide side, OperationKind operation, long bytes, boolean inPlace)
-      throws Exception {
+      CollectiveSide side, OperationKind operation, long bytes, boolean inPlace) throws Exception {
     CollectiveCase test =
         CollectiveCase.ofSize(operation, DataType.FLOAT32, ReduceOp.SUM, bytes, 2, inPlace);
     assertThat(side.run(test, true, 1))
