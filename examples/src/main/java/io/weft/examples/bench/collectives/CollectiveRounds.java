@@ -18,13 +18,14 @@ final class CollectiveRounds {
   private static final int MOST_ITERATIONS = 50_000;
 
   /** Java compiles what runs often, and again when it runs another way than before. */
-  private static final int LEAST_TRIALS = 8;
+  private static final int LEAST_TRIALS = 5;
 
-  private static final int MOST_TRIALS = 60;
-  private static final int TRIALS_WITHOUT_GAIN = 6;
+  private static final int MOST_TRIALS = 40;
+  private static final int TRIALS_WITHOUT_GAIN = 4;
   private static final long TRIAL_NANOS = 20_000_000;
   private static final int LEAST_TRIAL_ITERATIONS = 500;
   private static final long LONGEST_TRIAL_NANOS = 100_000_000;
+  private static final long ALL_TRIALS_NANOS = 1_000_000_000;
 
   private final List<CollectiveSide> sides;
   private final int runs;
@@ -95,9 +96,12 @@ final class CollectiveRounds {
       throws IOException, InterruptedException {
     long best = Math.max(1, time(side, test, 1).nanos());
     int sinceBest = 0;
-    for (int trial = 0; trial < MOST_TRIALS; trial++) {
+    long spent = 0;
+    for (int trial = 0; trial < MOST_TRIALS && spent < ALL_TRIALS_NANOS; trial++) {
       int iterations = trialIterations(best);
-      long each = Math.max(1, time(side, test, iterations).nanos() / iterations);
+      long nanos = time(side, test, iterations).nanos();
+      spent += nanos;
+      long each = Math.max(1, nanos / iterations);
       sinceBest = each < best * 0.95 ? 0 : sinceBest + 1;
       best = Math.min(best, each);
       if (trial + 1 >= LEAST_TRIALS && sinceBest >= TRIALS_WITHOUT_GAIN) {

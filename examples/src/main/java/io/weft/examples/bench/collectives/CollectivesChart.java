@@ -100,7 +100,7 @@ final class CollectivesChart {
       highest = Math.max(lowest + 1, Math.ceil(Math.log10(most)));
     }
 
-    private double x(double bytes) {
+    private double x(long bytes) {
       return LEFT + (log2(bytes) - firstSize) / (lastSize - firstSize) * (WIDTH - LEFT - RIGHT);
     }
 
@@ -108,8 +108,8 @@ final class CollectivesChart {
       return top + HEIGHT * (highest - Math.log10(bandwidth)) / (highest - lowest);
     }
 
-    private static double log2(double value) {
-      return Math.log(value) / Math.log(2);
+    private static double log2(long value) {
+      return Math.log((double) value) / Math.log(2);
     }
   }
 
