@@ -2,6 +2,7 @@ package io.weft.examples;
 
 import io.weft.examples.bench.BenchCommand;
 import io.weft.examples.demo.DemoCommand;
+import io.weft.examples.doctor.DoctorCommand;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintStream;
@@ -13,8 +14,8 @@ import picocli.CommandLine.Command;
 @Command(
     name = "weft",
     mixinStandardHelpOptions = true,
-    description = "Weft for Apache Spark: the demo and the benchmarks.",
-    subcommands = {DemoCommand.class, BenchCommand.class})
+    description = "Weft for Apache Spark: the demo, the benchmarks and the doctor.",
+    subcommands = {DemoCommand.class, BenchCommand.class, DoctorCommand.class})
 public final class Weft {
   private Weft() {}
 

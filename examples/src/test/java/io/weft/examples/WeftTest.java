@@ -21,14 +21,17 @@ class WeftTest {
   @Test
   void helpNamesTheCommands() {
     assertThat(run("--help")).isZero();
-    assertThat(out.toString()).contains("demo", "bench");
+    assertThat(out.toString()).contains("demo", "bench", "doctor");
   }
 
   @Test
   void everyOptionOfEveryCommandIsExplained() {
     assertThat(run("demo", "--help")).isZero();
     assertThat(run("bench", "shuffle", "--help")).isZero();
-    assertThat(out.toString()).contains("--scale", "--queries", "--quick", "--profile");
+    assertThat(run("bench", "collectives", "--help")).isZero();
+    assertThat(run("doctor", "--help")).isZero();
+    assertThat(out.toString())
+        .contains("--scale", "--queries", "--quick", "--profile", "--sizes", "--ranks", "--folder");
   }
 
   @Test

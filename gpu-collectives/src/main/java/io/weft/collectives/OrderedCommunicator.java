@@ -241,8 +241,9 @@ public abstract class OrderedCommunicator implements Communicator {
                 List.of(rank()),
                 what.get() + " failed on rank " + rank() + ": " + cause,
                 cause);
-    fail(failed);
-    return failed;
+    CollectiveException explained = options.names().explain(failed);
+    fail(explained);
+    return explained;
   }
 
   /** Breaks the communicator here and tells the others, the first time. */
@@ -272,10 +273,19 @@ public abstract class OrderedCommunicator implements Communicator {
   @Override
   public final void abort(String reason) {
     fail(
-        new CollectiveException(
-            CollectiveException.Kind.ABORTED,
-            List.of(rank()),
-            logPrefix() + "rank " + rank() + " aborted communicator " + id() + ": " + reason));
+        options
+            .names()
+            .explain(
+                new CollectiveException(
+                    CollectiveException.Kind.ABORTED,
+                    List.of(rank()),
+                    logPrefix()
+                        + "rank "
+                        + rank()
+                        + " aborted communicator "
+                        + id()
+                        + ": "
+                        + reason)));
   }
 
   @Override

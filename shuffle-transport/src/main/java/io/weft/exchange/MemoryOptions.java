@@ -49,12 +49,18 @@ public record MemoryOptions(
 
   /** The arena in a folder on a file system. */
   ArenaOptions arena(Path executorFolder, Path root) throws IOException {
-    long memory = memoryBytes > 0 ? memoryBytes : shareOf(root);
+    long memory = memoryBytes > 0 ? memoryBytes : automaticBytes(root);
     return new ArenaOptions(
         executorFolder, localDirs, segmentBytes, memory, diskBytes, marginBytes);
   }
 
-  private static long shareOf(Path root) throws IOException {
+  /**
+   * The budget in shared memory where none is set: the smaller of 4 GiB and a quarter of the file
+   * system.
+   *
+   * @param root a folder on it
+   */
+  public static long automaticBytes(Path root) throws IOException {
     return Math.min(MOST_AUTOMATIC_BYTES, Files.getFileStore(root).getTotalSpace() / 4);
   }
 }

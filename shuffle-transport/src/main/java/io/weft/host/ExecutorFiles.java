@@ -39,11 +39,25 @@ final class ExecutorFiles {
       if (Files.isSymbolicLink(entry)) {
         removeTarget(entry);
       }
-      if (!entry.endsWith(Names.ALIVE)) {
+      if (Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {
+        removeTree(entry);
+      } else if (!entry.endsWith(Names.ALIVE)) {
         Files.deleteIfExists(entry);
       }
     }
     Files.deleteIfExists(folder.resolve(Names.ALIVE));
+    Files.deleteIfExists(folder);
+  }
+
+  /** What others of this process keep beside the blocks; links in it are not followed. */
+  private static void removeTree(Path folder) throws IOException {
+    for (Path entry : FolderSweep.entries(folder)) {
+      if (Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {
+        removeTree(entry);
+      } else {
+        Files.deleteIfExists(entry);
+      }
+    }
     Files.deleteIfExists(folder);
   }
 

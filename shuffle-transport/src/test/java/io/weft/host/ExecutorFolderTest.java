@@ -51,6 +51,8 @@ class ExecutorFolderTest {
   void closeLeavesNothing() throws IOException {
     ExecutorFolder folder = create(APPLICATION, "1");
     Files.createFile(folder.path().resolve("output-1-2"));
+    Path inner = Files.createDirectories(folder.path().resolve("collectives/communicator-1"));
+    Files.createFile(inner.resolve("alive"));
     folder.close();
     folder.close();
     assertThat(path).isEmptyDirectory();

@@ -1,5 +1,7 @@
 package io.weft.spark;
 
+import io.weft.spark.collectives.DriverMeetings;
+import io.weft.spark.collectives.MeetingListener;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.WeftSettings;
@@ -38,6 +40,7 @@ final class WeftDriver implements DriverPlugin {
   private static final int KEY_BYTES = 8;
 
   private final DriverGarbage garbage = new DriverGarbage();
+  private final DriverMeetings meetings = new DriverMeetings();
   private DriverState state;
   private DriverAnswers answers;
 
@@ -47,11 +50,12 @@ final class WeftDriver implements DriverPlugin {
     SettingsCheck.check(conf);
     Activation activation = Activation.decide(conf);
     state = new DriverState(activation, conf);
-    answers = new DriverAnswers(state, garbage::collect);
+    answers = new DriverAnswers(state, meetings, garbage::collect);
     if (activation.isActive()) {
       setUp(conf);
       Remarks.on(conf).forEach(LOG::warn);
       context.addSparkListener(new ExecutorsThatNeverJoin(state, conf, () -> context.stop(1)));
+      context.addSparkListener(new MeetingListener(meetings));
     } else {
       LOG.warn("Weft stays off: {}", activation.inertReason().orElseThrow());
     }

@@ -1,5 +1,6 @@
 package io.weft.examples.bench;
 
+import io.weft.examples.bench.collectives.CollectivesBenchCommand;
 import picocli.CommandLine.Command;
 
 /** Parses {@code weft bench}. */
@@ -7,5 +8,5 @@ import picocli.CommandLine.Command;
     name = "bench",
     mixinStandardHelpOptions = true,
     description = "Measures.",
-    subcommands = {ShuffleBenchCommand.class})
+    subcommands = {ShuffleBenchCommand.class, CollectivesBenchCommand.class})
 public final class BenchCommand {}

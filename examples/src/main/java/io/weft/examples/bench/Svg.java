@@ -2,10 +2,10 @@ package io.weft.examples.bench;
 
 import java.util.Locale;
 
-/** Writes the few elements of SVG that a bar chart needs. Not thread-safe. */
-final class Svg {
+/** Writes the few elements of SVG that a chart needs. Not thread-safe. */
+public final class Svg {
   /** Which point of a text its position names. */
-  enum Anchor {
+  public enum Anchor {
     START,
     MIDDLE,
     END
@@ -14,24 +14,29 @@ final class Svg {
   private final StringBuilder body = new StringBuilder();
   private final int width;
 
-  Svg(int width) {
+  /** An empty picture of this width. */
+  public Svg(int width) {
     this.width = width;
   }
 
-  void rectangle(double x, double y, double w, double h, double radius, String color) {
+  /** A filled rectangle with round corners. */
+  public void rectangle(double x, double y, double w, double h, double radius, String color) {
     add(
         "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.1f\" fill=\"%s\"/>",
         x, y, w, h, radius, color);
   }
 
-  void line(double x1, double y1, double x2, double y2, String color, double strokeWidth) {
+  /** A straight line. */
+  public void line(double x1, double y1, double x2, double y2, String color, double strokeWidth) {
     add(
         "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\""
             + " stroke-width=\"%.1f\"/>",
         x1, y1, x2, y2, color, strokeWidth);
   }
 
-  void text(double x, double y, String text, int size, String color, Anchor anchor, boolean bold) {
+  /** A line of text. */
+  public void text(
+      double x, double y, String text, int size, String color, Anchor anchor, boolean bold) {
     add(
         "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\" text-anchor=\"%s\"%s>%s</text>",
         x,
@@ -43,7 +48,8 @@ final class Svg {
         escaped(text));
   }
 
-  String toDocument(int height, String title) {
+  /** The whole picture. */
+  public String toDocument(int height, String title) {
     return String.format(
         Locale.ROOT,
         """

@@ -29,6 +29,11 @@ public final class WorkFolder implements AutoCloseable {
     return new WorkFolder(Files.createTempDirectory(prefix).toRealPath(), keep);
   }
 
+  /** Creates a folder in another one, deleted on close. */
+  public static WorkFolder createIn(Path parent, String prefix) throws IOException {
+    return new WorkFolder(Files.createTempDirectory(parent, prefix).toRealPath(), false);
+  }
+
   /** The folder. */
   public Path path() {
     return path;

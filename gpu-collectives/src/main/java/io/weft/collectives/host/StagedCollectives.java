@@ -155,9 +155,7 @@ final class StagedCollectives {
 
   void allGather(AllGather operation) {
     long part = operation.send().bytes();
-    long own = operation.receive().address() + island.me() * part;
-    copyUnlessSame(operation.send().address(), own, part);
-    pass(part, operation.send().address(), operation.receive().address(), part);
+    pass(part, operation.send().address(), operation.receive().address());
   }
 
   void broadcast(Broadcast operation) {
@@ -175,17 +173,18 @@ final class StagedCollectives {
     }
   }
 
-  /** Every rank passes its part to all others. */
-  private void pass(long bytes, long send, long receive, long partStride) {
+  /** Every rank passes its part to all others, and to itself while the cache still has it. */
+  private void pass(long bytes, long send, long receive) {
+    long own = receive + island.me() * bytes;
     run(
         chunks(bytes, stageBytes),
         new Chunks() {
           @Override
           public void stage(long chunk, int turn) {
+            long from = send + chunk * stageBytes;
             Memory.copy(
-                send + chunk * stageBytes,
-                StagedCollectives.this.stage(island.me(), turn),
-                length(bytes, chunk));
+                from, StagedCollectives.this.stage(island.me(), turn), length(bytes, chunk));
+            copyUnlessSame(from, own + chunk * stageBytes, length(bytes, chunk));
           }
 
           @Override
@@ -194,7 +193,7 @@ final class StagedCollectives {
               if (peer != island.me()) {
                 Memory.copy(
                     StagedCollectives.this.stage(peer, turn),
-                    receive + peer * partStride + chunk * stageBytes,
+                    receive + peer * bytes + chunk * stageBytes,
                     length(bytes, chunk));
               }
             }

@@ -162,6 +162,17 @@ public final class WeftSettings {
           APPLICATION,
           "Bytes at which a batch of the columns route is full even with fewer rows.");
 
+  /** How long collectives of barrier tasks may take. */
+  public static final Setting<Duration> COLLECTIVES_TIMEOUT =
+      new Setting<>(
+          PREFIX + "collectives.timeout",
+          SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
+          Duration.ofMinutes(2),
+          APPLICATION,
+          "How long the tasks of a barrier stage wait for each other, when their communicator is"
+              + " created and in every operation on it, before all fail with the names of those who"
+              + " are late. A number without a unit is seconds.");
+
   /** Whether the Spark UI gets a Weft tab. */
   public static final Setting<Boolean> UI_ENABLED =
       new Setting<>(
@@ -187,6 +198,7 @@ public final class WeftSettings {
           FETCH_MAX_BYTES_IN_FLIGHT,
           BATCH_ROWS,
           BATCH_SIZE,
+          COLLECTIVES_TIMEOUT,
           UI_ENABLED);
 
   private WeftSettings() {}

@@ -1,9 +1,11 @@
 package io.weft.spark.driver;
 
+import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.Found;
 import io.weft.spark.message.Messages.Hello;
 import io.weft.spark.message.Messages.Lookup;
+import io.weft.spark.message.Messages.Meet;
 import io.weft.spark.message.Messages.MemoryPressure;
 import io.weft.spark.message.Messages.Report;
 import io.weft.spark.message.Messages.ToDriver;
@@ -23,15 +25,18 @@ public final class DriverAnswers {
   private static final Logger LOG = LoggerFactory.getLogger(DriverAnswers.class);
 
   private final DriverState state;
+  private final DriverMeetings meetings;
   private final Consumer<String> pressed;
 
   /**
    * Answers from a state.
    *
+   * @param meetings where the tasks of barrier stages find each other
    * @param pressed is told the id of an executor that runs out of memory
    */
-  public DriverAnswers(DriverState state, Consumer<String> pressed) {
+  public DriverAnswers(DriverState state, DriverMeetings meetings, Consumer<String> pressed) {
     this.state = state;
+    this.meetings = meetings;
     this.pressed = pressed;
   }
 
@@ -47,6 +52,8 @@ public final class DriverAnswers {
   private Object to(ToDriver message) {
     if (message instanceof Lookup lookup) {
       return new Found(state.peer(lookup.executorId()));
+    } else if (message instanceof Meet meet) {
+      return meetings.answer(meet.call());
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

@@ -1,14 +1,15 @@
 package io.weft.spark.executor;
 
-import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.Messages.Report;
+import io.weft.spark.metrics.ExecutorStatistics;
 import java.io.IOException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.apache.spark.api.plugin.PluginContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,26 +25,27 @@ final class StatusReporter implements AutoCloseable {
 
   private final PluginContext context;
   private final String host;
-  private final ExecutorExchange exchange;
+  private final Supplier<ExecutorStatistics> statistics;
   private final ScheduledExecutorService thread;
   private ExecutorReport last;
 
   private StatusReporter(
       PluginContext context,
       String host,
-      ExecutorExchange exchange,
+      Supplier<ExecutorStatistics> statistics,
       ScheduledExecutorService thread) {
     this.context = context;
     this.host = host;
-    this.exchange = exchange;
+    this.statistics = statistics;
     this.thread = thread;
   }
 
   /** Starts to report, unless nobody looks. */
-  static StatusReporter start(PluginContext context, String host, ExecutorExchange exchange) {
+  static StatusReporter start(
+      PluginContext context, String host, Supplier<ExecutorStatistics> statistics) {
     ScheduledExecutorService thread =
         Executors.newSingleThreadScheduledExecutor(StatusReporter::newThread);
-    StatusReporter reporter = new StatusReporter(context, host, exchange, thread);
+    StatusReporter reporter = new StatusReporter(context, host, statistics, thread);
     if (wanted(context)) {
       var unused =
           thread.scheduleWithFixedDelay(reporter::report, 0, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
@@ -64,7 +66,7 @@ final class StatusReporter implements AutoCloseable {
 
   private void report() {
     try {
-      ExecutorReport now = ExecutorReport.of(context.executorID(), host, exchange.statistics());
+      ExecutorReport now = ExecutorReport.of(context.executorID(), host, statistics.get());
       if (!now.equals(last)) {
         context.send(MessageCodec.encode(new Report(now)));
         last = now;

@@ -2,21 +2,31 @@ package io.weft.spark.executor;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.collectives.ExecutorCollectives;
+import io.weft.spark.collectives.MeetingAnswer;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.Hello;
+import io.weft.spark.message.Messages.Meet;
 import io.weft.spark.message.Messages.Verdict;
 import io.weft.spark.message.Versions;
 import io.weft.spark.message.WeftVersion;
+import io.weft.spark.metrics.ExecutorStatistics;
 import io.weft.spark.metrics.Metric;
 import io.weft.spark.metrics.WeftMetrics;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
@@ -28,7 +38,10 @@ import org.apache.spark.api.plugin.PluginContext;
  * <p>Spark calls {@link #init} and {@link #shutdown} once each.
  */
 public final class WeftExecutorPlugin implements ExecutorPlugin {
+  private static final String COLLECTIVES_FOLDER = "collectives";
+
   private ExecutorExchange exchange;
+  private ExecutorCollectives collectives;
   private StatusReporter reporter;
 
   @Override
@@ -73,9 +86,38 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       throw e;
     }
     exchange.onPressure(new PressureReport(context));
-    register(context.metricRegistry(), exchange);
-    reporter = StatusReporter.start(context, host, exchange);
+    collectives = collectives(context, host);
+    Supplier<ExecutorStatistics> statistics =
+        () -> new ExecutorStatistics(exchange.statistics(), collectives.statistics());
+    register(context.metricRegistry(), statistics);
+    reporter = StatusReporter.start(context, host, statistics);
     WeftExecutor.start(exchange);
+    collectives.start();
+  }
+
+  /** What they share lies in the executor's folder, and is swept with it if the executor dies. */
+  private ExecutorCollectives collectives(PluginContext context, String host) {
+    HostOptions options =
+        HostOptions.defaults()
+            .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
+            .withBindHost(host)
+            .withNetwork(!isNetworkEncrypted(context.conf()));
+    return new ExecutorCollectives(
+        new ExecutorCollectives.Options(
+            context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
+        new HostCommunicators(options),
+        call ->
+            (MeetingAnswer) MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
+  }
+
+  /** What collectives send between hosts is not encrypted: then they stay on one host. */
+  private static boolean isNetworkEncrypted(SparkConf conf) {
+    return List.of(
+            "spark.network.crypto.enabled",
+            "spark.authenticate.enableSaslEncryption",
+            "spark.ssl.rpc.enabled")
+        .stream()
+        .anyMatch(key -> conf.getBoolean(key, false));
   }
 
   private static String refusal(Object answer) {
@@ -93,9 +135,9 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
   }
 
-  private static void register(MetricRegistry registry, ExecutorExchange exchange) {
+  private static void register(MetricRegistry registry, Supplier<ExecutorStatistics> statistics) {
     for (Metric metric : WeftMetrics.all()) {
-      registry.register(metric.name(), (Gauge<Long>) () -> metric.read(exchange.statistics()));
+      registry.register(metric.name(), (Gauge<Long>) () -> metric.read(statistics.get()));
     }
   }
 
@@ -106,6 +148,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
     WeftExecutor.stop();
     reporter.close();
+    collectives.close();
     exchange.close();
   }
 }

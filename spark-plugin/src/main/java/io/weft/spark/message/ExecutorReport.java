@@ -1,6 +1,6 @@
 package io.weft.spark.message;
 
-import io.weft.exchange.ExchangeStatistics;
+import io.weft.spark.metrics.ExecutorStatistics;
 import io.weft.spark.metrics.Metric;
 import io.weft.spark.metrics.WeftMetrics;
 import java.io.Serializable;
@@ -16,8 +16,8 @@ import java.util.Map;
  */
 public record ExecutorReport(String executorId, String host, Map<String, Long> values)
     implements Serializable {
-  /** What the exchange of an executor says of itself now. */
-  public static ExecutorReport of(String executorId, String host, ExchangeStatistics statistics) {
+  /** What an executor says of itself now. */
+  public static ExecutorReport of(String executorId, String host, ExecutorStatistics statistics) {
     Map<String, Long> values = new HashMap<>();
     for (Metric metric : WeftMetrics.all()) {
       values.put(metric.name(), metric.read(statistics));

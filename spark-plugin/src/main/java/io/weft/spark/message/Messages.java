@@ -1,6 +1,7 @@
 package io.weft.spark.message;
 
 import io.weft.peer.PeerAddress;
+import io.weft.spark.collectives.MeetingCall;
 import java.io.Serializable;
 
 /**
@@ -12,7 +13,7 @@ public final class Messages {
 
   /** A message of an executor. */
   public sealed interface ToDriver extends Serializable
-      permits Hello, Announce, Lookup, MemoryPressure, Report {}
+      permits Hello, Announce, Lookup, MemoryPressure, Report, Meet {}
 
   /** Asked first: may an executor of this version join? Answered by a {@link Verdict}. */
   public record Hello(String executorId, String host, String version) implements ToDriver {}
@@ -32,6 +33,12 @@ public final class Messages {
 
   /** Sent from time to time for the UI. */
   public record Report(ExecutorReport report) implements ToDriver {}
+
+  /**
+   * Asked by a task of a barrier stage, again and again. Answered by a {@link
+   * io.weft.spark.collectives.MeetingAnswer}.
+   */
+  public record Meet(MeetingCall call) implements ToDriver {}
 
   /**
    * Whether an executor may go on.

@@ -1,6 +1,5 @@
 package io.weft.spark.metrics;
 
-import io.weft.exchange.ExchangeStatistics;
 import java.util.function.ToLongFunction;
 
 /**
@@ -12,7 +11,7 @@ import java.util.function.ToLongFunction;
  * @param source where its value is found
  */
 public record Metric(
-    String name, Kind kind, String doc, ToLongFunction<ExchangeStatistics> source) {
+    String name, Kind kind, String doc, ToLongFunction<ExecutorStatistics> source) {
   /** How a value moves. */
   public enum Kind {
     /** Grows from the executor's start. */
@@ -22,7 +21,7 @@ public record Metric(
   }
 
   /** The value at one moment. */
-  public long read(ExchangeStatistics statistics) {
+  public long read(ExecutorStatistics statistics) {
     return source.applyAsLong(statistics);
   }
 }

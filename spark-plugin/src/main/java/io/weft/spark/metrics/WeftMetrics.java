@@ -3,7 +3,8 @@ package io.weft.spark.metrics;
 import static io.weft.spark.metrics.Metric.Kind.COUNTER;
 import static io.weft.spark.metrics.Metric.Kind.GAUGE;
 
-import io.weft.exchange.ExchangeStatistics;
+import io.weft.collectives.Algorithm;
+import io.weft.collectives.CollectiveMetrics.Line;
 import io.weft.metrics.ExchangeCounter;
 import java.util.Arrays;
 import java.util.List;
@@ -18,66 +19,69 @@ public final class WeftMetrics {
       gauge(
           "retiredBytes",
           "bytes of removed shuffles that wait for their last reader",
-          ExchangeStatistics::retiredBytes);
+          s -> s.exchange().retiredBytes());
 
   /** Bytes of shared memory in use. */
   public static final Metric MEMORY_USED =
-      gauge("memoryUsed", "bytes of shared memory in use", s -> s.arena().memory().usedBytes());
+      gauge(
+          "memoryUsed",
+          "bytes of shared memory in use",
+          s -> s.exchange().arena().memory().usedBytes());
 
   /** Bytes of shared memory reserved. */
   public static final Metric MEMORY_RESERVED =
       gauge(
           "memoryReserved",
           "bytes of shared memory reserved: used now, or kept for what comes next",
-          s -> s.arena().memory().reservedBytes());
+          s -> s.exchange().arena().memory().reservedBytes());
 
   /** Budget of shared memory. */
   public static final Metric MEMORY_BUDGET =
       gauge(
           "memoryBudget",
           "bytes of shared memory the executor may use",
-          ExchangeStatistics::memoryBudgetBytes);
+          s -> s.exchange().memoryBudgetBytes());
 
   /** Bytes on disk in use. */
   public static final Metric DISK_USED =
       gauge(
           "diskUsed",
           "bytes of the local folders in use, for what did not fit into shared memory",
-          s -> s.arena().disk().usedBytes());
+          s -> s.exchange().arena().disk().usedBytes());
 
   private static final Metric DISK_RESERVED =
       gauge(
           "diskReserved",
           "bytes of the local folders reserved",
-          s -> s.arena().disk().reservedBytes());
+          s -> s.exchange().arena().disk().reservedBytes());
 
   private static final Metric PEAK_USED =
       gauge(
           "peakUsed",
           "most bytes ever in use at once, on disk too",
-          s -> s.arena().peakUsedBytes());
+          s -> s.exchange().arena().peakUsedBytes());
 
   private static final Metric MEMORY_FRESH =
       new Metric(
           "memoryFresh",
           COUNTER,
           "bytes of shared memory touched for the first time; stands still while memory is reused",
-          s -> s.arena().memory().freshBytes());
+          s -> s.exchange().arena().memory().freshBytes());
 
   private static final Metric OPEN_READERS =
-      gauge("openReaders", "readers of running tasks", ExchangeStatistics::openReaders);
+      gauge("openReaders", "readers of running tasks", s -> s.exchange().openReaders());
 
   private static final Metric OPEN_STREAMS =
-      gauge("openStreams", "answers to peers that are being sent", ExchangeStatistics::openStreams);
+      gauge("openStreams", "answers to peers that are being sent", s -> s.exchange().openStreams());
 
   private static final Metric MAPPED_PEER_SEGMENTS =
       gauge(
           "mappedPeerSegments",
           "segments of other executors on this host that are mapped",
-          ExchangeStatistics::mappedPeerSegments);
+          s -> s.exchange().mappedPeerSegments());
 
   private static final List<Metric> ALL =
-      Stream.concat(
+      Stream.of(
               Stream.of(
                   MEMORY_USED,
                   MEMORY_RESERVED,
@@ -90,7 +94,12 @@ public final class WeftMetrics {
                   OPEN_READERS,
                   OPEN_STREAMS,
                   MAPPED_PEER_SEGMENTS),
-              Arrays.stream(ExchangeCounter.values()).map(WeftMetrics::of))
+              Arrays.stream(ExchangeCounter.values()).map(WeftMetrics::of),
+              collectives(),
+              Arrays.stream(Algorithm.values())
+                  .filter(algorithm -> algorithm != Algorithm.REFERENCE)
+                  .flatMap(WeftMetrics::of))
+          .flatMap(metrics -> metrics)
           .toList();
 
   private WeftMetrics() {}
@@ -105,12 +114,54 @@ public final class WeftMetrics {
     return CaseUtils.toCamelCase(counter.name(), false, '_');
   }
 
-  private static Metric gauge(String name, String doc, ToLongFunction<ExchangeStatistics> source) {
+  private static Metric gauge(String name, String doc, ToLongFunction<ExecutorStatistics> source) {
     return new Metric(name, GAUGE, doc, source);
+  }
+
+  private static Stream<Metric> collectives() {
+    return Stream.of(
+        gauge(
+            "communicatorsOpen",
+            "communicators of running barrier tasks",
+            s -> s.collectives().open()),
+        new Metric(
+            "communicatorsOpened",
+            COUNTER,
+            "communicators that barrier tasks got",
+            s -> s.collectives().opened()),
+        counter("collectiveCalls", "collectives and messages that ended well", Line::calls),
+        counter("collectiveFailures", "collectives and messages that failed", Line::failures),
+        counter("collectiveBytes", "bytes, as nccl-tests counts an operation's size", Line::bytes),
+        counter("collectiveNanos", "nanoseconds in collectives and messages", Line::nanos),
+        counter(
+            "collectiveWaitNanos",
+            "nanoseconds of these spent waiting for others",
+            Line::waitNanos));
+  }
+
+  private static Metric counter(String name, String doc, ToLongFunction<Line> figure) {
+    return new Metric(name, COUNTER, doc, s -> s.collectives().sum(figure));
+  }
+
+  private static Stream<Metric> of(Algorithm algorithm) {
+    String end = CaseUtils.toCamelCase(algorithm.name(), true, '_');
+    return Stream.of(
+        counter(
+            "collectiveCalls" + end, "operations carried out " + algorithm, algorithm, Line::calls),
+        counter("collectiveBytes" + end, "bytes of these", algorithm, Line::bytes),
+        counter("collectiveNanos" + end, "nanoseconds of these", algorithm, Line::nanos));
+  }
+
+  private static Metric counter(
+      String name, String doc, Algorithm algorithm, ToLongFunction<Line> figure) {
+    return new Metric(name, COUNTER, doc, s -> s.collectives().sum(algorithm, figure));
   }
 
   private static Metric of(ExchangeCounter counter) {
     return new Metric(
-        name(counter), COUNTER, counter.description(), statistics -> statistics.get(counter));
+        name(counter),
+        COUNTER,
+        counter.description(),
+        statistics -> statistics.exchange().get(counter));
   }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.peer.PeerAddress;
+import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.config.Activation;
 import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.message.Messages.Announce;
@@ -24,7 +25,8 @@ class DriverAnswersTest {
   private final SparkConf conf = new SparkConf(false);
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
   private final List<String> pressed = new ArrayList<>();
-  private final DriverAnswers answers = new DriverAnswers(state, pressed::add);
+  private final DriverAnswers answers =
+      new DriverAnswers(state, new DriverMeetings(), pressed::add);
 
   @Test
   void anExecutorOfTheSameVersionIsWelcome() {

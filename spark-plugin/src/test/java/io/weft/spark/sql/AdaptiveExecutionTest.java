@@ -79,7 +79,8 @@ class AdaptiveExecutionTest {
   @Test
   void emptyStagesFoldTheQuery() {
     Dataset<Row> rows =
-        compared("select /*+ merge(n) */ f.id from facts f join nothing n on f.id = n.id", Map.of());
+        compared(
+            "select /*+ merge(n) */ f.id from facts f join nothing n on f.id = n.id", Map.of());
     assertThat(Plans.nodes(Plans.of(rows), SortMergeJoinExec.class)).isEmpty();
   }
 

@@ -37,6 +37,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   private final Workspace workspace;
   private final Map<String, String> settings = new LinkedHashMap<>();
   private List<Query> queries = Queries.compact();
+  private int cores = 1;
   private SparkSession session;
   private String applicationId;
 
@@ -51,6 +52,12 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
+  /** Cores of each executor, before it starts; one if it is not called. */
+  public WeftCluster cores(int each) {
+    cores = each;
+    return this;
+  }
+
   /** Says which queries will be compared; the compact ones if it is not called. */
   public WeftCluster queries(List<Query> all) {
     this.queries = all;
@@ -60,7 +67,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   /** Starts the session; both executors run when this returns. */
   public void start() {
     Answers.prepare(queries);
-    session = Sessions.weft(workspace, "local-cluster[" + EXECUTORS + ",1,1024]", settings);
+    session =
+        Sessions.weft(workspace, "local-cluster[" + EXECUTORS + "," + cores + ",1024]", settings);
     applicationId = session.sparkContext().applicationId();
     awaitExecutors();
     Tables.register(session, Answers.tables());

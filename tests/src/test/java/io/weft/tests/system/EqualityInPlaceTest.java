@@ -1,6 +1,5 @@
 package io.weft.tests.system;
 
-
 /** The equality contract where executors read each other's memory in place. */
 class EqualityInPlaceTest extends EqualityContract {
   EqualityInPlaceTest() {

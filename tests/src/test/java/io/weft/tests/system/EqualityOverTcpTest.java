@@ -1,6 +1,5 @@
 package io.weft.tests.system;
 
-
 /** The equality contract where executors ask each other over TCP. */
 class EqualityOverTcpTest extends EqualityContract {
   EqualityOverTcpTest() {

@@ -52,7 +52,8 @@ class RepeatedTasksOverTcpTest {
   void theAttemptThatLosesLeavesNothing(String route) throws Exception {
     SparkSession session = session(route);
     try (HeldTask held = HeldTask.register(session, WORKSPACE, ROWS / 4 - 10).hold()) {
-      String sql = "SELECT /*+ REPARTITION(5, id) */ hold(id) AS id, REPEAT('weft', 20) AS s" + FROM;
+      String sql =
+          "SELECT /*+ REPARTITION(5, id) */ hold(id) AS id, REPEAT('weft', 20) AS s" + FROM;
       CompletableFuture<List<String>> rows =
           CompletableFuture.supplyAsync(() -> RowText.collect(session.sql(sql)));
       held.awaitHeld();

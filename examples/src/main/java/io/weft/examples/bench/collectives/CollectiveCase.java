@@ -1,0 +1,125 @@
+package io.weft.examples.bench.collectives;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.operation.OperationKind;
+
+/**
+ * One row of the benchmark: an operation of one size.
+ *
+ * @param operation a collective
+ * @param type of the elements
+ * @param reduction ignored by operations that do not reduce
+ * @param count elements of the smaller buffer of a rank
+ * @param nranks ranks that take part
+ * @param inPlace whether all use one buffer for what they send and receive
+ */
+public record CollectiveCase(
+    OperationKind operation,
+    DataType type,
+    ReduceOp reduction,
+    long count,
+    int nranks,
+    boolean inPlace) {
+  /** A case of about so many bytes as nccl-tests counts them: at least one element per part. */
+  static CollectiveCase ofSize(
+      OperationKind operation,
+      DataType type,
+      ReduceOp reduction,
+      long bytes,
+      int nranks,
+      boolean inPlace) {
+    long parts = inParts(operation) ? nranks : 1;
+    long count = Math.max(1, bytes / type.bytes() / parts);
+    return new CollectiveCase(operation, type, reduction, count, nranks, inPlace);
+  }
+
+  /** Whether one of a rank's buffers has a part for every rank. */
+  private static boolean inParts(OperationKind operation) {
+    return switch (operation) {
+      case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL -> true;
+      default -> false;
+    };
+  }
+
+  boolean sendsParts() {
+    return operation == OperationKind.REDUCE_SCATTER || operation == OperationKind.ALL_TO_ALL;
+  }
+
+  boolean receivesParts() {
+    return operation == OperationKind.ALL_GATHER || operation == OperationKind.ALL_TO_ALL;
+  }
+
+  /** Bytes of the larger buffer of a rank. */
+  public long bytes() {
+    return count * type.bytes() * (inParts(operation) ? nranks : 1);
+  }
+
+  /** What the size divided by the time is multiplied by to compare it with a link's bandwidth. */
+  double busFactor() {
+    return switch (operation) {
+      case ALL_REDUCE -> 2.0 * (nranks - 1) / nranks;
+      case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL -> (double) (nranks - 1) / nranks;
+      default -> 1;
+    };
+  }
+
+  /** Bytes a second of the size. */
+  double algorithmBandwidth(double seconds) {
+    return bytes() / seconds;
+  }
+
+  /** Bytes a second that cross between ranks, as nccl-tests defines it. */
+  double busBandwidth(double seconds) {
+    return algorithmBandwidth(seconds) * busFactor();
+  }
+
+  /** What a rank is told: the order of both kinds of child processes. */
+  String order(boolean check, int iterations) {
+    return "%s %s %s %d %d %d %d"
+        .formatted(operation, type, reduction, count, inPlace ? 1 : 0, check ? 1 : 0, iterations);
+  }
+
+  /** The words of an order or answer. */
+  static String[] words(String line) {
+    return line.split(" ", -1);
+  }
+
+  /** Reads the case out of an order. */
+  static CollectiveCase parse(String[] words, int nranks) {
+    return new CollectiveCase(
+        operation(words[0]),
+        DataType.parse(words[1]),
+        reduction(words[2]),
+        Long.parseLong(words[3]),
+        nranks,
+        words[4].equals("1"));
+  }
+
+  /** The operation of this name, such as all-reduce. */
+  static OperationKind operation(String text) {
+    for (OperationKind kind : OperationKind.values()) {
+      if (kind.toString().equals(text) && isMeasured(kind)) {
+        return kind;
+      }
+    }
+    throw new IllegalArgumentException("no operation to measure is called " + text);
+  }
+
+  private static boolean isMeasured(OperationKind kind) {
+    return switch (kind) {
+      case ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, REDUCE -> true;
+      default -> false;
+    };
+  }
+
+  /** The reduction of this name, such as sum. */
+  static ReduceOp reduction(String text) {
+    for (ReduceOp op : ReduceOp.values()) {
+      if (op.toString().equals(text)) {
+        return op;
+      }
+    }
+    throw new IllegalArgumentException("no reduction is called " + text);
+  }
+}

@@ -1,0 +1,133 @@
+package io.weft.examples.bench.collectives;
+
+import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
+import io.weft.examples.terminal.Units;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** A report as a table for the terminal and for the documentation. */
+final class CollectivesTable {
+  private final CollectivesReport report;
+
+  CollectivesTable(CollectivesReport report) {
+    this.report = report;
+  }
+
+  String toText() {
+    return heading() + "\n\n" + table().toText() + "\n" + String.join("\n", notes()) + "\n";
+  }
+
+  String toMarkdown() {
+    return heading() + "\n\n" + table().toMarkdown() + "\n" + String.join("\n\n", notes()) + "\n";
+  }
+
+  private String heading() {
+    return String.format(
+        Locale.ROOT,
+        "Weft %s, Java %s, %s, %s, %d cores, %d ranks, %d runs in turn, %s; one thread copies memory at"
+            + " %s/s alone, %s/s beside %d other",
+        report.weftVersion(),
+        report.javaVersion(),
+        report.mpiVersion().isEmpty() ? "no OpenMPI" : "OpenMPI " + report.mpiVersion(),
+        report.system(),
+        report.cores(),
+        report.nranks(),
+        report.runs(),
+        report.when(),
+        Units.bytes((long) report.copyAlone()),
+        Units.bytes((long) report.copyTogether()),
+        report.nranks() - 1);
+  }
+
+  private TextTable table() {
+    TextTable table =
+        new TextTable()
+            .column("operation", Align.LEFT)
+            .column("size", Align.RIGHT)
+            .column("count", Align.RIGHT)
+            .column("type", Align.LEFT)
+            .column("op", Align.LEFT)
+            .column("side", Align.LEFT);
+    for (String title :
+        List.of("time µs", "min – max", "algbw GB/s", "busbw GB/s", "CPU µs", "× copy")) {
+      table.column(title, Align.RIGHT);
+    }
+    table.column("errors", Align.RIGHT).column("faster", Align.RIGHT).column("by", Align.LEFT);
+    for (int i = 0; i < report.results().size(); i++) {
+      if (i > 0 && isNewOperation(i)) {
+        table.separator();
+      }
+      add(table, report.results().get(i));
+    }
+    return table;
+  }
+
+  private boolean isNewOperation(int index) {
+    return report.results().get(index).test().operation()
+        != report.results().get(index - 1).test().operation();
+  }
+
+  private void add(TextTable table, CaseResult result) {
+    CollectiveCase test = result.test();
+    for (int i = 0; i < result.sides().size(); i++) {
+      SideFigures side = result.sides().get(i);
+      boolean first = i == 0;
+      double seconds = side.seconds().median();
+      table.row(
+          first ? test.operation().toString() : "",
+          first ? Sizes.text(test.bytes()) : "",
+          first ? Long.toString(test.count()) : "",
+          first ? test.type().toString() : "",
+          first ? reduction(test) : "",
+          side.side(),
+          micros(seconds),
+          micros(side.seconds().min()) + " – " + micros(side.seconds().max()),
+          gigabytes(test.algorithmBandwidth(seconds)),
+          gigabytes(test.busBandwidth(seconds)),
+          micros(side.cpuSeconds().median()),
+          ratio(test.algorithmBandwidth(seconds) / report.copyAlone()),
+          Long.toString(side.errors()),
+          result.timesFaster(side).map(Units::factor).orElse(""),
+          side.algorithm());
+    }
+  }
+
+  private static String reduction(CollectiveCase test) {
+    return switch (test.operation()) {
+      case ALL_REDUCE, REDUCE, REDUCE_SCATTER -> test.reduction().toString();
+      default -> "";
+    };
+  }
+
+  private static String micros(double seconds) {
+    double micros = seconds * 1e6;
+    int digits = micros < 10 ? 2 : micros < 1000 ? 1 : 0;
+    return String.format(Locale.ROOT, "%." + digits + "f", micros);
+  }
+
+  private static String gigabytes(double bytesPerSecond) {
+    return String.format(Locale.ROOT, "%.2f", bytesPerSecond / 1e9);
+  }
+
+  private static String ratio(double ratio) {
+    return String.format(Locale.ROOT, "%.2f", ratio);
+  }
+
+  private List<String> notes() {
+    List<String> notes = new ArrayList<>();
+    notes.add(
+        "Sizes, algbw and busbw as in nccl-tests. Time is the median of the slowest rank, CPU that of"
+            + " all ranks and threads together, per operation, after every side has repeated it"
+            + " until it got no faster.");
+    notes.add("× copy: algbw as a part of what one thread copies alone; faster: than OpenMPI.");
+    long errors =
+        report.results().stream()
+            .flatMap(result -> result.sides().stream())
+            .mapToLong(SideFigures::errors)
+            .sum();
+    notes.add(errors == 0 ? "All results were right." : errors + " ELEMENTS WERE WRONG.");
+    return notes;
+  }
+}

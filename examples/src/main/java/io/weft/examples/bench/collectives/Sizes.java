@@ -1,0 +1,43 @@
+package io.weft.examples.bench.collectives;
+
+import java.util.Locale;
+
+/** Sizes of messages as people write them: powers of two with a letter. */
+final class Sizes {
+  private static final String UNITS = "BKMGT";
+
+  private Sizes() {}
+
+  /** Such as 8 B, 32 KiB or 64 MiB; with a decimal where it is not whole. */
+  static String text(long bytes) {
+    double value = bytes;
+    int unit = 0;
+    while (value >= 1024 && unit < UNITS.length() - 1) {
+      value /= 1024;
+      unit++;
+    }
+    String number =
+        value == Math.rint(value)
+            ? Long.toString((long) value)
+            : String.format(Locale.ROOT, "%.1f", value);
+    return number + " " + (unit == 0 ? "B" : UNITS.charAt(unit) + "iB");
+  }
+
+  /**
+   * Reads 8, 32K, 64M or 1G.
+   *
+   * @throws IllegalArgumentException if it is something else
+   */
+  static long parse(String text) {
+    String digits = text.trim().toUpperCase(Locale.ROOT).replaceFirst("I?B$", "");
+    int unit = digits.isEmpty() ? -1 : UNITS.indexOf(digits.charAt(digits.length() - 1));
+    try {
+      long number =
+          Long.parseLong(
+              unit > 0 ? digits.substring(0, digits.length() - 1).trim() : digits.trim());
+      return Math.multiplyExact(number, 1L << (10 * Math.max(0, unit)));
+    } catch (NumberFormatException e) {
+      throw new IllegalArgumentException("not a size such as 8, 32K or 64M: " + text, e);
+    }
+  }
+}

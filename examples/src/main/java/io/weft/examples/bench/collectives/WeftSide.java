@@ -1,0 +1,91 @@
+package io.weft.examples.bench.collectives;
+
+import io.weft.collectives.UniqueId;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** Weft's collectives between Java processes. */
+final class WeftSide implements CollectiveSide {
+  private final RankOptions.Kind kind;
+  private final List<RankProcess> ranks;
+
+  private WeftSide(RankOptions.Kind kind, List<RankProcess> ranks) {
+    this.kind = kind;
+    this.ranks = ranks;
+  }
+
+  /**
+   * Starts the ranks and waits until they have met.
+   *
+   * @param work for the meeting and the logs
+   * @param memory where the ranks' shared memory goes
+   */
+  static WeftSide start(RankOptions.Kind kind, int nranks, Path work, Path memory)
+      throws IOException, InterruptedException {
+    List<RankProcess> ranks = new ArrayList<>();
+    WeftSide side = new WeftSide(kind, ranks);
+    try {
+      UniqueId id = UniqueId.create();
+      for (int rank = 0; rank < nranks; rank++) {
+        RankOptions options = new RankOptions(kind, work, memory, id, rank, nranks);
+        String name = kind.label() + "-" + rank;
+        ranks.add(
+            new RankProcess(
+                name, new ProcessBuilder(command(options)), work.resolve(name + ".log")));
+      }
+      for (RankProcess rank : ranks) {
+        String[] unused = rank.answer();
+      }
+      return side;
+    } catch (IOException | InterruptedException | RuntimeException e) {
+      side.close();
+      throw e;
+    }
+  }
+
+  private static List<String> command(RankOptions options) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(
+        List.of("-Xmx256m", "-XX:MaxDirectMemorySize=4g", "-XX:+UseSerialGC", "-XX:-UsePerfData"));
+    command.add("-cp");
+    command.add(System.getProperty("java.class.path"));
+    command.add(RankMain.class.getName());
+    command.addAll(options.arguments());
+    return command;
+  }
+
+  @Override
+  public String name() {
+    return kind.title();
+  }
+
+  @Override
+  public Optional<Timing> run(CollectiveCase test, boolean check, int iterations)
+      throws IOException, InterruptedException {
+    String order = test.order(check, iterations);
+    for (RankProcess rank : ranks) {
+      rank.order(order);
+    }
+    long slowest = 0;
+    long cpu = 0;
+    long errors = 0;
+    String algorithm = "";
+    for (RankProcess rank : ranks) {
+      String[] answer = rank.answer();
+      slowest = Math.max(slowest, Long.parseLong(answer[1]));
+      cpu += Long.parseLong(answer[2]);
+      errors += Long.parseLong(answer[3]);
+      algorithm = answer[4];
+    }
+    return Optional.of(new Timing(slowest, cpu, errors, algorithm));
+  }
+
+  @Override
+  public void close() {
+    ranks.forEach(RankProcess::close);
+  }
+}

@@ -1,0 +1,60 @@
+package io.weft.examples.doctor;
+
+import io.weft.device.probe.Capabilities;
+import io.weft.examples.terminal.Units;
+import io.weft.exchange.MemoryOptions;
+import io.weft.host.HostRoot;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.message.WeftVersion;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What is to be said about a machine.
+ *
+ * @param capabilities what it can do
+ * @param folder where segments are wanted
+ * @param localFolders where they go otherwise
+ */
+record Examination(Capabilities capabilities, Path folder, List<Path> localFolders) {
+  private static final String INDENT = "  ";
+
+  String toText() {
+    List<String> lines = new ArrayList<>();
+    lines.add(
+        "Weft %s, Java %s, %s %s on %s"
+            .formatted(
+                WeftVersion.current(),
+                System.getProperty("java.version"),
+                System.getProperty("os.name"),
+                System.getProperty("os.version"),
+                System.getProperty("os.arch")));
+    lines.add("");
+    lines.add("This machine has");
+    capabilities.lines().forEach(line -> lines.add(INDENT + line));
+    lines.add("");
+    lines.add("Weft would do here");
+    lines.add(INDENT + "shuffle blocks: " + blocks());
+    capabilities.choices().forEach(line -> lines.add(INDENT + line));
+    return String.join("\n", lines) + "\n";
+  }
+
+  /** As an executor chooses, with the default settings. */
+  private String blocks() {
+    long least =
+        WeftSettings.MEMORY_SEGMENT_SIZE.defaultValue() + WeftSettings.MEMORY_MARGIN.defaultValue();
+    try {
+      HostRoot root = HostRoot.choose(folder, localFolders, least);
+      return "in %s, up to %s for each executor unless spark.weft.memory.size says otherwise%s%s"
+          .formatted(
+              root.userFolder(),
+              Units.bytes(MemoryOptions.automaticBytes(root.path())),
+              root.sharedMemory() ? "" : ", which is not in memory",
+              root.fallbackReason().map(reason -> "; because " + reason).orElse(""));
+    } catch (IOException e) {
+      return "Weft cannot start: " + e.getMessage();
+    }
+  }
+}

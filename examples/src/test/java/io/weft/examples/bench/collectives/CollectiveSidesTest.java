@@ -1,0 +1,77 @@
+package io.weft.examples.bench.collectives;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.operation.OperationKind;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Both sides with two processes, for a moment: every operation, and every element compared. */
+class CollectiveSidesTest {
+  private static final List<OperationKind> OPERATIONS =
+      List.of(
+          OperationKind.ALL_REDUCE,
+          OperationKind.ALL_GATHER,
+          OperationKind.REDUCE_SCATTER,
+          OperationKind.ALL_TO_ALL,
+          OperationKind.BROADCAST,
+          OperationKind.REDUCE);
+
+  @TempDir private Path folder;
+
+  @ParameterizedTest
+  @EnumSource(names = {"SHM", "SYMMETRIC"})
+  void ourRanksComputeWhatTheyShould(RankOptions.Kind kind) throws Exception {
+    try (CollectiveSide side = WeftSide.start(kind, 2, folder, folder.resolve("memory"))) {
+      checkAll(side);
+      Optional<Timing> bfloat =
+          side.run(
+              new CollectiveCase(
+                  OperationKind.ALL_REDUCE, DataType.BFLOAT16, ReduceOp.AVERAGE, 99, 2, true),
+              true,
+              1);
+      assertThat(bfloat).hasValueSatisfying(timing -> assertThat(timing.errors()).isZero());
+    }
+  }
+
+  @Test
+  void openMpisRanksDoToo() throws Exception {
+    assumeTrue(MpiSide.isInstalled(), "OpenMPI and its compiler wrapper are not installed");
+    try (CollectiveSide side = MpiSide.start(2, folder)) {
+      checkAll(side);
+      CollectiveCase unknown =
+          new CollectiveCase(
+              OperationKind.ALL_REDUCE, DataType.BFLOAT16, ReduceOp.SUM, 4, 2, false);
+      assertThat(side.run(unknown, true, 1)).isEmpty();
+    }
+  }
+
+  private static void checkAll(CollectiveSide side) throws Exception {
+    for (OperationKind operation : OPERATIONS) {
+      for (long bytes : new long[] {8, 3 << 20}) {
+        check(side, operation, bytes, false);
+        check(side, operation, bytes, operation != OperationKind.ALL_TO_ALL);
+      }
+    }
+  }
+
+  private static void check(
+      CollectiveSide side, OperationKind operation, long bytes, boolean inPlace) throws Exception {
+    CollectiveCase test =
+        CollectiveCase.ofSize(operation, DataType.FLOAT32, ReduceOp.SUM, bytes, 2, inPlace);
+    assertThat(side.run(test, true, 1))
+        .as("%s", test)
+        .hasValueSatisfying(timing -> assertThat(timing.errors()).isZero());
+    assertThat(side.run(test, false, 3))
+        .as("%s", test)
+        .hasValueSatisfying(timing -> assertThat(timing.nanos()).isPositive());
+  }
+}

@@ -1,0 +1,90 @@
+package io.weft.examples.bench.collectives;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.operation.OperationKind;
+import io.weft.examples.measure.Spread;
+import java.io.IOException;
+import java.io.StringReader;
+import java.nio.file.Path;
+import java.util.List;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.xml.sax.InputSource;
+
+class CollectivesReportsTest {
+  @TempDir private Path folder;
+
+  private static CollectivesReport report(long errors) {
+    return new CollectivesReport(
+        "2026-01-02T03:04:05Z",
+        "0.1.0",
+        "17.0.1",
+        "4.1.4",
+        "Linux 6",
+        2,
+        2,
+        8e9,
+        6e9,
+        3,
+        List.of(result(1 << 20, 0.0002, 0.0004, errors), result(64 << 20, 0.016, 0.032, 0)));
+  }
+
+  private static CaseResult result(long bytes, double ours, double theirs, long errors) {
+    CollectiveCase test =
+        CollectiveCase.ofSize(
+            OperationKind.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, bytes, 2, false);
+    return new CaseResult(
+        test,
+        List.of(
+            new SideFigures(
+                "Weft", Spread.of(ours, ours / 2, ours * 2), Spread.of(ours * 2), errors, "staged"),
+            new SideFigures("OpenMPI", Spread.of(theirs), Spread.of(theirs * 2), 0, "")));
+  }
+
+  @Test
+  void theTableShowsBandwidthsAndTheComparison() {
+    String text = new CollectivesTable(report(0)).toText();
+    assertThat(text)
+        .contains("OpenMPI 4.1.4", "1 MiB", "262144", "200.0", "100.0 – 400.0", "5.24", "2.00×")
+        .contains("64 MiB", "0.52", "staged", "All results were right.");
+    assertThat(new CollectivesTable(report(3)).toMarkdown()).contains("3 ELEMENTS WERE WRONG.");
+  }
+
+  @Test
+  void jsonHoldsEveryRunAndWhatFollows() throws IOException {
+    JsonNode json = new ObjectMapper().readTree(CollectivesFiles.json(report(0)));
+    JsonNode result = json.path("results").path(0);
+    assertThat(result.path("test").path("bytes").asLong()).isEqualTo(1 << 20);
+    JsonNode weft = result.path("sides").path(0);
+    assertThat(weft.path("seconds").path("values").size()).isEqualTo(3);
+    assertThat(weft.path("timesFaster").asDouble()).isEqualTo(2);
+    assertThat(weft.path("busbw").asDouble()).isEqualTo((1 << 20) / 0.0002);
+    assertThat(result.path("sides").path(1).has("timesFaster")).isFalse();
+  }
+
+  @Test
+  void theChartIsWellFormedAndNamesAllSides() throws Exception {
+    String svg = new CollectivesChart(report(0)).toSvg();
+    assertThat(
+            DocumentBuilderFactory.newInstance()
+                .newDocumentBuilder()
+                .parse(new InputSource(new StringReader(svg)))
+                .getDocumentElement()
+                .getTagName())
+        .isEqualTo("svg");
+    assertThat(svg).contains(">Weft<", ">OpenMPI<", ">all-reduce<", ">64 MiB<");
+  }
+
+  @Test
+  void allFilesAreWritten() throws IOException {
+    assertThat(CollectivesFiles.write(report(0), folder.resolve("new")))
+        .hasSize(3)
+        .allSatisfy(file -> assertThat(file).isNotEmptyFile());
+  }
+}

@@ -1,0 +1,42 @@
+package io.weft.examples.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.device.probe.Capability;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+class DoctorCommandTest {
+  @TempDir private Path folder;
+
+  private static String run(String... arguments) {
+    StringWriter out = new StringWriter();
+    int status =
+        new CommandLine(new DoctorCommand()).setOut(new PrintWriter(out, true)).execute(arguments);
+    assertThat(status).isZero();
+    return out.toString();
+  }
+
+  @Test
+  void everyCapabilityIsAnsweredAndEveryChoiceNamed() {
+    String text = run("--folder", folder.toString(), "--local-folders", folder.toString());
+    for (Capability capability : Capability.values()) {
+      assertThat(text).containsPattern("(?m)^  " + capability + " +(yes|no) +\\S");
+    }
+    assertThat(text).contains("shuffle blocks: in ", folder.toString(), "ranks of one host: ");
+    assertThat(folder).isEmptyDirectory();
+  }
+
+  @Test
+  void aFolderThatIsNotThereIsTheReasonForAnother() {
+    Path missing = folder.resolve("missing");
+    String text = run("--folder", missing.toString(), "--local-folders", folder.toString());
+    assertThat(text)
+        .contains("shuffle blocks: in " + folder, "because " + missing + " does not exist")
+        .containsPattern("shared memory +no +" + missing + " does not exist");
+  }
+}

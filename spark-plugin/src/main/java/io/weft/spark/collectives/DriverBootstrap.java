@@ -1,0 +1,156 @@
+package io.weft.spark.collectives;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One task's end of a meeting that the driver keeps. The task asks again and again, soon at first,
+ * then less often. One thread at a time.
+ */
+final class DriverBootstrap implements Bootstrap {
+  private static final Logger LOG = LoggerFactory.getLogger(DriverBootstrap.class);
+  private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final long LAST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long WARN_AFTER_NANOS = TimeUnit.SECONDS.toNanos(10);
+  private static final String JOIN = "join";
+
+  private final MeetingPlace driver;
+  private final BarrierTask task;
+  private final TaskNames names;
+  private UniqueId id;
+
+  private DriverBootstrap(MeetingPlace driver, BarrierTask task, TaskNames names) {
+    this.driver = driver;
+    this.task = task;
+    this.names = names;
+  }
+
+  /**
+   * Comes to the meeting and waits until all tasks have.
+   *
+   * @param names learn what the others are called
+   * @throws CollectiveException naming who failed or did not come before the deadline
+   */
+  static DriverBootstrap join(
+      MeetingPlace driver, BarrierTask task, TaskNames names, Deadline deadline) {
+    DriverBootstrap bootstrap = new DriverBootstrap(driver, task, names);
+    bootstrap.id = UniqueId.decode(bootstrap.meet(JOIN, new byte[0], deadline).id());
+    return bootstrap;
+  }
+
+  @Override
+  public UniqueId id() {
+    return id;
+  }
+
+  @Override
+  public int rank() {
+    return task.rank();
+  }
+
+  @Override
+  public int nranks() {
+    return task.nranks();
+  }
+
+  @Override
+  public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
+    return meet(round, mine, deadline).messages();
+  }
+
+  private MeetingAnswer meet(String round, byte[] mine, Deadline deadline) {
+    MeetingCall call = task.call(round, mine, null);
+    MeetingAnswer last = null;
+    Exception unanswered = null;
+    long pause = FIRST_PAUSE_NANOS;
+    boolean warned = false;
+    while (true) {
+      try {
+        last = driver.ask(last == null ? call : call.again());
+        unanswered = null;
+        names.learn(last.names());
+        if (isComplete(last)) {
+          return last;
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (CollectiveException e) {
+        throw e;
+      } catch (Exception e) {
+        unanswered = e;
+      }
+      check(round, last, unanswered, deadline);
+      warned = warnOnce(warned, round, last, deadline);
+      LockSupport.parkNanos(this, Math.min(pause, deadline.remainingNanos()));
+      pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
+    }
+  }
+
+  private static boolean isComplete(MeetingAnswer answer) {
+    if (answer.failure() != null) {
+      throw new CollectiveException(Kind.ABORTED, answer.culprits(), answer.failure());
+    }
+    return answer.messages() != null;
+  }
+
+  /** Whether waiting on makes sense. */
+  private void check(String round, MeetingAnswer last, Exception unanswered, Deadline deadline) {
+    if (Thread.currentThread().isInterrupted() || task.isKilled()) {
+      throw new CollectiveException(
+          Kind.ABORTED,
+          List.of(task.rank()),
+          "rank %d (%s) was killed while it waited in round %s of %s: %s"
+              .formatted(task.rank(), task.name(), round, task.key(), task.killReason()));
+    }
+    if (!deadline.expired()) {
+      return;
+    }
+    if (last == null) {
+      throw new CollectiveException(
+          Kind.TIMEOUT,
+          List.of(),
+          "the driver gave %s no answer in round %s of %s within %s: %s"
+              .formatted(task.name(), round, task.key(), deadline, unanswered),
+          unanswered);
+    }
+    throw names.explain(
+        new CollectiveException(
+            Kind.TIMEOUT,
+            last.missing(),
+            "%s did not come to round %s of %s, where rank %d (%s) waited for %s"
+                .formatted(
+                    CollectiveException.name(last.missing()),
+                    round,
+                    task.key(),
+                    task.rank(),
+                    task.name(),
+                    deadline)));
+  }
+
+  private boolean warnOnce(boolean warned, String round, MeetingAnswer last, Deadline deadline) {
+    if (!warned && last != null && deadline.elapsedNanos() > WARN_AFTER_NANOS) {
+      LOG.warn(
+          "{} still waits for {} in round {} of {}",
+          task.name(),
+          CollectiveException.name(last.missing()),
+          round,
+          task.key());
+      return true;
+    }
+    return warned;
+  }
+
+  /** Nothing to let go of: the driver forgets the meeting when the stage ends. */
+  @Override
+  public void close() {
+    // The driver keeps what there is.
+  }
+}

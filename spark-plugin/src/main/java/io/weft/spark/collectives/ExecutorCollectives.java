@@ -1,0 +1,152 @@
+package io.weft.spark.collectives;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.LogPrefix;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.device.Deadline;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import org.apache.spark.BarrierTaskContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The communicators of the tasks of one executor. Thread-safe. */
+public final class ExecutorCollectives implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorCollectives.class);
+
+  /**
+   * Who and where this executor is, and how long its collectives may take.
+   *
+   * @param executorId Spark's
+   * @param host by which others reach it
+   * @param timeout where the caller names none
+   */
+  public record Options(String executorId, String host, Duration timeout) {}
+
+  private static volatile ExecutorCollectives running;
+
+  private final Options options;
+  private final CommunicatorFactory factory;
+  private final MeetingPlace driver;
+  private final CollectiveTotals totals = new CollectiveTotals();
+  private final KillWatch watch = new KillWatch(this::checkKilled);
+  private final ConcurrentMap<Long, TaskCommunicator> tasks = new ConcurrentHashMap<>();
+  private volatile boolean closed;
+
+  /**
+   * Collectives of an executor.
+   *
+   * @param factory makes the communicators
+   * @param driver where tasks meet
+   */
+  public ExecutorCollectives(Options options, CommunicatorFactory factory, MeetingPlace driver) {
+    this.options = options;
+    this.factory = factory;
+    this.driver = driver;
+  }
+
+  /** The collectives of the executor in this JVM, if Weft runs. */
+  public static Optional<ExecutorCollectives> running() {
+    return Optional.ofNullable(running);
+  }
+
+  /** From now on tasks of this JVM find these collectives, until they are closed. */
+  public void start() {
+    running = this;
+  }
+
+  Duration timeout() {
+    return options.timeout();
+  }
+
+  Communicator communicator(BarrierTaskContext context, Duration timeout) {
+    BarrierTask task = new BarrierTask(context, options.executorId(), options.host());
+    TaskCommunicator made = new TaskCommunicator(task, this);
+    TaskCommunicator known = tasks.putIfAbsent(context.taskAttemptId(), made);
+    if (known == null) {
+      made.listen();
+    }
+    return (known == null ? made : known).get(timeout);
+  }
+
+  /** Meets the other tasks of the stage; tells them if that fails here. */
+  Communicator create(BarrierTask task, Duration timeout) {
+    if (closed) {
+      throw new IllegalStateException("Weft is stopping on executor " + options.executorId());
+    }
+    long start = System.nanoTime();
+    TaskNames names = new TaskNames();
+    CommunicatorOptions common =
+        CommunicatorOptions.DEFAULT
+            .withTimeout(timeout)
+            .withPrefix(
+                new LogPrefix(options.executorId(), "", task.key().stage(), task.key().attempt()))
+            .withNames(names);
+    try (DriverBootstrap bootstrap =
+        DriverBootstrap.join(driver, task, names, Deadline.after(timeout))) {
+      Communicator communicator = factory.create(bootstrap, common);
+      LOG.info(
+          "{}opened by {} in {}; hosts {}",
+          common.prefix().of(task.rank(), task.nranks(), bootstrap.id()),
+          task.name(),
+          Deadline.describe(System.nanoTime() - start),
+          communicator.topology().hosts());
+      return communicator;
+    } catch (CollectiveException e) {
+      tellDriver(task, e);
+      throw names.explain(e);
+    } catch (RuntimeException e) {
+      tellDriver(task, e);
+      throw e;
+    }
+  }
+
+  /** So that nobody waits for this task until the deadline. */
+  private void tellDriver(BarrierTask task, RuntimeException cause) {
+    try {
+      MeetingAnswer unused =
+          driver.ask(task.call("failed", null, "got no communicator: " + cause.getMessage()));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (Exception e) {
+      LOG.debug("The driver was not told that {} failed; it will notice", task.name(), e);
+    }
+  }
+
+  void opened(Communicator communicator) {
+    totals.opened(communicator);
+    watch.start();
+  }
+
+  private boolean checkKilled() {
+    tasks.values().forEach(TaskCommunicator::checkKilled);
+    return !tasks.isEmpty();
+  }
+
+  void ended(BarrierTask task, TaskCommunicator ended) {
+    if (tasks.remove(task.context().taskAttemptId(), ended)) {
+      ended.current().ifPresent(totals::closed);
+    }
+  }
+
+  /** What all communicators of this executor have done. */
+  public CollectiveStatistics statistics() {
+    return totals.statistics();
+  }
+
+  /** Closes what tasks have left open; later requests are refused. */
+  @Override
+  public void close() {
+    closed = true;
+    if (running == this) {
+      running = null;
+    }
+    List.copyOf(tasks.values()).forEach(TaskCommunicator::close);
+    watch.close();
+  }
+}

@@ -1,0 +1,95 @@
+package io.weft.spark.collectives;
+
+import io.weft.collectives.Communicator;
+import java.time.Duration;
+import java.util.Optional;
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
+import org.apache.spark.util.TaskFailureListener;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A task's communicator from its first request to the end of the task. Thread-safe: the task's
+ * threads ask for it, Spark's say how the task ends.
+ */
+final class TaskCommunicator implements TaskCompletionListener, TaskFailureListener {
+  private static final Logger LOG = LoggerFactory.getLogger(TaskCommunicator.class);
+
+  private final BarrierTask task;
+  private final ExecutorCollectives collectives;
+  private final Object state = new Object();
+  private volatile Communicator communicator;
+  private boolean ended;
+
+  TaskCommunicator(BarrierTask task, ExecutorCollectives collectives) {
+    this.task = task;
+    this.collectives = collectives;
+  }
+
+  /** Makes sure that the task's end is heard of. */
+  void listen() {
+    var unused = task.context().addTaskFailureListener(this).addTaskCompletionListener(this);
+  }
+
+  /** The lock that is held while this waits for other tasks is not the one that ending needs. */
+  synchronized Communicator get(Duration timeout) {
+    if (communicator == null) {
+      keep(collectives.create(task, timeout));
+    }
+    return communicator;
+  }
+
+  private void keep(Communicator created) {
+    synchronized (state) {
+      if (!ended) {
+        communicator = created;
+        collectives.opened(created);
+        return;
+      }
+    }
+    created.close();
+    throw new IllegalStateException(task.name() + " has ended and gets no communicator");
+  }
+
+  Optional<Communicator> current() {
+    return Optional.ofNullable(communicator);
+  }
+
+  /** Ends what runs when Spark has killed the task without interrupting its thread. */
+  void checkKilled() {
+    if (communicator != null && communicator.failure().isEmpty() && task.isKilled()) {
+      communicator.abort("its task was killed: " + task.killReason());
+    }
+  }
+
+  @Override
+  public void onTaskFailure(TaskContext context, Throwable cause) {
+    if (communicator != null) {
+      communicator.abort("its task failed: " + cause);
+    }
+  }
+
+  @Override
+  public void onTaskCompletion(TaskContext context) {
+    close();
+  }
+
+  /** Closes the communicator; later requests are refused. */
+  void close() {
+    Communicator open;
+    synchronized (state) {
+      ended = true;
+      open = communicator;
+    }
+    try {
+      if (open != null) {
+        open.close();
+      }
+    } catch (RuntimeException e) {
+      LOG.warn("The communicator of {} was not closed as it should", task.name(), e);
+    } finally {
+      collectives.ended(task, this);
+    }
+  }
+}

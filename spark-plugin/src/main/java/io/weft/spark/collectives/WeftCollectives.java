@@ -1,0 +1,93 @@
+package io.weft.spark.collectives;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.spark.config.Activation;
+import java.time.Duration;
+import java.util.Optional;
+import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.TaskContext;
+
+/**
+ * Collectives for the tasks of a barrier stage:
+ *
+ * <pre>{@code
+ * rdd.barrier().mapPartitions(rows -> {
+ *   Communicator communicator = WeftCollectives.communicator(BarrierTaskContext.get());
+ *   TypedBuffer gradients = TypedBuffer.wrap(direct, DataType.FLOAT32);
+ *   communicator.allReduce(gradients, ReduceOp.AVERAGE);
+ *   ...
+ * });
+ * }</pre>
+ *
+ * <p>The rank is the partition, and all tasks of the stage take part. Every attempt at a stage has
+ * a communicator of its own with its own unique id. When a task fails, is killed or loses its
+ * executor, the operations of the others fail with a {@link CollectiveException} that names it. The
+ * communicator is closed when its task ends, if the task has not closed it before.
+ *
+ * <p>Spark repeats a barrier stage that feeds a shuffle; a job whose last stage is a barrier stage
+ * fails when one of its tasks does.
+ *
+ * <p>Thread-safe.
+ */
+public final class WeftCollectives {
+  private WeftCollectives() {}
+
+  /**
+   * The communicator of this task's stage attempt, with the timeout that {@code
+   * spark.weft.collectives.timeout} says. The first call creates it, together with all other tasks
+   * of the stage, and waits for them; later calls of the same task return the same one.
+   *
+   * @throws IllegalStateException outside of a barrier stage, or where Weft's plugin is off
+   * @throws CollectiveException naming the tasks that failed or did not come within the timeout
+   */
+  public static Communicator communicator(BarrierTaskContext context) {
+    ExecutorCollectives collectives = collectives();
+    return collectives.communicator(checked(context), collectives.timeout());
+  }
+
+  /**
+   * As {@link #communicator(BarrierTaskContext)} with another timeout for the creation and for
+   * every operation; the same on all tasks. A communicator that is there already keeps its own.
+   *
+   * @param timeout 10 ms or more
+   */
+  public static Communicator communicator(BarrierTaskContext context, Duration timeout) {
+    return collectives().communicator(checked(context), timeout);
+  }
+
+  /**
+   * As {@link #communicator(BarrierTaskContext)} for the task that runs on this thread. Unlike
+   * {@code BarrierTaskContext.get()}, which throws a ClassCastException there, this says what is
+   * wrong in a stage that is no barrier stage.
+   */
+  public static Communicator communicator() {
+    return communicator(currentTask());
+  }
+
+  private static BarrierTaskContext currentTask() {
+    return TaskContext.get() instanceof BarrierTaskContext barrier ? barrier : null;
+  }
+
+  private static BarrierTaskContext checked(BarrierTaskContext context) {
+    if (context == null) {
+      TaskContext current = TaskContext.get();
+      throw new IllegalStateException(
+          (current == null
+                  ? "This thread runs no task of Spark"
+                  : "Stage %d is no barrier stage".formatted(current.stageId()))
+              + ": communicators are for the tasks of rdd.barrier().mapPartitions(...)");
+    }
+    return context;
+  }
+
+  private static ExecutorCollectives collectives() {
+    Optional<ExecutorCollectives> running = ExecutorCollectives.running();
+    return running.orElseThrow(
+        () ->
+            new IllegalStateException(
+                ("Weft has no communicators in this JVM. Is spark.plugins set to %s, is this a task"
+                        + " on an executor, and does the driver's log say that Weft stays off?")
+                    .formatted(Activation.PLUGIN)));
+  }
+}

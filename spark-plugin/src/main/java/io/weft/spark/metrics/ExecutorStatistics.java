@@ -1,0 +1,12 @@
+package io.weft.spark.metrics;
+
+import io.weft.exchange.ExchangeStatistics;
+import io.weft.spark.collectives.CollectiveStatistics;
+
+/**
+ * All that an executor counts, at one moment. Immutable.
+ *
+ * @param exchange of blocks
+ * @param collectives of barrier tasks
+ */
+public record ExecutorStatistics(ExchangeStatistics exchange, CollectiveStatistics collectives) {}

@@ -1,0 +1,221 @@
+package io.weft.spark.collectives;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.spark.LocalSpark;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.SparkContext;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.types.DataTypes;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Barrier stages whose tasks are threads of this JVM. */
+class WeftCollectivesTest {
+  private static final Map<String, Object> SEEN = new ConcurrentHashMap<>();
+
+  private static LocalSpark spark;
+
+  @BeforeAll
+  static void start() {
+    spark =
+        LocalSpark.start(
+            Map.of("spark.master", "local[2,4]", "spark.weft.collectives.timeout", "90s"));
+  }
+
+  @AfterAll
+  static void stop() {
+    spark.close();
+  }
+
+  private static SparkContext context() {
+    return spark.session().sparkContext();
+  }
+
+  @Test
+  void tasksOfABarrierStageReduceTogether() {
+    List<String> answers =
+        BarrierJobs.run(
+            context(),
+            2,
+            task -> {
+              Communicator communicator = WeftCollectives.communicator(task);
+              assertThat(WeftCollectives.communicator(task)).isSameAs(communicator);
+              assertThat(WeftCollectives.communicator()).isSameAs(communicator);
+              return "%d/%d %s %s = %d"
+                  .formatted(
+                      communicator.rank(),
+                      communicator.nranks(),
+                      communicator.timeout(),
+                      communicator.id().name(),
+                      BarrierJobs.sumOfRanks(communicator));
+            });
+    String id = answers.get(0).split(" ")[2];
+    assertThat(answers).containsExactly("0/2 PT1M30S " + id + " = 3", "1/2 PT1M30S " + id + " = 3");
+  }
+
+  @Test
+  void theCallerMayNameTheTimeout() {
+    assertThat(
+            BarrierJobs.run(
+                context(),
+                2,
+                task ->
+                    WeftCollectives.communicator(task, Duration.ofSeconds(47))
+                        .timeout()
+                        .toString()))
+        .containsOnly("PT47S");
+  }
+
+  @Test
+  void everyStageHasACommunicatorOfItsOwnWhichEndsWithIt() {
+    HashSet<String> ids = new HashSet<>();
+    for (int i = 0; i < 3; i++) {
+      ids.addAll(
+          BarrierJobs.run(
+              context(),
+              2,
+              task -> {
+                Communicator communicator = WeftCollectives.communicator(task);
+                SEEN.put("last", communicator);
+                return communicator.id().name();
+              }));
+    }
+    assertThat(ids).hasSize(3);
+    Communicator last = (Communicator) SEEN.get("last");
+    assertThatThrownBy(last::barrier).hasMessageContaining("closed communicator");
+  }
+
+  @Test
+  void aFailedTaskNamesItselfToTheOthersAndTheRetryStartsAfresh() {
+    List<String> answers =
+        BarrierJobs.runThenShuffle(
+            context(),
+            2,
+            task -> {
+              Communicator communicator = WeftCollectives.communicator(task);
+              SEEN.put("retry " + task.stageAttemptNumber(), communicator.id());
+              if (task.stageAttemptNumber() == 0 && task.partitionId() == 1) {
+                throw new IllegalStateException("boom");
+              }
+              try {
+                return "sum " + BarrierJobs.sumOfRanks(communicator);
+              } catch (RuntimeException e) {
+                SEEN.put("message", e.getMessage());
+                throw e;
+              }
+            });
+    assertThat(answers).containsOnly("sum 3");
+    assertThat(SEEN.get("retry 0")).isNotEqualTo(SEEN.get("retry 1"));
+    assertThat((String) SEEN.get("message"))
+        .containsPattern(
+            "rank 1 .*boom.*\\(rank 1 is task \\d+ on executor driver at localhost\\)");
+  }
+
+  @Test
+  void aTaskThatNeverComesIsNamedWhenTheTimeIsUp() {
+    assertThatThrownBy(
+            () ->
+                BarrierJobs.run(
+                    context(),
+                    2,
+                    task -> {
+                      if (task.partitionId() == 1) {
+                        awaitKill(task);
+                      }
+                      return WeftCollectives.communicator(task, Duration.ofMillis(500)).toString();
+                    }))
+        .hasStackTraceContaining("rank 1 did not come to round join of barrier stage")
+        .hasStackTraceContaining("waited for 500 ms")
+        .hasStackTraceContaining("(rank 1 is task ");
+  }
+
+  private static void awaitKill(TaskContext task) {
+    Awaitility.await().atMost(Duration.ofMinutes(1)).until(task::isInterrupted);
+  }
+
+  @Test
+  void aCancelledJobEndsWhatItsTasksWaitFor() {
+    CompletableFuture<List<String>> job =
+        CompletableFuture.supplyAsync(
+            () -> BarrierJobs.run(context(), 2, WeftCollectivesTest::reduceUntilCancelled));
+    Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> SEEN.containsKey("held"));
+    context().cancelAllJobs();
+    assertThatThrownBy(() -> job.get(1, TimeUnit.MINUTES)).hasStackTraceContaining("cancelled");
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(
+            () ->
+                assertThat(String.valueOf(SEEN.get("cancelled")))
+                    .containsAnyOf("its task was killed", "closed its communicator"));
+  }
+
+  private static String reduceUntilCancelled(BarrierTaskContext task) {
+    Communicator communicator = WeftCollectives.communicator(task);
+    if (task.partitionId() == 1) {
+      SEEN.put("held", true);
+      awaitKill(task);
+      return "";
+    }
+    try {
+      return "sum " + BarrierJobs.sumOfRanks(communicator);
+    } catch (RuntimeException e) {
+      SEEN.put("cancelled", e.getMessage());
+      throw e;
+    }
+  }
+
+  @Test
+  void outsideOfABarrierStageTheErrorSaysSo() {
+    assertThatThrownBy(WeftCollectives::communicator)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("This thread runs no task of Spark")
+        .hasMessageContaining("rdd.barrier()");
+    SparkSession session = spark.session();
+    UDF1<Long, Long> ask = row -> row + WeftCollectives.communicator().rank();
+    session.udf().register("communicator", ask, DataTypes.LongType);
+    assertThatThrownBy(() -> session.sql("SELECT communicator(id) FROM RANGE(3)").collect())
+        .hasStackTraceContaining("is no barrier stage: communicators are for the tasks of");
+  }
+
+  @Test
+  void whatWasDoneIsCountedByAlgorithm() {
+    CollectiveStatistics before = statistics();
+    BarrierJobs.run(
+        context(),
+        2,
+        task -> {
+          TypedBuffer buffer =
+              TypedBuffer.wrap(ByteBuffer.allocateDirect(1 << 20), DataType.FLOAT32);
+          WeftCollectives.communicator(task).allReduce(buffer, ReduceOp.SUM);
+          return "" + BarrierJobs.sumOfRanks(WeftCollectives.communicator(task));
+        });
+    CollectiveStatistics after = statistics();
+    assertThat(after.opened() - before.opened()).isEqualTo(2);
+    assertThat(after.open()).isZero();
+    assertThat(after.sum(line -> line.bytes()) - before.sum(line -> line.bytes()))
+        .isEqualTo(2 * ((1 << 20) + 8));
+    assertThat(after.sum(line -> line.calls()) - before.sum(line -> line.calls())).isEqualTo(4);
+  }
+
+  private static CollectiveStatistics statistics() {
+    return ExecutorCollectives.running().orElseThrow().statistics();
+  }
+}

@@ -1,0 +1,130 @@
+package io.weft.tests.application;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.spark.collectives.WeftCollectives;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
+import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.RDD;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+
+/**
+ * A barrier stage whose tasks add up numbers together: the rank plus one, in every element of a
+ * small and of a large buffer. A shuffle follows, so that Spark repeats the stage when a task
+ * fails.
+ *
+ * @param folder where tasks leave notes for the test
+ * @param mishap what befalls the last rank of the first attempt, after it got its communicator
+ */
+public record BarrierJob(String folder, Mishap mishap) implements Serializable {
+  private static final int LARGE_BYTES = 3 << 20;
+  private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(3);
+
+  /** What may befall a task. */
+  public enum Mishap {
+    NONE,
+    /** It throws. */
+    FAILS,
+    /** It writes {@code waiting} with its executor's id and waits to be killed. */
+    WAITS
+  }
+
+  /** What a task found. */
+  public record Answer(int rank, String executorId, String communicator, long sum)
+      implements Serializable {}
+
+  /** A Scala function that travels. */
+  private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
+
+  /** Runs it with so many tasks; the answers of the attempt that succeeded, in some order. */
+  public List<Answer> run(SparkContext context, int tasks) {
+    List<Integer> numbers = IntStream.range(0, tasks).boxed().toList();
+    RDD<Integer> rdd = new JavaSparkContext(context).parallelize(numbers, tasks).rdd();
+    TaskFunction<Iterator<Integer>, Iterator<Answer>> function = ignored -> answer();
+    ClassTag<Answer> tag = ClassTag$.MODULE$.apply(Answer.class);
+    return new JavaRDD<>(rdd.barrier().mapPartitions(function, false, tag), tag)
+        .repartition(1)
+        .collect();
+  }
+
+  private Iterator<Answer> answer() {
+    BarrierTaskContext task = BarrierTaskContext.get();
+    Communicator communicator = WeftCollectives.communicator(task);
+    note(
+        "attempt-" + task.stageAttemptNumber() + "-" + task.partitionId(),
+        communicator.id().name());
+    if (task.stageAttemptNumber() == 0 && communicator.rank() == communicator.nranks() - 1) {
+      suffer(task);
+    }
+    try {
+      long sum = sum(communicator, 8) + sum(communicator, LARGE_BYTES);
+      Answer answer =
+          new Answer(
+              communicator.rank(), SparkEnv.get().executorId(), communicator.id().name(), sum);
+      return CollectionConverters.asScala(List.of(answer).iterator());
+    } catch (RuntimeException e) {
+      note("failure-" + task.stageAttemptNumber() + "-" + task.partitionId(), e.getMessage());
+      throw e;
+    }
+  }
+
+  private void suffer(BarrierTaskContext task) {
+    if (mishap == Mishap.FAILS) {
+      throw new IllegalStateException("failed, as the test asked");
+    }
+    if (mishap == Mishap.WAITS) {
+      note("waiting", SparkEnv.get().executorId());
+      long deadline = System.nanoTime() + LIMIT_NANOS;
+      while (!task.isInterrupted() && System.nanoTime() < deadline) {
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
+      }
+    }
+  }
+
+  /** All-reduces a buffer of rank + 1 everywhere; the sum that all elements have to show. */
+  private static long sum(Communicator communicator, int bytes) {
+    ByteBuffer memory = ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
+    for (int at = 0; at < bytes; at += 8) {
+      memory.putLong(at, communicator.rank() + 1);
+    }
+    communicator.allReduce(TypedBuffer.wrap(memory, DataType.INT64), ReduceOp.SUM);
+    for (int at = 0; at < bytes; at += 8) {
+      if (memory.getLong(at) != memory.getLong(0)) {
+        throw new IllegalStateException(
+            "byte %d shows %d, the first %d".formatted(at, memory.getLong(at), memory.getLong(0)));
+      }
+    }
+    return memory.getLong(0);
+  }
+
+  /** A whole file at once, for a test that waits for it. */
+  private void note(String name, String text) {
+    try {
+      Path draft = Files.createTempFile(Path.of(folder), "draft-", ".txt");
+      Files.writeString(draft, text);
+      Files.move(draft, Path.of(folder, name));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
