@@ -83,7 +83,7 @@ final class KnownValues {
           };
     }
     return switch (test.reduction()) {
-      case AVERAGE -> isInteger() ? (long) all / test.nranks() : all / test.nranks();
+      case AVERAGE -> isInteger() ? Math.floor(all / test.nranks()) : all / test.nranks();
       default -> all;
     };
   }
@@ -102,10 +102,10 @@ final class KnownValues {
       case INT16 -> Memory.putShort(address, (short) value);
       case INT32 -> Memory.putInt(address, (int) value);
       case INT64 -> Memory.putLong(address, value);
-      case FLOAT16 -> Memory.putShort(address, Float16.fromFloat(value));
-      case BFLOAT16 -> Memory.putShort(address, BFloat16.fromFloat(value));
-      case FLOAT32 -> Memory.putFloat(address, value);
-      case FLOAT64 -> Memory.putDouble(address, value);
+      case FLOAT16 -> Memory.putShort(address, Float16.fromFloat((float) value));
+      case BFLOAT16 -> Memory.putShort(address, BFloat16.fromFloat((float) value));
+      case FLOAT32 -> Memory.putFloat(address, (float) value);
+      case FLOAT64 -> Memory.putDouble(address, (double) value);
     }
   }
 
