@@ -31,6 +31,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.fetch.timeout", "120s");
     expected.put("spark.weft.fetch.requestSize", "8m");
     expected.put("spark.weft.fetch.maxBytesInFlight", "48m");
+    expected.put("spark.weft.collectives.timeout", "120s");
     expected.put("spark.weft.batch.rows", "8192");
     expected.put("spark.weft.batch.size", "4m");
     expected.put("spark.weft.ui.enabled", "true");
