@@ -71,9 +71,9 @@ class AdaptiveExecutionTest {
   }
 
   @Test
-  void aRebalanceIsReadLocally() {
+  void aRebalanceIsCoalesced() {
     Dataset<Row> rows = compared("select /*+ rebalance */ id, s from facts", Map.of());
-    assertThat(reads(rows, read -> read.isLocalRead())).isNotEmpty();
+    assertThat(reads(rows, read -> read.hasCoalescedPartition())).isNotEmpty();
   }
 
   @Test
