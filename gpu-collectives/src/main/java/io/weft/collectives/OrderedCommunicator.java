@@ -1,5 +1,6 @@
 package io.weft.collectives;
 
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.operation.Operation;
 import io.weft.device.Deadline;
@@ -93,7 +94,7 @@ public abstract class OrderedCommunicator implements Communicator {
 
   @Override
   public final void run(Operation operation) {
-    operation.check(rank(), nranks());
+    check(operation);
     runInTurn(turns.take(), operation);
   }
 
@@ -107,10 +108,12 @@ public abstract class OrderedCommunicator implements Communicator {
 
   @Override
   public final Event submit(Operation operation, Lane lane) {
-    operation.check(rank(), nranks());
+    check(operation);
     long ticket = turns.take();
-    return submit(
-        ticket, operation.signature().toString(), lane, () -> runInTurn(ticket, operation));
+    Event event =
+        submit(ticket, operation.signature().toString(), lane, () -> runInTurn(ticket, operation));
+    keep(operation, event);
+    return event;
   }
 
   @Override
@@ -119,12 +122,38 @@ public abstract class OrderedCommunicator implements Communicator {
     List<Operation> group = List.copyOf(operations);
     long ticket = turns.take();
     String what = "a group of " + group.size();
-    return submit(ticket, what, lane, () -> runInTurn(ticket, group));
+    Event event = submit(ticket, what, lane, () -> runInTurn(ticket, group));
+    group.forEach(operation -> keep(operation, event));
+    return event;
+  }
+
+  private void check(Operation operation) {
+    operation.check(rank(), nranks());
+    for (TypedBuffer buffer : operation.buffers()) {
+      requireHeld(buffer, operation);
+    }
+  }
+
+  /** Memory that was freed must not be touched, not even to find out. */
+  private void requireHeld(TypedBuffer buffer, Operation operation) {
+    try {
+      long unused = buffer.owner().address();
+    } catch (IllegalStateException e) {
+      throw new CollectiveException(
+          CollectiveException.Kind.INVALID,
+          List.of(rank()),
+          operation.signature() + " on rank " + rank() + ": " + buffer + " was freed: " + e,
+          e);
+    }
+  }
+
+  private static void keep(Operation operation, Event until) {
+    operation.buffers().forEach(buffer -> buffer.owner().usedUntil(until));
   }
 
   private void checkAll(List<Operation> operations) {
     for (Operation operation : operations) {
-      operation.check(rank(), nranks());
+      check(operation);
     }
   }
 

@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * An event ended by code of this process. The producer holds this class, consumers see {@link
@@ -14,6 +16,8 @@ import java.util.function.Consumer;
  * <p>Thread-safe. Ending it twice keeps the first end.
  */
 public final class HostEvent implements Event, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(HostEvent.class);
+
   private final String what;
   private final Object lock = new Object();
   private State state = State.PENDING;
@@ -75,8 +79,17 @@ public final class HostEvent implements Event, AutoCloseable {
       onDone = List.of();
       lock.notifyAll();
     }
-    recorded.forEach(Runnable::run);
-    done.forEach(action -> action.accept(cause));
+    recorded.forEach(this::inform);
+    done.forEach(action -> inform(() -> action.accept(cause)));
+  }
+
+  /** One listener that throws does not keep the event from the others. */
+  private void inform(Runnable listener) {
+    try {
+      listener.run();
+    } catch (RuntimeException e) {
+      LOG.error("A listener of {} failed", what, e);
+    }
   }
 
   private List<Runnable> takeRecorded() {

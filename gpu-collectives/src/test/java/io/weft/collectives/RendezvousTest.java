@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.slf4j.Logger;
 
@@ -80,14 +81,18 @@ class RendezvousTest {
   @Test
   void comingTwiceIsAnError() {
     Rendezvous<String, String> meeting = new Rendezvous<>("clique", 2, List::toString);
+    AtomicReference<Thread> first = new AtomicReference<>();
     CompletableFuture<String> one =
-        CompletableFuture.supplyAsync(() -> meeting.arrive(0, "a", in(10_000)));
+        CompletableFuture.supplyAsync(
+            () -> {
+              first.set(Thread.currentThread());
+              return meeting.arrive(0, "a", in(60_000));
+            });
     await()
-        .untilAsserted(
-            () ->
-                assertThatThrownBy(() -> meeting.arrive(0, "again", in(1)))
-                    .hasMessageContaining("rank 0 came twice"));
-    meeting.arrive(1, "b", in(10_000));
+        .until(() -> first.get() != null && first.get().getState() == Thread.State.TIMED_WAITING);
+    assertThatThrownBy(() -> meeting.arrive(0, "again", in(1)))
+        .hasMessageContaining("rank 0 came twice");
+    meeting.arrive(1, "b", in(60_000));
     assertThat(one.join()).isEqualTo("[a, b]");
   }
 

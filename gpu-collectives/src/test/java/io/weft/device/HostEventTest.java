@@ -13,12 +13,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 class HostEventTest {
-  private static final Deadline SOON = Deadline.after(Duration.ofSeconds(10));
 
   @Test
   void waitingBeforeRecordingBlocksUntilItIsRecorded() throws Exception {
     HostEvent event = new HostEvent("a copy");
-    CompletableFuture<Void> waiter = CompletableFuture.runAsync(() -> event.awaitRecorded(SOON));
+    CompletableFuture<Void> waiter = CompletableFuture.runAsync(() -> event.awaitRecorded(soon()));
     assertThat(waiter).isNotDone();
     event.record();
     await().until(waiter::isDone);
@@ -32,7 +31,7 @@ class HostEventTest {
     try (event) {
       event.record();
     }
-    assertThatThrownBy(() -> event.await(SOON))
+    assertThatThrownBy(() -> event.await(soon()))
         .isInstanceOf(EventFailedException.class)
         .hasMessageContaining("a copy was dropped by its producer");
     assertThat(event.toFuture()).isCompletedExceptionally();
@@ -87,5 +86,23 @@ class HostEventTest {
       completing.join();
     }
     assertThat(called).hasValue(2000);
+  }
+
+  private static Deadline soon() {
+    return Deadline.after(Duration.ofSeconds(60));
+  }
+
+  @Test
+  void aListenerThatThrowsDoesNotSilenceTheOthers() {
+    HostEvent event = new HostEvent("work");
+    event.whenDone(
+        cause -> {
+          throw new IllegalStateException("as the test wants");
+        });
+    List<Throwable> heard = new ArrayList<>();
+    event.whenDone(heard::add);
+    IllegalStateException failure = new IllegalStateException("the work failed");
+    event.fail(failure);
+    assertThat(heard).containsExactly(failure);
   }
 }

@@ -1,5 +1,7 @@
 package io.weft.collectives.buffer;
 
+import io.weft.device.Event;
+
 /** Whoever keeps the memory under a {@link TypedBuffer} alive. Implementations are thread-safe. */
 public interface BufferOwner {
   /**
@@ -11,4 +13,10 @@ public interface BufferOwner {
 
   /** Bytes from {@link #address()} on. */
   long bytes();
+
+  /**
+   * Keeps the memory until an event has ended. An owner whose memory nobody can free while a buffer
+   * is reachable has nothing to do.
+   */
+  default void usedUntil(Event event) {}
 }

@@ -28,6 +28,7 @@ final class Agent implements AutoCloseable {
   private static final Duration GOODBYE = Duration.ofSeconds(1);
   private static final int FLUSH_MILLIS = 10;
   private static final Duration END = Duration.ofSeconds(10);
+  private static final long JOIN_MILLIS = 100;
 
   private final Selector selector;
   private final List<ControlPeer> peers;
@@ -111,20 +112,28 @@ final class Agent implements AutoCloseable {
     }
   }
 
+  /** An interrupt is kept for later: the thread uses what is let go of next. */
+  private void awaitEnd() {
+    long end = System.nanoTime() + END.toNanos();
+    boolean interrupted = Thread.interrupted();
+    while (thread.isAlive() && System.nanoTime() - end < 0) {
+      try {
+        thread.join(JOIN_MILLIS);
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   /** Sends what is queued, within a second, and ends. Nothing is asked or adopted afterwards. */
   @Override
   public void close() throws IOException {
     goodbye = Deadline.after(GOODBYE);
     selector.wakeup();
-    boolean interrupted = Thread.interrupted();
-    try {
-      thread.join(END.toMillis());
-    } catch (InterruptedException e) {
-      interrupted = true;
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    awaitEnd();
     List<IOException> failures = new ArrayList<>();
     for (ControlPeer peer : peers) {
       try {

@@ -31,6 +31,13 @@ final class ControlBlock {
     Memory.putIntRelease(address + ControlLayout.STATE, FAILED);
   }
 
+  /** As {@link #fail} where neither a failure nor the end was written before. */
+  void failUnlessEnded(CollectiveException cause) {
+    if (state() == OPEN) {
+      fail(cause);
+    }
+  }
+
   /** A failure that was written before stays to be read. */
   void close() {
     if (state() == OPEN) {

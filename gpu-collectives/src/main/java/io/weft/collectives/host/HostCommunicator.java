@@ -95,7 +95,14 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
 
   /** Begins to listen to the ranks of other hosts. */
   void start() throws IOException {
-    remotes.start(() -> neighbours.mine().waiting(), this::adoptRemote);
+    remotes.start(this::ownWaiting, this::adoptRemote);
+  }
+
+  /** For the thread that answers other hosts, which may still run while this is closed. */
+  private Optional<WaitStatus> ownWaiting() {
+    synchronized (announcing) {
+      return closed ? Optional.empty() : neighbours.mine().waiting();
+    }
   }
 
   /** A rank of another host failed, and has told those of this host itself. */
@@ -197,6 +204,8 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
         neighbours.mine().close();
         remotes.tellClosed();
       } else {
+        // Whoever broke it may not have come to tell the others, and then tells nobody any more.
+        failure().ifPresent(neighbours.mine()::failUnlessEnded);
         failure().ifPresent(remotes::tellFailure);
       }
     }

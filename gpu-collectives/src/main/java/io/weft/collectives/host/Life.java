@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
@@ -43,6 +44,9 @@ interface Life extends AutoCloseable {
       public synchronized boolean hasEnded() {
         try (FileLock lock = channel.tryLock(0, Long.MAX_VALUE, true)) {
           return lock != null;
+        } catch (OverlappingFileLockException e) {
+          // Another rank of this process is asking right now; the next look asks again.
+          return false;
         } catch (IOException e) {
           throw new UncheckedIOException("cannot ask for the lock on " + lockFile, e);
         }

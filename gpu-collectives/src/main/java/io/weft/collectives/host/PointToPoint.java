@@ -268,8 +268,12 @@ final class PointToPoint {
     return isDone();
   }
 
-  /** Ranks that a message is expected from, or, if there are none, that do not take theirs. */
+  /**
+   * Ranks that a message is expected from, or, if there are none, that do not take theirs. What has
+   * come meanwhile is taken first: whoever asks may find a peer gone that has done its part.
+   */
   List<Integer> awaited() {
+    boolean unused = progress();
     List<Integer> from = ranksWith(true);
     return from.isEmpty() ? ranksWith(false) : from;
   }

@@ -190,6 +190,7 @@ public final class Window implements BufferOwner, AutoCloseable {
   }
 
   /** Keeps the memory until the event has ended, also when the window is closed before. */
+  @Override
   public void usedUntil(Event event) {
     requireOpen();
     uses.until(event);

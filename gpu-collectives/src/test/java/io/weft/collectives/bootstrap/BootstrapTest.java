@@ -129,7 +129,7 @@ class BootstrapTest {
                     ? null
                     : catchThrowableOfType(
                         CollectiveException.class,
-                        () -> exchange(end, "first", "here", Duration.ofSeconds(2))));
+                        () -> exchange(end, "first", "here", Duration.ofSeconds(10))));
     failures.remove(2);
     assertThat(failures)
         .allSatisfy(
@@ -204,7 +204,7 @@ class BootstrapTest {
                   catchThrowableOfType(
                       CollectiveException.class,
                       () -> exchange(stranger, "first", "let me in", Duration.ofSeconds(30))));
-      assertThatThrownBy(() -> exchange(root, "first", "secret", Duration.ofSeconds(1)))
+      assertThatThrownBy(() -> exchange(root, "first", "secret", Duration.ofSeconds(10)))
           .isInstanceOf(CollectiveException.class)
           .hasMessageContaining("rank 1 did not connect");
       assertThat(refused.get(60, TimeUnit.SECONDS).kind()).isEqualTo(Kind.DEAD);

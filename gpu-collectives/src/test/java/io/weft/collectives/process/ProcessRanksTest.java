@@ -102,7 +102,7 @@ class ProcessRanksTest {
   void stoppedRankIsNamedAtTheTimeout() throws Exception {
     List<List<RankProcess>> gangs = new ArrayList<>();
     for (Placement placement : Placement.values()) {
-      gangs.add(start(placement, 4, Duration.ofSeconds(6)));
+      gangs.add(start(placement, 4, Duration.ofSeconds(20)));
     }
     for (List<RankProcess> ranks : gangs) {
       assertThat(all(ranks, "loop")).containsOnly("loops");

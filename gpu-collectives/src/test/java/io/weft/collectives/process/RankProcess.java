@@ -32,7 +32,7 @@ import java.util.concurrent.TimeUnit;
  * "= ", so that log lines do no harm.
  */
 final class RankProcess implements AutoCloseable {
-  private static final int PATIENCE_SECONDS = 60;
+  private static final int PATIENCE_SECONDS = 150;
 
   private final Process process;
   private final BufferedReader out;

@@ -3,6 +3,7 @@ package io.weft.spark.collectives;
 import io.weft.collectives.Communicator;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 import org.apache.spark.util.TaskFailureListener;
@@ -14,6 +15,8 @@ import org.slf4j.LoggerFactory;
  * threads ask for it, Spark's say how the task ends.
  */
 final class TaskCommunicator implements TaskCompletionListener, TaskFailureListener {
+  private static final long KILL_PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
   private static final Logger LOG = LoggerFactory.getLogger(TaskCommunicator.class);
 
   private final BarrierTask task;
@@ -21,6 +24,8 @@ final class TaskCommunicator implements TaskCompletionListener, TaskFailureListe
   private final Object state = new Object();
   private volatile Communicator communicator;
   private boolean ended;
+
+  private long killedSince;
 
   TaskCommunicator(BarrierTask task, ExecutorCollectives collectives) {
     this.task = task;
@@ -56,9 +61,19 @@ final class TaskCommunicator implements TaskCompletionListener, TaskFailureListe
     return Optional.ofNullable(communicator);
   }
 
-  /** Ends what runs when Spark has killed the task without interrupting its thread. */
+  /**
+   * Ends what runs when Spark has killed the task without interrupting its thread. Not at once:
+   * tasks are killed because another one failed, and that one's reason should come first. For one
+   * thread.
+   */
   void checkKilled() {
-    if (communicator != null && communicator.failure().isEmpty() && task.isKilled()) {
+    if (communicator == null || communicator.failure().isPresent() || !task.isKilled()) {
+      return;
+    }
+    long now = System.nanoTime();
+    if (killedSince == 0) {
+      killedSince = now;
+    } else if (now - killedSince > KILL_PATIENCE_NANOS) {
       communicator.abort("its task was killed: " + task.killReason());
     }
   }

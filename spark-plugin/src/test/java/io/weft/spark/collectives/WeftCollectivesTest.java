@@ -140,10 +140,10 @@ class WeftCollectivesTest {
                       if (task.partitionId() == 1) {
                         awaitKill(task);
                       }
-                      return WeftCollectives.communicator(task, Duration.ofMillis(500)).toString();
+                      return WeftCollectives.communicator(task, Duration.ofSeconds(5)).toString();
                     }))
         .hasStackTraceContaining("rank 1 did not come to round join of barrier stage")
-        .hasStackTraceContaining("waited for 500 ms")
+        .hasStackTraceContaining("waited for 5 s")
         .hasStackTraceContaining("(rank 1 is task ");
   }
 
