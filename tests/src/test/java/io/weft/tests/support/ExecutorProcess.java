@@ -2,6 +2,7 @@ package io.weft.tests.support;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Comparator;
@@ -40,7 +41,18 @@ public record ExecutorProcess(String id, long pid) {
     Signals.kill(pid);
     Awaitility.await("end of " + this)
         .atMost(Duration.ofSeconds(20))
-        .until(() -> ProcessHandle.of(pid).map(process -> !process.isAlive()).orElse(true));
+        .until(() -> !isRunning(pid));
+  }
+
+  /** A dead process stays in the list until its parent asks, which a stopped parent does not. */
+  private static boolean isRunning(long pid) throws IOException {
+    try {
+      String status = Files.readString(Path.of("/proc/" + pid + "/stat"));
+      char state = status.charAt(status.lastIndexOf(')') + 2);
+      return state != 'Z' && state != 'X';
+    } catch (NoSuchFileException e) {
+      return false;
+    }
   }
 
   private static Optional<ExecutorProcess> of(ProcessHandle process) {

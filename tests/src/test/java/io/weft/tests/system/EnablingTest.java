@@ -14,10 +14,12 @@ import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** One jar and one setting turn Weft on, wherever Spark runs and however the jar comes. */
+@Tag("slow")
 class EnablingTest {
   private static final String WEFT_MANAGER = "io.weft.spark.shuffle.WeftShuffleManager";
   private static final String LOCAL_CLUSTER = "local-cluster[2,1,1024]";

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Optional;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -29,6 +30,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * own, in which {@code /dev/shm} is what the test mounts there; that needs root, and a user who
  * cannot is told so.
  */
+@Tag("slow")
 class SmallFileSystemsTest {
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
   private static final String MANY_ROWS =
