@@ -39,9 +39,7 @@ public record ExecutorProcess(String id, long pid) {
   /** Ends it at once and waits until it is gone. */
   public void kill() {
     Signals.kill(pid);
-    Awaitility.await("end of " + this)
-        .atMost(Duration.ofSeconds(20))
-        .until(() -> !isRunning(pid));
+    Awaitility.await("end of " + this).atMost(Duration.ofSeconds(20)).until(() -> !isRunning(pid));
   }
 
   /** A dead process stays in the list until its parent asks, which a stopped parent does not. */

@@ -1,6 +1,9 @@
 package io.weft.tests.system;
 
+import org.junit.jupiter.api.Tag;
+
 /** The equality contract where executors read each other's memory in place. */
+@Tag("slow")
 class EqualityInPlaceTest extends EqualityContract {
   EqualityInPlaceTest() {
     super("auto");

@@ -31,6 +31,7 @@ import org.apache.spark.sql.types.StructField;
  * source. The oracle is the table itself, and Spark's {@code HASH} for the partition that a row
  * must be in.
  */
+@Tag("slow")
 class RandomSchemasTest {
   /** What the rows are read from: rows, or Parquet's column batches. */
   enum Source {

@@ -2,14 +2,11 @@ package io.weft.tests.system;
 
 import static org.apache.spark.sql.functions.col;
 
-import io.weft.tests.support.HeldTask;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.RowText;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.BeforeEach;
@@ -19,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Map tasks that run twice, as executors of different hosts see it: a speculative attempt that
- * wins, and an executor that is killed with what it wrote. Rows arrive once.
+ * Map tasks that run twice because the executor with what they wrote was killed, as executors of
+ * different hosts see it. Rows arrive once.
  */
 class RepeatedTasksOverTcpTest {
   private static final int ROWS = 40000;
@@ -37,32 +34,11 @@ class RepeatedTasksOverTcpTest {
       new WeftCluster(WORKSPACE)
           .set("spark.weft.transport", "tcp")
           .set("spark.weft.fetch.timeout", "20s")
-          .set("spark.stage.maxConsecutiveAttempts", "10")
-          .set("spark.speculation", "true")
-          .set("spark.speculation.quantile", "0.5")
-          .set("spark.speculation.minTaskRuntime", "200ms");
+          .set("spark.stage.maxConsecutiveAttempts", "10");
 
   @BeforeEach
   void allExecutorsAreThere() {
     CLUSTER.awaitExecutors();
-  }
-
-  @ParameterizedTest
-  @ValueSource(strings = {"rows", "columns"})
-  void theAttemptThatLosesLeavesNothing(String route) throws Exception {
-    SparkSession session = session(route);
-    try (HeldTask held = HeldTask.register(session, WORKSPACE, ROWS / 4 - 10).hold()) {
-      String sql =
-          "SELECT /*+ REPARTITION(5, id) */ hold(id) AS id, REPEAT('weft', 20) AS s" + FROM;
-      CompletableFuture<List<String>> rows =
-          CompletableFuture.supplyAsync(() -> RowText.collect(session.sql(sql)));
-      held.awaitHeld();
-      Rows.assertSame(
-          "rows with an attempt that still runs",
-          expected(),
-          rows.get(2, TimeUnit.MINUTES).stream().sorted().toList());
-    }
-    CLUSTER.awaitNothingUsed();
   }
 
   @ParameterizedTest
