@@ -5,9 +5,11 @@ import io.weft.examples.jobs.JobCost;
 import io.weft.examples.jobs.LookAtExecutors;
 import io.weft.examples.jobs.Settle;
 import io.weft.examples.measure.CopySpeed;
+import io.weft.examples.measure.Quiet;
 import io.weft.examples.side.SideException;
 import io.weft.examples.side.SideProcess;
 import io.weft.examples.terminal.Progress;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -18,8 +20,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Measures subjects in rounds: in each, every side has its turn, and the side that begins changes,
- * so that a drift of the machine falls on all of them.
+ * Measures subjects in rounds: in each, every side has its turn, and both the side that begins and
+ * the one that comes before another change, so that a drift of the machine, and what a side leaves
+ * behind, fall on all of them.
  */
 final class Rounds {
   private static final int FEWEST_RUNS = 2;
@@ -37,7 +40,7 @@ final class Rounds {
 
   /** Measures one subject for about so long. */
   WorkloadResult measure(Subject subject, Duration share)
-      throws SideException, InterruptedException {
+      throws IOException, InterruptedException {
     long start = System.nanoTime();
     double copySpeed = CopySpeed.measure(COPY_THREADS);
     Map<SideProcess, Samples> samples = new LinkedHashMap<>();
@@ -83,9 +86,12 @@ final class Rounds {
   }
 
   private void round(Subject subject, int run, Map<SideProcess, Samples> samples)
-      throws SideException, InterruptedException {
+      throws IOException, InterruptedException {
     List<SideProcess> order = new ArrayList<>(sides);
-    Collections.rotate(order, run);
+    Collections.rotate(order, run / 2);
+    if (run % 2 == 1) {
+      Collections.reverse(order);
+    }
     for (SideProcess side : order) {
       progress.detail(
           subject.title() + ", run " + (run + 1) + " of " + runs + ", " + side.options().label());
@@ -93,6 +99,7 @@ final class Rounds {
         samples.get(side).base(side.call(subject.base().get()));
       }
       side.call(new Settle());
+      Quiet.await();
       ExecutorTotals before = side.call(new LookAtExecutors());
       JobCost cost = side.call(subject.job());
       samples.get(side).job(cost, side.call(new LookAtExecutors()).since(before));

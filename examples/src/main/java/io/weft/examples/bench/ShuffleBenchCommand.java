@@ -39,6 +39,13 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
   private List<String> workloads;
 
   @Option(
+      names = "--queries",
+      split = ",",
+      paramLabel = "N",
+      description = "Numbers of the TPC-H queries. Default: 14 of them, or 3 with --quick")
+  private List<Integer> numbers;
+
+  @Option(
       names = "--transports",
       split = ",",
       defaultValue = "shm,tcp",
@@ -99,6 +106,11 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
     return report.results().stream().allMatch(WorkloadResult::equal) ? 0 : 1;
   }
 
+  private List<TpchQuery> queries() {
+    List<Integer> usual = quick ? QUICK_QUERIES : QUERIES;
+    return (numbers == null ? usual : numbers).stream().map(TpchQuery::of).toList();
+  }
+
   private ShuffleBenchOptions options() {
     boolean queries = workloads.contains(ShuffleBenchOptions.TPCH);
     return new ShuffleBenchOptions(
@@ -106,8 +118,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
             .filter(name -> !name.equals(ShuffleBenchOptions.TPCH))
             .map(Workload::of)
             .toList(),
-        (queries ? quick ? QUICK_QUERIES : QUERIES : List.<Integer>of())
-            .stream().map(TpchQuery::of).toList(),
+        queries ? queries() : List.of(),
         transports,
         rows != null ? (double) rows / FULL_ROWS : quick ? QUICK_FACTOR : 1,
         scale != null ? scale : quick ? 0.1 : 1,
