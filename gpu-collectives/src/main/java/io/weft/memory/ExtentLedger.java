@@ -115,7 +115,23 @@ final class ExtentLedger {
       forget(segment);
       return segment;
     }
+    segment.emptySince = System.nanoTime();
     return null;
+  }
+
+  /** Takes segments out of a tier that nothing was in for so long, for the caller to delete. */
+  synchronized List<Segment> idle(Tier tier, long nanos) {
+    long now = System.nanoTime();
+    List<Segment> idle =
+        segments.values().stream()
+            .filter(segment -> segment.tier == tier && segment.extents == 0)
+            .filter(segment -> now - segment.emptySince >= nanos)
+            .toList();
+    for (Segment segment : idle) {
+      tier.free.remove(segment.first);
+      forget(segment);
+    }
+    return idle;
   }
 
   private Block blockOf(Extent extent) {

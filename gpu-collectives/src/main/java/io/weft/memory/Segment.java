@@ -15,6 +15,9 @@ final class Segment {
   /** Extents that are out. */
   int extents;
 
+  /** When the last of them came back; meaningless while some are out. */
+  long emptySince;
+
   /** The block at offset 0; the others follow it in address order. */
   final Block first;
 

@@ -82,6 +82,11 @@ final class SegmentSupply {
     return !evicted.isEmpty();
   }
 
+  /** Deletes segments of a tier that nothing was in for so long. */
+  void deleteIdle(Tier tier, long nanos) {
+    ledger.idle(tier, nanos).forEach(this::discard);
+  }
+
   /** Cuts the file of an oversize segment behind the extent that is left of it. */
   void shorten(Extent kept) {
     Segment segment = ledger.segment(kept.segment());

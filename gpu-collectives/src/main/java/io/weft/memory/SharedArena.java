@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -217,6 +218,14 @@ public final class SharedArena implements AutoCloseable {
     if (unneeded != null) {
       supply.discard(unneeded);
     }
+  }
+
+  /**
+   * Gives disk back: deletes the disk segments that nothing was in for so long. Shared memory is
+   * kept, because reusing it is what makes it fast.
+   */
+  public void freeIdleDisk(Duration idle) {
+    supply.deleteIdle(disk, idle.toNanos());
   }
 
   /** The name under which other processes of this user find a segment. */

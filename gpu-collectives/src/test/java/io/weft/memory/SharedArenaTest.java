@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -55,6 +56,31 @@ class SharedArenaTest {
       all.add(arena.allocate(1));
       assertThat(all.get(2).kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
       all.forEach(arena::free);
+    }
+  }
+
+  @Test
+  void idleDiskIsGivenBackAndSharedMemoryKept() throws IOException {
+    try (SharedArena arena = open(1, 2)) {
+      List<Extent> all = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        all.add(arena.allocate(SEGMENT));
+      }
+      arena.free(all.get(0));
+      arena.free(all.get(1));
+      arena.freeIdleDisk(Duration.ofHours(1));
+      assertThat(arena.statistics().disk().segments()).isEqualTo(2);
+      arena.freeIdleDisk(Duration.ZERO);
+      assertThat(arena.statistics().memory().segments()).isEqualTo(1);
+      assertThat(arena.statistics().disk().segments()).as("the one in use").isEqualTo(1);
+      arena.free(all.get(2));
+      arena.freeIdleDisk(Duration.ZERO);
+      assertThat(arena.statistics().disk().reservedBytes()).isZero();
+      Extent again = arena.allocate(SEGMENT);
+      Extent more = arena.allocate(SEGMENT);
+      assertThat(more.kind()).isEqualTo(MemoryKind.DISK);
+      arena.free(again);
+      arena.free(more);
     }
   }
 

@@ -7,7 +7,6 @@ import static io.weft.metrics.ExchangeCounter.OUTPUTS_PUBLISHED;
 import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
@@ -29,6 +28,7 @@ public final class BlockCatalog implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(BlockCatalog.class);
 
   private final Path folder;
+  private final IndexFiles indexes;
   private final SharedArena arena;
   private final long segmentBytes;
   private final ExchangeCounters counters;
@@ -40,17 +40,20 @@ public final class BlockCatalog implements AutoCloseable {
    * Starts empty.
    *
    * @param folder of this executor, where index files go; not owned
+   * @param localDirs where they go when it is full
    * @param arena that chunks are allocated from; not owned, but asked to call here under pressure
    * @param segmentBytes size of the arena's ordinary segments
    * @param leased whether a living reader of another process holds a lease on a shuffle
    */
   public BlockCatalog(
       Path folder,
+      List<Path> localDirs,
       SharedArena arena,
       long segmentBytes,
       IntPredicate leased,
       ExchangeCounters counters) {
     this.folder = folder;
+    this.indexes = new IndexFiles(folder, localDirs);
     this.arena = arena;
     this.segmentBytes = segmentBytes;
     this.counters = counters;
@@ -128,7 +131,7 @@ public final class BlockCatalog implements AutoCloseable {
   void publish(ShuffleOutputs shuffle, OwnedOutput output) throws IOException {
     requireOpen();
     BlockKey key = output.index().key();
-    IndexFiles.write(folder, output.index());
+    indexes.write(output.index());
     boolean added = false;
     try {
       added = shuffle.add(output);
@@ -161,7 +164,7 @@ public final class BlockCatalog implements AutoCloseable {
 
   private void deleteIndex(BlockKey key) {
     try {
-      Files.deleteIfExists(folder.resolve(MapOutputFormat.fileName(key)));
+      indexes.delete(key);
     } catch (IOException e) {
       LOG.warn("The index of {} in {} was not deleted: {}", key, folder, e.toString());
     }

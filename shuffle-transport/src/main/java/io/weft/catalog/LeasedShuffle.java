@@ -6,7 +6,6 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.weft.host.Lease;
 import io.weft.metrics.ExchangeCounters;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.concurrent.ConcurrentHashMap;
@@ -78,7 +77,7 @@ final class LeasedShuffle {
   boolean isRemovedByOwner() {
     return outputs.keySet().stream()
         .findFirst()
-        .map(key -> !Files.exists(folder.resolve(MapOutputFormat.fileName(key))))
+        .map(key -> !IndexFiles.exists(folder, key))
         .orElse(false);
   }
 

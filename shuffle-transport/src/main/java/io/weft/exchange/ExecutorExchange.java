@@ -20,6 +20,7 @@ import io.weft.transfer.ChunkReader;
 import io.weft.transfer.FetchListener;
 import io.weft.transfer.TransferLimits;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
@@ -32,6 +33,9 @@ import org.slf4j.LoggerFactory;
  */
 public final class ExecutorExchange implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorExchange.class);
+
+  /** A job that spills will do so again soon; one that is over should not keep the disk. */
+  private static final Duration DISK_KEPT = Duration.ofMinutes(1);
 
   private final Closing closing;
   private final PeerAddress address;
@@ -62,6 +66,7 @@ public final class ExecutorExchange implements AutoCloseable {
         closing.add(
             new BlockCatalog(
                 folder.path(),
+                options.memory().localDirs(),
                 arena,
                 arenaOptions.segmentBytes(),
                 folder.leases()::anyLiving,
@@ -112,6 +117,7 @@ public final class ExecutorExchange implements AutoCloseable {
 
   private void keepUp() {
     catalog.reclaim();
+    arena.freeIdleDisk(DISK_KEPT);
     folder.sweep();
   }
 

@@ -68,6 +68,10 @@ final class ExecutorFiles {
     } catch (NoSuchFileException e) {
       return;
     }
+    if (isOurs(target) && Files.isDirectory(target, LinkOption.NOFOLLOW_LINKS)) {
+      removeTree(target);
+      return;
+    }
     Path parent = target.getParent();
     if (!isOurs(target) || parent == null || !isOurs(parent)) {
       return;

@@ -1,2 +1,2 @@
-/** What an exchange counts. Counters may be raised on any thread. */
+/** What an executor counts: one counter for each name, thread-safe, nothing to free. */
 package io.weft.metrics;
