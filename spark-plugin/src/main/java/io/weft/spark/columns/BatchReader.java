@@ -16,7 +16,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * {@link #hasNext()} or {@link #next()}, or {@link #close()}. Closing a batch or its vectors does
  * nothing.
  *
- * <p>For one task thread. Whoever opens a reader closes it; that closes the chunks, too.
+ * <p>For one task thread. Whoever opens a reader closes it; that closes the chunks, too. A reader
+ * that has come to its end closes itself.
  */
 public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable {
   /** Batches of as many bytes are worth reading in place, however few their rows are. */
@@ -77,7 +78,10 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
       } catch (BlockFetchException e) {
         throw new UncheckedIOException(e);
       }
-      ended = ready == null;
+      if (ready == null) {
+        // A task may read thousands of partitions in turn; what each holds is not for its end.
+        close();
+      }
     }
     return ready != null;
   }

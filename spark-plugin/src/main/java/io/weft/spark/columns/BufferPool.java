@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.Platform;
  *
  * <p>Thread-safety: the static methods are thread-safe, a pool belongs to one thread.
  */
-final class BufferPool implements AutoCloseable {
+public final class BufferPool implements AutoCloseable {
   private static final int SMALLEST_LOG2 = 6;
   private static final int CLASSES = 40 - SMALLEST_LOG2;
   static final int BLOCK_BYTES = 4 << 20;
@@ -49,8 +49,8 @@ final class BufferPool implements AutoCloseable {
     return idle;
   }
 
-  /** Frees the memory of all idle pools. */
-  static void freeIdle() {
+  /** Frees the memory of all idle pools: at the end of the executor. */
+  public static void freeIdle() {
     for (BufferPool pool = IDLE.pollFirst(); pool != null; pool = IDLE.pollFirst()) {
       IDLE_COUNT.decrementAndGet();
       pool.trim(0);

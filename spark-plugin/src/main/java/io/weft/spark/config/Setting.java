@@ -58,11 +58,6 @@ public final class Setting<T> {
     return type.allowed();
   }
 
-  /** A word for the type. */
-  public String typeName() {
-    return type.name();
-  }
-
   /** The default as a user would write it; empty text for an empty default. */
   public String defaultText() {
     return type.format(defaultValue);

@@ -6,6 +6,7 @@ import static io.weft.spark.config.Setting.Scope.SESSION;
 import io.weft.peer.TransportMode;
 import java.time.Duration;
 import java.util.List;
+import org.apache.spark.SparkConf;
 
 /**
  * Every {@code spark.weft.*} setting, declared once.
@@ -103,7 +104,8 @@ public final class WeftSettings {
           SettingTypes.bytes(0, TIB),
           32 * MIB,
           APPLICATION,
-          "Bytes of the shared memory file system that Weft leaves free for others.");
+          "Bytes that Weft leaves free for others on every file system it puts memory on: shared"
+              + " memory, and the local folders when it spills.");
 
   /** Budget on disk for each executor. */
   public static final Setting<Long> SPILL_SIZE =
@@ -160,7 +162,10 @@ public final class WeftSettings {
           SettingTypes.bytes(KIB, GIB),
           4 * MIB,
           APPLICATION,
-          "Bytes at which a batch of the columns route is full even with fewer rows.");
+          "Memory in which a map task of the columns route collects rows, over all partitions, before it"
+              + " writes the fullest to the arena. It is native memory of every running task, beside"
+              + " the arena. More of it makes larger batches where there are many partitions, up to"
+              + " 512k each.");
 
   /** How long collectives of barrier tasks may take. */
   public static final Setting<Duration> COLLECTIVES_TIMEOUT =
@@ -202,6 +207,13 @@ public final class WeftSettings {
           UI_ENABLED);
 
   private WeftSettings() {}
+
+  /** Size of the segments that are really made: none is larger than the memory there is. */
+  public static long segmentBytes(SparkConf conf) {
+    long memory = MEMORY_SIZE.get(conf);
+    long segment = MEMORY_SEGMENT_SIZE.get(conf);
+    return memory > 0 ? Math.min(segment, memory) : segment;
+  }
 
   /** All settings, in the order of the documentation. */
   public static List<Setting<?>> all() {

@@ -16,6 +16,8 @@ import org.apache.spark.storage.BlockManagerId;
 
 /** Turns the settings and what Spark knows of this executor into the exchange's options. */
 final class ExecutorOptions {
+  private static final String DRIVER = "driver";
+
   private final SparkEnv env;
   private final SparkConf conf;
   private final String executorId;
@@ -32,6 +34,14 @@ final class ExecutorOptions {
     return id == null ? conf.get("spark.driver.host", "localhost") : id.host();
   }
 
+  /**
+   * The address to listen on. An executor is started with one that it can bind; a driver, which is
+   * the executor of local mode, may be known by a name that only leads to it from outside.
+   */
+  String bindHost() {
+    return executorId.equals(DRIVER) ? conf.get("spark.driver.bindAddress", host()) : host();
+  }
+
   /** Options for an application whose random key the driver chose. */
   ExchangeOptions build(String applicationKey) {
     return new ExchangeOptions(
@@ -45,11 +55,10 @@ final class ExecutorOptions {
   private MemoryOptions memory() {
     String folder = WeftSettings.MEMORY_FOLDER.get(conf);
     long memory = WeftSettings.MEMORY_SIZE.get(conf);
-    long segment = WeftSettings.MEMORY_SEGMENT_SIZE.get(conf);
     return new MemoryOptions(
         folder.isEmpty() ? Optional.empty() : Optional.of(Path.of(folder)),
         Arrays.stream(env.blockManager().diskBlockManager().localDirs()).map(File::toPath).toList(),
-        memory > 0 ? Math.min(segment, memory) : segment,
+        WeftSettings.segmentBytes(conf),
         memory,
         WeftSettings.SPILL_SIZE.get(conf),
         WeftSettings.MEMORY_MARGIN.get(conf));
@@ -59,7 +68,7 @@ final class ExecutorOptions {
     long inFlight = WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT.get(conf);
     return new NetworkOptions(
         host(),
-        host(),
+        bindHost(),
         WeftSettings.PORT.get(conf),
         conf.getInt("spark.executor.cores", 0),
         WeftSettings.TRANSPORT.get(conf),

@@ -7,6 +7,7 @@ import io.weft.collectives.host.HostOptions;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.collectives.ExecutorCollectives;
 import io.weft.spark.collectives.MeetingAnswer;
+import io.weft.spark.columns.BufferPool;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.message.MessageCodec;
@@ -59,7 +60,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       throw new UncheckedIOException(
           "Weft cannot start on executor " + context.executorID() + ": " + e.getMessage(), e);
     }
-    begin(context, options.host());
+    begin(context, options);
   }
 
   /** Asks the driver whether this executor may join, before it takes any memory. */
@@ -74,7 +75,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
   }
 
-  private void begin(PluginContext context, String host) {
+  private void begin(PluginContext context, ExecutorOptions options) {
     try {
       String refusal =
           refusal(ask(context, new Announce(exchange.address(), exchange.remark().orElse(null))));
@@ -86,25 +87,27 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       throw e;
     }
     exchange.onPressure(new PressureReport(context));
-    collectives = collectives(context, host);
+    collectives = collectives(context, options);
     Supplier<ExecutorStatistics> statistics =
         () -> new ExecutorStatistics(exchange.statistics(), collectives.statistics());
     register(context.metricRegistry(), statistics);
-    reporter = StatusReporter.start(context, host, statistics);
+    reporter = StatusReporter.start(context, options.host(), statistics);
     WeftExecutor.start(exchange);
     collectives.start();
   }
 
   /** What they share lies in the executor's folder, and is swept with it if the executor dies. */
-  private ExecutorCollectives collectives(PluginContext context, String host) {
+  private ExecutorCollectives collectives(PluginContext context, ExecutorOptions executor) {
     HostOptions options =
         HostOptions.defaults()
             .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
-            .withBindHost(host)
+            .withBindHost(executor.bindHost())
             .withNetwork(!isNetworkEncrypted(context.conf()));
     return new ExecutorCollectives(
         new ExecutorCollectives.Options(
-            context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
+            context.executorID(),
+            executor.host(),
+            WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
         new HostCommunicators(options),
         call ->
             (MeetingAnswer) MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
@@ -150,5 +153,6 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     reporter.close();
     collectives.close();
     exchange.close();
+    BufferPool.freeIdle();
   }
 }

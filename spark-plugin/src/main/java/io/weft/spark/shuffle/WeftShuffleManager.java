@@ -32,7 +32,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
     super(conf);
     this.eligibility = new Eligibility(conf);
-    this.sizes = new ChunkSizes(WeftSettings.MEMORY_SEGMENT_SIZE.get(conf));
+    this.sizes = new ChunkSizes(WeftSettings.segmentBytes(conf));
   }
 
   /** Why shuffles were left to Spark's sort shuffle; filled on the driver only. */

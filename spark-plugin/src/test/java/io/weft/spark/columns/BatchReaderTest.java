@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
+import io.weft.transfer.BlockFetchException;
 import java.util.List;
 import java.util.NoSuchElementException;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.Platform;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -163,6 +165,51 @@ class BatchReaderTest {
       }
     }
     assertThat(rows).isEqualTo(150);
+  }
+
+  /** A task may read thousands of partitions in turn, and must not keep what each of them held. */
+  @Test
+  void closesItsChunksAtTheEnd() throws Exception {
+    AtomicInteger closed = new AtomicInteger();
+    ChunkSource source = chunks.read(write(LONG, 60, 70));
+    BatchReader reader = new BatchReader(LONG, counting(source, closed), 100);
+    reader.next();
+    reader.next();
+    assertThat(closed).hasValue(0);
+    assertThat(reader.hasNext()).isFalse();
+    assertThat(closed).hasValue(1);
+    reader.close();
+    assertThat(closed).hasValue(1);
+  }
+
+  private static ChunkSource counting(ChunkSource source, AtomicInteger closed) {
+    return new ChunkSource() {
+      @Override
+      public boolean next() throws BlockFetchException {
+        return source.next();
+      }
+
+      @Override
+      public long address() {
+        return source.address();
+      }
+
+      @Override
+      public long length() {
+        return source.length();
+      }
+
+      @Override
+      public String describe() {
+        return source.describe();
+      }
+
+      @Override
+      public void close() {
+        closed.incrementAndGet();
+        source.close();
+      }
+    };
   }
 
   @Test
