@@ -95,6 +95,11 @@ public final class Conversation implements AutoCloseable {
     compareCompact();
   }
 
+  /** As {@link #checkCompact}, with two queries only. */
+  public void checkSmoke() {
+    Queries.smoke().forEach(this::check);
+  }
+
   /** Compares the rows of the compact queries, which have run, with those of Spark's shuffle. */
   public void compareCompact() {
     Queries.compact().forEach(this::compare);

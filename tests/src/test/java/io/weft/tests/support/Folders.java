@@ -2,11 +2,14 @@ package io.weft.tests.support;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
@@ -39,6 +42,21 @@ public final class Folders {
       deleteOne(entries.get(i));
     }
     deleteOne(folder);
+  }
+
+  /** Writes a file until the file system has no room for another byte. */
+  public static void fill(Path file) {
+    ByteBuffer zeros = ByteBuffer.allocate(1 << 20);
+    try (FileChannel channel =
+        FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      while (true) {
+        channel.write(zeros.clear());
+      }
+    } catch (IOException e) {
+      if (!String.valueOf(e.getMessage()).contains("No space left")) {
+        throw new UncheckedIOException(e);
+      }
+    }
   }
 
   private static void deleteOne(Path path) {

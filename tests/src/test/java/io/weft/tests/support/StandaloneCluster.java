@@ -3,12 +3,14 @@ package io.weft.tests.support;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
 /** A standalone master and its workers, each a process of its own, as on several machines. */
 public final class StandaloneCluster implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final String LOCALHOST = "127.0.0.1";
 
   private final Workspace workspace;
   private final SparkHome home;
@@ -21,9 +23,10 @@ public final class StandaloneCluster implements AutoCloseable {
     ChildProcess master =
         start(
             "master",
+            LOCALHOST,
             "org.apache.spark.deploy.master.Master",
             "--host",
-            "127.0.0.1",
+            LOCALHOST,
             "--port",
             "0",
             "--webui-port",
@@ -36,10 +39,18 @@ public final class StandaloneCluster implements AutoCloseable {
    * other.
    */
   public static StandaloneCluster start(Workspace workspace, SparkHome home, int workers) {
+    return start(workspace, home, Collections.nCopies(workers, LOCALHOST));
+  }
+
+  /**
+   * As above, a worker for each address of the loopback network. Different addresses are different
+   * hosts to Spark, which then also does what it does only between hosts, such as speculation.
+   */
+  public static StandaloneCluster start(Workspace workspace, SparkHome home, List<String> hosts) {
     StandaloneCluster cluster = new StandaloneCluster(workspace, home);
     try {
-      for (int i = 0; i < workers; i++) {
-        cluster.startWorker(i);
+      for (int i = 0; i < hosts.size(); i++) {
+        cluster.startWorker(i, hosts.get(i));
       }
       cluster.processes.stream()
           .skip(1)
@@ -51,13 +62,13 @@ public final class StandaloneCluster implements AutoCloseable {
     }
   }
 
-  private void startWorker(int number) {
-    Path folder = workspace.folder().resolve("worker-" + number);
+  private void startWorker(int number, String host) {
     start(
         "worker " + number,
+        host,
         "org.apache.spark.deploy.worker.Worker",
         "--host",
-        "127.0.0.1",
+        host,
         "--port",
         "0",
         "--webui-port",
@@ -67,11 +78,16 @@ public final class StandaloneCluster implements AutoCloseable {
         "--memory",
         "1g",
         "--work-dir",
-        folder.toString(),
+        workFolder(workspace, number).toString(),
         url);
   }
 
-  private ChildProcess start(String name, String mainClass, String... arguments) {
+  /** Where a worker keeps the folders of its executors. */
+  static Path workFolder(Workspace workspace, int worker) {
+    return workspace.folder().resolve("worker-" + worker);
+  }
+
+  private ChildProcess start(String name, String host, String mainClass, String... arguments) {
     List<String> command =
         Jvm.command(
             home.classPath(), List.of("-Dspark.local.dir=" + workspace.localFolder()), mainClass);
@@ -83,7 +99,7 @@ public final class StandaloneCluster implements AutoCloseable {
             "SPARK_SCALA_VERSION",
             "2.13",
             "SPARK_LOCAL_IP",
-            "127.0.0.1");
+            host);
     ChildProcess process = ChildProcess.start(name, command, workspace.folder(), environment);
     processes.add(process);
     return process;

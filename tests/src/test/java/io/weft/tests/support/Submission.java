@@ -31,6 +31,7 @@ public final class Submission {
     settings.put("spark.ui.enabled", "false");
     settings.put("spark.driver.host", "127.0.0.1");
     settings.put("spark.driver.bindAddress", "127.0.0.1");
+    settings.put("spark.executor.extraJavaOptions", String.join(" ", Jvm.SHORT_LIVED));
     settings.putAll(workspace.settings());
     environment.put("SPARK_HOME", home.folder().toString());
     environment.put("SPARK_SCALA_VERSION", "2.13");

@@ -11,6 +11,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -38,6 +39,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   private final Map<String, String> settings = new LinkedHashMap<>();
   private List<Query> queries = Queries.compact();
   private int cores = 1;
+  private List<String> hosts = List.of();
+  private StandaloneCluster workers;
   private SparkSession session;
   private String applicationId;
 
@@ -58,6 +61,15 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
+  /**
+   * Puts each executor on a host of its own, as Spark sees it, before it starts: a standalone
+   * cluster whose workers have these addresses, of one core each.
+   */
+  public WeftCluster hosts(String first, String second) {
+    hosts = List.of(first, second);
+    return this;
+  }
+
   /** Says which queries will be compared; the compact ones if it is not called. */
   public WeftCluster queries(List<Query> all) {
     this.queries = all;
@@ -67,12 +79,19 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   /** Starts the session; both executors run when this returns. */
   public void start() {
     Answers.prepare(queries);
-    session =
-        Sessions.weft(workspace, "local-cluster[" + EXECUTORS + "," + cores + ",1024]", settings);
+    session = Sessions.weft(workspace, master(), settings);
     applicationId = session.sparkContext().applicationId();
     awaitExecutors();
     Tables.register(session, Answers.tables());
     Queries.configure(session, true);
+  }
+
+  private String master() {
+    if (hosts.isEmpty()) {
+      return "local-cluster[" + EXECUTORS + "," + cores + ",1024]";
+    }
+    workers = StandaloneCluster.start(workspace, SparkHome.shared(), hosts);
+    return workers.url();
   }
 
   /** The session. */
@@ -150,6 +169,10 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
       session.stop();
       session = null;
     }
+    if (workers != null) {
+      workers.close();
+      workers = null;
+    }
   }
 
   @Override
@@ -184,8 +207,14 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   }
 
   private List<Path> logFiles() {
-    Path folder = SparkHome.shared().folder().resolve("work").resolve(applicationId);
-    return Folders.tree(folder).stream().filter(file -> file.endsWith("stderr")).toList();
+    List<Path> works = new ArrayList<>(List.of(SparkHome.shared().folder().resolve("work")));
+    for (int i = 0; i < hosts.size(); i++) {
+      works.add(StandaloneCluster.workFolder(workspace, i));
+    }
+    return works.stream()
+        .flatMap(work -> Folders.tree(work.resolve(applicationId)).stream())
+        .filter(file -> file.endsWith("stderr"))
+        .toList();
   }
 
   private static List<String> read(Path file) {

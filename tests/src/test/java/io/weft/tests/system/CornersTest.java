@@ -13,7 +13,6 @@ import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Order;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -22,7 +21,6 @@ import org.junit.jupiter.params.provider.ValueSource;
  * The smallest and the largest of everything, with segments of one megabyte, on the routes of rows
  * and of columns.
  */
-@Tag("slow")
 class CornersTest {
   @RegisterExtension
   @Order(1)

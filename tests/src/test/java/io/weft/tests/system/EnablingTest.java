@@ -14,12 +14,10 @@ import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** One jar and one setting turn Weft on, wherever Spark runs and however the jar comes. */
-@Tag("slow")
 class EnablingTest {
   private static final String WEFT_MANAGER = "io.weft.spark.shuffle.WeftShuffleManager";
   private static final String LOCAL_CLUSTER = "local-cluster[2,1,1024]";
@@ -30,7 +28,7 @@ class EnablingTest {
 
   @BeforeAll
   static void makeHome() {
-    Answers.prepare(Queries.compact());
+    Answers.prepare(Queries.smoke());
     homeWithWeft =
         SparkHome.assemble(
             WORKSPACE.folder().resolve("home"), "default", List.of(BuildTree.weftJar()));
@@ -68,7 +66,7 @@ class EnablingTest {
   private static void checkAll(Submission submission) {
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("manager")).isEqualTo(WEFT_MANAGER);
-      talk.checkCompact();
+      talk.checkSmoke();
       assertThat(talk.sum("outputsPublished")).as("map outputs through Weft").isPositive();
       talk.quit();
     }
@@ -94,7 +92,7 @@ class EnablingTest {
     Submission submission = byJars(LOCAL_CLUSTER).set("spark.shuffle.manager", own);
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("manager")).isEqualTo(own);
-      talk.checkCompact();
+      talk.checkSmoke();
       assertThat(talk.order("plan SELECT /*+ REPARTITION(5, k) */ * FROM facts_parquet"))
           .doesNotContain("Weft");
       talk.quit();
@@ -113,7 +111,7 @@ class EnablingTest {
       talk.order("set spark.weft.route columns");
       assertThat(talk.order("plan SELECT /*+ REPARTITION(5, k) */ * FROM facts_parquet"))
           .contains("Weft");
-      talk.checkCompact();
+      talk.checkSmoke();
       talk.quit();
     }
   }

@@ -41,22 +41,27 @@ abstract class EqualityContract {
   /** The figure that must not grow. */
   abstract String blocksOfTheOtherWay();
 
-  static Stream<Arguments> queries() {
-    return Stream.of("auto", "rows", "columns")
-        .flatMap(
-            route ->
-                Stream.of(true, false)
-                    .flatMap(
-                        adaptive ->
-                            Queries.all().stream()
-                                .map(query -> Arguments.of(route, adaptive, query))));
+  /** With which settings all queries run. */
+  abstract List<Way> ways();
+
+  /**
+   * Settings that an exchange depends on.
+   *
+   * @param route {@code spark.weft.route}
+   * @param adaptive whether adaptive execution is on
+   */
+  record Way(String route, boolean adaptive) {}
+
+  Stream<Arguments> queries() {
+    return ways().stream()
+        .flatMap(way -> Queries.all().stream().map(query -> Arguments.of(way, query)));
   }
 
-  @ParameterizedTest(name = "{2}: route {0}, adaptive {1}")
+  @ParameterizedTest(name = "{1}: {0}")
   @MethodSource("queries")
-  void answersAsSparkDoes(String route, boolean adaptive, Query query) {
-    Queries.configure(cluster.session(), adaptive);
-    cluster.session().conf().set("spark.weft.route", route);
+  void answersAsSparkDoes(Way way, Query query) {
+    Queries.configure(cluster.session(), way.adaptive());
+    cluster.session().conf().set("spark.weft.route", way.route());
     cluster.check(query);
   }
 

@@ -1,12 +1,22 @@
 package io.weft.tests.system;
 
-import org.junit.jupiter.api.Tag;
+import java.util.List;
+
 
 /** The equality contract where executors read each other's memory in place. */
-@Tag("slow")
 class EqualityInPlaceTest extends EqualityContract {
   EqualityInPlaceTest() {
     super("auto");
+  }
+
+  @Override
+  List<Way> ways() {
+    return List.of(
+        new Way("auto", true),
+        new Way("columns", true),
+        new Way("columns", false),
+        new Way("rows", true),
+        new Way("rows", false));
   }
 
   @Override

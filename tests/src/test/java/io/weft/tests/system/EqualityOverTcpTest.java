@@ -1,12 +1,16 @@
 package io.weft.tests.system;
 
-import org.junit.jupiter.api.Tag;
+import java.util.List;
 
 /** The equality contract where executors ask each other over TCP. */
-@Tag("slow")
 class EqualityOverTcpTest extends EqualityContract {
   EqualityOverTcpTest() {
     super("tcp");
+  }
+
+  @Override
+  List<Way> ways() {
+    return List.of(new Way("columns", true), new Way("rows", false));
   }
 
   @Override

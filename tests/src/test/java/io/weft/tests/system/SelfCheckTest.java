@@ -16,7 +16,6 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -26,7 +25,6 @@ import org.junit.jupiter.params.provider.MethodSource;
  * Spark compared with Spark: the answers do not depend on the cluster, and a wrong one would be
  * noticed.
  */
-@Tag("slow")
 class SelfCheckTest {
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 

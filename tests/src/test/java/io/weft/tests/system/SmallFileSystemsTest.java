@@ -20,7 +20,6 @@ import java.util.List;
 import java.util.Optional;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -30,7 +29,6 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * own, in which {@code /dev/shm} is what the test mounts there; that needs root, and a user who
  * cannot is told so.
  */
-@Tag("slow")
 class SmallFileSystemsTest {
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
   private static final String MANY_ROWS =
@@ -46,14 +44,14 @@ class SmallFileSystemsTest {
   static void prepare() {
     Optional<String> reason = MountNamespace.unavailable();
     assumeTrue(reason.isEmpty(), () -> reason.orElseThrow());
-    Answers.prepare(Queries.compact());
+    Answers.prepare(Queries.smoke());
   }
 
   @Test
   void sharedMemoryOfSixtyFourMegabytes() {
     try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o size=64m tmpfs /dev/shm");
         Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
-      talk.checkCompact();
+      talk.checkSmoke();
       talk.order(HUNDRED_MEGABYTES);
       talk.quit();
       assertNothingLeft(view);
@@ -66,7 +64,7 @@ class SmallFileSystemsTest {
         "mount -t tmpfs -o size=64m tmpfs /dev/shm; dd if=/dev/zero of=/dev/shm/other bs=1M 2>/dev/null || true";
     try (MountNamespace view = MountNamespace.open(script);
         Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
-      talk.checkCompact();
+      talk.checkSmoke();
       talk.quit();
       assertFellBack(talk.process(), "/dev/shm has");
       assertThat(Folders.tree(view.outside(SHARED_MEMORY))).hasSize(1);
@@ -74,11 +72,26 @@ class SmallFileSystemsTest {
     }
   }
 
+  /** Another program takes all that is left while executors run: indexes go elsewhere then. */
+  @Test
+  void sharedMemoryThatFillsUpLater() {
+    try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o size=64m tmpfs /dev/shm");
+        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+      talk.checkSmoke();
+      Path other = view.outside(SHARED_MEMORY).resolve("other");
+      Folders.fill(other);
+      talk.checkSmoke();
+      talk.quit();
+      Folders.delete(other);
+      assertNothingLeft(view);
+    }
+  }
+
   @Test
   void sharedMemoryThatIsReadOnly() {
     try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o ro tmpfs /dev/shm");
         Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
-      talk.checkCompact();
+      talk.checkSmoke();
       talk.quit();
       assertFellBack(talk.process(), "/dev/shm cannot be written to");
       WORKSPACE.awaitNoFiles();
@@ -94,7 +107,7 @@ class SmallFileSystemsTest {
         mount --rbind /mnt /dev""";
     try (MountNamespace view = MountNamespace.open(script);
         Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
-      talk.checkCompact();
+      talk.checkSmoke();
       talk.quit();
       assertFellBack(talk.process(), "/dev/shm does not exist");
       WORKSPACE.awaitNoFiles();
@@ -108,14 +121,14 @@ class SmallFileSystemsTest {
         "mount -t tmpfs -o size=40m tmpfs " + local + "; mount -t tmpfs -o size=64m tmpfs /dev/shm";
     try (MountNamespace view = MountNamespace.open(script);
         Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
-      talk.checkCompact();
+      talk.checkSmoke();
       assertThat(
               talk.orderThatFails(
                   "sql SELECT COUNT(*), MAX(LENGTH(s)) FROM ("
                       + MANY_ROWS.formatted(4_000_000)
                       + ")"))
           .contains("spark.weft.memory.size", "spark.local.dir");
-      talk.checkCompact();
+      talk.checkSmoke();
       talk.quit();
       assertNothingLeft(view);
     }
