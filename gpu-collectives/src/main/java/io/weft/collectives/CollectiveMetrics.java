@@ -84,9 +84,9 @@ public final class CollectiveMetrics {
     tally.waitNanos.add(waitNanos);
   }
 
-  /** Counts an operation that failed. */
-  public void countFailure(OperationKind kind, Algorithm algorithm, long nanos, long waitNanos) {
-    Tally tally = tally(kind, algorithm);
+  /** Counts an operation that failed, as {@link Algorithm#UNFINISHED}. */
+  public void countFailure(OperationKind kind, long nanos, long waitNanos) {
+    Tally tally = tally(kind, Algorithm.UNFINISHED);
     tally.failures.increment();
     tally.nanos.add(nanos);
     tally.waitNanos.add(waitNanos);

@@ -5,7 +5,7 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.host.BootstrapRounds;
+import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.device.Deadline;
 import java.io.IOException;
 import java.time.Duration;

@@ -93,6 +93,13 @@ final class ControlBlock {
     return Memory.getIntAcquire(address + layout.slot(wanted) + ControlLayout.STAMP);
   }
 
+  /** The stamp of the owner's newest entry; slots are used in turn. */
+  int lastStamp() {
+    int even = stamp(0);
+    int odd = stamp(1);
+    return even - odd > 0 ? even : odd;
+  }
+
   void writeHeader(int stamp, Call call, long sendDescriptor, long receiveDescriptor) {
     long slot = address + layout.slot(stamp);
     Signature signature = call.signature();
