@@ -2,14 +2,14 @@ package io.weft.collectives;
 
 import io.weft.collectives.operation.OperationKind;
 import java.util.ArrayList;
-import java.util.EnumMap;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What a communicator has done so far, by operation and algorithm. Thread-safe; reading while
- * operations run gives numbers that may be some operations apart.
+ * What a communicator has done so far, by operation and algorithm. One thread counts at a time, as
+ * one operation runs at a time; any may read meanwhile, and gets numbers that may be some operations
+ * apart.
  */
 public final class CollectiveMetrics {
   /**
@@ -46,68 +46,68 @@ public final class CollectiveMetrics {
     }
   }
 
+  /** Has one writer at a time, so there is no need for additions in one step. */
   private static final class Tally {
-    private final LongAdder calls = new LongAdder();
-    private final LongAdder failures = new LongAdder();
-    private final LongAdder bytes = new LongAdder();
-    private final LongAdder nanos = new LongAdder();
-    private final LongAdder waitNanos = new LongAdder();
+    private final AtomicLong calls = new AtomicLong();
+    private final AtomicLong failures = new AtomicLong();
+    private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong nanos = new AtomicLong();
+    private final AtomicLong waitNanos = new AtomicLong();
+
+    private static void add(AtomicLong sum, long more) {
+      sum.setRelease(sum.getPlain() + more);
+    }
 
     private Line line(OperationKind kind, Algorithm algorithm) {
       return new Line(
-          kind, algorithm, calls.sum(), failures.sum(), bytes.sum(), nanos.sum(), waitNanos.sum());
+          kind, algorithm, calls.get(), failures.get(), bytes.get(), nanos.get(), waitNanos.get());
     }
   }
 
-  /** All lines from the start, so that counting is two look-ups and no allocation. */
-  private final Map<OperationKind, Map<Algorithm, Tally>> tallies =
-      new EnumMap<>(OperationKind.class);
+  private static final OperationKind[] KINDS = OperationKind.values();
+  private static final Algorithm[] ALGORITHMS = Algorithm.values();
+
+  /** All lines from the start, so that counting is a look-up and no allocation. */
+  private final Tally[] tallies = new Tally[KINDS.length * ALGORITHMS.length];
 
   /** All counters at zero. */
   public CollectiveMetrics() {
-    for (OperationKind kind : OperationKind.values()) {
-      Map<Algorithm, Tally> byAlgorithm = new EnumMap<>(Algorithm.class);
-      for (Algorithm algorithm : Algorithm.values()) {
-        byAlgorithm.put(algorithm, new Tally());
-      }
-      tallies.put(kind, byAlgorithm);
-    }
+    Arrays.setAll(tallies, index -> new Tally());
   }
 
   /** Counts an operation that ended well. */
   public void count(
       OperationKind kind, Algorithm algorithm, long bytes, long nanos, long waitNanos) {
     Tally tally = tally(kind, algorithm);
-    tally.calls.increment();
-    tally.bytes.add(bytes);
-    tally.nanos.add(nanos);
-    tally.waitNanos.add(waitNanos);
+    Tally.add(tally.calls, 1);
+    Tally.add(tally.bytes, bytes);
+    Tally.add(tally.nanos, nanos);
+    Tally.add(tally.waitNanos, waitNanos);
   }
 
   /** Counts an operation that failed, as {@link Algorithm#UNFINISHED}. */
   public void countFailure(OperationKind kind, long nanos, long waitNanos) {
     Tally tally = tally(kind, Algorithm.UNFINISHED);
-    tally.failures.increment();
-    tally.nanos.add(nanos);
-    tally.waitNanos.add(waitNanos);
+    Tally.add(tally.failures, 1);
+    Tally.add(tally.nanos, nanos);
+    Tally.add(tally.waitNanos, waitNanos);
   }
 
   private Tally tally(OperationKind kind, Algorithm algorithm) {
-    return tallies.get(kind).get(algorithm);
+    return tallies[kind.ordinal() * ALGORITHMS.length + algorithm.ordinal()];
   }
 
   /** The lines of what has run, by operation, then algorithm. */
   public List<Line> lines() {
     List<Line> lines = new ArrayList<>();
-    tallies.forEach(
-        (kind, byAlgorithm) ->
-            byAlgorithm.forEach(
-                (algorithm, tally) -> {
-                  Line line = tally.line(kind, algorithm);
-                  if (line.calls() + line.failures() > 0) {
-                    lines.add(line);
-                  }
-                }));
+    for (OperationKind kind : KINDS) {
+      for (Algorithm algorithm : ALGORITHMS) {
+        Line line = tally(kind, algorithm).line(kind, algorithm);
+        if (line.calls() + line.failures() > 0) {
+          lines.add(line);
+        }
+      }
+    }
     return lines;
   }
 

@@ -23,6 +23,7 @@ public abstract class OrderedCommunicator implements Communicator {
   private final CollectiveMetrics metrics = new CollectiveMetrics();
   private final AtomicReference<CollectiveException> failure = new AtomicReference<>();
   private final Turns turns;
+  private final long timeoutNanos;
 
   /** Who this rank is. */
   protected record Bootstrapped(UniqueId id, int rank, int nranks) {
@@ -34,6 +35,7 @@ public abstract class OrderedCommunicator implements Communicator {
   protected OrderedCommunicator(Bootstrapped self, CommunicatorOptions options) {
     this.self = self;
     this.options = options;
+    this.timeoutNanos = Deadline.after(options.timeout()).length().toNanos();
     this.turns = new Turns(options.timeout(), () -> failure.get() != null);
   }
 
@@ -172,7 +174,7 @@ public abstract class OrderedCommunicator implements Communicator {
     startTurn(ticket, operation::signature);
     long start = System.nanoTime();
     try {
-      Algorithm algorithm = execute(operation, Deadline.after(options.timeout()));
+      Algorithm algorithm = execute(operation, Deadline.since(start, timeoutNanos));
       metrics.count(
           operation.kind(),
           algorithm,
@@ -191,7 +193,7 @@ public abstract class OrderedCommunicator implements Communicator {
     startTurn(ticket, () -> describe(group));
     long start = System.nanoTime();
     try {
-      Algorithm algorithm = executeGroup(group, Deadline.after(options.timeout()));
+      Algorithm algorithm = executeGroup(group, Deadline.since(start, timeoutNanos));
       countGroup(group, algorithm, System.nanoTime() - start);
     } catch (RuntimeException | Error e) {
       countFailure(group, System.nanoTime() - start);

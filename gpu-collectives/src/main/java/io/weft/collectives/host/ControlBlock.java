@@ -148,9 +148,13 @@ final class ControlBlock {
     return Memory.getLong(address + layout.slot(stamp) + ControlLayout.RECEIVE);
   }
 
-  /** Where the payload of an entry lies. */
-  long payload(int stamp) {
-    return address + layout.slot(stamp) + ControlLayout.PAYLOAD;
+  /**
+   * Where the payload of an entry lies.
+   *
+   * @param bytes of the whole payload
+   */
+  long payload(int stamp, long bytes) {
+    return address + layout.slot(stamp) + ControlLayout.payload(bytes);
   }
 
   /**

@@ -68,8 +68,18 @@ final class Island {
 
   /** Shows the entry to the others and waits for theirs. */
   void enter(Call call) {
+    announce();
+    awaitEntries(call);
+  }
+
+  /** Shows the entry to the others. */
+  void announce() {
+    blocks[me].publishStamp(stamp);
+  }
+
+  /** Waits for the entries of the others. */
+  void awaitEntries(Call call) {
     int current = stamp;
-    blocks[me].publishStamp(current);
     for (int peer = 0; peer < blocks.length; peer++) {
       if (blocks[peer].stamp(current) != current) {
         awaitEntry(peer, current);
