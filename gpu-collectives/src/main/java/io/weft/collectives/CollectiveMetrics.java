@@ -2,14 +2,15 @@ package io.weft.collectives;
 
 import io.weft.collectives.operation.OperationKind;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * What a communicator has done so far, by operation and algorithm. One thread counts at a time, as
- * one operation runs at a time; any may read meanwhile, and gets numbers that may be some operations
- * apart.
+ * one operation runs at a time; any may read meanwhile, and gets numbers that may be some
+ * operations apart.
  */
 public final class CollectiveMetrics {
   /**
@@ -64,15 +65,19 @@ public final class CollectiveMetrics {
     }
   }
 
-  private static final OperationKind[] KINDS = OperationKind.values();
-  private static final Algorithm[] ALGORITHMS = Algorithm.values();
-
-  /** All lines from the start, so that counting is a look-up and no allocation. */
-  private final Tally[] tallies = new Tally[KINDS.length * ALGORITHMS.length];
+  /** All lines from the start, so that counting is two look-ups and no allocation. */
+  private final Map<OperationKind, Map<Algorithm, Tally>> tallies =
+      new EnumMap<>(OperationKind.class);
 
   /** All counters at zero. */
   public CollectiveMetrics() {
-    Arrays.setAll(tallies, index -> new Tally());
+    for (OperationKind kind : OperationKind.values()) {
+      Map<Algorithm, Tally> byAlgorithm = new EnumMap<>(Algorithm.class);
+      for (Algorithm algorithm : Algorithm.values()) {
+        byAlgorithm.put(algorithm, new Tally());
+      }
+      tallies.put(kind, byAlgorithm);
+    }
   }
 
   /** Counts an operation that ended well. */
@@ -94,20 +99,21 @@ public final class CollectiveMetrics {
   }
 
   private Tally tally(OperationKind kind, Algorithm algorithm) {
-    return tallies[kind.ordinal() * ALGORITHMS.length + algorithm.ordinal()];
+    return tallies.get(kind).get(algorithm);
   }
 
   /** The lines of what has run, by operation, then algorithm. */
   public List<Line> lines() {
     List<Line> lines = new ArrayList<>();
-    for (OperationKind kind : KINDS) {
-      for (Algorithm algorithm : ALGORITHMS) {
-        Line line = tally(kind, algorithm).line(kind, algorithm);
-        if (line.calls() + line.failures() > 0) {
-          lines.add(line);
-        }
-      }
-    }
+    tallies.forEach(
+        (kind, byAlgorithm) ->
+            byAlgorithm.forEach(
+                (algorithm, tally) -> {
+                  Line line = tally.line(kind, algorithm);
+                  if (line.calls() + line.failures() > 0) {
+                    lines.add(line);
+                  }
+                }));
     return lines;
   }
 

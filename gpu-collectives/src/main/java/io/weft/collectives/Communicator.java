@@ -69,8 +69,8 @@ public interface Communicator extends AutoCloseable {
    * then, also when their owners are closed before.
    *
    * @return ends with the operation
-   * @throws CollectiveException of kind INVALID at once, with nothing queued, also when a buffer was
-   *     freed; other failures arrive in the event
+   * @throws CollectiveException of kind INVALID at once, with nothing queued, also when a buffer
+   *     was freed; other failures arrive in the event
    */
   Event submit(Operation operation, Lane lane);
 

@@ -121,8 +121,7 @@ public final class Group {
     List<HostEvent> uses = new ArrayList<>();
     try {
       operations.forEach(
-          (communicator, parts) ->
-              uses.add(HeldBuffers.hold(communicator.rank(), parts, what)));
+          (communicator, parts) -> uses.add(HeldBuffers.hold(communicator.rank(), parts, what)));
       Event event = lane.submit(what, this::run);
       event.whenDone(cause -> uses.forEach(HostEvent::complete));
       return event;

@@ -49,8 +49,7 @@ class HostRootTest {
   @Test
   void whereTheMachineHasNoSharedMemoryNoneIsTried() throws IOException {
     Capabilities machine =
-        CapabilityProbe.run(
-            ProbeOptions.defaults().withSharedFolder(temporary.resolve("missing")));
+        CapabilityProbe.run(ProbeOptions.defaults().withSharedFolder(temporary.resolve("missing")));
     HostRoot root = HostRoot.choose(machine, null, List.of(local), 1);
     assertThat(root.path()).isEqualTo(local);
     assertThat(root.fallbackReason().orElseThrow())

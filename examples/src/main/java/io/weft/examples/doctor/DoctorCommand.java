@@ -26,8 +26,7 @@ public final class DoctorCommand implements Callable<Integer> {
   @Option(
       names = "--folder",
       paramLabel = "FOLDER",
-      description =
-          "Where segments would go, as spark.weft.memory.folder says. Default: /dev/shm")
+      description = "Where segments would go, as spark.weft.memory.folder says. Default: /dev/shm")
   private Path folder;
 
   @Option(

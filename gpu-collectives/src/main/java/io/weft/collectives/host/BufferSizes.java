@@ -27,8 +27,8 @@ public record BufferSizes(int slotBytes, int stageBytes, int ringBytes) {
   }
 
   /**
-   * These, with stages that hold an element of every rank at least: a reduce-scatter stages one part
-   * beside the other.
+   * These, with stages that hold an element of every rank at least: a reduce-scatter stages one
+   * part beside the other.
    */
   BufferSizes forRanks(int ranks) {
     int least = (ranks * WIDEST + LINE - 1) / LINE * LINE;

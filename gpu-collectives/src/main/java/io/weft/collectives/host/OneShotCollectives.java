@@ -85,8 +85,7 @@ final class OneShotCollectives {
     TypedBuffer receive = operation.receive();
     deposit(call, operation.send().address(), isRoot ? receive.bytes() : 0);
     if (!isRoot || !operation.send().sameAs(receive)) {
-      Memory.copy(
-          payload(operation.root(), receive.bytes()), receive.address(), receive.bytes());
+      Memory.copy(payload(operation.root(), receive.bytes()), receive.address(), receive.bytes());
     }
   }
 

@@ -20,8 +20,8 @@ final class RingLink implements Link {
   private int taken;
 
   /**
-   * The link between two ranks of a host. Goes on from the counts in the segments, which are zero in
-   * new ones.
+   * The link between two ranks of a host. Goes on from the counts in the segments, which are zero
+   * in new ones.
    *
    * @param mine this rank's segment
    * @param theirs the peer's

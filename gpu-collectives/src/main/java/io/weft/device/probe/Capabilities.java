@@ -62,15 +62,13 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
     return Stream.of(
             withinHost(),
             betweenHosts(),
-            choice(
-                "data", Capability.CUDA_DEVICES, "stays on the GPU", "stays on the host"),
+            choice("data", Capability.CUDA_DEVICES, "stays on the GPU", "stays on the host"),
             choice(
                 "ranks on GPUs",
                 Capability.NCCL,
                 "NCCL",
                 "the host's collectives, through host memory"),
-            choice(
-                "writes to all ranks", Capability.MULTICAST, "NVLink multicast", "host fan-out"))
+            choice("writes to all ranks", Capability.MULTICAST, "NVLink multicast", "host fan-out"))
         .map(Choice::toString)
         .toList();
   }

@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Every collective on buffers that are longer than all slots, stages, rings and pieces through which
- * an implementation passes them, apart and in place.
+ * Every collective on buffers that are longer than all slots, stages, rings and pieces through
+ * which an implementation passes them, apart and in place.
  */
 public interface HugeContract extends CommunicatorContract {
   /** More than 5 MB of 64-bit elements, not a multiple of anything. */
@@ -139,7 +139,6 @@ public interface HugeContract extends CommunicatorContract {
     TypedBuffer receive = inPlace ? send : buffer(DataType.INT64, count);
     communicator.run(new AllToAll(send, receive));
     long first = communicator.rank() * PART;
-    Values.check(
-        "huge all-to-all", receive, i -> Values.of((int) (i / PART), first + i % PART));
+    Values.check("huge all-to-all", receive, i -> Values.of((int) (i / PART), first + i % PART));
   }
 }

@@ -85,8 +85,7 @@ class HostOptionsTest {
     AtomicInteger loaded = new AtomicInteger();
     CommunicatorFactory factory =
         (bootstrap, options) -> {
-          Preparation preparation =
-              Preparation.ofHost().load("a kernel", loaded::incrementAndGet);
+          Preparation preparation = Preparation.ofHost().load("a kernel", loaded::incrementAndGet);
           var communicator = prepared(preparation).create(bootstrap, options);
           assertThat(loaded.get()).isEqualTo(3);
           return communicator;

@@ -75,9 +75,7 @@ class InPlaceAllToAllTest {
     for (int rank = 0; rank < nranks; rank++) {
       long first = rank * part;
       Values.check(
-          "rank " + rank,
-          buffers.get(rank),
-          i -> value((int) (i / part), first + i % part));
+          "rank " + rank, buffers.get(rank), i -> value((int) (i / part), first + i % part));
     }
   }
 

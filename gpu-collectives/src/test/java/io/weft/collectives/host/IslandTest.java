@@ -63,8 +63,7 @@ class IslandTest {
   private int stamps(int me) {
     Call call = new Call();
     HostWatch watch =
-        new HostWatch(
-            me, call, Optional::empty, blocks.neighbours(me), RemoteRanks.NONE, 0);
+        new HostWatch(me, call, Optional::empty, blocks.neighbours(me), RemoteRanks.NONE, 0);
     Waiting waiting = new Waiting(watch, RANKS, false);
     Island island = blocks.neighbours(me).island(waiting);
     TypedBuffer nothing = TypedBuffer.empty(DataType.INT32);

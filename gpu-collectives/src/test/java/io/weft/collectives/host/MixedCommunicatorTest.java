@@ -14,7 +14,11 @@ import org.junit.jupiter.api.io.TempDir;
  * place them.
  */
 class MixedCommunicatorTest
-    implements CollectivesContract, RaggedContract, PointToPointContract, FailureContract, HugeContract {
+    implements CollectivesContract,
+        RaggedContract,
+        PointToPointContract,
+        FailureContract,
+        HugeContract {
   @TempDir Path folder;
 
   @Override

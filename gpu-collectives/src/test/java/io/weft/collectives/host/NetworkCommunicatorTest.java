@@ -11,7 +11,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Every rank on a host of its own: nothing but sockets between them. */
 class NetworkCommunicatorTest
-    implements CollectivesContract, RaggedContract, PointToPointContract, FailureContract, HugeContract {
+    implements CollectivesContract,
+        RaggedContract,
+        PointToPointContract,
+        FailureContract,
+        HugeContract {
   @TempDir Path folder;
 
   @Override

@@ -11,7 +11,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** All ranks on one host. */
 class SharedMemoryCommunicatorTest
-    implements CollectivesContract, RaggedContract, PointToPointContract, FailureContract, HugeContract {
+    implements CollectivesContract,
+        RaggedContract,
+        PointToPointContract,
+        FailureContract,
+        HugeContract {
   @TempDir Path folder;
 
   @Override

@@ -2,8 +2,8 @@ package io.weft.collectives.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.net.FrameChannel;
 import io.weft.collectives.operation.AllReduce;

@@ -37,9 +37,7 @@ class TinyBuffersTest {
                 i -> Values.reduced(DataType.FLOAT64, ReduceOp.SUM, RANKS, rank * PART + i));
             communicator.allReduce(send, ReduceOp.MAX);
             Values.check(
-                "all-reduce",
-                send,
-                i -> Values.reduced(DataType.FLOAT64, ReduceOp.MAX, RANKS, i));
+                "all-reduce", send, i -> Values.reduced(DataType.FLOAT64, ReduceOp.MAX, RANKS, i));
           });
     }
   }

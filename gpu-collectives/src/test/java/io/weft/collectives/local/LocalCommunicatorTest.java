@@ -8,7 +8,11 @@ import io.weft.collectives.contract.PointToPointContract;
 import io.weft.collectives.contract.RaggedContract;
 
 class LocalCommunicatorTest
-    implements CollectivesContract, RaggedContract, PointToPointContract, FailureContract, HugeContract {
+    implements CollectivesContract,
+        RaggedContract,
+        PointToPointContract,
+        FailureContract,
+        HugeContract {
   @Override
   public CommunicatorFactory factory() {
     return LocalCommunicator::create;

@@ -67,8 +67,7 @@ class SubmittedBuffersTest {
               try (Window second = closeBehind(arena, first, data, worker, lane, go)) {
                 assertThat(second.address()).isNotEqualTo(data.address());
               }
-              Values.check(
-                  "kept", data, i -> Values.reduced(DataType.INT32, ReduceOp.SUM, 2, i));
+              Values.check("kept", data, i -> Values.reduced(DataType.INT32, ReduceOp.SUM, 2, i));
               communicator.barrier();
               try (Window third = arena.window(BYTES)) {
                 assertThat(third.address()).isEqualTo(data.address());
@@ -120,8 +119,7 @@ class SubmittedBuffersTest {
     }
   }
 
-  private static void start(
-      String how, Communicator communicator, Operation operation, Lane lane) {
+  private static void start(String how, Communicator communicator, Operation operation, Lane lane) {
     switch (how) {
       case "run" -> communicator.run(operation);
       case "group" -> communicator.runGroup(List.of(operation));
@@ -146,8 +144,7 @@ class SubmittedBuffersTest {
           communicator -> {
             Lending kept = new Lending(false);
             Lending freed = new Lending(true);
-            Operation operation =
-                new AllReduce(kept.buffer(), freed.buffer(), ReduceOp.SUM);
+            Operation operation = new AllReduce(kept.buffer(), freed.buffer(), ReduceOp.SUM);
             checkRefused(() -> start(how, communicator, operation, refusing()));
             assertThat(kept.uses).hasSize(1);
             assertThat(kept.uses.get(0).state()).isEqualTo(Event.State.COMPLETE);

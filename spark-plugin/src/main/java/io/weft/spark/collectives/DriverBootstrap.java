@@ -19,6 +19,7 @@ import org.slf4j.LoggerFactory;
 final class DriverBootstrap implements Bootstrap {
   private static final Logger LOG = LoggerFactory.getLogger(DriverBootstrap.class);
   private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
   /** How often to look whether the task was killed while the driver does not answer. */
   private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 

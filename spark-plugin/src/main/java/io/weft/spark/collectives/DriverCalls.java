@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * What one task asks of the driver, on a thread of its own: Spark waits for an answer as long as its
- * own timeout says, and the communicator's may be shorter.
+ * What one task asks of the driver, on a thread of its own: Spark waits for an answer as long as
+ * its own timeout says, and the communicator's may be shorter.
  *
  * <p>One question at a time. For one thread, which closes it; that ends the question under way.
  */

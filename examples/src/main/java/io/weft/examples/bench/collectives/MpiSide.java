@@ -28,7 +28,8 @@ final class MpiSide implements CollectiveSide {
   }
 
   /** Compiles the program, starts its ranks and waits until they have met. */
-  static MpiSide start(int nranks, Path work, RankPlacement placement) throws IOException, InterruptedException {
+  static MpiSide start(int nranks, Path work, RankPlacement placement)
+      throws IOException, InterruptedException {
     Path program = compile(work);
     List<String> command = new ArrayList<>(List.of("mpirun", "-n", Integer.toString(nranks)));
     command.addAll(placement.mpiOptions());

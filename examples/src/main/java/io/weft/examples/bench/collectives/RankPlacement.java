@@ -56,9 +56,7 @@ record RankPlacement(List<Integer> processors) {
 
   /** What comes before the command of a rank. */
   List<String> launcher(int rank) {
-    return isBound()
-        ? List.of("taskset", "-c", Integer.toString(processors.get(rank)))
-        : List.of();
+    return isBound() ? List.of("taskset", "-c", Integer.toString(processors.get(rank))) : List.of();
   }
 
   /** For mpirun, which binds two ranks to a core each without being told. */

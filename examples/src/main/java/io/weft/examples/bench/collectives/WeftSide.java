@@ -36,7 +36,9 @@ final class WeftSide implements CollectiveSide {
         String name = kind.label() + "-" + rank;
         ranks.add(
             new RankProcess(
-                name, new ProcessBuilder(command(options, placement)), work.resolve(name + ".log")));
+                name,
+                new ProcessBuilder(command(options, placement)),
+                work.resolve(name + ".log")));
       }
       for (RankProcess rank : ranks) {
         String[] unused = rank.answer();

@@ -30,8 +30,8 @@ class CollectiveSidesTest {
   @ParameterizedTest
   @EnumSource(names = {"SHM", "SYMMETRIC"})
   void ourRanksComputeWhatTheyShould(RankOptions.Kind kind) throws Exception {
-    try (CollectiveSide side = WeftSide.start(
-            kind, 2, folder, folder.resolve("memory"), RankPlacement.bound(2))) {
+    try (CollectiveSide side =
+        WeftSide.start(kind, 2, folder, folder.resolve("memory"), RankPlacement.bound(2))) {
       checkAll(side);
       Optional<Timing> bfloat =
           side.run(
