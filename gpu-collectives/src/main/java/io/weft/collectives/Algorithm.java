@@ -45,7 +45,10 @@ public enum Algorithm {
    * Shared memory within every host, one rank per host over the network between them (Karonis et
    * al., IPDPS 2000).
    */
-  HIERARCHICAL;
+  HIERARCHICAL,
+
+  /** The operation failed, maybe before a way was chosen: what counts failures. */
+  UNFINISHED;
 
   private final String text = name().toLowerCase(Locale.ROOT).replace('_', '-');
 

@@ -5,11 +5,12 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What a communicator has done so far, by operation and algorithm. Thread-safe; reading while
- * operations run gives numbers that may be some operations apart.
+ * What a communicator has done so far, by operation and algorithm. One thread counts at a time, as
+ * one operation runs at a time; any may read meanwhile, and gets numbers that may be some
+ * operations apart.
  */
 public final class CollectiveMetrics {
   /**
@@ -46,16 +47,21 @@ public final class CollectiveMetrics {
     }
   }
 
+  /** Has one writer at a time, so there is no need for additions in one step. */
   private static final class Tally {
-    private final LongAdder calls = new LongAdder();
-    private final LongAdder failures = new LongAdder();
-    private final LongAdder bytes = new LongAdder();
-    private final LongAdder nanos = new LongAdder();
-    private final LongAdder waitNanos = new LongAdder();
+    private final AtomicLong calls = new AtomicLong();
+    private final AtomicLong failures = new AtomicLong();
+    private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong nanos = new AtomicLong();
+    private final AtomicLong waitNanos = new AtomicLong();
+
+    private static void add(AtomicLong sum, long more) {
+      sum.setRelease(sum.getPlain() + more);
+    }
 
     private Line line(OperationKind kind, Algorithm algorithm) {
       return new Line(
-          kind, algorithm, calls.sum(), failures.sum(), bytes.sum(), nanos.sum(), waitNanos.sum());
+          kind, algorithm, calls.get(), failures.get(), bytes.get(), nanos.get(), waitNanos.get());
     }
   }
 
@@ -78,18 +84,18 @@ public final class CollectiveMetrics {
   public void count(
       OperationKind kind, Algorithm algorithm, long bytes, long nanos, long waitNanos) {
     Tally tally = tally(kind, algorithm);
-    tally.calls.increment();
-    tally.bytes.add(bytes);
-    tally.nanos.add(nanos);
-    tally.waitNanos.add(waitNanos);
+    Tally.add(tally.calls, 1);
+    Tally.add(tally.bytes, bytes);
+    Tally.add(tally.nanos, nanos);
+    Tally.add(tally.waitNanos, waitNanos);
   }
 
-  /** Counts an operation that failed. */
-  public void countFailure(OperationKind kind, Algorithm algorithm, long nanos, long waitNanos) {
-    Tally tally = tally(kind, algorithm);
-    tally.failures.increment();
-    tally.nanos.add(nanos);
-    tally.waitNanos.add(waitNanos);
+  /** Counts an operation that failed, as {@link Algorithm#UNFINISHED}. */
+  public void countFailure(OperationKind kind, long nanos, long waitNanos) {
+    Tally tally = tally(kind, Algorithm.UNFINISHED);
+    Tally.add(tally.failures, 1);
+    Tally.add(tally.nanos, nanos);
+    Tally.add(tally.waitNanos, waitNanos);
   }
 
   private Tally tally(OperationKind kind, Algorithm algorithm) {

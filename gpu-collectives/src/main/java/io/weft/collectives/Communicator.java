@@ -65,10 +65,12 @@ public interface Communicator extends AutoCloseable {
   void runGroup(List<Operation> operations);
 
   /**
-   * Runs an operation on a lane, behind what the lane has to do already.
+   * Runs an operation on a lane, behind what the lane has to do already. Its buffers are kept until
+   * then, also when their owners are closed before.
    *
    * @return ends with the operation
-   * @throws CollectiveException of kind INVALID at once; other failures arrive in the event
+   * @throws CollectiveException of kind INVALID at once, with nothing queued, also when a buffer
+   *     was freed; other failures arrive in the event
    */
   Event submit(Operation operation, Lane lane);
 

@@ -108,14 +108,26 @@ public final class Group {
   }
 
   /**
-   * Runs all on a lane.
+   * Runs all on a lane. Buffers are kept until then, also when their owners are closed before.
    *
    * @return ends when all have ended
+   * @throws CollectiveException of kind INVALID when a buffer was freed; nothing is queued then
    */
   public Event submit(Lane lane) {
     if (operations.isEmpty()) {
       return HostEvent.completed("an empty group");
     }
-    return lane.submit("a group on " + operations.size() + " communicators", this::run);
+    String what = "a group on " + operations.size() + " communicators";
+    List<HostEvent> uses = new ArrayList<>();
+    try {
+      operations.forEach(
+          (communicator, parts) -> uses.add(HeldBuffers.hold(communicator.rank(), parts, what)));
+      Event event = lane.submit(what, this::run);
+      event.whenDone(cause -> uses.forEach(HostEvent::complete));
+      return event;
+    } catch (RuntimeException e) {
+      uses.forEach(HostEvent::complete);
+      throw e;
+    }
   }
 }

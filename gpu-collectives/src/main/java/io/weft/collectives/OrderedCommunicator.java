@@ -1,10 +1,10 @@
 package io.weft.collectives;
 
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.operation.Operation;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.List;
@@ -23,6 +23,7 @@ public abstract class OrderedCommunicator implements Communicator {
   private final CollectiveMetrics metrics = new CollectiveMetrics();
   private final AtomicReference<CollectiveException> failure = new AtomicReference<>();
   private final Turns turns;
+  private final long timeoutNanos;
 
   /** Who this rank is. */
   protected record Bootstrapped(UniqueId id, int rank, int nranks) {
@@ -34,6 +35,7 @@ public abstract class OrderedCommunicator implements Communicator {
   protected OrderedCommunicator(Bootstrapped self, CommunicatorOptions options) {
     this.self = self;
     this.options = options;
+    this.timeoutNanos = Deadline.after(options.timeout()).length().toNanos();
     this.turns = new Turns(options.timeout(), () -> failure.get() != null);
   }
 
@@ -109,46 +111,28 @@ public abstract class OrderedCommunicator implements Communicator {
   @Override
   public final Event submit(Operation operation, Lane lane) {
     check(operation);
+    String what = operation.signature().toString();
+    HostEvent use = HeldBuffers.hold(rank(), List.of(operation), what);
     long ticket = turns.take();
-    Event event =
-        submit(ticket, operation.signature().toString(), lane, () -> runInTurn(ticket, operation));
-    keep(operation, event);
-    return event;
+    return submit(ticket, what, lane, use, () -> runInTurn(ticket, operation));
   }
 
   @Override
   public final Event submitGroup(List<Operation> operations, Lane lane) {
     checkAll(operations);
     List<Operation> group = List.copyOf(operations);
-    long ticket = turns.take();
+    if (group.isEmpty()) {
+      return HostEvent.completed("an empty group");
+    }
     String what = "a group of " + group.size();
-    Event event = submit(ticket, what, lane, () -> runInTurn(ticket, group));
-    group.forEach(operation -> keep(operation, event));
-    return event;
+    HostEvent use = HeldBuffers.hold(rank(), group, what);
+    long ticket = turns.take();
+    return submit(ticket, what, lane, use, () -> runInTurn(ticket, group));
   }
 
   private void check(Operation operation) {
     operation.check(rank(), nranks());
-    for (TypedBuffer buffer : operation.buffers()) {
-      requireHeld(buffer, operation);
-    }
-  }
-
-  /** Memory that was freed must not be touched, not even to find out. */
-  private void requireHeld(TypedBuffer buffer, Operation operation) {
-    try {
-      long unused = buffer.owner().address();
-    } catch (IllegalStateException e) {
-      throw new CollectiveException(
-          CollectiveException.Kind.INVALID,
-          List.of(rank()),
-          operation.signature() + " on rank " + rank() + ": " + buffer + " was freed: " + e,
-          e);
-    }
-  }
-
-  private static void keep(Operation operation, Event until) {
-    operation.buffers().forEach(buffer -> buffer.owner().usedUntil(until));
+    HeldBuffers.requireHeld(rank(), operation);
   }
 
   private void checkAll(List<Operation> operations) {
@@ -158,7 +142,7 @@ public abstract class OrderedCommunicator implements Communicator {
   }
 
   /** Work that a lane drops would leave its turn for ever: then the communicator is broken. */
-  private Event submit(long ticket, String what, Lane lane, Runnable work) {
+  private Event submit(long ticket, String what, Lane lane, HostEvent use, Runnable work) {
     AtomicBoolean started = new AtomicBoolean();
     Event event;
     try {
@@ -169,7 +153,8 @@ public abstract class OrderedCommunicator implements Communicator {
                 started.set(true);
                 work.run();
               });
-    } catch (IllegalStateException e) {
+    } catch (RuntimeException e) {
+      use.complete();
       if (!turns.giveBack(ticket)) {
         abort(lane + " refused " + what + " while other operations were behind it");
       }
@@ -177,6 +162,7 @@ public abstract class OrderedCommunicator implements Communicator {
     }
     event.whenDone(
         cause -> {
+          use.complete();
           if (!started.get()) {
             abort(lane + " dropped " + what + ": " + cause);
           }
@@ -187,9 +173,8 @@ public abstract class OrderedCommunicator implements Communicator {
   private void runInTurn(long ticket, Operation operation) {
     startTurn(ticket, operation::signature);
     long start = System.nanoTime();
-    Algorithm algorithm = Algorithm.TRIVIAL;
     try {
-      algorithm = execute(operation, Deadline.after(options.timeout()));
+      Algorithm algorithm = execute(operation, Deadline.since(start, timeoutNanos));
       metrics.count(
           operation.kind(),
           algorithm,
@@ -197,7 +182,7 @@ public abstract class OrderedCommunicator implements Communicator {
           System.nanoTime() - start,
           lastWaitNanos());
     } catch (RuntimeException | Error e) {
-      metrics.countFailure(operation.kind(), algorithm, System.nanoTime() - start, lastWaitNanos());
+      countFailure(List.of(operation), System.nanoTime() - start);
       throw broken(e, operation::signature);
     } finally {
       turns.pass();
@@ -208,9 +193,10 @@ public abstract class OrderedCommunicator implements Communicator {
     startTurn(ticket, () -> describe(group));
     long start = System.nanoTime();
     try {
-      Algorithm algorithm = executeGroup(group, Deadline.after(options.timeout()));
+      Algorithm algorithm = executeGroup(group, Deadline.since(start, timeoutNanos));
       countGroup(group, algorithm, System.nanoTime() - start);
     } catch (RuntimeException | Error e) {
+      countFailure(group, System.nanoTime() - start);
       throw broken(e, () -> describe(group));
     } finally {
       turns.pass();
@@ -219,13 +205,22 @@ public abstract class OrderedCommunicator implements Communicator {
 
   /** The time of a group is shared evenly, for lack of anything truer. */
   private void countGroup(List<Operation> group, Algorithm algorithm, long nanos) {
+    long waitNanos = lastWaitNanos();
     for (Operation operation : group) {
       metrics.count(
           operation.kind(),
           algorithm,
           operation.bytes(),
           nanos / group.size(),
-          lastWaitNanos() / group.size());
+          waitNanos / group.size());
+    }
+  }
+
+  /** Of a group nobody can tell which operation it was that failed: none of them has ended well. */
+  private void countFailure(List<Operation> failed, long nanos) {
+    long waitNanos = lastWaitNanos();
+    for (Operation operation : failed) {
+      metrics.countFailure(operation.kind(), nanos / failed.size(), waitNanos / failed.size());
     }
   }
 

@@ -2,6 +2,7 @@ package io.weft.collectives;
 
 import io.weft.device.Deadline;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 
@@ -15,7 +16,7 @@ final class Turns {
   private final BooleanSupplier broken;
   private final AtomicLong serving = new AtomicLong();
   private volatile int waiting;
-  private volatile boolean busy;
+  private final AtomicBoolean busy = new AtomicBoolean();
 
   /**
    * The first turn is free.
@@ -47,7 +48,8 @@ final class Turns {
   boolean await(long ticket) {
     boolean mine = serving.get() == ticket || awaitSlowly(ticket);
     if (mine) {
-      busy = true;
+      // Before the caller looks whether all is broken, which is set before anybody looks here.
+      busy.set(true);
     }
     return mine;
   }
@@ -78,7 +80,7 @@ final class Turns {
 
   /** Ends the turn of who has it. */
   void pass() {
-    busy = false;
+    busy.setRelease(false);
     serving.incrementAndGet();
     if (waiting > 0) {
       wakeAll();
@@ -94,14 +96,14 @@ final class Turns {
     boolean interrupted = false;
     waiting++;
     try {
-      while (busy && !deadline.expired()) {
+      while (busy.get() && !deadline.expired()) {
         try {
           wait(Math.max(1, deadline.remainingNanos() / 1_000_000L));
         } catch (InterruptedException e) {
           interrupted = true;
         }
       }
-      return !busy;
+      return !busy.get();
     } finally {
       waiting--;
       if (interrupted) {

@@ -32,6 +32,15 @@ public final class Deadline {
     return new Deadline(System.nanoTime(), nanos);
   }
 
+  /**
+   * A deadline that started when the clock was read.
+   *
+   * @param startNanos of {@link System#nanoTime}, in the past
+   */
+  public static Deadline since(long startNanos, long nanos) {
+    return new Deadline(startNanos, nanos);
+  }
+
   private static long saturatedNanos(Duration length) {
     return length.toSeconds() >= Long.MAX_VALUE / 1_000_000_000L
         ? Long.MAX_VALUE

@@ -38,6 +38,8 @@ public final class Memory {
   /** A thread cannot stop for the collector inside one native copy, so long ones go in pieces. */
   private static final long PIECE_BYTES = 1L << 20;
 
+  private static final int SHORT_BYTES = 64;
+
   private static final Unsafe UNSAFE = unsafe();
   private static final long ADDRESS_FIELD = bufferField("address");
   private static final long CAPACITY_FIELD = bufferField("capacity");
@@ -112,12 +114,27 @@ public final class Memory {
 
   /** Copies bytes between addresses; the two ranges may overlap. */
   public static void copy(long from, long to, long bytes) {
+    if (bytes <= SHORT_BYTES && !(from < to && to - from < bytes)) {
+      copyShort(null, from, null, to, (int) bytes);
+      return;
+    }
     if (from < to && to - from < bytes) {
       copyBackwards(from, to, bytes);
       return;
     }
     for (long done = 0; done < bytes; done += PIECE_BYTES) {
       UNSAFE.copyMemory(from + done, to + done, Math.min(PIECE_BYTES, bytes - done));
+    }
+  }
+
+  /** Word by word: for so little the way to the copying code of the machine is the longer part. */
+  private static void copyShort(Object from, long source, Object to, long target, int bytes) {
+    int done = 0;
+    for (; done <= bytes - Long.BYTES; done += Long.BYTES) {
+      UNSAFE.putLong(to, target + done, UNSAFE.getLong(from, source + done));
+    }
+    for (; done < bytes; done++) {
+      UNSAFE.putByte(to, target + done, UNSAFE.getByte(from, source + done));
     }
   }
 
@@ -138,6 +155,10 @@ public final class Memory {
    * @param offset place within base as Unsafe counts it (see {@link #BYTE_ARRAY}), or an address
    */
   public static void copyFrom(Object base, long offset, long to, long bytes) {
+    if (bytes <= SHORT_BYTES) {
+      copyShort(base, offset, null, to, (int) bytes);
+      return;
+    }
     for (long done = 0; done < bytes; done += PIECE_BYTES) {
       UNSAFE.copyMemory(base, offset + done, null, to + done, Math.min(PIECE_BYTES, bytes - done));
     }
@@ -145,6 +166,10 @@ public final class Memory {
 
   /** Copies bytes into a primitive array (or, with base null, to an address). */
   public static void copyTo(long from, Object base, long offset, long bytes) {
+    if (bytes <= SHORT_BYTES) {
+      copyShort(null, from, base, offset, (int) bytes);
+      return;
+    }
     for (long done = 0; done < bytes; done += PIECE_BYTES) {
       UNSAFE.copyMemory(
           null, from + done, base, offset + done, Math.min(PIECE_BYTES, bytes - done));

@@ -3,6 +3,8 @@ package io.weft.logging;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.slf4j.ILoggerFactory;
 import org.slf4j.IMarkerFactory;
 import org.slf4j.Marker;
@@ -18,6 +20,7 @@ import org.slf4j.spi.SLF4JServiceProvider;
 public final class CapturedLogs implements SLF4JServiceProvider {
   private static final int MOST_LINES = 5000;
   private static final Queue<String> LINES = new ConcurrentLinkedQueue<>();
+  private static final List<Consumer<String>> LISTENERS = new CopyOnWriteArrayList<>();
 
   private final IMarkerFactory markers = new BasicMarkerFactory();
   private final MDCAdapter context = new BasicMDCAdapter();
@@ -29,6 +32,18 @@ public final class CapturedLogs implements SLF4JServiceProvider {
 
   public static void clear() {
     LINES.clear();
+  }
+
+  /** Until it is closed: what runs with every line, on the thread that logs it. */
+  public interface Listening extends AutoCloseable {
+    @Override
+    void close();
+  }
+
+  /** Runs the action with every line, so that a test can hold a thread where it logs. */
+  public static Listening onLine(Consumer<String> action) {
+    LISTENERS.add(action);
+    return () -> LISTENERS.remove(action);
   }
 
   @Override
@@ -71,7 +86,9 @@ public final class CapturedLogs implements SLF4JServiceProvider {
     @Override
     protected void handleNormalizedLoggingCall(
         Level level, Marker marker, String pattern, Object[] arguments, Throwable cause) {
-      LINES.add(level + " " + MessageFormatter.basicArrayFormat(pattern, arguments));
+      String line = level + " " + MessageFormatter.basicArrayFormat(pattern, arguments);
+      LINES.add(line);
+      LISTENERS.forEach(listener -> listener.accept(line));
       if (LINES.size() > MOST_LINES) {
         LINES.poll();
       }

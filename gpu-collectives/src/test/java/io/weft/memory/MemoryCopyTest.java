@@ -31,6 +31,28 @@ class MemoryCopyTest {
     assertThat(Arrays.mismatch(found, expected)).isEqualTo(-1);
   }
 
+  /** What is copied word by word, to and from arrays too. */
+  @Property(tries = 300)
+  void shortCopiesMoveBytesAlsoBetweenOverlappingRanges(
+      @ForAll @IntRange(max = 80) int from,
+      @ForAll @IntRange(max = 80) int to,
+      @ForAll @IntRange(max = 70) int bytes) {
+    byte[] expected = new byte[160];
+    fill(expected, from * 31L + to);
+    Memory.copyFrom(expected, Memory.BYTE_ARRAY, address, expected.length);
+
+    Memory.copy(address + from, address + to, bytes);
+    Memory.copyFrom(expected, Memory.BYTE_ARRAY + from, address + 200, bytes);
+
+    byte[] part = new byte[bytes];
+    Memory.copyTo(address + 200, part, Memory.BYTE_ARRAY, bytes);
+    assertThat(part).isEqualTo(Arrays.copyOfRange(expected, from, from + bytes));
+    System.arraycopy(expected, from, expected, to, bytes);
+    byte[] found = new byte[expected.length];
+    Memory.copyTo(address, found, Memory.BYTE_ARRAY, found.length);
+    assertThat(found).isEqualTo(expected);
+  }
+
   private static void fill(byte[] bytes, long seed) {
     SplittableRandom random = new SplittableRandom(seed);
     for (int i = 0; i < bytes.length; i++) {

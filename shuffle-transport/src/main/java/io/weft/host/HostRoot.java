@@ -1,5 +1,8 @@
 package io.weft.host;
 
+import io.weft.device.probe.Capabilities;
+import io.weft.device.probe.CapabilityProbe;
+import io.weft.device.probe.Choice;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -38,12 +41,33 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
    */
   public static HostRoot choose(Path requested, List<Path> localDirs, long minBytes)
       throws IOException {
-    return choose(requested == null ? SHARED_MEMORY : requested, localDirs, minBytes, userName());
+    return choose(CapabilityProbe.thisMachine(), requested, localDirs, minBytes);
+  }
+
+  /**
+   * The same by what is known of a machine: where it has no shared memory, none is tried.
+   *
+   * @param machine what it can do
+   */
+  public static HostRoot choose(
+      Capabilities machine, Path requested, List<Path> localDirs, long minBytes)
+      throws IOException {
+    Path first = requested == null ? machine.sharedFolder() : requested;
+    Choice within = machine.withinHost();
+    boolean lacking = requested == null && !within.isPreferred();
+    Optional<String> objection =
+        lacking ? Optional.of(within.reason()) : objection(first, minBytes, userName());
+    return choose(first, objection, localDirs, userName());
   }
 
   static HostRoot choose(Path first, List<Path> localDirs, long minBytes, String user)
       throws IOException {
-    Optional<String> objection = objection(first, minBytes, user);
+    return choose(first, objection(first, minBytes, user), localDirs, user);
+  }
+
+  private static HostRoot choose(
+      Path first, Optional<String> objection, List<Path> localDirs, String user)
+      throws IOException {
     if (objection.isEmpty()) {
       return new HostRoot(first, isMemory(first), Optional.empty());
     }

@@ -3,6 +3,9 @@ package io.weft.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.device.probe.Capabilities;
+import io.weft.device.probe.CapabilityProbe;
+import io.weft.device.probe.ProbeOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,6 +44,20 @@ class HostRootTest {
     assertThat(root.path()).isEqualTo(Path.of("/dev/shm"));
     assertThat(root.sharedMemory()).isTrue();
     assertThat(root.fallbackReason()).isEmpty();
+  }
+
+  @Test
+  void whereTheMachineHasNoSharedMemoryNoneIsTried() throws IOException {
+    Capabilities machine =
+        CapabilityProbe.run(ProbeOptions.defaults().withSharedFolder(temporary.resolve("missing")));
+    HostRoot root = HostRoot.choose(machine, null, List.of(local), 1);
+    assertThat(root.path()).isEqualTo(local);
+    assertThat(root.fallbackReason().orElseThrow())
+        .isEqualTo(machine.withinHost().reason())
+        .contains("shared memory", "missing does not exist");
+    assertThat(HostRoot.choose(machine, wanted, List.of(local), 1).path())
+        .as("the user knows better")
+        .isEqualTo(wanted);
   }
 
   @Test

@@ -1,9 +1,11 @@
 package io.weft.examples.doctor;
 
+import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -23,10 +25,8 @@ public final class DoctorCommand implements Callable<Integer> {
 
   @Option(
       names = "--folder",
-      defaultValue = "/dev/shm",
       paramLabel = "FOLDER",
-      description =
-          "Where segments would go, as spark.weft.memory.folder says. Default: ${DEFAULT-VALUE}")
+      description = "Where segments would go, as spark.weft.memory.folder says. Default: /dev/shm")
   private Path folder;
 
   @Option(
@@ -39,11 +39,12 @@ public final class DoctorCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
+    Capabilities capabilities =
+        folder == null
+            ? CapabilityProbe.thisMachine()
+            : CapabilityProbe.run(ProbeOptions.defaults().withSharedFolder(folder));
     Examination examination =
-        new Examination(
-            CapabilityProbe.run(ProbeOptions.defaults().withSharedFolder(folder)),
-            folder,
-            localFolders);
+        new Examination(capabilities, Optional.ofNullable(folder), localFolders);
     spec.commandLine().getOut().print(examination.toText());
     spec.commandLine().getOut().flush();
     return 0;

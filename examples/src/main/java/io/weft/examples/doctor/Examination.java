@@ -1,5 +1,6 @@
 package io.weft.examples.doctor;
 
+import io.weft.collectives.host.HostOptions;
 import io.weft.device.probe.Capabilities;
 import io.weft.examples.terminal.Units;
 import io.weft.exchange.MemoryOptions;
@@ -10,15 +11,16 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * What is to be said about a machine.
  *
  * @param capabilities what it can do
- * @param folder where segments are wanted
+ * @param folder where the user wants segments; empty to leave that to the capabilities
  * @param localFolders where they go otherwise
  */
-record Examination(Capabilities capabilities, Path folder, List<Path> localFolders) {
+record Examination(Capabilities capabilities, Optional<Path> folder, List<Path> localFolders) {
   private static final String INDENT = "  ";
 
   String toText() {
@@ -37,6 +39,7 @@ record Examination(Capabilities capabilities, Path folder, List<Path> localFolde
     lines.add("");
     lines.add("Weft would do here");
     lines.add(INDENT + "shuffle blocks: " + blocks());
+    lines.add(INDENT + "communicators without Spark: in " + HostOptions.on(capabilities).folder());
     capabilities.choices().forEach(line -> lines.add(INDENT + line));
     return String.join("\n", lines) + "\n";
   }
@@ -46,7 +49,7 @@ record Examination(Capabilities capabilities, Path folder, List<Path> localFolde
     long least =
         WeftSettings.MEMORY_SEGMENT_SIZE.defaultValue() + WeftSettings.MEMORY_MARGIN.defaultValue();
     try {
-      HostRoot root = HostRoot.choose(folder, localFolders, least);
+      HostRoot root = HostRoot.choose(capabilities, folder.orElse(null), localFolders, least);
       return "in %s, up to %s for each executor unless spark.weft.memory.size says otherwise%s%s"
           .formatted(
               root.userFolder(),

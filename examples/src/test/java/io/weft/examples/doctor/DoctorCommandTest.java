@@ -2,7 +2,10 @@ package io.weft.examples.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.collectives.host.HostOptions;
+import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.Capability;
+import io.weft.device.probe.CapabilityProbe;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Path;
@@ -29,6 +32,17 @@ class DoctorCommandTest {
     }
     assertThat(text).contains("shuffle blocks: in ", folder.toString(), "ranks of one host: ");
     assertThat(folder).isEmptyDirectory();
+  }
+
+  /** What is printed is what the code that chooses was given. */
+  @Test
+  void withoutOptionsItIsTheRecordOfThisProcess() {
+    Capabilities machine = CapabilityProbe.thisMachine();
+    String text = run("--local-folders", folder.toString());
+    machine.lines().forEach(line -> assertThat(text).contains(line));
+    machine.choices().forEach(line -> assertThat(text).contains(line));
+    assertThat(text)
+        .contains("communicators without Spark: in " + HostOptions.defaults().folder() + "\n");
   }
 
   @Test

@@ -19,9 +19,13 @@ public final class TypedBuffer {
   private final long count;
 
   private TypedBuffer(BufferOwner owner, long offset, DataType type, long count) {
+    this(owner, offset, owner.address() + offset, type, count);
+  }
+
+  private TypedBuffer(BufferOwner owner, long offset, long address, DataType type, long count) {
     this.owner = owner;
     this.offset = offset;
-    this.address = owner.address() + offset;
+    this.address = address;
     this.type = type;
     this.count = count;
   }
@@ -104,13 +108,15 @@ public final class TypedBuffer {
   }
 
   /**
-   * Elements [first, first + length) of this buffer.
+   * Elements [first, first + length) of this buffer. Its owner is not asked: an operation slices
+   * buffers whose owner may have been closed since, and is kept until the operation's end.
    *
    * @throws IndexOutOfBoundsException when they are not all within it
    */
   public TypedBuffer slice(long first, long length) {
     Objects.checkFromIndexSize(first, length, count);
-    return new TypedBuffer(owner, offset + first * type.bytes(), type, length);
+    long skipped = first * type.bytes();
+    return new TypedBuffer(owner, offset + skipped, address + skipped, type, length);
   }
 
   /** The same bytes as elements of another type, as many as fit exactly. */
@@ -119,7 +125,7 @@ public final class TypedBuffer {
       throw new IllegalArgumentException(
           bytes() + " bytes are not a whole number of " + other + " elements");
     }
-    return new TypedBuffer(owner, offset, other, bytes() / other.bytes());
+    return new TypedBuffer(owner, offset, address, other, bytes() / other.bytes());
   }
 
   /** The same view on the memory where its owner has it now. */

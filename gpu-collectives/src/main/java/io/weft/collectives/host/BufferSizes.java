@@ -14,6 +14,9 @@ public record BufferSizes(int slotBytes, int stageBytes, int ringBytes) {
 
   private static final int LINE = 128;
 
+  /** Bytes of the widest element. */
+  private static final int WIDEST = 8;
+
   public BufferSizes {
     checkMultiple("slotBytes", slotBytes);
     checkMultiple("stageBytes", stageBytes);
@@ -21,6 +24,15 @@ public record BufferSizes(int slotBytes, int stageBytes, int ringBytes) {
     if (Integer.bitCount(ringBytes) != 1) {
       throw new IllegalArgumentException("ringBytes " + ringBytes + " is not a power of two");
     }
+  }
+
+  /**
+   * These, with stages that hold an element of every rank at least: a reduce-scatter stages one
+   * part beside the other.
+   */
+  BufferSizes forRanks(int ranks) {
+    int least = (ranks * WIDEST + LINE - 1) / LINE * LINE;
+    return new BufferSizes(slotBytes, Math.max(stageBytes, least), ringBytes);
   }
 
   private static void checkMultiple(String name, int value) {

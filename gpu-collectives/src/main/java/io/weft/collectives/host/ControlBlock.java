@@ -93,6 +93,13 @@ final class ControlBlock {
     return Memory.getIntAcquire(address + layout.slot(wanted) + ControlLayout.STAMP);
   }
 
+  /** The stamp of the owner's newest entry; slots are used in turn. */
+  int lastStamp() {
+    int even = stamp(0);
+    int odd = stamp(1);
+    return even - odd > 0 ? even : odd;
+  }
+
   void writeHeader(int stamp, Call call, long sendDescriptor, long receiveDescriptor) {
     long slot = address + layout.slot(stamp);
     Signature signature = call.signature();
@@ -141,9 +148,13 @@ final class ControlBlock {
     return Memory.getLong(address + layout.slot(stamp) + ControlLayout.RECEIVE);
   }
 
-  /** Where the payload of an entry lies. */
-  long payload(int stamp) {
-    return address + layout.slot(stamp) + ControlLayout.PAYLOAD;
+  /**
+   * Where the payload of an entry lies.
+   *
+   * @param bytes of the whole payload
+   */
+  long payload(int stamp, long bytes) {
+    return address + layout.slot(stamp) + ControlLayout.payload(bytes);
   }
 
   /**

@@ -25,12 +25,14 @@ package io.weft.collectives.host;
  *         +------------------------------+
  * </pre>
  *
- * <p>Slot header, 128 bytes:
+ * <p>Slot header, 64 bytes, one line of the processor's caches:
  *
  * <pre>
  *   0 int stamp | 4 int code | 8 int root | 12 int phase | 16 long count | 24 long sequence
- *  32 long send descriptor | 40 long receive descriptor | 48 unused
+ *  32 long send descriptor | 40 long receive descriptor | 48 payload of up to 16 bytes
  * </pre>
+ *
+ * <p>A longer payload follows the header.
  */
 final class ControlLayout {
   static final int LINE = 128;
@@ -52,7 +54,10 @@ final class ControlLayout {
   static final int SEQUENCE = 24;
   static final int SEND = 32;
   static final int RECEIVE = 40;
-  static final int PAYLOAD = LINE;
+
+  private static final int TINY_PAYLOAD = 48;
+  private static final int TINY_BYTES = 16;
+  private static final int PAYLOAD = 64;
 
   static final int STAGES = 3;
 
@@ -77,8 +82,17 @@ final class ControlLayout {
     return SLOTS + (long) (stamp & 1) * slotStride();
   }
 
+  /**
+   * Where in a slot a payload lies. A tiny one travels between processors with its header.
+   *
+   * @param bytes of the whole payload
+   */
+  static int payload(long bytes) {
+    return bytes <= TINY_BYTES ? TINY_PAYLOAD : PAYLOAD;
+  }
+
   private long slotStride() {
-    return (long) PAYLOAD + sizes.slotBytes();
+    return (long) LINE + sizes.slotBytes();
   }
 
   long stage(int turn) {

@@ -176,10 +176,15 @@ final class ControlPeer {
     return waiting;
   }
 
+  /** Whether it has answered a question, or has ended. */
+  synchronized boolean hasAnswered(long question) {
+    return state != State.OPEN || answered >= question;
+  }
+
   /** Waits for the answer to a question, or for the end; returns whether one came. */
   synchronized boolean awaitAnswer(long question, Deadline deadline) {
     try {
-      while (state == State.OPEN && answered < question) {
+      while (!hasAnswered(question)) {
         if (deadline.expired()) {
           return false;
         }

@@ -40,7 +40,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   HostCommunicator(
       Bootstrap bootstrap,
       CommunicatorOptions common,
-      HostOptions options,
+      BufferSizes sizes,
       Topology topology,
       Neighbours neighbours,
       RemoteRanks remotes,
@@ -54,8 +54,8 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
         new HostWatch(rank(), call, this::failure, neighbours, remotes, diagnosisNanos());
     this.waiting = new Waiting(watch, neighbours.size(), !remotes.isEmpty());
     this.regions = new HostRegions(rank(), neighbours.ranks());
-    this.engine = engine(options.sizes());
-    this.pairs = new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, options.sizes()));
+    this.engine = engine(sizes);
+    this.pairs = new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, sizes));
   }
 
   /** Finding out who is late takes messages, which are to come within the timeout too. */
@@ -99,7 +99,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   }
 
   /** For the thread that answers other hosts, which may still run while this is closed. */
-  private Optional<WaitStatus> ownWaiting() {
+  Optional<WaitStatus> ownWaiting() {
     synchronized (announcing) {
       return closed ? Optional.empty() : neighbours.mine().waiting();
     }

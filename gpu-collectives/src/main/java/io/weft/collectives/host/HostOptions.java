@@ -1,6 +1,10 @@
 package io.weft.collectives.host;
 
-import java.nio.file.Files;
+import io.weft.device.probe.Capabilities;
+import io.weft.device.probe.CapabilityProbe;
+import io.weft.device.probe.Choice;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -15,47 +19,76 @@ import java.util.Optional;
  * @param bindHost the address that ranks of other hosts reach this one by
  * @param network whether ranks may be on different hosts; without it they have to share memory
  * @param sizes how large the buffers in shared memory are; the same on all ranks
+ * @param machine what this machine can do, by which paths are chosen
  */
 public record HostOptions(
     Path folder,
     Optional<String> hostIdentity,
     String bindHost,
     boolean network,
-    BufferSizes sizes) {
-  private static final Path SHARED_MEMORY = Path.of("/dev/shm");
-
-  /** Below /dev/shm (or, where there is none, the temporary folder), one host or this machine's. */
+    BufferSizes sizes,
+    Capabilities machine) {
+  /** For this machine; see {@link #on}. */
   public static HostOptions defaults() {
-    return new HostOptions(
-        defaultFolder(), Optional.empty(), "127.0.0.1", true, BufferSizes.DEFAULT);
+    return on(CapabilityProbe.thisMachine());
   }
 
-  private static Path defaultFolder() {
+  /**
+   * For a machine: below its folder for shared memory or, where it has none, the temporary folder,
+   * and with ranks on one host or this machine's only, until a host to bind to is named.
+   */
+  public static HostOptions on(Capabilities machine) {
     Path parent =
-        Files.isDirectory(SHARED_MEMORY) && Files.isWritable(SHARED_MEMORY)
-            ? SHARED_MEMORY
+        machine.withinHost().isPreferred()
+            ? machine.sharedFolder()
             : Path.of(System.getProperty("java.io.tmpdir"));
-    return parent.resolve("weft-" + System.getProperty("user.name"));
+    return new HostOptions(
+        parent.resolve("weft-" + System.getProperty("user.name")),
+        Optional.empty(),
+        "127.0.0.1",
+        true,
+        BufferSizes.DEFAULT,
+        machine);
+  }
+
+  /** Why ranks on several hosts cannot be connected from here; empty when they can. */
+  Optional<String> networkRefusal() {
+    if (!network) {
+      return Optional.of("the network is not to be used");
+    }
+    Choice between = machine.betweenHosts();
+    return between.isPreferred() || isLoopback()
+        ? Optional.empty()
+        : Optional.of("there is no way to other hosts: " + between);
+  }
+
+  /** Whether all ranks have to be on this machine anyway, as in several containers. */
+  private boolean isLoopback() {
+    try {
+      return InetAddress.getByName(bindHost).isLoopbackAddress();
+    } catch (UnknownHostException e) {
+      return false;
+    }
   }
 
   public HostOptions withFolder(Path other) {
-    return new HostOptions(other, hostIdentity, bindHost, network, sizes);
+    return new HostOptions(other, hostIdentity, bindHost, network, sizes, machine);
   }
 
   /** For tests and containers: ranks with different identities use sockets. */
   public HostOptions withHostIdentity(String identity) {
-    return new HostOptions(folder, Optional.of(identity), bindHost, network, sizes);
+    return new HostOptions(folder, Optional.of(identity), bindHost, network, sizes, machine);
   }
 
   public HostOptions withBindHost(String host) {
-    return new HostOptions(folder, hostIdentity, host, network, sizes);
+    return new HostOptions(folder, hostIdentity, host, network, sizes, machine);
   }
 
   public HostOptions withNetwork(boolean allowed) {
-    return new HostOptions(folder, hostIdentity, bindHost, allowed, sizes);
+    return new HostOptions(folder, hostIdentity, bindHost, allowed, sizes, machine);
   }
 
   public HostOptions withSizes(BufferSizes other) {
-    return new HostOptions(folder, hostIdentity, bindHost, network, other);
+    return new HostOptions(folder, hostIdentity, bindHost, network, other, machine);
   }
 }

@@ -3,6 +3,8 @@ package io.weft.collectives.host;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.Topology;
+import io.weft.collectives.bootstrap.BootstrapRounds;
+import io.weft.collectives.bootstrap.Preparation;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.net.Listener;
@@ -25,6 +27,7 @@ final class HostSetup {
   private final Bootstrap bootstrap;
   private final CommunicatorOptions common;
   private final HostOptions options;
+  private final Preparation preparation;
   private final Deadline deadline;
   private final BootstrapRounds rounds;
   private final HostResources resources = new HostResources();
@@ -32,10 +35,15 @@ final class HostSetup {
   private List<RankAddress> addresses;
   private Topology topology;
 
-  HostSetup(Bootstrap bootstrap, CommunicatorOptions common, HostOptions options) {
+  HostSetup(
+      Bootstrap bootstrap,
+      CommunicatorOptions common,
+      HostOptions options,
+      Preparation preparation) {
     this.bootstrap = bootstrap;
     this.common = common;
     this.options = options;
+    this.preparation = preparation;
     this.deadline = Deadline.after(common.timeout());
     this.rounds = new BootstrapRounds(bootstrap, deadline);
   }
@@ -45,13 +53,13 @@ final class HostSetup {
       meet();
       findHosts();
       return connect();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       closeAfter(e);
       throw e;
     }
   }
 
-  private void closeAfter(RuntimeException failure) {
+  private void closeAfter(Throwable failure) {
     try {
       resources.close();
     } catch (RuntimeException e) {
@@ -59,8 +67,15 @@ final class HostSetup {
     }
   }
 
+  /** Nobody is past this round before all have loaded what a running gang must not wait for. */
   private void meet() {
-    List<byte[]> messages = rounds.exchange("addresses", () -> announce().encode());
+    List<byte[]> messages =
+        rounds.exchange(
+            "addresses",
+            () -> {
+              preparation.load(bootstrap.rank());
+              return announce().encode();
+            });
     addresses = messages.stream().map(HostSetup::decode).toList();
   }
 
@@ -88,19 +103,33 @@ final class HostSetup {
             .map(BitSet::valueOf)
             .toList();
     topology = HostMap.topology(reachable);
-    if (!topology.isOneHost() && !options.network()) {
-      throw new CollectiveException(
-          Kind.IO,
-          List.of(),
-          "the ranks are on several hosts or cannot read each other's folders, and the network is"
-              + " not to be used: "
-              + topology.hosts());
+    if (!topology.isOneHost()) {
+      rounds.barrier("network", this::requireNetwork);
     }
+  }
+
+  /** Every rank looks at its own machine, and what one of them finds is said to all. */
+  private void requireNetwork() {
+    options
+        .networkRefusal()
+        .ifPresent(
+            reason -> {
+              throw new CollectiveException(
+                  Kind.IO,
+                  List.of(bootstrap.rank()),
+                  "the ranks are on several hosts or cannot read each other's folders: "
+                      + topology.hosts()
+                      + ", but on rank "
+                      + bootstrap.rank()
+                      + " "
+                      + reason);
+            });
   }
 
   private HostCommunicator connect() {
     List<Integer> neighbours = topology.hosts().get(topology.hostOf(bootstrap.rank()));
-    ControlLayout layout = new ControlLayout(options.sizes(), neighbours.size());
+    BufferSizes sizes = options.sizes().forRanks(neighbours.size());
+    ControlLayout layout = new ControlLayout(sizes, neighbours.size());
     List<MappedSegment> own = new ArrayList<>();
     rounds.barrier("segments", () -> own.add(resources.reserve(folder, CONTROL, layout.bytes())));
     List<Neighbours.Neighbour> mapped = new ArrayList<>();
@@ -116,7 +145,7 @@ final class HostSetup {
         new HostCommunicator(
             bootstrap,
             common,
-            options,
+            sizes,
             topology,
             new Neighbours(bootstrap.rank(), mapped),
             topology.isOneHost() ? RemoteRanks.NONE : connectRemote(),

@@ -21,7 +21,6 @@ final class HostWatch implements Watch {
   private final Supplier<Optional<CollectiveException>> failure;
   private final Neighbours neighbours;
   private final RemoteRanks remotes;
-  private final StatusSource source;
   private final long slackNanos;
   private int published = -1;
   private long lookingSince;
@@ -47,14 +46,7 @@ final class HostWatch implements Watch {
     this.failure = failure;
     this.neighbours = neighbours;
     this.remotes = remotes;
-    this.source = this::status;
     this.slackNanos = slackNanos;
-  }
-
-  private RankStatus status(int rank) {
-    return neighbours.has(rank)
-        ? neighbours.status(rank, call)
-        : remotes.status(rank, call, neighbours.mine()::publishBeat);
   }
 
   @Override
@@ -70,7 +62,7 @@ final class HostWatch implements Watch {
     checkNeighbours(ranks, awaited);
     checkRemotes(ranks);
     if (call.deadline().earlierBy(slackNanos).expired()) {
-      throw new Diagnosis(me, source).of(call, ranks);
+      throw new Diagnosis(me, new Survey(neighbours, remotes, call)).of(call, ranks);
     }
   }
 

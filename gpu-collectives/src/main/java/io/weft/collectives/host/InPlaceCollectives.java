@@ -118,9 +118,9 @@ final class InPlaceCollectives {
     island.sync();
   }
 
-  /** Needs the sends. Everybody starts with another peer. */
+  /** Needs the sends, and the own one in its place. Everybody starts with another peer. */
   void allGatherByReading(TypedBuffer send, TypedBuffer receive) {
-    for (int i = 0; i < island.size(); i++) {
+    for (int i = 1; i < island.size(); i++) {
       int peer = (island.me() + i) % island.size();
       copy(send(peer), receive.address() + peer * send.bytes(), send.bytes());
     }
@@ -136,7 +136,7 @@ final class InPlaceCollectives {
     island.sync();
   }
 
-  private static void copy(long from, long to, long bytes) {
+  static void copy(long from, long to, long bytes) {
     if (from != to) {
       Memory.copy(from, to, bytes);
     }

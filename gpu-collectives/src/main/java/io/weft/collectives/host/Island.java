@@ -24,7 +24,7 @@ final class Island {
   private int stageTurn;
 
   /**
-   * A host's ranks.
+   * A host's ranks. Goes on from the counters in this rank's segment, which are zero in a new one.
    *
    * @param me index of this rank among those of the host
    * @param ranks their ranks in the communicator, ascending
@@ -35,6 +35,8 @@ final class Island {
     this.ranks = ranks.clone();
     this.blocks = blocks.clone();
     this.waiting = waiting;
+    this.stamp = blocks[me].lastStamp();
+    this.step = blocks[me].step();
   }
 
   int me() {
@@ -66,8 +68,18 @@ final class Island {
 
   /** Shows the entry to the others and waits for theirs. */
   void enter(Call call) {
+    announce();
+    awaitEntries(call);
+  }
+
+  /** Shows the entry to the others. */
+  void announce() {
+    blocks[me].publishStamp(stamp);
+  }
+
+  /** Waits for the entries of the others. */
+  void awaitEntries(Call call) {
     int current = stamp;
-    blocks[me].publishStamp(current);
     for (int peer = 0; peer < blocks.length; peer++) {
       if (blocks[peer].stamp(current) != current) {
         awaitEntry(peer, current);

@@ -2,20 +2,16 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * The ranks on this host as their control segments and locks show them. Thread-safe as long as the
  * segments are mapped.
  */
 final class Neighbours {
-  /** A waiting rank looks every millisecond or so; one that misses so many looks is stuck. */
-  private static final int LOOKS_UNTIL_STUCK = 500;
-
-  private static final long LOOK_NANOS = 1_000_000;
-
   private final int me;
   private final List<Neighbour> all;
 
@@ -137,32 +133,31 @@ final class Neighbours {
         "rank " + rank + " is dead: its process ended before it did its part of " + call);
   }
 
-  /** All that can be said of a neighbour. */
-  RankStatus status(int rank, Call call) {
+  /** The beats of all, to be compared with later ones. */
+  Map<Integer, Integer> beats() {
+    Map<Integer, Integer> beats = new HashMap<>();
+    for (Neighbour neighbour : all) {
+      beats.put(neighbour.rank(), neighbour.block().beat());
+    }
+    return beats;
+  }
+
+  int beat(int rank) {
+    return block(rank).beat();
+  }
+
+  /** Whether its communicator has failed or was closed. */
+  boolean hasEnded(int rank) {
+    return block(rank).state() != ControlBlock.OPEN;
+  }
+
+  /** All that can be said of a neighbour that waits so. */
+  RankStatus status(int rank, Call call, Optional<WaitStatus> waiting) {
     ControlBlock block = block(rank);
-    Optional<WaitStatus> waiting = liveWait(block);
     return switch (block.state()) {
       case ControlBlock.FAILED -> RankStatus.failed(block.failure().orElseThrow());
       case ControlBlock.CLOSED -> RankStatus.CLOSED;
       default -> isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(waiting);
     };
-  }
-
-  /**
-   * What a rank waits for, unless it does not look any more: a stopped process waits for nobody.
-   * Counts looks of this rank, not time, in which the other may have been held up as well.
-   */
-  private Optional<WaitStatus> liveWait(ControlBlock block) {
-    int before = block.beat();
-    for (int look = 0; look < LOOKS_UNTIL_STUCK; look++) {
-      Optional<WaitStatus> waiting = block.waiting();
-      boolean looks = block.beat() != before;
-      if (waiting.isEmpty() || looks || block.state() != ControlBlock.OPEN) {
-        return waiting;
-      }
-      mine().publishBeat();
-      LockSupport.parkNanos(LOOK_NANOS);
-    }
-    return Optional.empty();
   }
 }

@@ -30,13 +30,14 @@ final class OneShotCollectives {
   private void deposit(Call call, long address, long bytes) {
     island.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
     if (bytes > 0) {
-      Memory.copy(address, payload(island.me()), bytes);
+      Memory.copy(address, payload(island.me(), bytes), bytes);
     }
     island.enter(call);
   }
 
-  private long payload(int index) {
-    return island.block(index).payload(island.stamp());
+  /** Where a rank's deposit of so many bytes lies. */
+  private long payload(int index, long deposited) {
+    return island.block(index).payload(island.stamp(), deposited);
   }
 
   void barrier(Call call) {
@@ -44,25 +45,28 @@ final class OneShotCollectives {
   }
 
   void allReduce(Call call, AllReduce operation) {
-    deposit(call, operation.send().address(), operation.send().bytes());
-    reduce(operation.receive(), operation.op(), 0);
+    long bytes = operation.send().bytes();
+    deposit(call, operation.send().address(), bytes);
+    reduce(operation.receive(), operation.op(), bytes, 0);
   }
 
   void reduce(Call call, Reduce operation) {
-    deposit(call, operation.send().address(), operation.send().bytes());
+    long bytes = operation.send().bytes();
+    deposit(call, operation.send().address(), bytes);
     if (operation.root() == island.me()) {
-      reduce(operation.receive(), operation.op(), 0);
+      reduce(operation.receive(), operation.op(), bytes, 0);
     }
   }
 
   void reduceScatter(Call call, ReduceScatter operation) {
-    deposit(call, operation.send().address(), operation.send().bytes());
-    reduce(operation.receive(), operation.op(), island.me() * operation.receive().bytes());
+    long bytes = operation.send().bytes();
+    deposit(call, operation.send().address(), bytes);
+    reduce(operation.receive(), operation.op(), bytes, island.me() * operation.receive().bytes());
   }
 
-  private void reduce(TypedBuffer receive, ReduceOp op, long offset) {
+  private void reduce(TypedBuffer receive, ReduceOp op, long deposited, long offset) {
     for (int peer = 0; peer < sources.length; peer++) {
-      sources[peer] = payload(peer) + offset;
+      sources[peer] = payload(peer, deposited) + offset;
     }
     target[0] = receive.address();
     reductions
@@ -81,20 +85,21 @@ final class OneShotCollectives {
     TypedBuffer receive = operation.receive();
     deposit(call, operation.send().address(), isRoot ? receive.bytes() : 0);
     if (!isRoot || !operation.send().sameAs(receive)) {
-      Memory.copy(payload(operation.root()), receive.address(), receive.bytes());
+      Memory.copy(payload(operation.root(), receive.bytes()), receive.address(), receive.bytes());
     }
   }
 
   /** Also of a gather, at its root. */
   void allGather(Call call, TypedBuffer send, TypedBuffer receive) {
     deposit(call, send.address(), send.bytes());
-    take(receive, send.bytes(), 0);
+    take(receive, send.bytes(), send.bytes(), 0);
   }
 
   void gather(Call call, Gather operation) {
     deposit(call, operation.send().address(), operation.send().bytes());
     if (operation.root() == island.me()) {
-      take(operation.receive(), operation.send().bytes(), 0);
+      long bytes = operation.send().bytes();
+      take(operation.receive(), bytes, bytes, 0);
     }
   }
 
@@ -103,19 +108,22 @@ final class OneShotCollectives {
     TypedBuffer receive = operation.receive();
     deposit(call, operation.send().address(), isRoot ? operation.send().bytes() : 0);
     long part = island.me() * receive.bytes();
-    Memory.copy(payload(operation.root()) + part, receive.address(), receive.bytes());
+    long deposited = receive.bytes() * island.size();
+    long from = payload(operation.root(), deposited) + part;
+    Memory.copy(from, receive.address(), receive.bytes());
   }
 
   void allToAll(Call call, TypedBuffer send, TypedBuffer receive) {
     deposit(call, send.address(), send.bytes());
     long part = send.bytes() / island.size();
-    take(receive, part, island.me() * part);
+    take(receive, send.bytes(), part, island.me() * part);
   }
 
   /** From every slot one part, into the receive buffer in the order of the ranks. */
-  private void take(TypedBuffer receive, long partBytes, long offset) {
+  private void take(TypedBuffer receive, long deposited, long partBytes, long offset) {
     for (int peer = 0; peer < island.size(); peer++) {
-      Memory.copy(payload(peer) + offset, receive.address() + peer * partBytes, partBytes);
+      long from = payload(peer, deposited) + offset;
+      Memory.copy(from, receive.address() + peer * partBytes, partBytes);
     }
   }
 }

@@ -14,6 +14,12 @@ import io.weft.memory.Memory;
  * rank, so that not all turn to the same one.
  */
 final class PairwiseCollectives {
+  /** What an all-to-all on one buffer keeps aside, for all peers together. */
+  static final long ASIDE_BYTES = 4 << 20;
+
+  /** With very many ranks it is more, as shorter messages would be all headers. */
+  private static final long LEAST_CHUNK_BYTES = 16 << 10;
+
   private final int me;
   private final int nranks;
   private final Members pairs;
@@ -34,8 +40,8 @@ final class PairwiseCollectives {
     long from = operation.send().address();
     long to = operation.receive().address();
     if (from == to) {
-      from = scratch.address(operation.send().bytes());
-      Memory.copy(to, from, operation.send().bytes());
+      allToAllInPlace(call, from, part);
+      return;
     }
     for (int distance = 1; distance < nranks; distance++) {
       int peer = peer(distance);
@@ -43,6 +49,31 @@ final class PairwiseCollectives {
       pairs.receive(call, 0, peer, to + peer * part, part);
     }
     Memory.copy(from + me * part, to + me * part, part);
+    pairs.finish();
+  }
+
+  /**
+   * Every pair swaps its parts chunk by chunk: a chunk is kept aside until it has been sent, and
+   * what the peer sends takes its place. Two chunks for each peer are under way, so one is sent
+   * while the next is copied.
+   */
+  private void allToAllInPlace(Call call, long buffer, long part) {
+    long chunkBytes = Math.min(part, Math.max(LEAST_CHUNK_BYTES, ASIDE_BYTES / 2 / nranks));
+    long aside = scratch.address(2 * chunkBytes * nranks);
+    int step = 0;
+    for (long done = 0; done < part; done += chunkBytes) {
+      long bytes = Math.min(chunkBytes, part - done);
+      for (int distance = 1; distance < nranks; distance++) {
+        int peer = peer(distance);
+        long chunk = buffer + peer * part + done;
+        long kept = aside + (2L * peer + step % 2) * chunkBytes;
+        pairs.awaitSends(peer, 1);
+        Memory.copy(chunk, kept, bytes);
+        pairs.send(call, step, peer, kept, bytes);
+        pairs.receive(call, step, peer, chunk, bytes);
+      }
+      step++;
+    }
     pairs.finish();
   }
 

@@ -5,6 +5,7 @@ import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -19,9 +20,6 @@ import java.util.function.Supplier;
 final class RemoteRanks {
   /** Of a communicator on one host. */
   static final RemoteRanks NONE = new RemoteRanks(Map.of(), Optional.empty());
-
-  /** A rank whose agent does not answer for so long is taken for stuck. */
-  private static final Duration ANSWER = Duration.ofSeconds(1);
 
   /** How long a link may be broken before the agents know why. */
   private static final long KNOWN_NANOS = 3_000_000_000L;
@@ -118,18 +116,25 @@ final class RemoteRanks {
     return control.waiting();
   }
 
+  /** Asks every rank what it waits for. Returns the numbers of the questions, by rank. */
+  Map<Integer, Long> askAll() {
+    Map<Integer, Long> questions = new HashMap<>();
+    remotes.forEach((rank, remote) -> questions.put(rank, remote.control().ask()));
+    agent.ifPresent(Agent::wake);
+    return questions;
+  }
+
   /**
    * All that can be found out of a rank.
    *
+   * @param question that it was asked
+   * @param end when to take it for stuck
    * @param beat called while this takes time, to show that this rank is alive
    */
-  RankStatus status(int rank, Call call, Runnable beat) {
+  RankStatus status(int rank, Call call, long question, Deadline end, Runnable beat) {
     ControlPeer control = remotes.get(rank).control();
-    long question = control.ask();
-    agent.ifPresent(Agent::wake);
-    Deadline deadline = Deadline.after(ANSWER);
-    boolean answered = false;
-    while (!answered && !deadline.expired() && !Thread.currentThread().isInterrupted()) {
+    boolean answered = control.hasAnswered(question);
+    while (!answered && !end.expired() && !Thread.currentThread().isInterrupted()) {
       beat.run();
       answered = control.awaitAnswer(question, Deadline.after(Duration.ofMillis(BEAT_MILLIS)));
     }
@@ -153,6 +158,6 @@ final class RemoteRanks {
             + " within "
             + call.deadline()
             + ", and its agent does not answer within "
-            + Deadline.describe(ANSWER.toNanos()));
+            + Deadline.describe(Survey.LENGTH.toNanos()));
   }
 }

@@ -20,7 +20,8 @@ final class RingLink implements Link {
   private int taken;
 
   /**
-   * The link between two ranks of a host.
+   * The link between two ranks of a host. Goes on from the counts in the segments, which are zero
+   * in new ones.
    *
    * @param mine this rank's segment
    * @param theirs the peer's
@@ -36,6 +37,9 @@ final class RingLink implements Link {
     this.inData = inWritten + ControlLayout.LINE;
     this.inConsumed = mine.consumed(traffic, peer);
     this.ringBytes = ringBytes;
+    this.put = Memory.getIntAcquire(outWritten);
+    this.pushed = put;
+    this.taken = Memory.getIntAcquire(inConsumed);
   }
 
   @Override

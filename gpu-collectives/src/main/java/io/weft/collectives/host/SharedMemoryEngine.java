@@ -138,7 +138,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allGather(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    enter(call, send, operation.receive());
+    enterGathering(call, send, operation.receive());
     if (inPlace.reachesSends()) {
       inPlace.allGatherByReading(send, operation.receive());
       return Algorithm.IN_PLACE;
@@ -149,6 +149,18 @@ final class SharedMemoryEngine implements CollectiveEngine {
     }
     staged.allGather(operation);
     return Algorithm.STAGED;
+  }
+
+  /** What is read in place is moved to its own place here while the others are still coming. */
+  private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive) {
+    long sends = table.describe(send);
+    island.prepareEntry(call, sends, table.describe(receive));
+    island.announce();
+    if (sends != SymmetricTable.NONE) {
+      InPlaceCollectives.copy(
+          send.address(), receive.address() + island.me() * send.bytes(), send.bytes());
+    }
+    island.awaitEntries(call);
   }
 
   private Algorithm allToAll(Call call, AllToAll operation) {

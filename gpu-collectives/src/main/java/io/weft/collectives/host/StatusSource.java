@@ -3,6 +3,6 @@ package io.weft.collectives.host;
 /** Where the state of other ranks can be asked for. */
 @FunctionalInterface
 interface StatusSource {
-  /** The state of a rank; takes at most about a second. */
+  /** The state of a rank; may take time until it has answered. */
   RankStatus status(int rank);
 }

@@ -20,6 +20,9 @@ final class Waiting {
   /** A look at a socket is a system call, long enough by itself. */
   private static final int SPINS_ON_SOCKETS = 20;
 
+  /** So short a wait is not worth a look at the clock, which takes as long as half of it. */
+  private static final int UNCLOCKED = 16;
+
   private static final int YIELDS = 200;
   private static final int LOOK_EVERY = 64;
   private static final int LOOK_EVERY_MOVES = 256;
@@ -32,6 +35,7 @@ final class Waiting {
   private int rounds;
   private int moves;
   private boolean looked;
+  private boolean clocked;
   private long startNanos;
   private long waitedNanos;
 
@@ -60,7 +64,7 @@ final class Waiting {
   void begin() {
     rounds = 0;
     looked = false;
-    startNanos = System.nanoTime();
+    clocked = false;
   }
 
   /**
@@ -71,6 +75,10 @@ final class Waiting {
   @SuppressWarnings("ThreadPriorityCheck") // The other rank may need this very processor.
   void idle(Awaited awaited) {
     rounds++;
+    if (!clocked && rounds > UNCLOCKED) {
+      clocked = true;
+      startNanos = System.nanoTime();
+    }
     if (rounds <= spins) {
       Thread.onSpinWait();
       return;
@@ -115,13 +123,15 @@ final class Waiting {
 
   /** The wait is over. */
   void end() {
-    waitedNanos += System.nanoTime() - startNanos;
+    if (clocked) {
+      waitedNanos += System.nanoTime() - startNanos;
+    }
     if (looked) {
       watch.stopLooking();
     }
   }
 
-  /** Nanoseconds waited since the last call of this. */
+  /** Nanoseconds waited since the last call of this, but for waits of a few rounds. */
   long takeWaitedNanos() {
     long waited = waitedNanos;
     waitedNanos = 0;

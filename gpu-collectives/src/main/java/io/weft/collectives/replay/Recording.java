@@ -1,13 +1,13 @@
 package io.weft.collectives.replay;
 
 import io.weft.collectives.Communicator;
+import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.host.BootstrapRounds;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;

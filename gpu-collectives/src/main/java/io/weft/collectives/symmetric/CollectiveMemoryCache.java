@@ -1,8 +1,8 @@
 package io.weft.collectives.symmetric;
 
+import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
 import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.host.BootstrapRounds;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import java.util.ArrayList;

@@ -2,10 +2,10 @@ package io.weft.collectives.symmetric;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.Topology;
+import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.host.BootstrapRounds;
 import io.weft.device.Deadline;
 import io.weft.memory.Memory;
 import java.nio.charset.StandardCharsets;

@@ -2,7 +2,7 @@ package io.weft.collectives.symmetric;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.InPlaceRegions;
-import io.weft.collectives.host.BootstrapRounds;
+import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.host.RankFolder;
 import io.weft.memory.MappedSegment;
 import io.weft.memory.SharedMapping;

@@ -1,18 +1,21 @@
 package io.weft.device.probe;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * All findings about a machine at one moment. Immutable.
  *
+ * @param sharedFolder where segments in shared memory go, if there is any
  * @param findings one for every capability, in their order
  */
-public record Capabilities(Map<Capability, Finding> findings) {
+public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings) {
   public Capabilities {
     Map<Capability, Finding> copy = new EnumMap<>(findings);
     for (Capability capability : Capability.values()) {
@@ -21,6 +24,13 @@ public record Capabilities(Map<Capability, Finding> findings) {
       }
     }
     findings = Collections.unmodifiableMap(copy);
+  }
+
+  /** The same but for one finding: a machine that has more or less. */
+  public Capabilities with(Capability capability, Finding finding) {
+    Map<Capability, Finding> other = new EnumMap<>(findings);
+    other.put(capability, finding);
+    return new Capabilities(sharedFolder, other);
   }
 
   public boolean has(Capability capability) {
@@ -49,35 +59,44 @@ public record Capabilities(Map<Capability, Finding> findings) {
 
   /** What Weft does on such a machine, one line for each choice, with its reason. */
   public List<String> choices() {
-    return List.of(
-        choice(
-            "ranks of one host",
-            "shared memory in place",
-            Capability.SHARED_MEMORY,
-            "segments in the local folders, mapped as files"),
-        choice(
-            "ranks of several hosts",
-            "sockets",
-            Capability.NETWORK,
-            "none: all ranks have to be on this host"),
-        choice("data", "stays on the GPU", Capability.CUDA_DEVICES, "stays on the host"),
-        choice(
-            "ranks on GPUs",
-            "NCCL",
-            Capability.NCCL,
-            "the host's collectives, through host memory"),
-        choice("writes to all ranks", "NVLink multicast", Capability.MULTICAST, "host fan-out"));
+    return Stream.of(
+            withinHost(),
+            betweenHosts(),
+            choice("data", Capability.CUDA_DEVICES, "stays on the GPU", "stays on the host"),
+            choice(
+                "ranks on GPUs",
+                Capability.NCCL,
+                "NCCL",
+                "the host's collectives, through host memory"),
+            choice("writes to all ranks", Capability.MULTICAST, "NVLink multicast", "host fan-out"))
+        .map(Choice::toString)
+        .toList();
   }
 
-  private String choice(String what, String with, Capability capability, String without) {
+  /** Where the segments lie through which ranks of one host talk. */
+  public Choice withinHost() {
+    return choice(
+        "ranks of one host",
+        Capability.SHARED_MEMORY,
+        "shared memory in place, in " + sharedFolder,
+        "segments in the local folders, mapped as files");
+  }
+
+  /** Whether ranks of several hosts can talk. */
+  public Choice betweenHosts() {
+    return choice(
+        "ranks of several hosts",
+        Capability.NETWORK,
+        "sockets",
+        "none: all ranks have to be on this host");
+  }
+
+  private Choice choice(String what, Capability capability, String with, String without) {
     Finding finding = findings.get(capability);
-    return what
-        + ": "
-        + (finding.isAvailable() ? with : without)
-        + " ("
-        + capability
-        + ": "
-        + finding.reason()
-        + ")";
+    return new Choice(
+        what,
+        finding.isAvailable(),
+        finding.isAvailable() ? with : without,
+        capability + ": " + finding.reason());
   }
 }

@@ -9,6 +9,19 @@ import java.util.Map;
 public final class CapabilityProbe {
   private CapabilityProbe() {}
 
+  /** Found out when it is first asked for. */
+  private static final class ThisMachine {
+    private static final Capabilities FOUND = run(ProbeOptions.defaults());
+  }
+
+  /**
+   * What this machine can do, the same record for everything in this process that chooses a path;
+   * the first call probes.
+   */
+  public static Capabilities thisMachine() {
+    return ThisMachine.FOUND;
+  }
+
   /** One capability's part of the probe. */
   interface Part {
     Finding find() throws IOException;
@@ -30,7 +43,7 @@ public final class CapabilityProbe {
     findings.put(Capability.NCCL, finding(nccl::library));
     findings.put(Capability.PEER_ACCESS, finding(cuda::peerAccess));
     findings.put(Capability.MULTICAST, finding(cuda::multicast));
-    return new Capabilities(findings);
+    return new Capabilities(options.sharedFolder(), findings);
   }
 
   static Finding finding(Part part) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.bootstrap.Preparation;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 
+import io.weft.collectives.Algorithm;
+import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
@@ -64,6 +66,30 @@ public interface FailureContract extends CommunicatorContract {
       long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
       assertThat(millis).isLessThan(SHORT.toMillis() + 30_000);
       checkNamed(failures, missing, Kind.TIMEOUT);
+      for (int rank = 0; rank < nranks; rank++) {
+        CollectiveMetrics metrics = gang.rank(rank).metrics();
+        long failed = rank == missing ? 0 : 1;
+        assertThat(metrics.total(Algorithm.UNFINISHED).failures()).isEqualTo(failed);
+        assertThat(metrics.lines()).hasSize((int) failed);
+      }
+    }
+  }
+
+  /** A rank may hear of the other's failure before it starts, and then counts nothing. */
+  @Test
+  default void groupThatFailsIsCountedWithAllItsOperations() {
+    try (RankGang gang = gang(2)) {
+      List<Long> counted =
+          gang.ask(
+              communicator -> {
+                TypedBuffer data = filled(communicator, DataType.INT32, 100);
+                ReduceOp op = communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX;
+                AllReduce operation = new AllReduce(data, data, op);
+                assertThat(failureOf(() -> communicator.runGroup(List.of(operation, operation))))
+                    .isNotNull();
+                return communicator.metrics().total(Algorithm.UNFINISHED).failures();
+              });
+      assertThat(counted).contains(2L).isSubsetOf(0L, 2L);
     }
   }
 

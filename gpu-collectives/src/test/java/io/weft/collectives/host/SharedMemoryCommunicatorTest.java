@@ -3,6 +3,7 @@ package io.weft.collectives.host;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.contract.CollectivesContract;
 import io.weft.collectives.contract.FailureContract;
+import io.weft.collectives.contract.HugeContract;
 import io.weft.collectives.contract.PointToPointContract;
 import io.weft.collectives.contract.RaggedContract;
 import java.nio.file.Path;
@@ -10,7 +11,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** All ranks on one host. */
 class SharedMemoryCommunicatorTest
-    implements CollectivesContract, RaggedContract, PointToPointContract, FailureContract {
+    implements CollectivesContract,
+        RaggedContract,
+        PointToPointContract,
+        FailureContract,
+        HugeContract {
   @TempDir Path folder;
 
   @Override

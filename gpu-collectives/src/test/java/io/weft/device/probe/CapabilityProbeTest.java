@@ -189,7 +189,8 @@ class CapabilityProbeTest {
         .isInstanceOf(UnsupportedOperationException.class);
     Map<Capability, Finding> part = new EnumMap<>(found.findings());
     part.remove(Capability.NCCL);
-    assertThatThrownBy(() -> new Capabilities(part)).hasMessageContaining("nccl");
+    assertThatThrownBy(() -> new Capabilities(found.sharedFolder(), part))
+        .hasMessageContaining("nccl");
     assertThatThrownBy(() -> Finding.no(" ")).hasMessageContaining("without a reason");
   }
 }

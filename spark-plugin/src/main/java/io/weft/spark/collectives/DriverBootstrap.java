@@ -6,6 +6,7 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
@@ -18,16 +19,20 @@ import org.slf4j.LoggerFactory;
 final class DriverBootstrap implements Bootstrap {
   private static final Logger LOG = LoggerFactory.getLogger(DriverBootstrap.class);
   private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+  /** How often to look whether the task was killed while the driver does not answer. */
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
   private static final long LAST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long WARN_AFTER_NANOS = TimeUnit.SECONDS.toNanos(10);
   private static final String JOIN = "join";
 
-  private final MeetingPlace driver;
+  private final DriverCalls driver;
   private final BarrierTask task;
   private final TaskNames names;
   private UniqueId id;
 
-  private DriverBootstrap(MeetingPlace driver, BarrierTask task, TaskNames names) {
+  private DriverBootstrap(DriverCalls driver, BarrierTask task, TaskNames names) {
     this.driver = driver;
     this.task = task;
     this.names = names;
@@ -40,7 +45,7 @@ final class DriverBootstrap implements Bootstrap {
    * @throws CollectiveException naming who failed or did not come before the deadline
    */
   static DriverBootstrap join(
-      MeetingPlace driver, BarrierTask task, TaskNames names, Deadline deadline) {
+      DriverCalls driver, BarrierTask task, TaskNames names, Deadline deadline) {
     DriverBootstrap bootstrap = new DriverBootstrap(driver, task, names);
     bootstrap.id = UniqueId.decode(bootstrap.meet(JOIN, new byte[0], deadline).id());
     return bootstrap;
@@ -73,12 +78,20 @@ final class DriverBootstrap implements Bootstrap {
     long pause = FIRST_PAUSE_NANOS;
     boolean warned = false;
     while (true) {
+      boolean open = false;
       try {
-        last = driver.ask(last == null ? call : call.again());
-        unanswered = null;
-        names.learn(last.names());
-        if (isComplete(last)) {
-          return last;
+        Optional<MeetingAnswer> answer =
+            driver.ask(
+                last == null ? call : call.again(),
+                Math.min(LOOK_NANOS, deadline.remainingNanos()));
+        open = answer.isEmpty();
+        if (answer.isPresent()) {
+          last = answer.get();
+          unanswered = null;
+          names.learn(last.names());
+          if (isComplete(last)) {
+            return last;
+          }
         }
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
@@ -89,8 +102,10 @@ final class DriverBootstrap implements Bootstrap {
       }
       check(round, last, unanswered, deadline);
       warned = warnOnce(warned, round, last, deadline);
-      LockSupport.parkNanos(this, Math.min(pause, deadline.remainingNanos()));
-      pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
+      if (!open) {
+        LockSupport.parkNanos(this, Math.min(pause, deadline.remainingNanos()));
+        pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
+      }
     }
   }
 
@@ -117,8 +132,13 @@ final class DriverBootstrap implements Bootstrap {
       throw new CollectiveException(
           Kind.TIMEOUT,
           List.of(),
-          "the driver gave %s no answer in round %s of %s within %s: %s"
-              .formatted(task.name(), round, task.key(), deadline, unanswered),
+          "the driver gave %s no answer in round %s of %s within %s%s"
+              .formatted(
+                  task.name(),
+                  round,
+                  task.key(),
+                  deadline,
+                  unanswered == null ? "" : ": " + unanswered),
           unanswered);
     }
     throw names.explain(

@@ -87,8 +87,19 @@ public final class ExecutorCollectives implements AutoCloseable {
             .withPrefix(
                 new LogPrefix(options.executorId(), "", task.key().stage(), task.key().attempt()))
             .withNames(names);
+    try (DriverCalls calls = new DriverCalls(driver, task.context().taskAttemptId())) {
+      return create(task, calls, common, names, start);
+    }
+  }
+
+  private Communicator create(
+      BarrierTask task,
+      DriverCalls calls,
+      CommunicatorOptions common,
+      TaskNames names,
+      long start) {
     try (DriverBootstrap bootstrap =
-        DriverBootstrap.join(driver, task, names, Deadline.after(timeout))) {
+        DriverBootstrap.join(calls, task, names, Deadline.after(common.timeout()))) {
       Communicator communicator = factory.create(bootstrap, common);
       LOG.info(
           "{}opened by {} in {}; hosts {}",
@@ -98,19 +109,18 @@ public final class ExecutorCollectives implements AutoCloseable {
           communicator.topology().hosts());
       return communicator;
     } catch (CollectiveException e) {
-      tellDriver(task, e);
+      tellDriver(task, calls, e);
       throw names.explain(e);
     } catch (RuntimeException e) {
-      tellDriver(task, e);
+      tellDriver(task, calls, e);
       throw e;
     }
   }
 
   /** So that nobody waits for this task until the deadline. */
-  private void tellDriver(BarrierTask task, RuntimeException cause) {
+  private static void tellDriver(BarrierTask task, DriverCalls calls, RuntimeException cause) {
     try {
-      MeetingAnswer unused =
-          driver.ask(task.call("failed", null, "got no communicator: " + cause.getMessage()));
+      calls.tell(task.call("failed", null, "got no communicator: " + cause.getMessage()));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Exception e) {

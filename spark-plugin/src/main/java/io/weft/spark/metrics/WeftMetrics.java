@@ -97,12 +97,17 @@ public final class WeftMetrics {
               Arrays.stream(ExchangeCounter.values()).map(WeftMetrics::of),
               collectives(),
               Arrays.stream(Algorithm.values())
-                  .filter(algorithm -> algorithm != Algorithm.REFERENCE)
+                  .filter(WeftMetrics::isCarriedOut)
                   .flatMap(WeftMetrics::of))
           .flatMap(metrics -> metrics)
           .toList();
 
   private WeftMetrics() {}
+
+  /** The reference is for tests, and failures have a metric of their own. */
+  private static boolean isCarriedOut(Algorithm algorithm) {
+    return algorithm != Algorithm.REFERENCE && algorithm != Algorithm.UNFINISHED;
+  }
 
   /** All metrics, in the order of the documentation. */
   public static List<Metric> all() {

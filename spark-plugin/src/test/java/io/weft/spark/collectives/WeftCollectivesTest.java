@@ -2,12 +2,16 @@ package io.weft.spark.collectives;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.fault.CollectiveException;
 import io.weft.spark.LocalSpark;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.HashSet;
@@ -15,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.SparkContext;
@@ -193,6 +198,46 @@ class WeftCollectivesTest {
     session.udf().register("communicator", ask, DataTypes.LongType);
     assertThatThrownBy(() -> session.sql("SELECT communicator(id) FROM RANGE(3)").collect())
         .hasStackTraceContaining("is no barrier stage: communicators are for the tasks of");
+  }
+
+  /** Spark itself would wait for its own timeout, two minutes. */
+  @Test
+  void aDriverThatDoesNotAnswerIsGivenUpInTime() {
+    BarrierJobs.run(
+        context(),
+        1,
+        task -> {
+          CountDownLatch never = new CountDownLatch(1);
+          MeetingPlace deaf =
+              call -> {
+                throw new IOException("answered late: " + never.await(100, TimeUnit.SECONDS));
+              };
+          CommunicatorFactory none =
+              (bootstrap, options) -> {
+                throw new IllegalStateException("nobody has met");
+              };
+          Duration timeout = Duration.ofSeconds(1);
+          long start = System.nanoTime();
+          try (ExecutorCollectives collectives =
+              new ExecutorCollectives(
+                  new ExecutorCollectives.Options("driver", "localhost", timeout), none, deaf)) {
+            SEEN.put(
+                "deaf",
+                catchThrowableOfType(
+                    CollectiveException.class, () -> collectives.communicator(task, timeout)));
+          }
+          return String.valueOf(SEEN.put("deaf nanos", System.nanoTime() - start));
+        });
+    CollectiveException failure = (CollectiveException) SEEN.get("deaf");
+    assertThat(failure.kind()).isEqualTo(CollectiveException.Kind.TIMEOUT);
+    assertThat(failure).hasMessageMatching("the driver gave task \\d+ .* no answer .* within 1 s");
+    assertThat(Duration.ofNanos((Long) SEEN.get("deaf nanos"))).isLessThan(Duration.ofSeconds(50));
+    Awaitility.await("no thread that asks is left")
+        .atMost(Duration.ofSeconds(60))
+        .until(
+            () ->
+                Thread.getAllStackTraces().keySet().stream()
+                    .noneMatch(thread -> thread.getName().startsWith("weft-collectives-meeting")));
   }
 
   @Test

@@ -32,6 +32,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CollectivesTest {
   private static final Duration TIMEOUT = Duration.ofSeconds(90);
 
+  /** Beginnings of the names of all threads that collectives start. */
+  private static final List<String> OF_COLLECTIVES =
+      List.of("weft-collectives", "weft-agent-", "weft-group-", "weft-clique-", "weft-lane-");
+
   @RegisterExtension
   @Order(1)
   static final Workspace WORKSPACE = new Workspace();
@@ -153,7 +157,12 @@ class CollectivesTest {
             () ->
                 assertThat(ExecutorThreads.names(CLUSTER.context(), 4))
                     .isNotEmpty()
-                    .noneMatch(name -> name.startsWith("weft-collectives")));
+                    .noneMatch(CollectivesTest::isOfCollectives));
+  }
+
+  /** Of a communicator, its bootstrap, its lanes and groups, or the watch over all of them. */
+  private static boolean isOfCollectives(String name) {
+    return OF_COLLECTIVES.stream().anyMatch(name::startsWith);
   }
 
   private void await(String name) {

@@ -4,6 +4,7 @@ import io.weft.examples.measure.CopySpeed;
 import io.weft.examples.side.Cleanup;
 import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Progress;
+import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -35,7 +36,9 @@ public final class CollectivesBench {
       double copyAlone = CopySpeed.measure(1);
       double copyTogether = CopySpeed.measure(options.nranks()) / options.nranks();
       String mpiVersion = mpiVersion();
-      List<CollectiveSide> sides = start(cleanup, work, memory, !mpiVersion.isEmpty());
+      RankPlacement placement =
+          options.bound() ? RankPlacement.bound(options.nranks()) : RankPlacement.FREE;
+      List<CollectiveSide> sides = start(cleanup, work, memory, !mpiVersion.isEmpty(), placement);
       return new CollectivesReport(
           Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
           version(),
@@ -47,6 +50,7 @@ public final class CollectivesBench {
           copyAlone,
           copyTogether,
           options.runs(),
+          placement.isBound(),
           measure(sides));
     }
   }
@@ -57,15 +61,22 @@ public final class CollectivesBench {
         : WorkFolder.create("weft-bench-memory-", false);
   }
 
-  private List<CollectiveSide> start(Cleanup cleanup, Path work, Path memory, boolean openMpi)
+  static boolean isOnPath(String program) {
+    String path = System.getenv().getOrDefault("PATH", "");
+    return List.of(path.split(File.pathSeparator)).stream()
+        .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
+  }
+
+  private List<CollectiveSide> start(
+      Cleanup cleanup, Path work, Path memory, boolean openMpi, RankPlacement placement)
       throws IOException, InterruptedException {
     progress.step("starting the ranks");
     List<CollectiveSide> sides = new ArrayList<>();
     for (RankOptions.Kind kind : options.kinds()) {
-      sides.add(cleanup.add(WeftSide.start(kind, options.nranks(), work, memory)));
+      sides.add(cleanup.add(WeftSide.start(kind, options.nranks(), work, memory, placement)));
     }
     if (openMpi) {
-      sides.add(cleanup.add(MpiSide.start(options.nranks(), work)));
+      sides.add(cleanup.add(MpiSide.start(options.nranks(), work, placement)));
     }
     return sides;
   }

@@ -2,6 +2,7 @@ package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.buffer.DataType;
 import io.weft.examples.terminal.Progress;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -84,6 +85,19 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
   private boolean noMpi;
 
   @Option(
+      names = "--no-bind",
+      description =
+          "Let the ranks of all sides move between processors. Otherwise each has one of its own,"
+              + " as mpirun does it")
+  private boolean noBind;
+
+  @Option(
+      names = "--from",
+      paramLabel = "JSON",
+      description = "Write the reports of an earlier run anew from its JSON; measures nothing")
+  private Path from;
+
+  @Option(
       names = "--runs",
       paramLabel = "N",
       description = "Runs that count, on each side. Default: 7, or 3 with --quick")
@@ -98,9 +112,7 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    Progress progress = new Progress(System.err, Boolean.getBoolean("weft.terminal"));
-    CollectivesReport report = new CollectivesBench(options(), progress).run();
-    progress.clear();
+    CollectivesReport report = from == null ? measure() : CollectivesFiles.read(from);
     System.out.println();
     System.out.print(new CollectivesTable(report).toText());
     CollectivesFiles.write(report, out).forEach(file -> System.out.println("Written: " + file));
@@ -109,6 +121,13 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
             .flatMap(result -> result.sides().stream())
             .allMatch(side -> side.errors() == 0);
     return right ? 0 : 1;
+  }
+
+  private CollectivesReport measure() throws IOException, InterruptedException {
+    Progress progress = new Progress(System.err, Boolean.getBoolean("weft.terminal"));
+    CollectivesReport report = new CollectivesBench(options(), progress).run();
+    progress.clear();
+    return report;
   }
 
   private CollectivesBenchOptions options() {
@@ -123,6 +142,7 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
         inPlace,
         transports.stream().map(RankOptions.Kind::of).toList(),
         !noMpi,
+        !noBind,
         runs != null ? runs : quick ? 3 : 7,
         Duration.ofMillis(quick ? 40 : 80));
   }

@@ -17,6 +17,7 @@ import java.util.List;
  * @param inPlace whether every rank uses one buffer
  * @param kinds how Weft's ranks talk
  * @param openMpi whether to compare with OpenMPI where it is installed
+ * @param bound whether each rank has a processor of its own, where there are enough
  * @param runs on each side that count
  * @param share how long a side repeats an operation in one run
  */
@@ -29,6 +30,7 @@ public record CollectivesBenchOptions(
     boolean inPlace,
     List<RankOptions.Kind> kinds,
     boolean openMpi,
+    boolean bound,
     int runs,
     Duration share) {
   public CollectivesBenchOptions {

@@ -1,5 +1,6 @@
 package io.weft.examples.bench.collectives;
 
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -23,6 +24,13 @@ final class CollectivesFiles {
         Files.writeString(
             folder.resolve("collectives.md"), new CollectivesTable(report).toMarkdown()),
         Files.writeString(folder.resolve("collectives.svg"), new CollectivesChart(report).toSvg()));
+  }
+
+  /** The report out of its JSON; what follows from it is worked out anew. */
+  static CollectivesReport read(Path json) throws IOException {
+    return JSON.readerFor(CollectivesReport.class)
+        .without(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+        .readValue(json.toFile());
   }
 
   /** The report with what follows from it. */

@@ -15,6 +15,7 @@ import java.util.List;
  * @param copyAlone bytes a second that one thread copies alone
  * @param copyTogether bytes a second that each of so many threads as ranks copies
  * @param runs that count
+ * @param bound whether each rank had a processor of its own
  * @param results by operation, then size
  */
 public record CollectivesReport(
@@ -28,6 +29,7 @@ public record CollectivesReport(
     double copyAlone,
     double copyTogether,
     int runs,
+    boolean bound,
     List<CaseResult> results) {
   public CollectivesReport {
     results = List.copyOf(results);

@@ -26,7 +26,7 @@ final class CollectivesTable {
   private String heading() {
     return String.format(
         Locale.ROOT,
-        "Weft %s, Java %s, %s, %s, %d cores, %d ranks, %d runs in turn, %s; one thread copies memory at"
+        "Weft %s, Java %s, %s, %s, %d cores, %d ranks%s, %d runs in turn, %s; one thread copies memory at"
             + " %s/s alone, %s/s beside %d other",
         report.weftVersion(),
         report.javaVersion(),
@@ -34,6 +34,7 @@ final class CollectivesTable {
         report.system(),
         report.cores(),
         report.nranks(),
+        report.bound() ? " on a processor each" : " that move freely",
         report.runs(),
         report.when(),
         Units.bytes((long) report.copyAlone()),

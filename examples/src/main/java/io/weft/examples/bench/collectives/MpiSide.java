@@ -1,6 +1,5 @@
 package io.weft.examples.bench.collectives;
 
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -25,19 +24,15 @@ final class MpiSide implements CollectiveSide {
 
   /** Whether OpenMPI, with its compiler wrapper, is installed here. */
   static boolean isInstalled() {
-    return isOnPath("mpicc") && isOnPath("mpirun") && isOnPath("gcc");
-  }
-
-  private static boolean isOnPath(String program) {
-    String path = System.getenv().getOrDefault("PATH", "");
-    return List.of(path.split(File.pathSeparator)).stream()
-        .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
+    return List.of("mpicc", "mpirun", "gcc").stream().allMatch(CollectivesBench::isOnPath);
   }
 
   /** Compiles the program, starts its ranks and waits until they have met. */
-  static MpiSide start(int nranks, Path work) throws IOException, InterruptedException {
+  static MpiSide start(int nranks, Path work, RankPlacement placement)
+      throws IOException, InterruptedException {
     Path program = compile(work);
     List<String> command = new ArrayList<>(List.of("mpirun", "-n", Integer.toString(nranks)));
+    command.addAll(placement.mpiOptions());
     if (nranks > Runtime.getRuntime().availableProcessors()) {
       command.add("--oversubscribe");
     }

@@ -22,8 +22,10 @@ final class WeftSide implements CollectiveSide {
    *
    * @param work for the meeting and the logs
    * @param memory where the ranks' shared memory goes
+   * @param placement which processors they run on
    */
-  static WeftSide start(RankOptions.Kind kind, int nranks, Path work, Path memory)
+  static WeftSide start(
+      RankOptions.Kind kind, int nranks, Path work, Path memory, RankPlacement placement)
       throws IOException, InterruptedException {
     List<RankProcess> ranks = new ArrayList<>();
     WeftSide side = new WeftSide(kind, ranks);
@@ -34,7 +36,9 @@ final class WeftSide implements CollectiveSide {
         String name = kind.label() + "-" + rank;
         ranks.add(
             new RankProcess(
-                name, new ProcessBuilder(command(options)), work.resolve(name + ".log")));
+                name,
+                new ProcessBuilder(command(options, placement)),
+                work.resolve(name + ".log")));
       }
       for (RankProcess rank : ranks) {
         String[] unused = rank.answer();
@@ -46,11 +50,13 @@ final class WeftSide implements CollectiveSide {
     }
   }
 
-  private static List<String> command(RankOptions options) {
-    List<String> command = new ArrayList<>();
+  /** A bound process sees one processor, but the other ranks have theirs. */
+  private static List<String> command(RankOptions options, RankPlacement placement) {
+    List<String> command = new ArrayList<>(placement.launcher(options.rank()));
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(
         List.of("-Xmx256m", "-XX:MaxDirectMemorySize=4g", "-XX:+UseSerialGC", "-XX:-UsePerfData"));
+    command.add("-XX:ActiveProcessorCount=" + Runtime.getRuntime().availableProcessors());
     command.add("-cp");
     command.add(System.getProperty("java.class.path"));
     command.add(RankMain.class.getName());

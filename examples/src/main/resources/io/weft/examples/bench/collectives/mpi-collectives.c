@@ -216,7 +216,7 @@ static void next_order(order_t *order) {
   MPI_Request request;
   int arrived = 0;
   MPI_Ibcast(order, sizeof *order, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
-  while (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE), !arrived) usleep(200);
+  while (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE), !arrived) usleep(2000);
 }
 
 int main(int argc, char **argv) {

@@ -30,7 +30,8 @@ class CollectiveSidesTest {
   @ParameterizedTest
   @EnumSource(names = {"SHM", "SYMMETRIC"})
   void ourRanksComputeWhatTheyShould(RankOptions.Kind kind) throws Exception {
-    try (CollectiveSide side = WeftSide.start(kind, 2, folder, folder.resolve("memory"))) {
+    try (CollectiveSide side =
+        WeftSide.start(kind, 2, folder, folder.resolve("memory"), RankPlacement.bound(2))) {
       checkAll(side);
       Optional<Timing> bfloat =
           side.run(
@@ -45,13 +46,21 @@ class CollectiveSidesTest {
   @Test
   void openMpisRanksDoToo() throws Exception {
     assumeTrue(MpiSide.isInstalled(), "OpenMPI and its compiler wrapper are not installed");
-    try (CollectiveSide side = MpiSide.start(2, folder)) {
+    try (CollectiveSide side = MpiSide.start(2, folder, RankPlacement.FREE)) {
       checkAll(side);
       CollectiveCase unknown =
           new CollectiveCase(
               OperationKind.ALL_REDUCE, DataType.BFLOAT16, ReduceOp.SUM, 4, 2, false);
       assertThat(side.run(unknown, true, 1)).isEmpty();
     }
+  }
+
+  @Test
+  void processorsAreReadAsTheKernelWritesThem() {
+    assertThat(RankPlacement.parse("0-2,5,8-9")).containsExactly(0, 1, 2, 5, 8, 9);
+    assertThat(new RankPlacement(List.of(5, 8)).launcher(1)).containsExactly("taskset", "-c", "8");
+    assertThat(RankPlacement.FREE.launcher(1)).isEmpty();
+    assertThat(RankPlacement.FREE.mpiOptions()).containsExactly("--bind-to", "none");
   }
 
   private static void checkAll(CollectiveSide side) throws Exception {

@@ -32,6 +32,7 @@ class CollectivesReportsTest {
         8e9,
         6e9,
         3,
+        true,
         List.of(result(1 << 20, 0.0002, 0.0004, errors), result(64 << 20, 0.016, 0.032, 0)));
   }
 
@@ -79,6 +80,15 @@ class CollectivesReportsTest {
                 .getTagName())
         .isEqualTo("svg");
     assertThat(svg).contains(">Weft<", ">OpenMPI<", ">all-reduce<", ">64 MiB<");
+  }
+
+  @Test
+  void theReportsOfAnEarlierRunAreWrittenAnew() throws IOException {
+    Path json = CollectivesFiles.write(report(0), folder).get(0);
+    CollectivesReport read = CollectivesFiles.read(json);
+    assertThat(read).isEqualTo(report(0));
+    assertThat(new CollectivesChart(read).toSvg())
+        .isEqualTo(new CollectivesChart(report(0)).toSvg());
   }
 
   @Test

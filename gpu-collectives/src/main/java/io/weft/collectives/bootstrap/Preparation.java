@@ -1,4 +1,4 @@
-package io.weft.collectives.clique;
+package io.weft.collectives.bootstrap;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.arithmetic.Reduction;
@@ -6,7 +6,6 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.host.BootstrapRounds;
 import io.weft.device.Deadline;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -59,10 +58,17 @@ public final class Preparation {
    * @throws CollectiveException on all ranks when loading failed on one; names it and what it was
    */
   public void meet(Bootstrap meeting, Deadline deadline) {
-    new BootstrapRounds(meeting, deadline).barrier("prepared", () -> loadAll(meeting.rank()));
+    new BootstrapRounds(meeting, deadline).barrier("prepared", () -> load(meeting.rank()));
   }
 
-  private synchronized void loadAll(int rank) {
+  /**
+   * Loads what is not loaded yet. For a factory that makes communicators in rounds: the first of
+   * them is no later than this, so that nobody is past it before all have loaded.
+   *
+   * @param rank for messages
+   * @throws CollectiveException naming the rank and what it cannot load
+   */
+  public synchronized void load(int rank) {
     for (Map.Entry<String, Loader> entry : loaders.entrySet()) {
       if (!loaded.containsKey(entry.getKey())) {
         load(rank, entry.getKey(), entry.getValue());

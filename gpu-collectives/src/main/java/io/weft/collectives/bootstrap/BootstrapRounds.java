@@ -1,4 +1,4 @@
-package io.weft.collectives.host;
+package io.weft.collectives.bootstrap;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.fault.CollectiveException;
@@ -42,7 +42,8 @@ public final class BootstrapRounds {
     CollectiveException own = null;
     try {
       message = prefixed((byte) 0, part.make());
-    } catch (Exception e) {
+    } catch (Exception | Error e) {
+      // Also who ran out of memory or lacks a class comes, or the others wait for it.
       own = failureOf(e, round);
       message = prefixed((byte) 1, FailureCode.encode(own, MOST_FAILURE_BYTES));
     }
@@ -53,7 +54,7 @@ public final class BootstrapRounds {
     return all.stream().map(BootstrapRounds::content).toList();
   }
 
-  private CollectiveException failureOf(Exception cause, String round) {
+  private CollectiveException failureOf(Throwable cause, String round) {
     if (cause instanceof CollectiveException collective) {
       return collective;
     }

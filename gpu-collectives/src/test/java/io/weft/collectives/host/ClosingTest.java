@@ -1,0 +1,78 @@
+package io.weft.collectives.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.contract.RankGang;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.logging.CapturedLogs;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What others learn of a rank that closes, and what is still asked of it. */
+class ClosingTest {
+  @TempDir Path folder;
+
+  private RankGang gang(boolean oneHost) {
+    CommunicatorFactory factory = Hosts.factory(folder, (rank, nranks) -> oneHost ? 0 : rank);
+    return RankGang.open(factory, 2, Duration.ofSeconds(20));
+  }
+
+  /** The abort is held between breaking the communicator and telling the others of it. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whoClosesWhileAnotherThreadAbortsTellsTheReason(boolean oneHost) throws Exception {
+    CountDownLatch aborting = new CountDownLatch(1);
+    CountDownLatch closed = new CountDownLatch(1);
+    try (RankGang gang = gang(oneHost)) {
+      Thread aborter = new Thread(() -> gang.rank(0).abort("the data is bad"), "aborter");
+      try (CapturedLogs.Listening listening =
+          CapturedLogs.onLine(line -> hold(line, aborter, aborting, closed))) {
+        aborter.start();
+        assertThat(aborting.await(60, TimeUnit.SECONDS)).as(listening.toString()).isTrue();
+        gang.rank(0).close();
+      } finally {
+        closed.countDown();
+      }
+      aborter.join();
+      CollectiveException failure =
+          catchThrowableOfType(CollectiveException.class, gang.rank(1)::barrier);
+      assertThat(failure).hasMessageContaining("the data is bad");
+      assertThat(failure.kind()).isEqualTo(Kind.ABORTED);
+      assertThat(failure.ranks()).containsExactly(0);
+    }
+  }
+
+  private static void hold(
+      String line, Thread aborter, CountDownLatch aborting, CountDownLatch closed) {
+    if (Thread.currentThread() == aborter && line.contains("the data is bad")) {
+      aborting.countDown();
+      try {
+        assertThat(closed.await(60, TimeUnit.SECONDS)).isTrue();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** Its segment is unmapped by then: looking into it would end the process. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void closedRankAnswersWithoutItsSegment(boolean oneHost) {
+    try (RankGang gang = gang(oneHost)) {
+      HostCommunicator rank = (HostCommunicator) gang.rank(0);
+      rank.close();
+      assertThat(rank.ownWaiting()).isEmpty();
+      assertThat(rank.peerFailure(1)).isPresent();
+      rank.abort("too late");
+      assertThat(rank.failure().orElseThrow().kind()).isEqualTo(Kind.CLOSED);
+    }
+  }
+}

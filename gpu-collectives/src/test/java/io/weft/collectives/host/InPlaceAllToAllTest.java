@@ -1,0 +1,85 @@
+package io.weft.collectives.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.contract.RankGang;
+import io.weft.collectives.contract.Values;
+import io.weft.collectives.operation.AllToAll;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** An all-to-all on one buffer keeps little aside, however long the buffer is. */
+class InPlaceAllToAllTest {
+  /** Ranks are together, apart, or two on one host and one on another. */
+  private enum Placement {
+    TOGETHER,
+    APART,
+    MIXED
+  }
+
+  @TempDir Path folder;
+
+  private static long directBytes() {
+    return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+        .filter(pool -> pool.getName().equals("direct"))
+        .mapToLong(BufferPoolMXBean::getMemoryUsed)
+        .sum();
+  }
+
+  private RankGang gang(Placement placement, int nranks) {
+    return RankGang.open(
+        Hosts.factory(
+            folder,
+            (rank, all) ->
+                switch (placement) {
+                  case TOGETHER -> 0;
+                  case APART -> rank;
+                  case MIXED -> rank / 2;
+                }),
+        nranks,
+        Duration.ofSeconds(90));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"TOGETHER, 2", "TOGETHER, 3", "APART, 2", "MIXED, 3"})
+  void memoryKeptAsideIsBounded(Placement placement, int nranks) {
+    long part = 4_000_003;
+    List<TypedBuffer> buffers = new ArrayList<>();
+    for (int rank = 0; rank < nranks; rank++) {
+      ByteBuffer memory = ByteBuffer.allocateDirect((int) (nranks * part));
+      TypedBuffer buffer = TypedBuffer.wrap(memory, DataType.INT8);
+      int me = rank;
+      Values.fill(buffer, i -> value(me, i));
+      buffers.add(buffer);
+    }
+    try (RankGang gang = gang(placement, nranks)) {
+      long before = directBytes();
+      gang.run(
+          communicator -> {
+            TypedBuffer buffer = buffers.get(communicator.rank());
+            communicator.run(new AllToAll(buffer, buffer));
+          });
+      long aside = nranks * (PairwiseCollectives.ASIDE_BYTES + (1 << 20));
+      assertThat(directBytes() - before).isLessThan(aside);
+    }
+    for (int rank = 0; rank < nranks; rank++) {
+      long first = rank * part;
+      Values.check(
+          "rank " + rank, buffers.get(rank), i -> value((int) (i / part), first + i % part));
+    }
+  }
+
+  private static byte value(int rank, long index) {
+    return (byte) (index * 31 + rank * 7 + index / 251);
+  }
+}

@@ -1,0 +1,87 @@
+package io.weft.collectives.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.operation.Signature;
+import io.weft.device.Deadline;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Ranks of a host stay in step when the counters of entries and syncs wrap around. */
+class IslandTest {
+  private static final int RANKS = 3;
+  private static final int ROUNDS = 200;
+
+  private final PrivateBlocks blocks = new PrivateBlocks(RANKS, new BufferSizes(128, 128, 128));
+  private final AtomicIntegerArray arrived = new AtomicIntegerArray(2);
+
+  private void startAt(int counter) {
+    for (ControlBlock block : blocks.all()) {
+      block.publishStamp(counter - 1);
+      block.publishStamp(counter);
+      block.publishStep(counter);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, Integer.MAX_VALUE - ROUNDS / 2, -ROUNDS / 2})
+  void nobodyLeavesEarlyThroughTheWrap(int start) throws Exception {
+    startAt(start);
+    List<Callable<Integer>> ranks = new ArrayList<>();
+    for (int rank = 0; rank < RANKS; rank++) {
+      int me = rank;
+      ranks.add(() -> stamps(me));
+    }
+    ExecutorService threads = Executors.newFixedThreadPool(RANKS);
+    try {
+      for (Future<Integer> stamp : threads.invokeAll(ranks, 2, TimeUnit.MINUTES)) {
+        assertThat(stamp.get()).isEqualTo(start + ROUNDS);
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    for (ControlBlock block : blocks.all()) {
+      assertThat(block.step()).isEqualTo(start + ROUNDS);
+    }
+  }
+
+  /** Enters and syncs in turn; returns the last stamp. */
+  private int stamps(int me) {
+    Call call = new Call();
+    HostWatch watch =
+        new HostWatch(me, call, Optional::empty, blocks.neighbours(me), RemoteRanks.NONE, 0);
+    Waiting waiting = new Waiting(watch, RANKS, false);
+    Island island = blocks.neighbours(me).island(waiting);
+    TypedBuffer nothing = TypedBuffer.empty(DataType.INT32);
+    Signature signature = new AllReduce(nothing, nothing, ReduceOp.SUM).signature();
+    for (int round = 1; round <= ROUNDS; round++) {
+      call.start(signature, round, Deadline.after(Duration.ofSeconds(60)));
+      arrived.incrementAndGet(0);
+      island.prepareEntry(call, round, 1000L * me + round);
+      island.enter(call);
+      assertThat(arrived.get(0)).isGreaterThanOrEqualTo(round * RANKS);
+      for (int peer = 0; peer < RANKS; peer++) {
+        assertThat(island.block(peer).receiveDescriptor(island.stamp()))
+            .isEqualTo(1000L * peer + round);
+      }
+      arrived.incrementAndGet(1);
+      island.sync();
+      assertThat(arrived.get(1)).isGreaterThanOrEqualTo(round * RANKS);
+    }
+    return island.stamp();
+  }
+}

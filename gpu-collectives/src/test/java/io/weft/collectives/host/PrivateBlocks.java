@@ -1,0 +1,44 @@
+package io.weft.collectives.host;
+
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Control segments of a host's ranks in memory of this process, for tests of what lies on them. */
+final class PrivateBlocks {
+  private final List<ByteBuffer> memory = new ArrayList<>();
+  private final ControlBlock[] blocks;
+  private final BufferSizes sizes;
+
+  PrivateBlocks(int ranks, BufferSizes sizes) {
+    this.sizes = sizes;
+    ControlLayout layout = new ControlLayout(sizes, ranks);
+    blocks = new ControlBlock[ranks];
+    for (int rank = 0; rank < ranks; rank++) {
+      memory.add(ByteBuffer.allocateDirect(Math.toIntExact(layout.bytes())));
+      blocks[rank] = new ControlBlock(Memory.addressOf(memory.get(rank)), layout);
+    }
+  }
+
+  ControlBlock block(int rank) {
+    return blocks[rank];
+  }
+
+  ControlBlock[] all() {
+    return blocks.clone();
+  }
+
+  /** The host as a rank sees it; all ranks live. */
+  Neighbours neighbours(int me) {
+    List<Neighbours.Neighbour> all = new ArrayList<>();
+    for (int rank = 0; rank < blocks.length; rank++) {
+      all.add(new Neighbours.Neighbour(rank, blocks[rank], Life.OWN));
+    }
+    return new Neighbours(me, all);
+  }
+
+  RingLink link(int from, int to) {
+    return neighbours(from).link(to, Traffic.PAIRS, sizes.ringBytes());
+  }
+}
