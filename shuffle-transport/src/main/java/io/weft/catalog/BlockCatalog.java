@@ -4,7 +4,6 @@ import static io.weft.metrics.ExchangeCounter.BYTES_PUBLISHED;
 import static io.weft.metrics.ExchangeCounter.BYTES_SPILLED;
 import static io.weft.metrics.ExchangeCounter.OUTPUTS_PUBLISHED;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
 import java.io.IOException;
@@ -37,8 +36,10 @@ public final class BlockCatalog implements AutoCloseable {
   private final RetiredOutputs retired;
   private final ConcurrentHashMap<Integer, ShuffleOutputs> shuffles = new ConcurrentHashMap<>();
 
-  /** One bit for each shuffle that was ever removed: what comes late for one is not taken in. */
-  @GuardedBy("removed")
+  /**
+   * One bit for each shuffle that was ever removed, under its own monitor: what comes late for one
+   * is not taken in.
+   */
   private final BitSet removed = new BitSet();
 
   private volatile boolean closed;

@@ -13,23 +13,22 @@ import io.weft.tests.workload.RowText;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.LongStream;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.SparkSession;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Executors that come when there is work and go when there is none: those that hold a shuffle stay
  * for as long as somebody may read it.
  */
 class DynamicAllocationTest {
-  private static final int ROWS = 20000;
+  private static final String SQL = "SELECT id FROM RANGE(0, 20000, 1, 1)";
 
   @RegisterExtension
   @Order(1)
@@ -46,7 +45,6 @@ class DynamicAllocationTest {
             Map.of(
                 "spark.dynamicAllocation.enabled", "true",
                 "spark.dynamicAllocation.shuffleTracking.enabled", "true",
-                "spark.dynamicAllocation.initialExecutors", "2",
                 "spark.dynamicAllocation.maxExecutors", "2",
                 "spark.dynamicAllocation.executorIdleTimeout", "2s"));
     Queries.configure(session, false);
@@ -59,9 +57,18 @@ class DynamicAllocationTest {
     }
   }
 
-  @ParameterizedTest
-  @ValueSource(strings = {"rows", "columns"})
-  void executorsStayWithTheirShufflesAndGoWithThem(String route) {
+  @Test
+  void executorsStayWithTheirShufflesAndGoWithThem() {
+    comeAndGo("rows");
+  }
+
+  @Test
+  @Tag("slow")
+  void executorsStayWithTheirShufflesAndGoWithThemByColumns() {
+    comeAndGo("columns");
+  }
+
+  private static void comeAndGo(String route) {
     session.conf().set("spark.weft.route", route);
     runTwice();
     awaitExecutors(0);
@@ -70,11 +77,7 @@ class DynamicAllocationTest {
   /** One map task, so that one executor holds the shuffle and the other one nothing. */
   private static void runTwice() {
     JavaRDD<String> rows =
-        session
-            .sql("SELECT id FROM RANGE(0, " + ROWS + ", 1, 1)")
-            .repartition(6, col("id"))
-            .javaRDD()
-            .map(RowText.FUNCTION);
+        session.sql(SQL).repartition(6, col("id")).javaRDD().map(RowText.FUNCTION);
     Rows.assertSame("first job", expected(), sorted(rows));
     awaitExecutors(1);
     try (TaskLog log = TaskLog.open(session.sparkContext())) {
@@ -96,7 +99,7 @@ class DynamicAllocationTest {
   }
 
   private static List<String> expected() {
-    return LongStream.range(0, ROWS).mapToObj(id -> "{" + id + "}").sorted().toList();
+    return sorted(session.sql(SQL).javaRDD().map(RowText.FUNCTION));
   }
 
   private static List<String> sorted(JavaRDD<String> rows) {
