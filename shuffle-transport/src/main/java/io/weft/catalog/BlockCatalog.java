@@ -8,6 +8,7 @@ import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
@@ -34,6 +35,13 @@ public final class BlockCatalog implements AutoCloseable {
   private final ExchangeCounters counters;
   private final RetiredOutputs retired;
   private final ConcurrentHashMap<Integer, ShuffleOutputs> shuffles = new ConcurrentHashMap<>();
+
+  /**
+   * One bit for each shuffle that was ever removed, under its own monitor: what comes late for one
+   * is not taken in.
+   */
+  private final BitSet removed = new BitSet();
+
   private volatile boolean closed;
 
   /**
@@ -68,6 +76,31 @@ public final class BlockCatalog implements AutoCloseable {
     return new MapOutputWriter(this, arena, shuffle, key, partitions);
   }
 
+  /**
+   * Opens an output that another executor made and this one takes over. The caller closes it.
+   *
+   * @throws IOException if its shuffle was removed here: nobody would remove it a second time
+   */
+  public MapOutputWriter adopt(BlockKey key, int partitions) throws IOException {
+    synchronized (removed) {
+      if (removed.get(key.shuffleId())) {
+        throw new IOException(key + " is not taken over: its shuffle was removed here");
+      }
+      return newMapOutput(key, partitions);
+    }
+  }
+
+  /** What is published here now, in no order. */
+  public List<BlockKey> outputs() {
+    return shuffles.values().stream().flatMap(ShuffleOutputs::keys).toList();
+  }
+
+  /** Whether an output is published here now. */
+  public boolean contains(BlockKey key) {
+    ShuffleOutputs shuffle = shuffles.get(key.shuffleId());
+    return shuffle != null && shuffle.get(key.mapId()) != null;
+  }
+
   /** Holds what there is of a shuffle here, which may be nothing. The caller closes it. */
   public OwnedBlocks hold(int shuffleId) {
     requireOpen();
@@ -80,7 +113,11 @@ public final class BlockCatalog implements AutoCloseable {
 
   /** Frees a shuffle's outputs, at once or when the last reader is gone. */
   public void removeShuffle(int shuffleId) {
-    ShuffleOutputs shuffle = shuffles.remove(shuffleId);
+    ShuffleOutputs shuffle;
+    synchronized (removed) {
+      removed.set(shuffleId);
+      shuffle = shuffles.remove(shuffleId);
+    }
     if (shuffle != null) {
       retire(shuffle, shuffle.takeAll());
     }
@@ -131,13 +168,16 @@ public final class BlockCatalog implements AutoCloseable {
   void publish(ShuffleOutputs shuffle, OwnedOutput output) throws IOException {
     requireOpen();
     BlockKey key = output.index().key();
-    indexes.write(output.index());
+    // Before the index is written, which would replace, and on failure delete, another one's.
+    shuffle.reserve(key);
     boolean added = false;
     try {
+      indexes.write(output.index());
       added = shuffle.add(output);
     } finally {
       if (!added) {
         deleteIndex(key);
+        shuffle.giveUp(key);
       }
     }
     if (!added) {

@@ -3,7 +3,9 @@ package io.weft.catalog;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 
 /**
  * This executor's outputs of one shuffle, from its first map task to its removal. If Spark runs the
@@ -12,6 +14,9 @@ import java.util.concurrent.ConcurrentHashMap;
 final class ShuffleOutputs {
   private final int shuffleId;
   private final ConcurrentHashMap<Long, OwnedOutput> outputs = new ConcurrentHashMap<>();
+
+  /** The map ids of {@link #outputs} and of what is being published. */
+  private final Set<Long> reserved = ConcurrentHashMap.newKeySet();
 
   @GuardedBy("this")
   private int holds;
@@ -32,21 +37,39 @@ final class ShuffleOutputs {
     return outputs.get(mapId);
   }
 
-  /** Adds an output; false if the shuffle was removed since its map task began. */
+  /** The outputs that are here now. */
+  Stream<BlockKey> keys() {
+    return outputs.keySet().stream().map(mapId -> new BlockKey(shuffleId, mapId));
+  }
+
+  /** Lets one of those who would publish an output do so, until it gives up. */
+  void reserve(BlockKey key) {
+    if (!reserved.add(key.mapId())) {
+      throw new IllegalStateException(key + " was published before, or is being published");
+    }
+  }
+
+  /** The output was not published after all. */
+  void giveUp(BlockKey key) {
+    reserved.remove(key.mapId());
+  }
+
+  /** Adds an output that was reserved; false if the shuffle was removed since its map task began. */
   synchronized boolean add(OwnedOutput output) {
     if (removed) {
       return false;
     }
-    OwnedOutput before = outputs.putIfAbsent(output.index().key().mapId(), output);
-    if (before != null) {
-      throw new IllegalStateException(output.index().key() + " was published before");
-    }
+    outputs.put(output.index().key().mapId(), output);
     return true;
   }
 
   /** Takes an output out; null if there is none. */
   OwnedOutput take(long mapId) {
-    return outputs.remove(mapId);
+    OwnedOutput taken = outputs.remove(mapId);
+    if (taken != null) {
+      reserved.remove(mapId);
+    }
+    return taken;
   }
 
   /** Takes all outputs out and lets none in any more. */

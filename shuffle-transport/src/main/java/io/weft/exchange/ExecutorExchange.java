@@ -9,6 +9,8 @@ import io.weft.host.HostRoot;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
+import io.weft.migration.IncomingOutput;
+import io.weft.migration.OutgoingOutput;
 import io.weft.peer.KnownPeers;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
@@ -23,6 +25,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import org.apache.spark.network.buffer.ManagedBuffer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -179,6 +182,31 @@ public final class ExecutorExchange implements AutoCloseable {
    */
   public MapOutputWriter newMapOutput(BlockKey key, int partitions) {
     return catalog.newMapOutput(key, partitions);
+  }
+
+  /** The map outputs published here now, in no order. */
+  public List<BlockKey> outputs() {
+    return catalog.outputs();
+  }
+
+  /** Whether a map output is published here now. */
+  public boolean holds(BlockKey key) {
+    return catalog.contains(key);
+  }
+
+  /**
+   * Prepares a map output to be sent to an executor that takes it over. Reads it once.
+   *
+   * @return a buffer that owns nothing; streams made of it keep the output until they are closed
+   * @throws IOException if it is not published here
+   */
+  public ManagedBuffer outgoing(BlockKey key) throws IOException {
+    return OutgoingOutput.of(catalog, key);
+  }
+
+  /** Prepares to take over a map output that another executor sends. The caller closes it. */
+  public IncomingOutput incoming(BlockKey key) {
+    return new IncomingOutput(catalog, key, counters);
   }
 
   /**

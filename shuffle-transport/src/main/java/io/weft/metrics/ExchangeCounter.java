@@ -5,6 +5,8 @@ public enum ExchangeCounter {
   OUTPUTS_PUBLISHED("map outputs published"),
   BYTES_PUBLISHED("bytes of published map outputs"),
   BYTES_SPILLED("bytes of published map outputs that lie on disk, for want of shared memory"),
+  OUTPUTS_ADOPTED("map outputs taken over from executors that were decommissioned"),
+  BYTES_ADOPTED("bytes of map outputs taken over from executors that were decommissioned"),
   LOCAL_BLOCKS("blocks of this executor read in place"),
   LOCAL_BYTES("bytes of this executor read in place"),
   SAME_HOST_BLOCKS("blocks of other executors on this host read in place"),

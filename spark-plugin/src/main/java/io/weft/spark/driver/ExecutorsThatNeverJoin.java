@@ -24,6 +24,9 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
 
   private static final int DEFAULT_LIMIT = 10;
 
+  /** How Spark calls an end that the driver itself asked for. */
+  private static final String KILLED = "Executor killed by driver";
+
   private final DriverState state;
   private final Runnable stopApplication;
   private final int limit;
@@ -47,6 +50,9 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
     if (state.peer(removed.executorId()) != null) {
       ended.add(removed.executorId());
       return;
+    }
+    if (removed.reason().startsWith(KILLED)) {
+      return; // Dynamic allocation took one back that it no longer needs: nothing is wrong with it.
     }
     hint(removed);
     if (state.peers() > ended.size()) {

@@ -3,6 +3,7 @@ package io.weft.spark.shuffle;
 import io.weft.catalog.BlockKey;
 import io.weft.catalog.MapOutputWriter;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.config.Decommission;
 import java.io.IOException;
 import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;
@@ -56,7 +57,7 @@ final class RowsWriter<K, V> extends ShuffleWriter<K, V> {
 
   @Override
   public void write(Iterator<Product2<K, V>> records) throws IOException {
-    if (!records.hasNext()) {
+    if (!records.hasNext() && !Decommission.migratesShuffles(SparkEnv.get().conf())) {
       return; // Nobody asks for empty blocks, so there is nothing to publish.
     }
     RowScatter scatter =

@@ -7,6 +7,7 @@ import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
@@ -26,6 +27,7 @@ import org.apache.spark.shuffle.sort.SortShuffleManager;
 public final class WeftShuffleManager extends SortShuffleManager {
   private final Eligibility eligibility;
   private final ChunkSizes sizes;
+  private final WeftBlockResolver resolver;
   private final Fallbacks fallbacks = new Fallbacks();
 
   /** The constructor Spark calls. */
@@ -33,6 +35,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     super(conf);
     this.eligibility = new Eligibility(conf);
     this.sizes = new ChunkSizes(WeftSettings.segmentBytes(conf));
+    this.resolver = new WeftBlockResolver(conf, super.shuffleBlockResolver());
   }
 
   /** Why shuffles were left to Spark's sort shuffle; filled on the driver only. */
@@ -107,9 +110,16 @@ public final class WeftShuffleManager extends SortShuffleManager {
         WeftExecutor.exchange());
   }
 
+  /** Spark's own for what Spark's shuffle wrote; also lets decommissioned executors' blocks go. */
+  @Override
+  public IndexShuffleBlockResolver shuffleBlockResolver() {
+    return resolver;
+  }
+
   @Override
   public boolean unregisterShuffle(int shuffleId) {
     sizes.forget(shuffleId);
+    resolver.forget(shuffleId);
     WeftExecutor.current().ifPresent(exchange -> exchange.removeShuffle(shuffleId));
     return super.unregisterShuffle(shuffleId);
   }

@@ -5,6 +5,7 @@ import io.weft.catalog.MapOutputWriter;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.columns.BatchPartitioner;
 import io.weft.spark.columns.BatchScatter;
+import io.weft.spark.config.Decommission;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.MapStatuses;
 import java.io.IOException;
@@ -76,7 +77,8 @@ public final class ColumnarShuffleWriter<K, V> extends ShuffleWriter<K, V> {
     }
     long start = System.nanoTime();
     scatter.finish();
-    if (scatter.rows() > 0) { // Nobody asks for empty blocks.
+    // Nobody asks for empty blocks, but one that migrates spares its map task a second run.
+    if (scatter.rows() > 0 || Decommission.migratesShuffles(SparkEnv.get().conf())) {
       output.publish();
     }
     writeNanos += System.nanoTime() - start;

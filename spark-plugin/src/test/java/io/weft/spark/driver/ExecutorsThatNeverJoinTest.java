@@ -52,6 +52,16 @@ class ExecutorsThatNeverJoinTest {
     assertThat(stops).hasValue(0);
   }
 
+  @Test
+  void executorsThatTheDriverTakesBackDoNotCount() {
+    ExecutorsThatNeverJoin listener = listener();
+    for (int i = 0; i < 50; i++) {
+      listener.onExecutorRemoved(
+          new SparkListenerExecutorRemoved(0, Integer.toString(i), "Executor killed by driver."));
+    }
+    assertThat(stops).hasValue(0);
+  }
+
   private ExecutorsThatNeverJoin listener() {
     return new ExecutorsThatNeverJoin(
         state,

@@ -39,7 +39,12 @@ public record ExecutorProcess(String id, long pid) {
   /** Ends it at once and waits until it is gone. */
   public void kill() {
     Signals.kill(pid);
-    Awaitility.await("end of " + this).atMost(Duration.ofSeconds(20)).until(() -> !isRunning(pid));
+    awaitEnd(Duration.ofSeconds(20));
+  }
+
+  /** Waits until it is gone. */
+  public void awaitEnd(Duration limit) {
+    Awaitility.await("end of " + this).atMost(limit).until(() -> !isRunning(pid));
   }
 
   /** A dead process stays in the list until its parent asks, which a stopped parent does not. */

@@ -17,12 +17,15 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.ExecutorDecommissionInfo;
+import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;
 import org.apache.spark.sql.SparkSession;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.TestWatcher;
+import scala.Option;
 
 /**
  * One session with Weft for a class of tests, its driver in this JVM and two executors in processes
@@ -70,6 +73,14 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
+  /** Lets executors that are told to end send what they have to those that stay. */
+  public WeftCluster migrating() {
+    set("spark.decommission.enabled", "true");
+    set("spark.storage.decommission.enabled", "true");
+    set("spark.storage.decommission.shuffleBlocks.enabled", "true");
+    return set("spark.storage.decommission.replicationReattemptInterval", "1s");
+  }
+
   /** Says which queries will be compared; the compact ones if it is not called. */
   public WeftCluster queries(List<Query> all) {
     this.queries = all;
@@ -115,6 +126,23 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     Awaitility.await("executors that the driver knows")
         .atMost(Duration.ofSeconds(60))
         .until(() -> context().statusTracker().getExecutorInfos().length == EXECUTORS + 1);
+  }
+
+  /**
+   * Tells executors to end and to send what they have to those that stay; waits until they have
+   * ended and others run in their place.
+   */
+  public void decommission(List<ExecutorProcess> leaving) {
+    CoarseGrainedSchedulerBackend backend =
+        (CoarseGrainedSchedulerBackend) context().schedulerBackend();
+    for (ExecutorProcess executor : leaving) {
+      ExecutorDecommissionInfo why = new ExecutorDecommissionInfo("the test", Option.empty());
+      assertThat(backend.decommissionExecutor(executor.id(), why, false, false))
+          .as("decommissioning of " + executor)
+          .isTrue();
+    }
+    leaving.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(90)));
+    awaitExecutors();
   }
 
   /** One of Weft's figures, summed over the executors. */

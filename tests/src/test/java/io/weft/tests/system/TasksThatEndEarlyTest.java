@@ -1,5 +1,6 @@
 package io.weft.tests.system;
 
+import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -7,10 +8,17 @@ import io.weft.tests.support.HeldTask;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.Dependency;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -19,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Map tasks that end in the midst of their rows: killed, failed or cancelled. What they had written
- * is freed.
+ * is freed. And reduce tasks whose shuffle ends before them.
  */
 class TasksThatEndEarlyTest {
   private static final int ROWS = 40000;
@@ -71,6 +79,41 @@ class TasksThatEndEarlyTest {
       assertThatThrownBy(() -> rows.get(2, TimeUnit.MINUTES)).hasStackTraceContaining("cancelled");
     }
     CLUSTER.awaitNothingUsed();
+  }
+
+  /** One map task and one reduce task, so that no block is left that has yet to be looked up. */
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void blocksThatAreReadOutliveTheirShuffle(String route) throws Exception {
+    try (HeldTask held = register(route).hold()) {
+      unregisterWhileRead(held);
+    }
+    CLUSTER.awaitNothingUsed();
+  }
+
+  private static void unregisterWhileRead(HeldTask held) throws Exception {
+    Queries.configure(CLUSTER.session(), false);
+    String sql = "SELECT id, REPEAT('weft', 20) AS s FROM RANGE(0, " + ROWS + ", 1, 1)";
+    Dataset<Row> data =
+        CLUSTER.session().sql(sql).repartition(1, col("id")).selectExpr("hold(id) AS id", "s");
+    JavaRDD<String> rows = data.javaRDD().map(RowText.FUNCTION);
+    List<String> expected = RowText.collect(CLUSTER.session().sql(sql));
+    CompletableFuture<List<String>> read = CompletableFuture.supplyAsync(rows::collect);
+    held.awaitHeld();
+    CLUSTER.context().cleaner().get().doCleanupShuffle(shuffleOf(rows.rdd()), true);
+    held.release();
+    Rows.assertSame(
+        "rows of a shuffle that was unregistered",
+        expected.stream().sorted().toList(),
+        read.get(2, TimeUnit.MINUTES).stream().sorted().toList());
+  }
+
+  /** The one shuffle that an RDD is made of. */
+  private static int shuffleOf(RDD<?> rdd) {
+    Dependency<?> dependency = rdd.dependencies().head();
+    return dependency instanceof ShuffleDependency<?, ?, ?> shuffle
+        ? shuffle.shuffleId()
+        : shuffleOf(dependency.rdd());
   }
 
   private static HeldTask register(String route) {

@@ -1,0 +1,82 @@
+package io.weft.spark.shuffle;
+
+import io.weft.catalog.BlockKey;
+import io.weft.exchange.ExecutorExchange;
+import io.weft.migration.IncomingOutput;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.network.client.StreamCallbackWithID;
+import org.apache.spark.storage.BlockStatus;
+import org.apache.spark.storage.ShuffleBlockBatchId;
+import org.apache.spark.storage.ShuffleIndexBlockId;
+import org.apache.spark.storage.StorageLevel;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A map output of Weft's that an executor which is about to end sends to this one. Once it is
+ * published here the driver is told, in the words in which Spark's own resolver would, and from
+ * then on tells readers to come here.
+ *
+ * <p>For one network thread. What goes wrong is kept until the stream is over, as an exception in
+ * its midst would take the whole connection with it.
+ */
+final class AdoptedStream implements StreamCallbackWithID {
+  private static final Logger LOG = LoggerFactory.getLogger(AdoptedStream.class);
+
+  private final String id;
+  private final BlockKey key;
+  private final IncomingOutput output;
+  private Exception failure;
+
+  AdoptedStream(ExecutorExchange exchange, ShuffleBlockBatchId block) {
+    this.id = block.name();
+    this.key = new BlockKey(block.shuffleId(), block.mapId());
+    this.output = exchange.incoming(key);
+  }
+
+  @Override
+  public String getID() {
+    return id;
+  }
+
+  @Override
+  public void onData(String stream, ByteBuffer bytes) {
+    if (failure != null) {
+      return;
+    }
+    try {
+      output.append(bytes);
+    } catch (IOException | RuntimeException e) {
+      failure = e;
+      output.close();
+    }
+  }
+
+  @Override
+  public void onComplete(String stream) throws IOException {
+    if (failure != null) {
+      throw new IOException(key + " was not taken over: " + failure.getMessage(), failure);
+    }
+    try (output) {
+      report(output.finish());
+    }
+  }
+
+  private void report(long bytes) {
+    SparkEnv.get()
+        .blockManager()
+        .reportBlockStatus(
+            new ShuffleIndexBlockId(key.shuffleId(), key.mapId(), 0),
+            new BlockStatus(StorageLevel.DISK_ONLY(), 0, bytes),
+            0);
+    LOG.debug("{} of {} bytes was taken over", key, bytes);
+  }
+
+  @Override
+  public void onFailure(String stream, Throwable cause) {
+    LOG.info("{} was not taken over: {}", key, cause.toString());
+    output.close();
+  }
+}

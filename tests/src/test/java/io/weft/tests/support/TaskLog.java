@@ -1,0 +1,78 @@
+package io.weft.tests.support;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.spark.FetchFailed;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.StageInfo;
+
+/** What the scheduler does from now on until it is closed. Every question waits for its events. */
+public final class TaskLog extends SparkListener implements AutoCloseable {
+  private static final long LIMIT_MILLIS = TimeUnit.SECONDS.toMillis(60);
+
+  private final SparkContext context;
+  private final List<SparkListenerTaskEnd> ends = new CopyOnWriteArrayList<>();
+  private final List<StageInfo> submissions = new CopyOnWriteArrayList<>();
+
+  private TaskLog(SparkContext context) {
+    this.context = context;
+  }
+
+  /** Begins to listen. */
+  public static TaskLog open(SparkContext context) {
+    TaskLog log = new TaskLog(context);
+    context.addSparkListener(log);
+    return log;
+  }
+
+  @Override
+  public void onTaskEnd(SparkListenerTaskEnd end) {
+    ends.add(end);
+  }
+
+  @Override
+  public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
+    submissions.add(submitted.stageInfo());
+  }
+
+  /** Map tasks that ended, whatever way. */
+  public long mapTasks() {
+    awaitEvents();
+    return ends.stream().filter(end -> end.taskType().equals("ShuffleMapTask")).count();
+  }
+
+  /** The executors whose blocks tasks could not get, one for each such task. */
+  public List<String> fetchFailures() {
+    awaitEvents();
+    return ends.stream()
+        .map(SparkListenerTaskEnd::reason)
+        .filter(FetchFailed.class::isInstance)
+        .map(reason -> ((FetchFailed) reason).bmAddress())
+        .map(address -> address == null ? "none" : address.executorId())
+        .toList();
+  }
+
+  /** Attempts at stages in the order of their submission. */
+  public List<StageInfo> stageAttempts() {
+    awaitEvents();
+    return submissions;
+  }
+
+  private void awaitEvents() {
+    try {
+      context.listenerBus().waitUntilEmpty(LIMIT_MILLIS);
+    } catch (TimeoutException e) {
+      throw new AssertionError("Spark's listeners are late", e);
+    }
+  }
+
+  @Override
+  public void close() {
+    context.removeSparkListener(this);
+  }
+}
