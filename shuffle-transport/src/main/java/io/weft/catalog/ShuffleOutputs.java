@@ -54,7 +54,7 @@ final class ShuffleOutputs {
     reserved.remove(key.mapId());
   }
 
-  /** Adds an output that was reserved; false if the shuffle was removed since its map task began. */
+  /** Adds an output that was reserved; false if the shuffle was removed meanwhile. */
   synchronized boolean add(OwnedOutput output) {
     if (removed) {
       return false;

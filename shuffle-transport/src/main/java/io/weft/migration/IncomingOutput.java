@@ -128,8 +128,7 @@ public final class IncomingOutput implements AutoCloseable {
    */
   public long finish() throws IOException {
     if (index == null || chunk < index.chunks()) {
-      throw new IOException(
-          "%s was cut short at chunk %d, byte %d".formatted(key, chunk, filled));
+      throw new IOException("%s was cut short at chunk %d, byte %d".formatted(key, chunk, filled));
     }
     if ((int) crc.getValue() != head.checksum()) {
       throw new IOException(key + " did not arrive as it was sent: its checksum differs");

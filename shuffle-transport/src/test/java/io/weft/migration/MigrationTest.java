@@ -75,8 +75,7 @@ class MigrationTest {
     old.close();
     ExecutorExchange reader = cluster.mode(mode).open("reader");
     assertThat(read(reader))
-        .containsExactlyInAnyOrderElementsOf(
-            TestBlocks.expected(3, 41, 42, 0, PARTITIONS, SIZES));
+        .containsExactlyInAnyOrderElementsOf(TestBlocks.expected(3, 41, 42, 0, PARTITIONS, SIZES));
   }
 
   @Test

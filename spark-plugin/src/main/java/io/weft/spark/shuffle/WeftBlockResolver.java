@@ -67,8 +67,7 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
       return CollectionConverters.asScala(java.util.List.of(block)).toList();
     } catch (IOException e) {
       LOG.info("{} was removed before it could move to another executor: {}", key, e.toString());
-      return CollectionConverters.asScala(
-              java.util.List.<Tuple2<BlockId, ManagedBuffer>>of())
+      return CollectionConverters.asScala(java.util.List.<Tuple2<BlockId, ManagedBuffer>>of())
           .toList();
     }
   }

@@ -34,7 +34,8 @@ class SparkSuitesTest {
     String page = Files.readString(Path.of(System.getProperty("weft.rootFolder"), DOCS));
     for (Suite suite : List.of(Suite.SHUFFLE, Suite.ADAPTIVE)) {
       Exclusions.of(suite)
-          .forEach((test, reason) -> assertThat(page).contains("| " + test + " | " + reason + " |"));
+          .forEach(
+              (test, reason) -> assertThat(page).contains("| %s | %s |".formatted(test, reason)));
     }
   }
 

@@ -7,9 +7,7 @@ import java.util.concurrent.TimeoutException;
 import org.apache.spark.FetchFailed;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
-import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
-import org.apache.spark.scheduler.StageInfo;
 
 /** What the scheduler does from now on until it is closed. Every question waits for its events. */
 public final class TaskLog extends SparkListener implements AutoCloseable {
@@ -17,7 +15,6 @@ public final class TaskLog extends SparkListener implements AutoCloseable {
 
   private final SparkContext context;
   private final List<SparkListenerTaskEnd> ends = new CopyOnWriteArrayList<>();
-  private final List<StageInfo> submissions = new CopyOnWriteArrayList<>();
 
   private TaskLog(SparkContext context) {
     this.context = context;
@@ -35,11 +32,6 @@ public final class TaskLog extends SparkListener implements AutoCloseable {
     ends.add(end);
   }
 
-  @Override
-  public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
-    submissions.add(submitted.stageInfo());
-  }
-
   /** Map tasks that ended, whatever way. */
   public long mapTasks() {
     awaitEvents();
@@ -55,12 +47,6 @@ public final class TaskLog extends SparkListener implements AutoCloseable {
         .map(reason -> ((FetchFailed) reason).bmAddress())
         .map(address -> address == null ? "none" : address.executorId())
         .toList();
-  }
-
-  /** Attempts at stages in the order of their submission. */
-  public List<StageInfo> stageAttempts() {
-    awaitEvents();
-    return submissions;
   }
 
   private void awaitEvents() {
