@@ -31,6 +31,7 @@ public final class BlockCatalog implements AutoCloseable {
   private final Path folder;
   private final SharedArena arena;
   private final long segmentBytes;
+  private final boolean checksums;
   private final ExchangeCounters counters;
   private final RetiredOutputs retired;
   private final ConcurrentHashMap<Integer, ShuffleOutputs> shuffles = new ConcurrentHashMap<>();
@@ -42,17 +43,20 @@ public final class BlockCatalog implements AutoCloseable {
    * @param folder of this executor, where index files go; not owned
    * @param arena that chunks are allocated from; not owned, but asked to call here under pressure
    * @param segmentBytes size of the arena's ordinary segments
+   * @param checksums whether chunks on disk get a checksum, to be verified when they are read
    * @param leased whether a living reader of another process holds a lease on a shuffle
    */
   public BlockCatalog(
       Path folder,
       SharedArena arena,
       long segmentBytes,
+      boolean checksums,
       IntPredicate leased,
       ExchangeCounters counters) {
     this.folder = folder;
     this.arena = arena;
     this.segmentBytes = segmentBytes;
+    this.checksums = checksums;
     this.counters = counters;
     this.retired = new RetiredOutputs(leased, counters);
     arena.onPressure(retired::reclaim);
@@ -118,6 +122,10 @@ public final class BlockCatalog implements AutoCloseable {
 
   boolean isClosed() {
     return closed;
+  }
+
+  boolean checksums() {
+    return checksums;
   }
 
   long segmentBytes() {

@@ -20,6 +20,7 @@ import io.weft.transfer.ChunkReader;
 import io.weft.transfer.FetchListener;
 import io.weft.transfer.TransferLimits;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
@@ -43,6 +44,7 @@ public final class ExecutorExchange implements AutoCloseable {
   private final BlockReaders readers;
   private final ExchangeCounters counters;
   private final long memoryBudgetBytes;
+  private final Duration fetchTimeout;
   private final Optional<String> remark;
 
   private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closing closing)
@@ -64,11 +66,13 @@ public final class ExecutorExchange implements AutoCloseable {
                 folder.path(),
                 arena,
                 arenaOptions.segmentBytes(),
+                options.traffic().checksums(),
                 folder.leases()::anyLiving,
                 counters));
     server =
         closing.add(
-            BlockServer.start(serverOptions(options, folder.incarnation()), catalog, counters));
+            BlockServer.start(
+                serverOptions(options, folder.incarnation()), catalog, arena, counters));
     BlockClient client = closing.add(new BlockClient(server.transport()));
     readers =
         new BlockReaders(
@@ -79,9 +83,10 @@ public final class ExecutorExchange implements AutoCloseable {
             new KnownPeers(peers),
             client,
             arena,
-            limits(options.network()),
+            limits(options),
             counters);
     closing.add((AutoCloseable) readers::refuse);
+    fetchTimeout = options.network().fetchTimeout();
     closing.add(new Upkeep(this::keepUp));
     address = address(options, folder, server.port());
     LOG.info(
@@ -111,6 +116,7 @@ public final class ExecutorExchange implements AutoCloseable {
   }
 
   private void keepUp() {
+    server.dropStalled(fetchTimeout);
     catalog.reclaim();
     folder.sweep();
   }
@@ -140,13 +146,21 @@ public final class ExecutorExchange implements AutoCloseable {
         network.bindHost(),
         network.port(),
         network.cores(),
+        options.traffic().maxServedBytes(),
+        options.traffic().maxServedBytesPerPeer(),
         network.conf(),
         network.security());
   }
 
-  private static TransferLimits limits(NetworkOptions network) {
+  private static TransferLimits limits(ExchangeOptions options) {
+    NetworkOptions network = options.network();
     return new TransferLimits(
-        network.requestBytes(), network.maxBytesInFlight(), network.fetchTimeout());
+        network.requestBytes(),
+        network.maxBytesInFlight(),
+        options.traffic().maxPeerBytesInFlight(),
+        options.traffic().checksums(),
+        options.traffic().compression(),
+        network.fetchTimeout());
   }
 
   private static PeerAddress address(ExchangeOptions options, ExecutorFolder folder, int port) {
@@ -217,7 +231,8 @@ public final class ExecutorExchange implements AutoCloseable {
         catalog.retiredBytes(),
         hostPeers.mappedSegments(),
         readers.open(),
-        server.openStreams());
+        server.openStreams(),
+        server.servedBytes());
   }
 
   /**

@@ -30,6 +30,7 @@ class CatalogCloseTest {
               folder,
               arena,
               SEGMENT_BYTES,
+              true,
               shuffle -> {
                 // Closing asks this before it frees anything.
                 asked.incrementAndGet();
