@@ -289,7 +289,12 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
 
   @Override
   public void onFailure(String streamId, Throwable cause) {
-    fail(asIOException(cause));
+    if (arrivedChunks == answer.chunks()) {
+      // The connection was lost behind the last byte: nothing is missing.
+      onComplete(streamId);
+    } else {
+      fail(asIOException(cause));
+    }
   }
 
   /** Spark's transport hands refusals of its own over as runtime exceptions with a stack trace. */
