@@ -17,7 +17,8 @@ import org.apache.spark.network.client.TransportClientFactory;
  */
 public final class BlockClient implements PeerConnections, AutoCloseable {
   private final TransportClientFactory factory;
-  private final ExecutorService connectors = Executors.newCachedThreadPool(new NumberedThreads("weft-connect-"));
+  private final ExecutorService connectors =
+      Executors.newCachedThreadPool(new NumberedThreads("weft-connect-"));
   private final int connectionsPerPeer;
   private final AtomicInteger turn = new AtomicInteger();
   private final ConcurrentHashMap<Place, CompletableFuture<PeerConnection>> connections =

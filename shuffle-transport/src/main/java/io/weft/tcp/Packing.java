@@ -116,8 +116,7 @@ final class Packing {
     int count = 0;
     try {
       ByteBuffer target = arena.view(extent);
-      count =
-          compression == Compression.LZ4 ? lz4(bytes, target, most) : zstd(bytes, target, most);
+      count = compression == Compression.LZ4 ? lz4(bytes, target, most) : zstd(bytes, target, most);
     } finally {
       if (count == 0) {
         arena.free(extent);

@@ -61,9 +61,7 @@ final class ServedStreams extends StreamManager {
           }
         });
     Map<Channel, Long> youngest = new HashMap<>();
-    sending
-        .values()
-        .forEach(s -> youngest.merge(s.channel(), now - s.lastProgress(), Math::min));
+    sending.values().forEach(s -> youngest.merge(s.channel(), now - s.lastProgress(), Math::min));
     youngest.forEach(
         (channel, idle) -> {
           if (idle > nanos) {

@@ -40,7 +40,8 @@ public record BlocksRefused(int range, int retryAfterMillis, String reason) {
   public ByteBuffer encode() {
     byte[] text = reason.getBytes(StandardCharsets.UTF_8);
     ByteBuffer bytes =
-        MessageHeader.allocate(MessageHeader.BLOCKS_REFUSED, MessageHeader.BYTES + 12 + text.length);
+        MessageHeader.allocate(
+            MessageHeader.BLOCKS_REFUSED, MessageHeader.BYTES + 12 + text.length);
     bytes.putInt(range).putInt(retryAfterMillis).putInt(text.length).put(text);
     return MessageHeader.seal(bytes);
   }

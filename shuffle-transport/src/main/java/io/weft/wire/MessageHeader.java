@@ -16,7 +16,7 @@ import java.nio.ByteOrder;
  *
  * The checksum is the CRC32C of everything after it.
  *
- * The version stands for the layout of all messages; both sides must have the same.
+ * <p>The version stands for the layout of all messages; both sides must have the same.
  */
 final class MessageHeader {
   static final short VERSION = 2;

@@ -143,8 +143,7 @@ class MapOutputFormatTest {
               long[] offset = random.longs(chunks, 0, 1 << 20).map(n -> n * 64).toArray();
               long[] length = random.longs(chunks, 1, 1 << 30).toArray();
               BlockKey key = new BlockKey(shuffle, map);
-              return new MapOutput(
-                  key, 64 << 20, first, segment, rows, checksum, offset, length);
+              return new MapOutput(key, 64 << 20, first, segment, rows, checksum, offset, length);
             });
   }
 }

@@ -34,7 +34,9 @@ class TrafficSpeedTest {
   private static final int MAPS = 64;
   private static final int CHUNK = 1 << 20;
   private static final int ROUNDS = 15;
-  private static final String[] WORDS = {"furiously ", "regular ", "deposits ", "sleep ", "ironic "};
+  private static final String[] WORDS = {
+    "furiously ", "regular ", "deposits ", "sleep ", "ironic "
+  };
 
   @TempDir Path folder;
 

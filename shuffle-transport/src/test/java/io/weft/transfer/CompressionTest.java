@@ -101,7 +101,9 @@ class CompressionTest {
     if (compression == Compression.NONE) {
       assertThat(raw).isZero();
     } else {
-      assertThat(raw).as("packed: all but the tiny ones").isEqualTo(Arrays.stream(LENGTHS).filter(length -> length >= 128).sum());
+      assertThat(raw)
+          .as("packed: all but the tiny ones")
+          .isEqualTo(Arrays.stream(LENGTHS).filter(length -> length >= 128).sum());
       assertThat(now.get(ExchangeCounter.PACKED_BYTES_SENT)).isPositive().isLessThan(raw / 2);
     }
   }
