@@ -1,17 +1,32 @@
 package io.weft.wire;
 
-/** How chunks may be packed on their way. The ordinal is what messages carry. */
+/** How chunks may be packed on their way. */
 public enum Compression {
   /** As they are. */
-  NONE,
+  NONE(0),
   /** LZ4 blocks, without a frame. */
-  LZ4,
+  LZ4(1),
   /** Zstandard frames. */
-  ZSTD;
+  ZSTD(2);
+
+  private final int code;
+
+  Compression(int code) {
+    this.code = code;
+  }
+
+  /** What messages carry. Codes are never used for another compression. */
+  int code() {
+    return code;
+  }
 
   static Compression read(WireReader reader) throws WireException {
-    int number = reader.int32("compression");
-    reader.require(number >= 0 && number < values().length, "compression", number);
-    return values()[number];
+    int code = reader.int32("compression");
+    for (Compression compression : values()) {
+      if (compression.code == code) {
+        return compression;
+      }
+    }
+    throw new WireException(reader.message() + ": bad compression: " + code);
   }
 }

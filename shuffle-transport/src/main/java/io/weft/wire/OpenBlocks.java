@@ -67,7 +67,7 @@ public record OpenBlocks(
     int size = MessageHeader.BYTES + 28 + RANGE_BYTES * ranges.size() + 4 + text.length;
     ByteBuffer bytes = MessageHeader.allocate(MessageHeader.OPEN_BLOCKS, size);
     bytes.putLong(mostBytes).putInt(firstChunk).putInt(mostChunks);
-    bytes.putInt(checksums ? 1 : 0).putInt(compression.ordinal()).putInt(ranges.size());
+    bytes.putInt(checksums ? 1 : 0).putInt(compression.code()).putInt(ranges.size());
     for (BlockRange range : ranges) {
       bytes.putInt(range.key().shuffleId()).putLong(range.key().mapId());
       bytes.putInt(range.startPartition()).putInt(range.endPartition());
