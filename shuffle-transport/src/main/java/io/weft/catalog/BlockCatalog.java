@@ -32,6 +32,7 @@ public final class BlockCatalog implements AutoCloseable {
   private final IndexFiles indexes;
   private final SharedArena arena;
   private final long segmentBytes;
+  private final boolean checksums;
   private final ExchangeCounters counters;
   private final RetiredOutputs retired;
   private final ConcurrentHashMap<Integer, ShuffleOutputs> shuffles = new ConcurrentHashMap<>();
@@ -51,6 +52,7 @@ public final class BlockCatalog implements AutoCloseable {
    * @param localDirs where they go when it is full
    * @param arena that chunks are allocated from; not owned, but asked to call here under pressure
    * @param segmentBytes size of the arena's ordinary segments
+   * @param checksums whether chunks on disk get a checksum, to be verified when they are read
    * @param leased whether a living reader of another process holds a lease on a shuffle
    */
   public BlockCatalog(
@@ -58,12 +60,14 @@ public final class BlockCatalog implements AutoCloseable {
       List<Path> localDirs,
       SharedArena arena,
       long segmentBytes,
+      boolean checksums,
       IntPredicate leased,
       ExchangeCounters counters) {
     this.folder = folder;
     this.indexes = new IndexFiles(folder, localDirs);
     this.arena = arena;
     this.segmentBytes = segmentBytes;
+    this.checksums = checksums;
     this.counters = counters;
     this.retired = new RetiredOutputs(leased, counters);
     arena.onPressure(retired::reclaim);
@@ -158,6 +162,10 @@ public final class BlockCatalog implements AutoCloseable {
 
   boolean isClosed() {
     return closed;
+  }
+
+  boolean checksums() {
+    return checksums;
   }
 
   long segmentBytes() {

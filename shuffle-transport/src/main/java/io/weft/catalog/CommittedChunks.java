@@ -11,6 +11,7 @@ final class CommittedChunks {
   private int count;
   private int[] partition = new int[16];
   private int[] rows = new int[16];
+  private int[] checksum = new int[16];
   private long[] bytes = new long[16];
   private Extent[] extents = new Extent[16];
 
@@ -19,12 +20,14 @@ final class CommittedChunks {
     partitionChunks = new int[partitions];
   }
 
-  void add(int toPartition, Extent extent, long usedBytes, int rowCount) {
+  /** Takes an extent over; the sum is that of its used bytes if it lies on disk. */
+  void add(int toPartition, Extent extent, long usedBytes, int rowCount, int sum) {
     if (count == partition.length) {
       grow();
     }
     partition[count] = toPartition;
     rows[count] = rowCount;
+    checksum[count] = sum;
     bytes[count] = usedBytes;
     extents[count] = extent;
     count++;
@@ -36,6 +39,7 @@ final class CommittedChunks {
     int capacity = Math.multiplyExact(count, 2);
     partition = Arrays.copyOf(partition, capacity);
     rows = Arrays.copyOf(rows, capacity);
+    checksum = Arrays.copyOf(checksum, capacity);
     bytes = Arrays.copyOf(bytes, capacity);
     extents = Arrays.copyOf(extents, capacity);
   }
@@ -55,6 +59,7 @@ final class CommittedChunks {
     Extent[] sorted = new Extent[count];
     int[] segment = new int[count];
     int[] sortedRows = new int[count];
+    int[] sortedChecksum = new int[count];
     long[] offset = new long[count];
     long[] length = new long[count];
     for (int i = 0; i < count; i++) {
@@ -63,10 +68,12 @@ final class CommittedChunks {
       segment[to] = extents[i].segment();
       offset[to] = extents[i].offset();
       sortedRows[to] = rows[i];
+      sortedChecksum[to] = checksum[i];
       length[to] = bytes[i];
     }
     MapOutput index =
-        new MapOutput(key, segmentBytes, firstChunk, segment, sortedRows, offset, length);
+        new MapOutput(
+            key, segmentBytes, firstChunk, segment, sortedRows, sortedChecksum, offset, length);
     return new OwnedOutput(arena, index, sorted);
   }
 

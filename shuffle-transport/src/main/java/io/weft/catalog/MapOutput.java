@@ -10,6 +10,7 @@ public final class MapOutput {
   private final int[] firstChunk;
   private final int[] segment;
   private final int[] rows;
+  private final int[] checksum;
   private final long[] offset;
   private final long[] length;
 
@@ -23,6 +24,7 @@ public final class MapOutput {
       int[] firstChunk,
       int[] segment,
       int[] rows,
+      int[] checksum,
       long[] offset,
       long[] length) {
     this.key = key;
@@ -30,6 +32,7 @@ public final class MapOutput {
     this.firstChunk = firstChunk;
     this.segment = segment;
     this.rows = rows;
+    this.checksum = checksum;
     this.offset = offset;
     this.length = length;
   }
@@ -81,6 +84,14 @@ public final class MapOutput {
   /** Rows of a chunk. */
   public int rows(int chunk) {
     return rows[chunk];
+  }
+
+  /**
+   * The checksum that was made of a chunk when it was written to disk; {@link
+   * io.weft.integrity.Checksum#NONE} for one in memory.
+   */
+  public int checksum(int chunk) {
+    return checksum[chunk];
   }
 
   /** Bytes of the partitions [start, end). */

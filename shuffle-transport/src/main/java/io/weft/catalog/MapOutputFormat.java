@@ -1,8 +1,8 @@
 package io.weft.catalog;
 
+import io.weft.integrity.Checksum;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.zip.CRC32C;
 
 /**
  * The bytes of an index file. Its name is {@code output-<shuffle id>-<map id>}; its appearance
@@ -21,6 +21,8 @@ import java.util.zip.CRC32C;
  *  +---------------------------------------------------------------+
  *  | rows of chunk 0..C-1                                          |  C x 4
  *  +---------------------------------------------------------------+
+ *  | checksum of chunk 0..C-1 if it lies on disk, else 0           |  C x 4
+ *  +---------------------------------------------------------------+
  *  | offset of chunk 0..C-1 in its segment, a multiple of 64       |  C x 8
  *  +---------------------------------------------------------------+
  *  | bytes of chunk 0..C-1, at least 1                             |  C x 8
@@ -32,7 +34,7 @@ import java.util.zip.CRC32C;
  */
 public final class MapOutputFormat {
   /** Raised with every change of the layout. */
-  public static final int VERSION = 1;
+  public static final int VERSION = 2;
 
   /** No index is longer, so that a corrupt file cannot ask for more memory. */
   public static final int MOST_BYTES = 1 << 30;
@@ -43,7 +45,7 @@ public final class MapOutputFormat {
   private static final int MAGIC = 0x58544657;
   private static final int CHECKED_FROM = 12;
   private static final int HEADER_BYTES = 40;
-  private static final int CHUNK_BYTES = 24;
+  private static final int CHUNK_BYTES = 28;
 
   private MapOutputFormat() {}
 
@@ -94,6 +96,9 @@ public final class MapOutputFormat {
       bytes.putInt(output.rows(chunk));
     }
     for (int chunk = 0; chunk < chunks; chunk++) {
+      bytes.putInt(output.checksum(chunk));
+    }
+    for (int chunk = 0; chunk < chunks; chunk++) {
       bytes.putLong(output.offset(chunk));
     }
     for (int chunk = 0; chunk < chunks; chunk++) {
@@ -128,6 +133,7 @@ public final class MapOutputFormat {
             key,
             segmentBytes,
             ints(bytes, partitions + 1),
+            ints(bytes, chunks),
             ints(bytes, chunks),
             ints(bytes, chunks),
             longs(bytes, chunks),
@@ -190,9 +196,7 @@ public final class MapOutputFormat {
   }
 
   private static int checksum(ByteBuffer bytes) {
-    CRC32C crc = new CRC32C();
-    crc.update(bytes.duplicate().position(CHECKED_FROM));
-    return (int) crc.getValue();
+    return Checksum.of(bytes.duplicate().position(CHECKED_FROM));
   }
 
   private static int[] ints(ByteBuffer bytes, int count) {

@@ -1,6 +1,8 @@
 package io.weft.catalog;
 
+import io.weft.integrity.Checksum;
 import io.weft.memory.Extent;
+import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
 import java.io.IOException;
 import java.util.Collections;
@@ -77,7 +79,15 @@ public final class MapOutputWriter implements AutoCloseable {
           key + ": " + usedBytes + " bytes and " + rows + " rows in " + chunk);
     }
     disown(chunk);
-    committed.add(partition, arena.trim(chunk, usedBytes), usedBytes, rows);
+    Extent kept = arena.trim(chunk, usedBytes);
+    committed.add(partition, kept, usedBytes, rows, diskChecksum(kept, usedBytes));
+  }
+
+  /** Memory is trusted, a disk is not. The bytes were just written, so they are still cached. */
+  private int diskChecksum(Extent chunk, long usedBytes) {
+    return chunk.kind() == MemoryKind.DISK && catalog.checksums()
+        ? Checksum.of(arena.view(chunk).slice(0, (int) usedBytes))
+        : Checksum.NONE;
   }
 
   /** Gives back a chunk that was not committed. */

@@ -1,21 +1,27 @@
 package io.weft.catalog;
 
+import io.weft.integrity.Checksum;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
 import java.nio.ByteBuffer;
 
-/** A published map output of this executor, with the memory it owns. Immutable. */
+/** A published map output of this executor, with the memory it owns. Thread-safe. */
 public final class OwnedOutput {
   private final SharedArena arena;
   private final LocatedOutput located;
   private final Extent[] extents;
+
+  /** Of chunks in memory, made when a peer first asks; threads that race make the same one. */
+  private final int[] checksum;
+
   private final long bytes;
   private final long spilledBytes;
 
   OwnedOutput(SharedArena arena, MapOutput index, Extent[] extents) {
     this.arena = arena;
     this.extents = extents;
+    this.checksum = new int[extents.length];
     long[] address = new long[extents.length];
     long sum = 0;
     long onDisk = 0;
@@ -38,6 +44,21 @@ public final class OwnedOutput {
   public ByteBuffer view(int chunk) {
     ByteBuffer whole = arena.view(extents[chunk]);
     return whole.slice(0, (int) index().length(chunk)).asReadOnlyBuffer();
+  }
+
+  /**
+   * The checksum of a chunk's bytes, made once: when the chunk was written to disk, or now. Takes
+   * about as long as reading them.
+   */
+  public int checksum(int chunk) {
+    int sum = index().checksum(chunk);
+    if (sum != Checksum.NONE) {
+      return sum;
+    }
+    if (checksum[chunk] == Checksum.NONE) {
+      checksum[chunk] = Checksum.of(view(chunk));
+    }
+    return checksum[chunk];
   }
 
   LocatedOutput located() {

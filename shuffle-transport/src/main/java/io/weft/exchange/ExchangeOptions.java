@@ -11,18 +11,21 @@ import java.util.Objects;
  * @param version of Weft, announced to peers
  * @param memory budgets and folders
  * @param network addresses, limits and security
+ * @param traffic how blocks are checked, packed and paced
  */
 public record ExchangeOptions(
     String applicationKey,
     String executorId,
     String version,
     MemoryOptions memory,
-    NetworkOptions network) {
+    NetworkOptions network,
+    TrafficOptions traffic) {
   public ExchangeOptions {
     Objects.requireNonNull(applicationKey, "applicationKey");
     Objects.requireNonNull(executorId, "executorId");
     Objects.requireNonNull(version, "version");
     Objects.requireNonNull(memory, "memory");
     Objects.requireNonNull(network, "network");
+    Objects.requireNonNull(traffic, "traffic");
   }
 }

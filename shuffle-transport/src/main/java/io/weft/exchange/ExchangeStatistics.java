@@ -16,6 +16,7 @@ import java.util.Map;
  * @param mappedPeerSegments segments of peers on this host that are mapped now
  * @param openReaders readers that were opened and not closed
  * @param openStreams answers to peers that hold memory now
+ * @param servedBytes of these answers
  */
 public record ExchangeStatistics(
     Map<ExchangeCounter, Long> counters,
@@ -24,7 +25,8 @@ public record ExchangeStatistics(
     long retiredBytes,
     int mappedPeerSegments,
     int openReaders,
-    int openStreams) {
+    int openStreams,
+    long servedBytes) {
   public ExchangeStatistics {
     counters = Collections.unmodifiableMap(new EnumMap<>(counters));
   }

@@ -50,6 +50,7 @@ public final class ExecutorExchange implements AutoCloseable {
   private final BlockReaders readers;
   private final ExchangeCounters counters;
   private final long memoryBudgetBytes;
+  private final Duration fetchTimeout;
   private final Optional<String> remark;
 
   private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closing closing)
@@ -72,11 +73,13 @@ public final class ExecutorExchange implements AutoCloseable {
                 options.memory().localDirs(),
                 arena,
                 arenaOptions.segmentBytes(),
+                options.traffic().checksums(),
                 folder.leases()::anyLiving,
                 counters));
     server =
         closing.add(
-            BlockServer.start(serverOptions(options, folder.incarnation()), catalog, counters));
+            BlockServer.start(
+                serverOptions(options, folder.incarnation()), catalog, arena, counters));
     BlockClient client = closing.add(new BlockClient(server.transport()));
     readers =
         new BlockReaders(
@@ -87,9 +90,10 @@ public final class ExecutorExchange implements AutoCloseable {
             new KnownPeers(peers),
             client,
             arena,
-            limits(options.network()),
+            limits(options),
             counters);
     closing.add((AutoCloseable) readers::refuse);
+    fetchTimeout = options.network().fetchTimeout();
     closing.add(new Upkeep(this::keepUp));
     address = address(options, folder, server.port());
     LOG.info(
@@ -119,6 +123,7 @@ public final class ExecutorExchange implements AutoCloseable {
   }
 
   private void keepUp() {
+    server.dropStalled(fetchTimeout);
     catalog.reclaim();
     arena.freeIdleDisk(DISK_KEPT);
     folder.sweep();
@@ -149,13 +154,21 @@ public final class ExecutorExchange implements AutoCloseable {
         network.bindHost(),
         network.port(),
         network.cores(),
+        options.traffic().maxServedBytes(),
+        options.traffic().maxServedBytesPerPeer(),
         network.conf(),
         network.security());
   }
 
-  private static TransferLimits limits(NetworkOptions network) {
+  private static TransferLimits limits(ExchangeOptions options) {
+    NetworkOptions network = options.network();
     return new TransferLimits(
-        network.requestBytes(), network.maxBytesInFlight(), network.fetchTimeout());
+        network.requestBytes(),
+        network.maxBytesInFlight(),
+        options.traffic().maxPeerBytesInFlight(),
+        options.traffic().checksums(),
+        options.traffic().compression(),
+        network.fetchTimeout());
   }
 
   private static PeerAddress address(ExchangeOptions options, ExecutorFolder folder, int port) {
@@ -251,7 +264,8 @@ public final class ExecutorExchange implements AutoCloseable {
         catalog.retiredBytes(),
         hostPeers.mappedSegments(),
         readers.open(),
-        server.openStreams());
+        server.openStreams(),
+        server.servedBytes());
   }
 
   /**

@@ -3,7 +3,10 @@ package io.weft.tcp;
 import io.weft.catalog.BlockKey;
 import io.weft.catalog.MapOutput;
 import io.weft.catalog.OwnedOutput;
+import io.weft.integrity.Checksum;
 import io.weft.wire.BlocksOpened;
+import io.weft.wire.ChunkTable;
+import io.weft.wire.Compression;
 import io.weft.wire.OpenBlocks;
 import io.weft.wire.StreamId;
 import java.util.ArrayList;
@@ -16,19 +19,18 @@ final class AnswerBuilder {
 
   private final OpenBlocks request;
   private final ServedStream stream;
+  private final Packing packing;
   private final List<BlockKey> keys = new ArrayList<>();
   private final int[] rangeChunks;
   private long room;
   private long needed;
   private boolean full;
   private boolean complete;
-  private int count;
-  private int[] partition = new int[64];
-  private int[] rows = new int[64];
-  private long[] length = new long[64];
+  private final ChunkTable table = new ChunkTable();
 
-  AnswerBuilder(OpenBlocks request, ServedStream stream) {
+  AnswerBuilder(OpenBlocks request, ServedStream stream, Packing packing) {
     this.request = request;
+    this.packing = packing;
     this.stream = stream;
     this.room = request.mostBytes();
     this.rangeChunks = new int[request.ranges().size()];
@@ -56,7 +58,7 @@ final class AnswerBuilder {
     keys.add(index.key());
     rangeChunks[range] = chunk - first;
     complete = !full;
-    needed = full && count == 0 ? index.length(chunk) : 0;
+    needed = full && table.count() == 0 ? index.length(chunk) : 0;
   }
 
   /** Returns the first chunk that was not added. */
@@ -75,34 +77,29 @@ final class AnswerBuilder {
   }
 
   private boolean fits(long bytes) {
-    return bytes <= room && count < request.mostChunks();
+    return bytes <= room && table.count() < request.mostChunks();
   }
 
   private void add(OwnedOutput output, int chunk, int inPartition) {
-    if (count == length.length) {
-      partition = Arrays.copyOf(partition, 2 * count);
-      rows = Arrays.copyOf(rows, 2 * count);
-      length = Arrays.copyOf(length, 2 * count);
-    }
     long bytes = output.index().length(chunk);
-    partition[count] = inPartition;
-    rows[count] = output.index().rows(chunk);
-    length[count] = bytes;
-    count++;
+    Packing.Packed packed =
+        request.compression() == Compression.NONE
+            ? null
+            : packing.pack(
+                request.compression(), output.index().key().shuffleId(), output.view(chunk));
+    table.add(
+        inPartition,
+        output.index().rows(chunk),
+        request.checksums() ? output.checksum(chunk) : Checksum.NONE,
+        packed == null ? (int) bytes : packed.bytes(),
+        bytes);
     room -= Math.min(room, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-    stream.add(output, chunk);
+    stream.add(output, chunk, packed);
   }
 
   /** The answer, under the name its stream was given. */
   BlocksOpened answer(StreamId id) {
     return new BlocksOpened(
-        id,
-        needed,
-        complete,
-        keys,
-        Arrays.copyOf(rangeChunks, keys.size()),
-        Arrays.copyOf(partition, count),
-        Arrays.copyOf(rows, count),
-        Arrays.copyOf(length, count));
+        id, needed, complete, keys, Arrays.copyOf(rangeChunks, keys.size()), table);
   }
 }

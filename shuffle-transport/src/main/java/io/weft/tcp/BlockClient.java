@@ -7,7 +7,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.network.client.TransportClientFactory;
 
@@ -16,9 +15,10 @@ import org.apache.spark.network.client.TransportClientFactory;
  * threads of their own named {@code weft-connect-<n>}, and a reader that waits for them can give up
  * at its deadline. Thread-safe.
  */
-public final class BlockClient implements AutoCloseable {
+public final class BlockClient implements PeerConnections, AutoCloseable {
   private final TransportClientFactory factory;
-  private final ExecutorService connectors = Executors.newCachedThreadPool(new Connectors());
+  private final ExecutorService connectors =
+      Executors.newCachedThreadPool(new NumberedThreads("weft-connect-"));
   private final int connectionsPerPeer;
   private final AtomicInteger turn = new AtomicInteger();
   private final ConcurrentHashMap<Place, CompletableFuture<PeerConnection>> connections =
@@ -28,31 +28,16 @@ public final class BlockClient implements AutoCloseable {
   /** One of the connections that Spark's settings allow between two executors. */
   private record Place(PeerAddress peer, int number) {}
 
-  private static final class Connectors implements ThreadFactory {
-    private final AtomicInteger count = new AtomicInteger();
-
-    @Override
-    public Thread newThread(Runnable task) {
-      Thread thread = new Thread(task, "weft-connect-" + count.getAndIncrement());
-      thread.setDaemon(true);
-      return thread;
-    }
-  }
-
   /** A client that connects as the transport says. */
   public BlockClient(SparkTransport transport) {
     this.factory = transport.createClientFactory();
     this.connectionsPerPeer = transport.conf().numConnectionsPerPeer();
   }
 
-  /**
-   * The connection to a peer, made if there is none that works. Does not block.
-   *
-   * @return completes exceptionally with an {@link IOException} if the peer cannot be reached or
-   *     does not know the application's secret
-   */
+  @Override
   public CompletableFuture<PeerConnection> connect(PeerAddress peer) {
-    return connect(new Place(peer, Math.floorMod(turn.getAndIncrement(), connectionsPerPeer)));
+    Place place = new Place(peer, Math.floorMod(turn.getAndIncrement(), connectionsPerPeer));
+    return connect(place);
   }
 
   private CompletableFuture<PeerConnection> connect(Place place) {
@@ -88,7 +73,7 @@ public final class BlockClient implements AutoCloseable {
   private void connectNow(PeerAddress peer, CompletableFuture<PeerConnection> connection) {
     try {
       PeerConnection made =
-          new PeerConnection(factory.createClient(peer.host(), peer.port(), false));
+          new SparkConnection(factory.createClient(peer.host(), peer.port(), false));
       connection.complete(made);
       if (closed) {
         made.abort();

@@ -1,7 +1,9 @@
 package io.weft.tcp;
 
 import io.weft.catalog.BlockCatalog;
+import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
+import java.time.Duration;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.server.TransportServer;
@@ -21,16 +23,30 @@ public final class BlockServer implements AutoCloseable {
   private static final long CLOSE_TIMEOUT_MILLIS = 5000;
 
   private final BlockRequests requests;
+  private final ServedStreams streams;
+  private final ServedBudget budget;
   private final SparkTransport transport;
   private final TransportServer server;
 
-  private BlockServer(BlockRequests requests, SparkTransport transport, TransportServer server) {
+  private BlockServer(
+      BlockRequests requests,
+      ServedStreams streams,
+      ServedBudget budget,
+      SparkTransport transport,
+      TransportServer server) {
     this.requests = requests;
+    this.streams = streams;
+    this.budget = budget;
     this.transport = transport;
     this.server = server;
   }
 
-  /** How a server is reached and by whom. */
+  /**
+   * How a server is reached, by whom, and how much it holds for them.
+   *
+   * @param maxServedBytes of answers that were opened and not sent to their end
+   * @param maxServedBytesPerPeer of these, on one connection
+   */
   public record Options(
       String executorId,
       String incarnation,
@@ -38,6 +54,8 @@ public final class BlockServer implements AutoCloseable {
       String bindHost,
       int port,
       int cores,
+      long maxServedBytes,
+      long maxServedBytesPerPeer,
       SparkConf conf,
       SecurityManager security) {}
 
@@ -45,27 +63,39 @@ public final class BlockServer implements AutoCloseable {
    * Starts to listen; where a port is asked for and taken, on one of those that follow, as Spark's
    * own services do.
    *
+   * @param arena for packed copies of chunks, where peers ask for them
    * @throws RuntimeException if no port can be bound
    */
   public static BlockServer start(
-      Options options, BlockCatalog catalog, ExchangeCounters counters) {
+      Options options, BlockCatalog catalog, SharedArena arena, ExchangeCounters counters) {
     TransportConf conf =
         SparkTransport.settings(options.conf(), options.security(), options.cores());
-    BlockRequests requests =
-        new BlockRequests(
+    ServedStreams streams = new ServedStreams(conf.sslShuffleChunkSize());
+    ServedBudget budget =
+        new ServedBudget(options.maxServedBytes(), options.maxServedBytesPerPeer());
+    BlockAnswers answers =
+        new BlockAnswers(
             options.executorId(),
             options.incarnation(),
             catalog,
-            new ServedStreams(conf.sslShuffleChunkSize()),
+            new Packing(arena),
+            budget,
+            streams,
             counters);
+    BlockRequests requests = new BlockRequests(answers, streams, packers(options.cores()));
     SparkTransport transport =
         new SparkTransport(conf, options.security(), options.secretName(), requests);
     try {
-      return new BlockServer(requests, transport, bind(transport, options));
+      return new BlockServer(requests, streams, budget, transport, bind(transport, options));
     } catch (RuntimeException e) {
+      requests.close();
       transport.close();
       throw e;
     }
+  }
+
+  private static int packers(int cores) {
+    return Math.max(1, cores > 0 ? cores : Runtime.getRuntime().availableProcessors());
   }
 
   private static TransportServer bind(SparkTransport transport, Options options) {
@@ -93,13 +123,24 @@ public final class BlockServer implements AutoCloseable {
 
   /** Streams to peers that hold memory now. */
   public int openStreams() {
-    return requests.openStreams();
+    return streams.open();
+  }
+
+  /** Bytes of these streams. */
+  public long servedBytes() {
+    return budget.bytes();
+  }
+
+  /** Lets go of what peers opened and have not taken any of for so long. */
+  public void dropStalled(Duration timeout) {
+    streams.dropStalled(timeout.toNanos());
   }
 
   /** Stops listening, ends all connections and waits shortly until nothing is being sent. */
   @Override
   public void close() {
     server.close();
+    requests.close();
     requests.closeConnections(CLOSE_TIMEOUT_MILLIS);
     transport.close();
   }

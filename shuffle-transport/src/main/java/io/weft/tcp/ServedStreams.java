@@ -1,12 +1,17 @@
 package io.weft.tcp;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.weft.wire.StreamId;
 import java.security.SecureRandom;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.server.StreamManager;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The streams that were opened for peers and are not sent to their end. A stream can be asked for
@@ -14,6 +19,8 @@ import org.apache.spark.network.server.StreamManager;
  * connection ended. Thread-safe.
  */
 final class ServedStreams extends StreamManager {
+  private static final Logger LOG = LoggerFactory.getLogger(ServedStreams.class);
+
   private final ConcurrentHashMap<String, ServedStream> waiting = new ConcurrentHashMap<>();
   private final ConcurrentHashMap<String, ServedStream> sending = new ConcurrentHashMap<>();
   private final SecureRandom random = new SecureRandom();
@@ -36,6 +43,32 @@ final class ServedStreams extends StreamManager {
     if (stream != null && stream.channel() == channel && waiting.remove(id.toString(), stream)) {
       stream.close();
     }
+  }
+
+  /**
+   * Lets go of streams that their peers do not ask for, or do not take although they asked. In the
+   * second case the connection is closed, as its event loop may be about to send.
+   *
+   * @param nanos how long nothing may happen
+   */
+  void dropStalled(long nanos) {
+    long now = System.nanoTime();
+    waiting.forEach(
+        (id, stream) -> {
+          if (now - stream.lastProgress() > nanos && waiting.remove(id, stream)) {
+            LOG.warn("A peer at {} did not ask for what it had opened", stream.channel());
+            stream.close();
+          }
+        });
+    Map<Channel, Long> youngest = new HashMap<>();
+    sending.values().forEach(s -> youngest.merge(s.channel(), now - s.lastProgress(), Math::min));
+    youngest.forEach(
+        (channel, idle) -> {
+          if (idle > nanos) {
+            LOG.warn("A peer takes nothing of what it asked for; {} is closed", channel);
+            ChannelFuture unused = channel.close();
+          }
+        });
   }
 
   /** Streams that hold memory now. */
@@ -62,6 +95,7 @@ final class ServedStreams extends StreamManager {
     if (stream == null) {
       return null;
     }
+    stream.progressed();
     sending.put(streamId, stream);
     return new StreamBuffer(stream, tlsPieceBytes);
   }

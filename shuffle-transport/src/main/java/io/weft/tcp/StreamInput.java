@@ -33,6 +33,7 @@ final class StreamInput extends InputStream {
     ByteBuffer piece = reader.from(position);
     int count = Math.min(length, piece.remaining());
     piece.get(into, offset, count);
+    stream.progressed();
     position += count;
     return count;
   }

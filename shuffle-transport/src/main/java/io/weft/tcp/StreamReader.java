@@ -19,6 +19,7 @@ final class StreamReader {
   /** Copying less than this costs less than another system call. */
   private static final int GATHERED_BYTES = 64 << 10;
 
+  private final ServedStream stream;
   private final List<ServedStream.Piece> pieces;
   private final ByteBuffer gathered;
   private int at;
@@ -29,6 +30,7 @@ final class StreamReader {
    * @param gathered room to gather small chunks in, at least 64 KiB
    */
   StreamReader(ServedStream stream, ByteBuffer gathered) {
+    this.stream = stream;
     this.pieces = stream.pieces();
     this.gathered = gathered;
   }
@@ -46,7 +48,7 @@ final class StreamReader {
     long within = position - piece.start();
     if (piece.length() - within >= GATHERED_BYTES) {
       int length = (int) Math.min(PIECE_BYTES, piece.length() - within);
-      return piece.output().view(piece.chunk()).slice((int) within, length);
+      return stream.view(piece).slice((int) within, length);
     }
     return gather(within);
   }
@@ -60,7 +62,7 @@ final class StreamReader {
       if (length > gathered.remaining() || length >= GATHERED_BYTES) {
         break;
       }
-      gathered.put(piece.output().view(piece.chunk()).position((int) skip));
+      gathered.put(stream.view(piece).position((int) skip));
       skip = 0;
     }
     return gathered.flip();

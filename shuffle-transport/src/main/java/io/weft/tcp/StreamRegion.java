@@ -16,11 +16,13 @@ final class StreamRegion extends AbstractFileRegion {
   private static final ThreadLocal<ByteBuffer> GATHERED =
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(256 << 10));
 
+  private final ServedStream stream;
   private final long count;
   private final StreamReader reader;
   private long transferred;
 
   StreamRegion(ServedStream stream) {
+    this.stream = stream;
     this.count = stream.bytes();
     this.reader = new StreamReader(stream, GATHERED.get());
   }
@@ -49,6 +51,9 @@ final class StreamRegion extends AbstractFileRegion {
       if (piece.hasRemaining()) {
         break;
       }
+    }
+    if (written > 0) {
+      stream.progressed();
     }
     transferred += written;
     return written;

@@ -9,7 +9,7 @@ import io.weft.metrics.ExchangeCounters;
 import io.weft.peer.KnownPeers;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.TransportMode;
-import io.weft.tcp.BlockClient;
+import io.weft.tcp.PeerConnections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -48,7 +48,7 @@ public final class BlockReaders {
       BlockCatalog catalog,
       HostPeers hostPeers,
       KnownPeers peers,
-      BlockClient client,
+      PeerConnections client,
       SharedArena arena,
       TransferLimits limits,
       ExchangeCounters counters) {

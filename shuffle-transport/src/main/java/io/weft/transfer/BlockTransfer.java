@@ -1,11 +1,13 @@
 package io.weft.transfer;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.weft.integrity.ChecksumException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.tcp.PeerConnection;
 import io.weft.wire.BlocksOpened;
 import io.weft.wire.BlocksRefused;
+import io.weft.wire.DamagedMessageException;
 import io.weft.wire.OpenBlocks;
 import io.weft.wire.StreamId;
 import io.weft.wire.WireException;
@@ -53,12 +55,14 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
   /**
    * Takes the extent over.
    *
+   * @param message the plan's
    * @param signal told, on any thread, whenever there is something new to be seen
    * @param startedAt when the first attempt at these blocks made progress last, as {@link
    *     System#nanoTime()} has it
    */
   BlockTransfer(
       TransferPlan plan,
+      OpenBlocks message,
       SharedArena arena,
       Extent extent,
       Consumer<BlockTransfer> signal,
@@ -67,7 +71,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
     this.arena = arena;
     this.extent = extent;
     this.target = arena.view(extent);
-    this.message = plan.message(extent.length());
+    this.message = message;
     this.signal = signal;
     this.lastProgress = startedAt;
   }
@@ -129,11 +133,21 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
     return refusedRange;
   }
 
-  /** Whether there was no connection, or it was lost: asking again over another one may help. */
-  boolean isConnectionLost() {
+  /** Whether asking once more may help: no connection, a lost one, or bytes that were damaged. */
+  boolean isRepeatable() {
     Throwable cause = failure;
     boolean answered = cause instanceof WireException || cause instanceof RefusedException;
-    return cause instanceof IOException && !answered;
+    return (cause instanceof IOException && !answered) || isDamaged();
+  }
+
+  /** Whether something arrived that is not what was sent. */
+  boolean isDamaged() {
+    return failure instanceof ChecksumException || failure instanceof DamagedMessageException;
+  }
+
+  /** How long the peer asks to wait before it is asked again; 0 if it does not. */
+  long retryAfterMillis() {
+    return failure instanceof RefusedException refused ? refused.retryAfterMillis() : 0;
   }
 
   /** The connection, or null before there is one. */
@@ -162,6 +176,9 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
   synchronized void close() {
     closed = true;
     ended = true;
+    if (cursor != null) {
+      cursor.close();
+    }
     if (extent != null) {
       arena.free(extent);
       extent = null;
@@ -175,7 +192,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
       if (BlocksRefused.isOne(response)) {
         BlocksRefused refusal = BlocksRefused.decode(response, message.ranges().size());
         refusedRange = refusal.range();
-        fail(new RefusedException(refusal.reason()));
+        fail(new RefusedException(refusal.reason(), refusal.retryAfterMillis()));
       } else {
         answered(BlocksOpened.decode(response, message));
       }
@@ -187,13 +204,17 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
   private void answered(BlocksOpened opened) {
     boolean wanted;
     synchronized (this) {
-      cursor = new ReceiveCursor(opened);
-      wanted = !closed && opened.chunks() > 0;
-    }
-    lastProgress = System.nanoTime();
-    answer = opened;
-    if (opened.chunks() == 0) {
-      ended = true;
+      if (answer != null) {
+        // A second answer must not start all over.
+        return;
+      }
+      wanted = !closed && failure == null && opened.chunks() > 0;
+      if (failure == null) {
+        cursor = new ReceiveCursor(opened, message.compression());
+        lastProgress = System.nanoTime();
+        answer = opened;
+        ended = ended || opened.chunks() == 0;
+      }
     }
     if (wanted) {
       connection.receive(opened.stream(), this);
@@ -228,14 +249,20 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
       fail(new WireException("stream " + expected() + " was asked for, " + streamId + " came"));
       return false;
     }
-    cursor.receive(data, target);
+    int before = arrivedChunks;
+    try {
+      cursor.receive(data, target);
+    } catch (IOException e) {
+      arrivedChunks = cursor.arrived();
+      fail(e);
+      return false;
+    }
+    arrivedChunks = cursor.arrived();
     if (data.hasRemaining()) {
       fail(new WireException("stream " + streamId + " has bytes beyond its last chunk"));
       return false;
     }
-    boolean news = cursor.arrived() > arrivedChunks;
-    arrivedChunks = cursor.arrived();
-    return news;
+    return arrivedChunks > before;
   }
 
   private StreamId expected() {
@@ -262,7 +289,12 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
 
   @Override
   public void onFailure(String streamId, Throwable cause) {
-    fail(asIOException(cause));
+    if (arrivedChunks == answer.chunks()) {
+      // The connection was lost behind the last byte: nothing is missing.
+      onComplete(streamId);
+    } else {
+      fail(asIOException(cause));
+    }
   }
 
   /** Spark's transport hands refusals of its own over as runtime exceptions with a stack trace. */

@@ -1,5 +1,6 @@
 package io.weft.transfer;
 
+import static io.weft.metrics.ExchangeCounter.CHECKSUM_FAILURES;
 import static io.weft.metrics.ExchangeCounter.LOCAL_BLOCKS;
 import static io.weft.metrics.ExchangeCounter.LOCAL_BYTES;
 import static io.weft.metrics.ExchangeCounter.SAME_HOST_BLOCKS;
@@ -9,9 +10,13 @@ import io.weft.catalog.LocatedOutput;
 import io.weft.catalog.MapOutput;
 import io.weft.catalog.MappingFailedException;
 import io.weft.catalog.ShuffleHold;
+import io.weft.integrity.Checksum;
+import io.weft.integrity.ChecksumException;
+import io.weft.memory.Memory;
 import io.weft.metrics.ExchangeCounters;
 import io.weft.peer.PeerAddress;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.function.BiConsumer;
 import org.slf4j.Logger;
@@ -29,7 +34,11 @@ final class LocalBlocks implements AutoCloseable {
   private final BiConsumer<BlockRequest, PeerAddress> unmapped;
   private final ArrayDeque<Item> items = new ArrayDeque<>();
 
+  /** Shows a chunk on disk while it is verified; null before the first one. */
+  private ByteBuffer view;
+
   private BlockRequest request;
+  private PeerAddress peer;
   private LocatedOutput output;
   private int partition;
   private int chunk;
@@ -81,9 +90,32 @@ final class LocalBlocks implements AutoCloseable {
     while (chunk >= index.firstChunk(partition + 1)) {
       partition++;
     }
+    if (index.checksum(chunk) != Checksum.NONE) {
+      verify(index);
+    }
     current.set(request, partition, index.rows(chunk), output.address(chunk), index.length(chunk));
     chunk++;
     return true;
+  }
+
+  /**
+   * Holds a chunk on disk against its checksum. To read it again would bring the same pages, so a
+   * wrong one is reported at once.
+   */
+  private void verify(MapOutput index) throws BlockFetchException {
+    view = view == null ? ByteBuffer.allocateDirect(0) : view;
+    Memory.aim(view, output.address(chunk), (int) index.length(chunk));
+    int found = Checksum.of(view);
+    if (found != index.checksum(chunk)) {
+      counters.increment(CHECKSUM_FAILURES);
+      String what = "chunk " + chunk + " (partition " + partition + "), on disk";
+      throw failures.failure(
+          request,
+          partition,
+          peer,
+          peer == null ? BlockPath.OWN : BlockPath.SAME_HOST,
+          new ChecksumException(what, index.checksum(chunk), found));
+    }
   }
 
   private void open(Item item) throws BlockFetchException {
@@ -93,6 +125,7 @@ final class LocalBlocks implements AutoCloseable {
     }
     output = found;
     request = item.request();
+    peer = item.peer();
     partition = request.startPartition();
     MapOutput index = output.index();
     chunk = index.firstChunk(partition);

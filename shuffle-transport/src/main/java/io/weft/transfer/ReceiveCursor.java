@@ -1,28 +1,48 @@
 package io.weft.transfer;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.weft.integrity.Checksum;
+import io.weft.integrity.ChecksumException;
 import io.weft.wire.BlocksOpened;
+import io.weft.wire.ChunkTable;
+import io.weft.wire.Compression;
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
 
 /**
  * Lays the chunks of an answer out in memory, each at a multiple of 64, and puts the bytes of the
- * stream there as they come. Guarded by its transfer.
+ * stream there as they come: at once, or for a packed chunk as soon as all of it is there. A chunk
+ * has arrived when its checksum was found right. Guarded by its transfer.
  */
-final class ReceiveCursor {
+final class ReceiveCursor implements AutoCloseable {
   private static final long ALIGNMENT = 64;
 
-  private final BlocksOpened answer;
+  private final ChunkTable table;
+  private final Compression compression;
   private final long[] offset;
   private final long end;
+  private final CRC32C crc = new CRC32C();
   private int chunk;
-  private long filled;
+  private int filled;
 
-  ReceiveCursor(BlocksOpened answer) {
-    this.answer = answer;
-    this.offset = new long[answer.chunks()];
+  /** Packed bytes of the chunk that is arriving; null unless they came in several pieces. */
+  private ByteBuf gathered;
+
+  /**
+   * Starts before the first chunk.
+   *
+   * @param compression that was asked for
+   */
+  ReceiveCursor(BlocksOpened answer, Compression compression) {
+    this.table = answer.table();
+    this.compression = compression;
+    this.offset = new long[table.count()];
     long at = 0;
     for (int i = 0; i < offset.length; i++) {
       offset[i] = at;
-      at += (answer.length(i) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+      at += (table.length(i) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     this.end = at;
   }
@@ -42,17 +62,76 @@ final class ReceiveCursor {
     return chunk;
   }
 
-  /** Takes bytes out of the data as long as a chunk wants some. */
-  void receive(ByteBuffer data, ByteBuffer target) {
+  /**
+   * Takes bytes out of the data as long as a chunk wants some.
+   *
+   * @throws ChecksumException if a chunk is not what was sent; those before it have arrived
+   */
+  void receive(ByteBuffer data, ByteBuffer target) throws IOException {
     while (data.hasRemaining() && chunk < offset.length) {
-      int count = (int) Math.min(data.remaining(), answer.length(chunk) - filled);
-      target.put((int) (offset[chunk] + filled), data, data.position(), count);
+      int sent = table.sentBytes(chunk);
+      int count = Math.min(data.remaining(), sent - filled);
+      ByteBuffer piece = data.slice(data.position(), count);
       data.position(data.position() + count);
+      boolean last = filled + count == sent;
+      if (table.isPacked(chunk)) {
+        receivePacked(piece, last, target);
+      } else {
+        target.put((int) (offset[chunk] + filled), piece, 0, count);
+        sum(piece);
+      }
       filled += count;
-      if (filled == answer.length(chunk)) {
+      if (last) {
+        verify();
         chunk++;
         filled = 0;
       }
+    }
+  }
+
+  /** Of the bytes that have just been copied, as they are in the processor's cache now. */
+  private void sum(ByteBuffer bytes) {
+    if (table.checksum(chunk) != Checksum.NONE) {
+      crc.update(bytes);
+    }
+  }
+
+  private void receivePacked(ByteBuffer piece, boolean last, ByteBuffer target)
+      throws ChecksumException {
+    ByteBuffer packed = piece;
+    if (gathered != null || !last) {
+      if (gathered == null) {
+        gathered = PooledByteBufAllocator.DEFAULT.directBuffer(table.sentBytes(chunk));
+      }
+      gathered.writeBytes(piece);
+      packed = gathered.nioBuffer();
+    }
+    if (last) {
+      ByteBuffer whole = target.slice((int) offset[chunk], (int) table.length(chunk));
+      Unpacking.unpack(compression, packed, whole);
+      sum(whole);
+      close();
+    }
+  }
+
+  private void verify() throws ChecksumException {
+    int promised = table.checksum(chunk);
+    int found = (int) crc.getValue();
+    crc.reset();
+    if (promised != Checksum.NONE && promised != found) {
+      throw new ChecksumException(
+          "chunk " + chunk + " of the answer (partition " + table.partition(chunk) + ")",
+          promised,
+          found);
+    }
+  }
+
+  /** Frees what was gathered. Can be repeated. */
+  @Override
+  public void close() {
+    if (gathered != null) {
+      gathered.release();
+      gathered = null;
     }
   }
 }

@@ -6,7 +6,19 @@ import java.io.IOException;
 final class RefusedException extends IOException {
   private static final long serialVersionUID = 1L;
 
-  RefusedException(String reason) {
+  private final int retryAfterMillis;
+
+  /**
+   * A refusal.
+   *
+   * @param retryAfterMillis when the peer wants to be asked again; 0: never
+   */
+  RefusedException(String reason, int retryAfterMillis) {
     super(reason);
+    this.retryAfterMillis = retryAfterMillis;
+  }
+
+  int retryAfterMillis() {
+    return retryAfterMillis;
   }
 }

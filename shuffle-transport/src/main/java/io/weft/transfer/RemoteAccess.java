@@ -3,7 +3,7 @@ package io.weft.transfer;
 import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
 import io.weft.peer.KnownPeers;
-import io.weft.tcp.BlockClient;
+import io.weft.tcp.PeerConnections;
 
 /**
  * What readers of an executor share to receive blocks over the network.
@@ -17,7 +17,7 @@ import io.weft.tcp.BlockClient;
  */
 record RemoteAccess(
     SharedArena arena,
-    BlockClient client,
+    PeerConnections client,
     KnownPeers peers,
     TransferLimits limits,
     ExchangeCounters counters,

@@ -1,8 +1,11 @@
 package io.weft.transfer;
 
+import static io.weft.metrics.ExchangeCounter.BUSY_NANOS;
+import static io.weft.metrics.ExchangeCounter.CHECKSUM_FAILURES;
 import static io.weft.metrics.ExchangeCounter.REMOTE_BLOCKS;
 import static io.weft.metrics.ExchangeCounter.REMOTE_BYTES;
 import static io.weft.metrics.ExchangeCounter.REQUESTS_FAILED;
+import static io.weft.metrics.ExchangeCounter.REQUESTS_POSTPONED;
 import static io.weft.metrics.ExchangeCounter.STREAMS;
 import static io.weft.metrics.ExchangeCounter.WAITS;
 import static io.weft.metrics.ExchangeCounter.WAIT_NANOS;
@@ -33,6 +36,7 @@ final class RemoteBlocks implements AutoCloseable {
   private final LinkedBlockingQueue<IncomingBlocks> events = new LinkedBlockingQueue<>();
   private final Map<PeerAddress, PeerQueue> byPeer = new HashMap<>();
   private final List<PeerQueue> queues = new ArrayList<>();
+  private final ArrayDeque<Postponed> postponed = new ArrayDeque<>();
   private boolean sendable = true;
   private int turn;
   private int sendTurn;
@@ -68,16 +72,33 @@ final class RemoteBlocks implements AutoCloseable {
       handle(event);
       event = events.poll();
     }
+    resumePostponed();
     if (sendable) {
       sendable = false;
       sendReady();
     }
   }
 
+  /** Asks peers again that were too busy, as soon as the time that they named is over. */
+  private void resumePostponed() {
+    long now = System.nanoTime();
+    for (int i = postponed.size(); i > 0 && postponed.peek().left(now) <= 0; i--) {
+      Postponed due = postponed.remove();
+      IncomingBlocks again = window.resume(due);
+      if (again == null) {
+        postponed.add(new Postponed(due.refused(), due.second(), now, due.delayNanos()));
+      } else {
+        access.counters().add(BUSY_NANOS, now - due.refusedAt());
+        due.refused().breakOff();
+        due.refused().transfer().plan().queue().replace(due.refused(), again);
+      }
+    }
+  }
+
   private void sendReady() throws BlockFetchException {
     for (int i = 0; i < queues.size(); i++) {
       PeerQueue queue = queues.get(sendTurn);
-      if (queue.isReady() && !window.send(queue)) {
+      if (queue.isReady() && window.send(queue) == TransferWindow.Sent.NO_ROOM) {
         return;
       }
       sendTurn = (sendTurn + 1) % queues.size();
@@ -162,10 +183,37 @@ final class RemoteBlocks implements AutoCloseable {
     if (event.takeAnnouncement()) {
       announce(event, transfer.answer());
     }
-    if (transfer.failure() != null && !event.isBroken()) {
+    if (transfer.failure() == null || event.isBroken()) {
+      return;
+    }
+    if (transfer.retryAfterMillis() > 0) {
+      postpone(event);
+    } else {
       access.counters().increment(REQUESTS_FAILED);
+      access.counters().add(CHECKSUM_FAILURES, transfer.isDamaged() ? 1 : 0);
       recover(event);
     }
+  }
+
+  /** A busy peer is asked again and again, but not for ever; no memory is held meanwhile. */
+  private void postpone(IncomingBlocks refused) throws BlockFetchException {
+    if (postponed.stream().anyMatch(known -> known.refused() == refused)) {
+      return;
+    }
+    BlockTransfer transfer = refused.transfer();
+    if (System.nanoTime() - transfer.lastProgress() >= access.limits().timeout().toNanos()) {
+      access.counters().increment(REQUESTS_FAILED);
+      throw failure(
+          refused,
+          new TimeoutException(
+              "refused until the timeout of "
+                  + access.limits().timeout().toMillis()
+                  + " ms (spark.weft.fetch.timeout): "
+                  + transfer.failure().getMessage()));
+    }
+    access.counters().increment(REQUESTS_POSTPONED);
+    postponed.add(Postponed.now(refused, window.isSecondAttempt(refused)));
+    release(refused);
   }
 
   private void announce(IncomingBlocks event, BlocksOpened answer) throws BlockFetchException {
@@ -182,10 +230,10 @@ final class RemoteBlocks implements AutoCloseable {
     sendable = true;
   }
 
-  /** Asks once more for what a lost connection owes; any other failure is the reader's. */
+  /** Asks once more for what was lost or damaged; any other failure is the reader's. */
   private void recover(IncomingBlocks failed) throws BlockFetchException {
     BlockTransfer transfer = failed.transfer();
-    boolean again = transfer.isConnectionLost() && !window.isSecondAttempt(failed);
+    boolean again = transfer.isRepeatable() && !window.isSecondAttempt(failed);
     IncomingBlocks replacement = again ? window.sendAgain(failed) : null;
     if (replacement == null) {
       access.peers().forget(transfer.plan().queue().peer());
@@ -201,14 +249,16 @@ final class RemoteBlocks implements AutoCloseable {
     // None where the last one has just ended; then its event is about to come.
     Optional<IncomingBlocks> slowest = window.slowest();
     long since = slowest.map(transfer -> transfer.transfer().lastProgress()).orElse(started);
+    long nap = postponed.stream().mapToLong(p -> p.left(started)).min().orElse(Long.MAX_VALUE);
     try {
-      long left = Math.max(0, since + timeout - started);
+      long left = Math.max(0, Math.min(nap, since + timeout - started));
       IncomingBlocks event = events.poll(left, TimeUnit.NANOSECONDS);
       if (event != null) {
         handle(event);
-      } else if (slowest.isEmpty()) {
+      } else if (slowest.isEmpty() && postponed.isEmpty()) {
         throw new IllegalStateException("nothing is under way, but chunks are missing");
-      } else if (System.nanoTime() - slowest.get().transfer().lastProgress() >= timeout) {
+      } else if (slowest.isPresent()
+          && System.nanoTime() - slowest.get().transfer().lastProgress() >= timeout) {
         throw timeout(slowest.get());
       }
     } catch (InterruptedException e) {

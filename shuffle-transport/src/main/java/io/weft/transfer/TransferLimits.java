@@ -1,5 +1,6 @@
 package io.weft.transfer;
 
+import io.weft.wire.Compression;
 import java.time.Duration;
 
 /**
@@ -7,6 +8,15 @@ import java.time.Duration;
  *
  * @param requestBytes asked of a peer at a time
  * @param maxBytesInFlight held at most by a reader for answers that are under way or not used up
+ * @param maxPeerBytesInFlight of these, for answers of one peer
+ * @param checksums whether peers are asked for checksums
+ * @param compression how peers may pack
  * @param timeout a request that makes no progress for so long fails
  */
-public record TransferLimits(long requestBytes, long maxBytesInFlight, Duration timeout) {}
+public record TransferLimits(
+    long requestBytes,
+    long maxBytesInFlight,
+    long maxPeerBytesInFlight,
+    boolean checksums,
+    Compression compression,
+    Duration timeout) {}

@@ -24,9 +24,15 @@ record TransferPlan(
     boolean repeated) {
 
   /** The message for it. */
-  OpenBlocks message(long mostBytes) {
+  OpenBlocks message(long mostBytes, TransferLimits limits) {
     return new OpenBlocks(
-        queue.peer().incarnation(), mostBytes, firstChunk, mostChunks, PeerQueue.ranges(requests));
+        queue.peer().incarnation(),
+        mostBytes,
+        firstChunk,
+        mostChunks,
+        limits.checksums(),
+        limits.compression(),
+        PeerQueue.ranges(requests));
   }
 
   /** Asks for the chunks of an answer that did not arrive, or for the same if there is none. */

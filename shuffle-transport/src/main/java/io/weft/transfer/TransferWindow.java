@@ -4,6 +4,7 @@ import static io.weft.metrics.ExchangeCounter.REQUESTS;
 
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
+import io.weft.wire.OpenBlocks;
 import java.io.UncheckedIOException;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -21,6 +22,15 @@ final class TransferWindow implements AutoCloseable {
   private final Consumer<IncomingBlocks> events;
   private final Map<IncomingBlocks, Held> held = new HashMap<>();
   private long bytesInFlight;
+
+  /** What became of a request. */
+  enum Sent {
+    YES,
+    /** The reader has as much under way as it may, or as there is memory for. */
+    NO_ROOM,
+    /** The peer has; another one may be asked. */
+    NO_ROOM_FOR_PEER
+  }
 
   /** The memory of a transfer and whether it repeats another one. */
   private static final class Held {
@@ -44,29 +54,52 @@ final class TransferWindow implements AutoCloseable {
   }
 
   /**
-   * Sends a peer's next request.
+   * Sends a peer's next request, unless it has to wait until memory was given back.
    *
-   * @return false if it has to wait until memory was given back
    * @throws UncheckedIOException if there is no memory for it although nothing is under way
    */
-  boolean send(PeerQueue queue) {
+  Sent send(PeerQueue queue) {
     TransferPlan plan = queue.plan(access.limits().requestBytes());
     boolean waitable = isAnythingUnderWay();
     if (waitable && bytesInFlight + plan.room() > access.limits().maxBytesInFlight()) {
-      return false;
+      return Sent.NO_ROOM;
     }
+    if (isPeerFull(queue, plan.room())) {
+      return Sent.NO_ROOM_FOR_PEER;
+    }
+    Extent extent = allocate(plan, waitable);
+    if (extent == null) {
+      return Sent.NO_ROOM;
+    }
+    queue.incoming().add(start(plan, extent, false, System.nanoTime()));
+    queue.sent();
+    return Sent.YES;
+  }
+
+  /** A request larger than the limit goes out once nothing of the peer is under way. */
+  private boolean isPeerFull(PeerQueue queue, long room) {
+    long bytes = room;
+    boolean waitable = false;
+    for (Map.Entry<IncomingBlocks, Held> entry : held.entrySet()) {
+      if (entry.getKey().transfer().plan().queue() == queue) {
+        bytes += entry.getValue().bytes;
+        waitable |= !entry.getKey().isDelivered();
+      }
+    }
+    return waitable && bytes > access.limits().maxPeerBytesInFlight();
+  }
+
+  /** Null if there will be memory when something under way was used up. */
+  private Extent allocate(TransferPlan plan, boolean waitable) {
     try {
-      Extent extent = access.arena().allocate(plan.room());
-      queue.incoming().add(start(plan, extent, false, System.nanoTime()));
-      queue.sent();
-      return true;
+      return access.arena().allocate(plan.room());
     } catch (ArenaFullException e) {
       if (waitable) {
-        return false;
+        return null;
       }
       // Not the peer's fault: what it wrote is good and must not be computed again.
       throw new UncheckedIOException(
-          "no memory to receive blocks of " + queue.peer() + " into: " + e.getMessage(), e);
+          "no memory to receive blocks of " + plan.queue().peer() + " into: " + e.getMessage(), e);
     }
   }
 
@@ -86,6 +119,19 @@ final class TransferWindow implements AutoCloseable {
     }
   }
 
+  /**
+   * Asks again what a peer was too busy for; null if there is no memory for it now.
+   *
+   * @throws UncheckedIOException as {@link #send} does
+   */
+  IncomingBlocks resume(Postponed postponed) {
+    BlockTransfer busy = postponed.refused().transfer();
+    Extent extent = allocate(busy.plan(), isAnythingUnderWay());
+    return extent == null
+        ? null
+        : start(busy.plan(), extent, postponed.second(), busy.lastProgress());
+  }
+
   private IncomingBlocks start(TransferPlan plan, Extent extent, boolean second, long since) {
     AtomicBoolean signalled = new AtomicBoolean();
     // Filled in before the transfer starts, so before anything can signal.
@@ -96,7 +142,9 @@ final class TransferWindow implements AutoCloseable {
             events.accept(itself[0]);
           }
         };
-    BlockTransfer transfer = new BlockTransfer(plan, access.arena(), extent, signal, since);
+    OpenBlocks message = plan.message(extent.length(), access.limits());
+    BlockTransfer transfer =
+        new BlockTransfer(plan, message, access.arena(), extent, signal, since);
     IncomingBlocks incoming = new IncomingBlocks(transfer, signalled);
     itself[0] = incoming;
     held.put(incoming, new Held(extent.length(), second));

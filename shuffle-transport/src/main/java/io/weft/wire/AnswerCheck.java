@@ -4,6 +4,9 @@ package io.weft.wire;
 final class AnswerCheck {
   private static final long ALIGNMENT = 64;
 
+  /** A chunk lies in one segment, which is mapped as one buffer. */
+  private static final long MOST_CHUNK_BYTES = Integer.MAX_VALUE - ALIGNMENT + 1;
+
   private final WireReader reader;
   private final OpenBlocks request;
 
@@ -13,32 +16,43 @@ final class AnswerCheck {
   }
 
   /** Every chunk is in a partition that was asked for, in order, and has bytes. */
-  void chunks(int[] rangeChunks, int[] partition, int[] rows, long[] length) throws WireException {
-    reader.require(length.length <= request.mostChunks(), "chunks", length.length);
+  void chunks(int[] rangeChunks, ChunkTable table) throws WireException {
+    int count = table.count();
+    reader.require(count <= request.mostChunks(), "chunks", count);
     int chunk = 0;
     for (int range = 0; range < rangeChunks.length; range++) {
-      reader.require(rangeChunks[range] <= length.length - chunk, "chunks", rangeChunks[range]);
+      reader.require(rangeChunks[range] <= count - chunk, "chunks", rangeChunks[range]);
       BlockRange asked = request.ranges().get(range);
       int least = asked.startPartition();
       for (int end = chunk + rangeChunks[range]; chunk < end; chunk++) {
-        boolean inside = partition[chunk] >= least && partition[chunk] < asked.endPartition();
-        reader.require(inside, "partition of " + asked.key(), partition[chunk]);
-        reader.require(rows[chunk] >= 0, "rows", rows[chunk]);
-        reader.require(length[chunk] > 0, "bytes of a chunk", length[chunk]);
-        least = partition[chunk];
+        int partition = table.partition(chunk);
+        boolean inside = partition >= least && partition < asked.endPartition();
+        reader.require(inside, "partition of " + asked.key(), partition);
+        chunk(table, chunk);
+        least = partition;
       }
     }
-    reader.require(chunk == length.length, "chunks without a range", length.length - chunk);
+    reader.require(chunk == count, "chunks without a range", count - chunk);
+  }
+
+  private void chunk(ChunkTable table, int chunk) throws WireException {
+    long bytes = table.length(chunk);
+    reader.require(table.rows(chunk) >= 0, "rows", table.rows(chunk));
+    reader.require(bytes > 0 && bytes <= MOST_CHUNK_BYTES, "bytes of a chunk", bytes);
+    int sent = table.sentBytes(chunk);
+    boolean packable = request.compression() != Compression.NONE;
+    reader.require(packable ? sent > 0 && sent <= bytes : sent == bytes, "sent bytes", sent);
   }
 
   /** The chunks fit in the room that was set aside, or the answer says how much is needed. */
-  void room(long[] length, long needed, boolean complete) throws WireException {
+  void room(ChunkTable table, long needed, boolean complete) throws WireException {
     long room = request.mostBytes();
-    for (long bytes : length) {
+    for (int chunk = 0; chunk < table.count(); chunk++) {
+      long bytes = table.length(chunk);
       reader.require(bytes <= room, "bytes beyond those asked for", bytes);
       room -= Math.min(room, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     }
-    boolean starved = length.length == 0 && !complete;
+    boolean starved = table.count() == 0 && !complete;
     boolean sound = starved ? needed > request.mostBytes() : needed == 0;
     reader.require(sound, "needed bytes", needed);
   }

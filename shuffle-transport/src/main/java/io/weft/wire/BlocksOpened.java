@@ -10,7 +10,7 @@ import java.util.List;
  *
  * <pre>
  *  +-------------------------------+
- *  | header, type 2                |  8
+ *  | header, type 2                | 12
  *  +---------------+---------------+
  *  | stream id, high               |  8   names the stream to ask for
  *  | stream id, low                |  8
@@ -25,16 +25,13 @@ import java.util.List;
  *  |       map id        8         |
  *  |       chunks        4 }       |  R x 16
  *  +---------------+---------------+
- *  | partition of chunk 0..C-1     |  C x 4
- *  | rows of chunk 0..C-1          |  C x 4
- *  | bytes of chunk 0..C-1         |  C x 8
+ *  | {@link ChunkTable}            |  C x 24
  *  +-------------------------------+
  * </pre>
  */
 public final class BlocksOpened {
   private static final int FIXED_BYTES = MessageHeader.BYTES + 36;
   private static final int RANGE_BYTES = 16;
-  private static final int CHUNK_BYTES = 16;
   private static final String NAME = "blocks-opened message";
 
   private final StreamId stream;
@@ -42,22 +39,18 @@ public final class BlocksOpened {
   private final boolean complete;
   private final int[] rangeChunks;
   private final List<BlockKey> keys;
-  private final int[] partition;
-  private final int[] rows;
-  private final long[] length;
+  private final ChunkTable table;
   private final long totalBytes;
 
   /**
-   * Takes the arrays over.
+   * Takes array and table over.
    *
    * @param stream names the stream
    * @param neededBytes room the next chunk needs where there is no chunk in the answer, else 0
    * @param complete whether the last range is covered to its end
    * @param keys of the ranges covered
    * @param rangeChunks chunks in the answer, by range
-   * @param partition by chunk
-   * @param rows by chunk
-   * @param length in bytes, by chunk
+   * @param table the chunks
    */
   public BlocksOpened(
       StreamId stream,
@@ -65,26 +58,14 @@ public final class BlocksOpened {
       boolean complete,
       List<BlockKey> keys,
       int[] rangeChunks,
-      int[] partition,
-      int[] rows,
-      long[] length) {
+      ChunkTable table) {
     this.stream = stream;
     this.neededBytes = neededBytes;
     this.complete = complete;
     this.keys = List.copyOf(keys);
     this.rangeChunks = rangeChunks;
-    this.partition = partition;
-    this.rows = rows;
-    this.length = length;
-    this.totalBytes = sum(length);
-  }
-
-  private static long sum(long[] values) {
-    long sum = 0;
-    for (long value : values) {
-      sum = Math.addExact(sum, value);
-    }
-    return sum;
+    this.table = table;
+    this.totalBytes = table.totalBytes();
   }
 
   /** Names the stream that brings the chunks. */
@@ -119,22 +100,27 @@ public final class BlocksOpened {
 
   /** How many chunks the answer holds. */
   public int chunks() {
-    return length.length;
+    return table.count();
+  }
+
+  /** The chunks. */
+  public ChunkTable table() {
+    return table;
   }
 
   /** The partition of a chunk. */
   public int partition(int chunk) {
-    return partition[chunk];
+    return table.partition(chunk);
   }
 
   /** The rows of a chunk. */
   public int rows(int chunk) {
-    return rows[chunk];
+    return table.rows(chunk);
   }
 
   /** The bytes of a chunk. */
   public long length(int chunk) {
-    return length[chunk];
+    return table.length(chunk);
   }
 
   /** How many blocks the answer has chunks of. */
@@ -143,30 +129,28 @@ public final class BlocksOpened {
     int chunk = 0;
     for (int chunksOfRange : rangeChunks) {
       for (int end = chunk + chunksOfRange, first = chunk; chunk < end; chunk++) {
-        blocks += chunk == first || partition[chunk] != partition[chunk - 1] ? 1 : 0;
+        blocks += chunk == first || partition(chunk) != partition(chunk - 1) ? 1 : 0;
       }
     }
     return blocks;
   }
 
-  /** Bytes of all chunks: those of the stream. */
+  /** Bytes of all chunks, unpacked. */
   public long totalBytes() {
     return totalBytes;
   }
 
   /** The message as bytes, ready to be sent. */
   public ByteBuffer encode() {
-    int size = FIXED_BYTES + RANGE_BYTES * ranges() + CHUNK_BYTES * chunks();
+    int size = FIXED_BYTES + RANGE_BYTES * ranges() + ChunkTable.CHUNK_BYTES * chunks();
     ByteBuffer bytes = MessageHeader.allocate(MessageHeader.BLOCKS_OPENED, size);
     bytes.putLong(stream.high()).putLong(stream.low()).putInt(ranges()).putInt(chunks());
     bytes.putLong(neededBytes).putInt(complete ? 1 : 0);
     for (int range = 0; range < ranges(); range++) {
       bytes.putInt(key(range).shuffleId()).putLong(key(range).mapId()).putInt(rangeChunks[range]);
     }
-    bytes.asIntBuffer().put(partition).put(rows);
-    bytes.position(bytes.position() + 8 * chunks());
-    bytes.asLongBuffer().put(length);
-    return bytes.position(size).flip();
+    table.write(bytes);
+    return MessageHeader.seal(bytes);
   }
 
   /**
@@ -184,17 +168,14 @@ public final class BlocksOpened {
     reader.require(complete == 0 || complete == 1, "complete", complete);
     reader.require(ranges > 0 && ranges <= request.ranges().size(), "ranges", ranges);
     int[] rangeChunks = rangeChunks(reader, request, ranges);
-    int[] partition = reader.ints(chunks, "partitions");
-    int[] rows = reader.ints(chunks, "rows");
-    long[] length = reader.longs(chunks, "bytes");
+    ChunkTable table = ChunkTable.read(reader, chunks);
     reader.end();
     AnswerCheck check = new AnswerCheck(reader, request);
-    check.chunks(rangeChunks, partition, rows, length);
-    check.room(length, needed, complete == 1);
+    check.chunks(rangeChunks, table);
+    check.room(table, needed, complete == 1);
     List<BlockKey> keys =
         request.ranges().subList(0, ranges).stream().map(BlockRange::key).toList();
-    return new BlocksOpened(
-        stream, needed, complete == 1, keys, rangeChunks, partition, rows, length);
+    return new BlocksOpened(stream, needed, complete == 1, keys, rangeChunks, table);
   }
 
   private static int[] rangeChunks(WireReader reader, OpenBlocks request, int ranges)

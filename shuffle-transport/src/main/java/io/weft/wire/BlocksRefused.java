@@ -8,20 +8,22 @@ import java.nio.charset.StandardCharsets;
  *
  * <pre>
  *  +-------------------------------+
- *  | header, type 3                |  8
+ *  | header, type 3                | 12
  *  +---------------+---------------+
- *  | range         |                  4   position in the request, or -1: all of them
+ *  | range         | retry after   |  8   position in the request, or -1: all of them; ms, or 0
  *  +---------------+---------------+
  *  | length | reason, UTF-8        |  4 + at most 4,096
  *  +---------------+---------------+
  * </pre>
  *
  * @param range which range of the request is the reason, or -1 where it is none of them
+ * @param retryAfterMillis when to ask again, because only this moment is a bad one; 0: never
  * @param reason for people
  */
-public record BlocksRefused(int range, String reason) {
+public record BlocksRefused(int range, int retryAfterMillis, String reason) {
   private static final int MOST_REASON_BYTES = 4096;
   private static final int MOST_REASON_CHARS = MOST_REASON_BYTES / 4;
+  private static final int MOST_RETRY_MILLIS = 60_000;
   private static final String NAME = "blocks-refused message";
 
   /** Cuts a reason that is too long for the message. */
@@ -38,8 +40,10 @@ public record BlocksRefused(int range, String reason) {
   public ByteBuffer encode() {
     byte[] text = reason.getBytes(StandardCharsets.UTF_8);
     ByteBuffer bytes =
-        MessageHeader.allocate(MessageHeader.BLOCKS_REFUSED, MessageHeader.BYTES + 8 + text.length);
-    return bytes.putInt(range).putInt(text.length).put(text).flip();
+        MessageHeader.allocate(
+            MessageHeader.BLOCKS_REFUSED, MessageHeader.BYTES + 12 + text.length);
+    bytes.putInt(range).putInt(retryAfterMillis).putInt(text.length).put(text);
+    return MessageHeader.seal(bytes);
   }
 
   /**
@@ -52,8 +56,10 @@ public record BlocksRefused(int range, String reason) {
     WireReader reader = MessageHeader.open(received, NAME, MessageHeader.BLOCKS_REFUSED);
     int range = reader.int32("range");
     reader.require(range >= -1 && range < ranges, "range", range);
+    int retry = reader.count("retry after");
+    reader.require(retry <= MOST_RETRY_MILLIS, "retry after", retry);
     String reason = reader.text(MOST_REASON_BYTES, "reason");
     reader.end();
-    return new BlocksRefused(range, reason);
+    return new BlocksRefused(range, retry, reason);
   }
 }

@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
  *
  * <pre>
  *  +-------------------------------+
- *  | header, type 4                |  8
+ *  | header, type 4                | 12
  *  +---------------+---------------+
  *  | stream id, high               |  8
  *  | stream id, low                |  8
@@ -19,10 +19,10 @@ import java.nio.ByteBuffer;
 public record CloseStream(StreamId stream) {
   /** The message as bytes, ready to be sent. */
   public ByteBuffer encode() {
-    return MessageHeader.allocate(MessageHeader.CLOSE_STREAM, MessageHeader.BYTES + 16)
-        .putLong(stream.high())
-        .putLong(stream.low())
-        .flip();
+    return MessageHeader.seal(
+        MessageHeader.allocate(MessageHeader.CLOSE_STREAM, MessageHeader.BYTES + 16)
+            .putLong(stream.high())
+            .putLong(stream.low()));
   }
 
   /**

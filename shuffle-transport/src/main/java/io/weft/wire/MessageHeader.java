@@ -1,5 +1,6 @@
 package io.weft.wire;
 
+import io.weft.integrity.Checksum;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -7,17 +8,19 @@ import java.nio.ByteOrder;
  * What every message starts with. All numbers are little-endian.
  *
  * <pre>
- *   0               4       6       8
- *  +---------------+-------+-------+
- *  | magic "WFTM"  | vers. | type  |
- *  +---------------+-------+-------+
+ *   0               4       6       8               12
+ *  +---------------+-------+-------+---------------+
+ *  | magic "WFTM"  | vers. | type  | checksum      |
+ *  +---------------+-------+-------+---------------+
  * </pre>
  *
- * The version stands for the layout of all messages; both sides must have the same.
+ * The checksum is the CRC32C of everything after it.
+ *
+ * <p>The version stands for the layout of all messages; both sides must have the same.
  */
 final class MessageHeader {
-  static final short VERSION = 1;
-  static final int BYTES = 8;
+  static final short VERSION = 2;
+  static final int BYTES = 12;
 
   static final short OPEN_BLOCKS = 1;
   static final short BLOCKS_OPENED = 2;
@@ -34,7 +37,18 @@ final class MessageHeader {
         .order(ByteOrder.LITTLE_ENDIAN)
         .putInt(MAGIC)
         .putShort(VERSION)
-        .putShort(type);
+        .putShort(type)
+        .putInt(0);
+  }
+
+  /** Ends the writing of a message: sets its checksum and makes it ready to be sent. */
+  static ByteBuffer seal(ByteBuffer written) {
+    ByteBuffer message = written.flip();
+    return message.putInt(BYTES - 4, checksum(message));
+  }
+
+  private static int checksum(ByteBuffer message) {
+    return Checksum.of(message.duplicate().position(message.position() + BYTES));
   }
 
   /** A view of a received message at the byte after its header. */
@@ -53,6 +67,12 @@ final class MessageHeader {
               + "; give all executors the same Weft jar");
     }
     short found = reader.int16("type");
+    int promised = reader.int32("checksum");
+    int sum = checksum(received);
+    if (sum != promised) {
+      throw new DamagedMessageException(
+          "%s: its bytes have CRC32C %08x, it was %08x".formatted(message, sum, promised));
+    }
     reader.require(found == type, "type", found);
     return reader;
   }
@@ -61,6 +81,6 @@ final class MessageHeader {
   static short type(ByteBuffer received) {
     return received.remaining() < BYTES
         ? -1
-        : received.slice().order(ByteOrder.LITTLE_ENDIAN).getShort(BYTES - 2);
+        : received.slice().order(ByteOrder.LITTLE_ENDIAN).getShort(6);
   }
 }

@@ -11,11 +11,13 @@ import java.util.List;
  *
  * <pre>
  *  +-------------------------------+
- *  | header, type 1                |  8
+ *  | header, type 1                | 12
  *  +---------------+---------------+
  *  | most bytes                    |  8   room the reader has set aside
  *  +---------------+---------------+
  *  | first chunk   | most chunks   |  8   chunks of the first range to leave out; of all to send
+ *  +---------------+---------------+
+ *  | checksums     | compression   |  8   0 or 1: whether chunks are checked; how they may be packed
  *  +---------------+---------------+
  *  | ranges N      |                  4
  *  +---------------+---------------+
@@ -33,10 +35,18 @@ import java.util.List;
  *     1
  * @param firstChunk so many chunks of the first range were delivered before and are left out
  * @param mostChunks the answer may hold at most so many chunks; at least 1
+ * @param checksums whether the answer is to have a checksum for each chunk
+ * @param compression how chunks may be packed where that makes them smaller
  * @param ranges in the order in which they are wanted, at least one
  */
 public record OpenBlocks(
-    String incarnation, long mostBytes, int firstChunk, int mostChunks, List<BlockRange> ranges) {
+    String incarnation,
+    long mostBytes,
+    int firstChunk,
+    int mostChunks,
+    boolean checksums,
+    Compression compression,
+    List<BlockRange> ranges) {
   /** A request has no more ranges than this. */
   public static final int MOST_RANGES = 1 << 16;
 
@@ -54,14 +64,15 @@ public record OpenBlocks(
   /** The message as bytes, ready to be sent. */
   public ByteBuffer encode() {
     byte[] text = incarnation.getBytes(StandardCharsets.UTF_8);
-    int size = MessageHeader.BYTES + 20 + RANGE_BYTES * ranges.size() + 4 + text.length;
+    int size = MessageHeader.BYTES + 28 + RANGE_BYTES * ranges.size() + 4 + text.length;
     ByteBuffer bytes = MessageHeader.allocate(MessageHeader.OPEN_BLOCKS, size);
-    bytes.putLong(mostBytes).putInt(firstChunk).putInt(mostChunks).putInt(ranges.size());
+    bytes.putLong(mostBytes).putInt(firstChunk).putInt(mostChunks);
+    bytes.putInt(checksums ? 1 : 0).putInt(compression.code()).putInt(ranges.size());
     for (BlockRange range : ranges) {
       bytes.putInt(range.key().shuffleId()).putLong(range.key().mapId());
       bytes.putInt(range.startPartition()).putInt(range.endPartition());
     }
-    return bytes.putInt(text.length).put(text).flip();
+    return MessageHeader.seal(bytes.putInt(text.length).put(text));
   }
 
   /**
@@ -76,6 +87,9 @@ public record OpenBlocks(
     int firstChunk = reader.count("first chunk");
     int mostChunks = reader.count("most chunks");
     reader.require(mostChunks > 0 && mostChunks <= MOST_CHUNKS, "most chunks", mostChunks);
+    int checksums = reader.int32("checksums");
+    reader.require(checksums == 0 || checksums == 1, "checksums", checksums);
+    Compression compression = Compression.read(reader);
     int count = reader.elements(RANGE_BYTES, "ranges");
     reader.require(count > 0 && count <= MOST_RANGES, "ranges", count);
     List<BlockRange> ranges = new ArrayList<>(count);
@@ -84,7 +98,8 @@ public record OpenBlocks(
     }
     String incarnation = reader.text(MOST_INCARNATION_BYTES, "incarnation");
     reader.end();
-    return new OpenBlocks(incarnation, mostBytes, firstChunk, mostChunks, ranges);
+    return new OpenBlocks(
+        incarnation, mostBytes, firstChunk, mostChunks, checksums == 1, compression, ranges);
   }
 
   private static BlockRange range(WireReader reader) throws WireException {

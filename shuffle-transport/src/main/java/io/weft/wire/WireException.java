@@ -3,7 +3,7 @@ package io.weft.wire;
 import java.io.IOException;
 
 /** A message is damaged, of another version or not what was expected. */
-public final class WireException extends IOException {
+public class WireException extends IOException {
   private static final long serialVersionUID = 1L;
 
   /** Says which field of which message is wrong. */

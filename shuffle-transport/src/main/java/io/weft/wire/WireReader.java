@@ -17,6 +17,11 @@ final class WireReader {
     this.message = message;
   }
 
+  /** What is read, for the text of an error. */
+  String message() {
+    return message;
+  }
+
   short int16(String field) throws WireException {
     requireLeft(2, field);
     return bytes.getShort();

@@ -32,6 +32,7 @@ class MapOutputFormatTest {
       assertThat(decoded.offset(chunk)).isEqualTo(output.offset(chunk));
       assertThat(decoded.length(chunk)).isEqualTo(output.length(chunk));
       assertThat(decoded.rows(chunk)).isEqualTo(output.rows(chunk));
+      assertThat(decoded.checksum(chunk)).isEqualTo(output.checksum(chunk));
     }
   }
 
@@ -90,7 +91,7 @@ class MapOutputFormatTest {
     bytes.putInt(4, 9);
     assertThatThrownBy(() -> MapOutputFormat.decode(bytes, new BlockKey(1, 2)))
         .isInstanceOf(CorruptIndexException.class)
-        .hasMessageContaining("reads version 1, it has: 9");
+        .hasMessageContaining("reads version 2, it has: 9");
   }
 
   @Test
@@ -106,6 +107,7 @@ class MapOutputFormatTest {
         new BlockKey(1, 2),
         4096,
         new int[partitions + 1],
+        new int[0],
         new int[0],
         new int[0],
         new long[0],
@@ -137,10 +139,11 @@ class MapOutputFormatTest {
               int chunks = first[perPartition.length];
               int[] segment = random.ints(chunks, 0, 1000).toArray();
               int[] rows = random.ints(chunks, 0, Integer.MAX_VALUE).toArray();
+              int[] checksum = random.ints(chunks).toArray();
               long[] offset = random.longs(chunks, 0, 1 << 20).map(n -> n * 64).toArray();
               long[] length = random.longs(chunks, 1, 1 << 30).toArray();
               BlockKey key = new BlockKey(shuffle, map);
-              return new MapOutput(key, 64 << 20, first, segment, rows, offset, length);
+              return new MapOutput(key, 64 << 20, first, segment, rows, checksum, offset, length);
             });
   }
 }

@@ -10,10 +10,13 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Stands between a reader and a block server, records what passes, and cuts connections where it
@@ -26,6 +29,8 @@ public final class Tap implements AutoCloseable {
   private final ServerSocket server;
   private final ExecutorService threads = Executors.newCachedThreadPool();
   private final Queue<Socket> sockets = new ConcurrentLinkedQueue<>();
+  private final Set<Long> flips = ConcurrentHashMap.newKeySet();
+  private final AtomicLong answered = new AtomicLong();
   private final Queue<Long> cuts = new ConcurrentLinkedQueue<>();
   private final ByteArrayOutputStream passed = new ByteArrayOutputStream();
   private final AtomicInteger connections = new AtomicInteger();
@@ -40,6 +45,14 @@ public final class Tap implements AutoCloseable {
   public Tap cutAfter(long... bytes) {
     for (long count : bytes) {
       cuts.add(count);
+    }
+    return this;
+  }
+
+  /** Inverts bytes of the answers, counted from the first one over all connections. */
+  public Tap flipAt(long... bytes) {
+    for (long at : bytes) {
+      flips.add(at);
     }
     return this;
   }
@@ -79,15 +92,15 @@ public final class Tap implements AutoCloseable {
         sockets.add(owner);
         connections.incrementAndGet();
         Long cut = cuts.poll();
-        threads.execute(() -> pump(reader, owner, NEVER));
-        threads.execute(() -> pump(owner, reader, cut == null ? NEVER : cut));
+        threads.execute(() -> pump(reader, owner, NEVER, false));
+        threads.execute(() -> pump(owner, reader, cut == null ? NEVER : cut, true));
       } catch (IOException e) {
         // The test is over.
       }
     }
   }
 
-  private void pump(Socket from, Socket to, long most) {
+  private void pump(Socket from, Socket to, long most, boolean answers) {
     byte[] buffer = new byte[8192];
     long left = most;
     try (from;
@@ -100,6 +113,9 @@ public final class Tap implements AutoCloseable {
           return;
         }
         left -= count;
+        if (answers) {
+          flip(buffer, count);
+        }
         synchronized (passed) {
           passed.write(buffer, 0, count);
         }
@@ -107,6 +123,15 @@ public final class Tap implements AutoCloseable {
       }
     } catch (IOException e) {
       // The other direction ended first.
+    }
+  }
+
+  private void flip(byte[] buffer, int count) {
+    long first = answered.getAndAdd(count);
+    for (long at : flips) {
+      if (at >= first && at < first + count) {
+        buffer[(int) (at - first)] ^= (byte) 0xff;
+      }
     }
   }
 

@@ -32,7 +32,13 @@ public final class TestBlocks {
   /** Publishes a map output whose chunk lengths are given. */
   public static void write(ExecutorExchange exchange, BlockKey key, int partitions, Sizes sizes)
       throws IOException {
-    try (MapOutputWriter writer = exchange.newMapOutput(key, partitions)) {
+    write(exchange.newMapOutput(key, partitions), key, partitions, sizes);
+  }
+
+  /** Fills a map output, publishes it and closes the writer. */
+  public static void write(MapOutputWriter output, BlockKey key, int partitions, Sizes sizes)
+      throws IOException {
+    try (MapOutputWriter writer = output) {
       for (int partition = 0; partition < partitions; partition++) {
         int chunk = 0;
         for (long size; (size = sizes.of(key.mapId(), partition, chunk)) > 0; chunk++) {

@@ -8,8 +8,10 @@ import io.weft.exchange.ExchangeStatistics;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.exchange.MemoryOptions;
 import io.weft.exchange.NetworkOptions;
+import io.weft.exchange.TrafficOptions;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.TransportMode;
+import io.weft.wire.Compression;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,6 +44,8 @@ public final class TestCluster implements AutoCloseable {
   private long memoryBytes = 256 << 20;
   private long diskBytes = 256 << 20;
   private SparkConf conf = new SparkConf(false);
+  private TrafficOptions traffic =
+      new TrafficOptions(true, Compression.NONE, 1 << 20, 64 << 20, 32 << 20);
 
   public TestCluster(Path folder) throws IOException {
     root = Files.createDirectories(folder.resolve("shm"));
@@ -70,6 +74,11 @@ public final class TestCluster implements AutoCloseable {
     return this;
   }
 
+  public TestCluster traffic(TrafficOptions newTraffic) {
+    traffic = newTraffic;
+    return this;
+  }
+
   public TestCluster conf(SparkConf newConf) {
     conf = newConf;
     return this;
@@ -94,7 +103,8 @@ public final class TestCluster implements AutoCloseable {
             maxBytesInFlight,
             timeout,
             conf,
-            security));
+            security),
+        traffic);
   }
 
   /** Opens an executor that the others can find. */
@@ -135,6 +145,7 @@ public final class TestCluster implements AutoCloseable {
               ExchangeStatistics now = exchange.statistics();
               assertThat(now.openReaders()).as("open readers").isZero();
               assertThat(now.openStreams()).as("open streams").isZero();
+              assertThat(now.servedBytes()).as("bytes held for peers").isZero();
               assertThat(now.arena().usedBytes()).as("arena bytes in use").isZero();
               assertThat(now.retiredBytes()).as("retired bytes").isZero();
             });

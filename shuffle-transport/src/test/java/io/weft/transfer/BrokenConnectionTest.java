@@ -15,10 +15,12 @@ import io.weft.support.Tap;
 import io.weft.support.TestBlocks.Sizes;
 import io.weft.support.TestCluster;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.LongStream;
+import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -66,6 +68,40 @@ class BrokenConnectionTest {
         fresh.close();
       }
     }
+  }
+
+  /** With authentication a connection is only made once the peer has answered on it. */
+  @Test
+  void aConnectionThatCouldNotBeMadeIsMadeOnceMore() throws Exception {
+    cluster.conf(
+        new SparkConf(false)
+            .set("spark.authenticate", "true")
+            .set("spark.authenticate.secret", "right"));
+    ExecutorExchange secured = cluster.open("secured");
+    write(secured, new BlockKey(2, 0), 3, SIZES);
+    ExecutorExchange asking = cluster.open("asking");
+    List<BlockRequest> requests = List.of(request("secured", new BlockKey(2, 0), 0, 3, 180_000));
+    try (Tap tap = new Tap(secured.address()).cutAfter(0)) {
+      cluster.announce(tap.address());
+      assertThat(readAll(asking, requests)).hasSize(12);
+      assertThat(tap.connections()).isEqualTo(2);
+    }
+    assertThat(asking.statistics().get(ExchangeCounter.REQUESTS_FAILED)).isEqualTo(1);
+  }
+
+  /** What the owner wrote is good: it must not be blamed, or it would be computed again. */
+  @Test
+  void aReaderWithoutMemoryBlamesNobody() throws Exception {
+    cluster.memory(TestCluster.SEGMENT_BYTES, 0);
+    ExecutorExchange poor = cluster.open("poor");
+    write(poor, new BlockKey(3, 0), 1, (map, partition, chunk) -> chunk == 0 ? 1_040_000 : 0);
+    assertThatThrownBy(() -> readAll(poor, requests()))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageContaining("no memory to receive blocks of executor owner")
+        .hasMessageContaining("spark.weft.memory.size");
+    poor.removeShuffle(3);
+    TestCluster.assertNothingHeld(poor);
+    assertThat(readAll(poor, requests())).hasSize(MAPS * 12);
   }
 
   @Test

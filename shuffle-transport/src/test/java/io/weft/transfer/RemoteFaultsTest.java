@@ -17,6 +17,7 @@ import io.weft.support.TestBlocks.Sizes;
 import io.weft.support.TestCluster;
 import io.weft.wire.BlocksOpened;
 import io.weft.wire.BlocksRefused;
+import io.weft.wire.ChunkTable;
 import io.weft.wire.OpenBlocks;
 import io.weft.wire.StreamId;
 import java.io.IOException;
@@ -143,7 +144,7 @@ class RemoteFaultsTest {
   void aPeerOfAnotherVersion() throws Exception {
     assertAnswerFails(
         (client, message, callback) -> {
-          ByteBuffer answer = new BlocksRefused(-1, "x").encode();
+          ByteBuffer answer = new BlocksRefused(-1, 0, "x").encode();
           callback.onSuccess(answer.order(ByteOrder.LITTLE_ENDIAN).putShort(4, (short) 9));
         },
         "peer speaks version 9");
@@ -221,9 +222,7 @@ class RemoteFaultsTest {
         true,
         List.of(key),
         new int[] {1},
-        new int[] {1},
-        new int[] {1},
-        new long[] {length});
+        new ChunkTable().add(1, 1, 0, (int) length, length));
   }
 
   @Test
@@ -255,7 +254,7 @@ class RemoteFaultsTest {
     FakePeer.Behaviour behaviour =
         (client, message, callback) -> {
           int range = OpenBlocks.decode(message).ranges().size() - 1;
-          callback.onSuccess(new BlocksRefused(range, "no such output").encode());
+          callback.onSuccess(new BlocksRefused(range, 0, "no such output").encode());
         };
     try (FakePeer peer = new FakePeer(behaviour)) {
       cluster.announce(peer.address("peer"));

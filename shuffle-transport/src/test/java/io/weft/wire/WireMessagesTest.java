@@ -26,6 +26,8 @@ class WireMessagesTest {
           1 << 20,
           0,
           100,
+          true,
+          Compression.NONE,
           List.of(new BlockRange(KEY, 2, 5), new BlockRange(new BlockKey(7, 12), 2, 5)));
 
   @Property(tries = 300)
@@ -46,12 +48,15 @@ class WireMessagesTest {
 
   @Property(tries = 200)
   void everyRefusalComesBackAsItWas(
-      @ForAll @IntRange(min = -1, max = 9) int range, @ForAll String reason) throws Exception {
-    BlocksRefused refusal = new BlocksRefused(range, reason);
+      @ForAll @IntRange(min = -1, max = 9) int range,
+      @ForAll @IntRange(max = 60_000) int retry,
+      @ForAll String reason)
+      throws Exception {
+    BlocksRefused refusal = new BlocksRefused(range, retry, reason);
     ByteBuffer bytes = refusal.encode();
     assertThat(BlocksRefused.isOne(bytes)).isTrue();
     String seen = new String(refusal.reason().getBytes("UTF-8"), "UTF-8");
-    assertThat(BlocksRefused.decode(bytes, 10)).isEqualTo(new BlocksRefused(range, seen));
+    assertThat(BlocksRefused.decode(bytes, 10)).isEqualTo(new BlocksRefused(range, retry, seen));
   }
 
   @Property(tries = 500)
@@ -62,7 +67,8 @@ class WireMessagesTest {
   @Property(tries = 500)
   void garbageBehindAGoodHeaderIsAnErrorOrASoundMessage(
       @ForAll @Size(max = 300) byte[] garbage, @ForAll @IntRange(min = 1, max = 3) int type) {
-    ByteBuffer bytes = MessageHeader.allocate((short) type, 8 + garbage.length).put(garbage).flip();
+    ByteBuffer bytes = MessageHeader.allocate((short) type, MessageHeader.BYTES + garbage.length);
+    MessageHeader.seal(bytes.put(garbage));
     try {
       switch (type) {
         case 1 -> OpenBlocks.decode(bytes);
@@ -84,6 +90,8 @@ class WireMessagesTest {
       @ForAll int value) {
     ByteBuffer bytes = answer(request, new Random(seed)).encode();
     bytes.putInt(place % (bytes.limit() / 4) * 4, value);
+    // A right checksum, so that nothing but the field checks stands in the way.
+    MessageHeader.seal(bytes.position(bytes.limit()));
     try {
       BlocksOpened decoded = BlocksOpened.decode(bytes, request);
       assertThat(decoded.totalBytes()).isLessThanOrEqualTo(request.mostBytes());
@@ -109,10 +117,10 @@ class WireMessagesTest {
   @Test
   void anotherVersionIsNamedWithWhatToDo() {
     ByteBuffer bytes = REQUEST.encode();
-    bytes.order(ByteOrder.LITTLE_ENDIAN).putShort(4, (short) 2);
+    bytes.order(ByteOrder.LITTLE_ENDIAN).putShort(4, (short) 1);
     assertThatThrownBy(() -> OpenBlocks.decode(bytes))
         .isInstanceOf(WireException.class)
-        .hasMessageContaining("peer speaks version 2")
+        .hasMessageContaining("peer speaks version 1")
         .hasMessageContaining("same Weft jar");
   }
 
@@ -126,9 +134,7 @@ class WireMessagesTest {
             true,
             List.of(other, KEY),
             new int[] {1, 1},
-            new int[] {2, 2},
-            new int[] {1, 1},
-            new long[] {64, 64});
+            new ChunkTable().add(2, 1, 0, 64, 64).add(2, 1, 0, 64, 64));
     assertThatThrownBy(() -> BlocksOpened.decode(swapped.encode(), REQUEST))
         .isInstanceOf(WireException.class)
         .hasMessageContaining("shuffle 7 map 11 was asked for, the answer has shuffle 7 map 12");
@@ -143,9 +149,7 @@ class WireMessagesTest {
             true,
             List.of(KEY),
             new int[] {1},
-            new int[] {5},
-            new int[] {1},
-            new long[] {64});
+            new ChunkTable().add(5, 1, 0, 64, 64));
     assertThatThrownBy(() -> BlocksOpened.decode(wrong.encode(), REQUEST))
         .isInstanceOf(WireException.class)
         .hasMessageContaining("partition of shuffle 7 map 11: 5");
@@ -160,9 +164,7 @@ class WireMessagesTest {
             true,
             List.of(KEY),
             new int[] {2},
-            new int[] {2, 2},
-            new int[] {1, 1},
-            new long[] {1, 1 << 20});
+            new ChunkTable().add(2, 1, 0, 1, 1).add(2, 1, 0, 1 << 20, 1 << 20));
     assertThatThrownBy(() -> BlocksOpened.decode(tooMuch.encode(), REQUEST))
         .isInstanceOf(WireException.class)
         .hasMessageContaining("bytes beyond those asked for");
@@ -179,30 +181,22 @@ class WireMessagesTest {
     int[] rangeChunks = new int[ranges];
     List<BlockKey> keys =
         request.ranges().subList(0, ranges).stream().map(BlockRange::key).toList();
-    int[] partitions = new int[ranges];
-    int chunks = 0;
+    ChunkTable table = new ChunkTable();
     long room = request.mostBytes();
     for (int range = 0; range < ranges; range++) {
       BlockRange asked = request.ranges().get(range);
       if (asked.endPartition() > asked.startPartition() && room >= 128 && random.nextBoolean()) {
         rangeChunks[range] = 1;
-        partitions[chunks++] = asked.startPartition();
+        int bytes = 1 + random.nextInt(64);
+        boolean packed = request.compression() != Compression.NONE && random.nextBoolean();
+        int sent = packed ? 1 + random.nextInt(bytes) : bytes;
+        table.add(asked.startPartition(), random.nextInt(100), random.nextInt(), sent, bytes);
         room -= 64;
       }
     }
-    int[] rows = random.ints(chunks, 0, 100).toArray();
-    long[] length = random.longs(chunks, 1, 65).toArray();
-    boolean complete = chunks == 0 || random.nextBoolean();
+    boolean complete = table.count() == 0 || random.nextBoolean();
     StreamId stream = new StreamId(random.nextLong(), random.nextLong());
-    return new BlocksOpened(
-        stream,
-        0,
-        complete,
-        keys,
-        rangeChunks,
-        java.util.Arrays.copyOf(partitions, chunks),
-        rows,
-        length);
+    return new BlocksOpened(stream, 0, complete, keys, rangeChunks, table);
   }
 
   @Provide
@@ -221,6 +215,8 @@ class WireMessagesTest {
             Arbitraries.longs().between(1, Long.MAX_VALUE),
             Arbitraries.integers().between(0, Integer.MAX_VALUE),
             Arbitraries.integers().between(30, OpenBlocks.MOST_CHUNKS),
+            Arbitraries.of(true, false),
+            Arbitraries.of(Compression.class),
             range.list().ofMinSize(1).ofMaxSize(20))
         .as(OpenBlocks::new);
   }

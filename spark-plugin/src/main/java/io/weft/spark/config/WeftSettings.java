@@ -4,6 +4,7 @@ import static io.weft.spark.config.Setting.Scope.APPLICATION;
 import static io.weft.spark.config.Setting.Scope.SESSION;
 
 import io.weft.peer.TransportMode;
+import io.weft.wire.Compression;
 import java.time.Duration;
 import java.util.List;
 import org.apache.spark.SparkConf;
@@ -146,6 +147,57 @@ public final class WeftSettings {
           APPLICATION,
           "Bytes one reader has at most asked for over TCP and not yet used.");
 
+  /** How much a reader holds in flight of one peer. */
+  public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT_PER_PEER =
+      new Setting<>(
+          PREFIX + "fetch.maxBytesInFlightPerPeer",
+          SettingTypes.bytes(KIB, 16 * GIB),
+          48 * MIB,
+          APPLICATION,
+          "Of these, bytes asked of one executor.");
+
+  /** How much an executor holds for peers. */
+  public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT =
+      new Setting<>(
+          PREFIX + "serve.maxBytesInFlight",
+          SettingTypes.bytes(KIB, TIB),
+          GIB,
+          APPLICATION,
+          "Bytes an executor has at most opened for others over TCP and not sent yet. Who asks for"
+              + " more is told to ask again in a moment.");
+
+  /** How much an executor holds for one peer. */
+  public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER =
+      new Setting<>(
+          PREFIX + "serve.maxBytesInFlightPerPeer",
+          SettingTypes.bytes(KIB, TIB),
+          256 * MIB,
+          APPLICATION,
+          "Of these, bytes for one executor, or for each of its connections where"
+              + " spark.shuffle.io.numConnectionsPerPeer is more than 1. One that does not take what"
+              + " it asked for cannot keep it from the others.");
+
+  /** Whether blocks are verified. */
+  public static final Setting<Boolean> CHECKSUMS =
+      new Setting<>(
+          PREFIX + "checksums",
+          SettingTypes.bool(),
+          true,
+          APPLICATION,
+          "Whether every block that comes by TCP, or lay on disk, is held against a CRC32C made"
+              + " where it was written. A wrong one is fetched once more, then Spark computes it"
+              + " again. Blocks in shared memory are not checked.");
+
+  /** How blocks are packed. */
+  public static final Setting<Compression> COMPRESSION =
+      new Setting<>(
+          PREFIX + "compression",
+          SettingTypes.choice(Compression.class),
+          Compression.NONE,
+          APPLICATION,
+          "How blocks are packed on their way over TCP: none, lz4 or zstd. Blocks that do not shrink"
+              + " to nine tenths are sent as they are. Pays on networks of about 1 Gbit/s and less.");
+
   /** Rows of a batch. */
   public static final Setting<Integer> BATCH_ROWS =
       new Setting<>(
@@ -201,6 +253,11 @@ public final class WeftSettings {
           FETCH_TIMEOUT,
           FETCH_REQUEST_SIZE,
           FETCH_MAX_BYTES_IN_FLIGHT,
+          FETCH_MAX_BYTES_IN_FLIGHT_PER_PEER,
+          SERVE_MAX_BYTES_IN_FLIGHT,
+          SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER,
+          CHECKSUMS,
+          COMPRESSION,
           BATCH_ROWS,
           BATCH_SIZE,
           COLLECTIVES_TIMEOUT,

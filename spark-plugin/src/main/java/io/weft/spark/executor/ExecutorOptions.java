@@ -3,6 +3,7 @@ package io.weft.spark.executor;
 import io.weft.exchange.ExchangeOptions;
 import io.weft.exchange.MemoryOptions;
 import io.weft.exchange.NetworkOptions;
+import io.weft.exchange.TrafficOptions;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.message.WeftVersion;
 import java.io.File;
@@ -49,7 +50,8 @@ final class ExecutorOptions {
         executorId,
         WeftVersion.current(),
         memory(),
-        network());
+        network(),
+        traffic());
   }
 
   private MemoryOptions memory() {
@@ -77,5 +79,14 @@ final class ExecutorOptions {
         WeftSettings.FETCH_TIMEOUT.get(conf),
         conf,
         env.securityManager());
+  }
+
+  private TrafficOptions traffic() {
+    return new TrafficOptions(
+        WeftSettings.CHECKSUMS.get(conf),
+        WeftSettings.COMPRESSION.get(conf),
+        WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT_PER_PEER.get(conf),
+        WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT.get(conf),
+        WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER.get(conf));
   }
 }

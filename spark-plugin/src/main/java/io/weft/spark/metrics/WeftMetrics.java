@@ -74,6 +74,9 @@ public final class WeftMetrics {
   private static final Metric OPEN_STREAMS =
       gauge("openStreams", "answers to peers that are being sent", s -> s.exchange().openStreams());
 
+  private static final Metric SERVED_BYTES =
+      gauge("servedBytes", "bytes of these answers", s -> s.exchange().servedBytes());
+
   private static final Metric MAPPED_PEER_SEGMENTS =
       gauge(
           "mappedPeerSegments",
@@ -93,6 +96,7 @@ public final class WeftMetrics {
                   RETIRED_BYTES,
                   OPEN_READERS,
                   OPEN_STREAMS,
+                  SERVED_BYTES,
                   MAPPED_PEER_SEGMENTS),
               Arrays.stream(ExchangeCounter.values()).map(WeftMetrics::of),
               collectives(),

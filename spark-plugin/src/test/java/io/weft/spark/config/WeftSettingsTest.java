@@ -31,6 +31,11 @@ class WeftSettingsTest {
     expected.put("spark.weft.fetch.timeout", "120s");
     expected.put("spark.weft.fetch.requestSize", "8m");
     expected.put("spark.weft.fetch.maxBytesInFlight", "48m");
+    expected.put("spark.weft.fetch.maxBytesInFlightPerPeer", "48m");
+    expected.put("spark.weft.serve.maxBytesInFlight", "1g");
+    expected.put("spark.weft.serve.maxBytesInFlightPerPeer", "256m");
+    expected.put("spark.weft.checksums", "true");
+    expected.put("spark.weft.compression", "none");
     expected.put("spark.weft.collectives.timeout", "120s");
     expected.put("spark.weft.batch.rows", "8192");
     expected.put("spark.weft.batch.size", "4m");

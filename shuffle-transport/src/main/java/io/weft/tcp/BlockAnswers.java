@@ -1,0 +1,169 @@
+package io.weft.tcp;
+
+import static io.weft.metrics.ExchangeCounter.BLOCKS_SERVED;
+import static io.weft.metrics.ExchangeCounter.BYTES_SERVED;
+import static io.weft.metrics.ExchangeCounter.PACKED_BYTES_SENT;
+import static io.weft.metrics.ExchangeCounter.PACKED_BYTES_SERVED;
+import static io.weft.metrics.ExchangeCounter.REQUESTS_REFUSED;
+import static io.weft.metrics.ExchangeCounter.REQUESTS_SERVED;
+
+import io.netty.channel.Channel;
+import io.weft.catalog.BlockCatalog;
+import io.weft.catalog.OwnedBlocks;
+import io.weft.catalog.OwnedOutput;
+import io.weft.metrics.ExchangeCounters;
+import io.weft.wire.BlockRange;
+import io.weft.wire.BlocksOpened;
+import io.weft.wire.BlocksRefused;
+import io.weft.wire.ChunkTable;
+import io.weft.wire.OpenBlocks;
+import io.weft.wire.StreamId;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Finds what peers ask for and opens the streams for it. What a stream may hold is taken out of the
+ * budget before anything is looked up; where that is used up the peer is to ask again in a moment,
+ * which holds nothing here. Thread-safe.
+ */
+final class BlockAnswers {
+  /** About the time in which a stream of the usual size is sent. */
+  private static final int RETRY_MILLIS = 20;
+
+  private final String executorId;
+  private final String incarnation;
+  private final BlockCatalog catalog;
+  private final Packing packing;
+  private final ServedBudget budget;
+  private final ServedStreams streams;
+  private final ExchangeCounters counters;
+
+  BlockAnswers(
+      String executorId,
+      String incarnation,
+      BlockCatalog catalog,
+      Packing packing,
+      ServedBudget budget,
+      ServedStreams streams,
+      ExchangeCounters counters) {
+    this.executorId = executorId;
+    this.incarnation = incarnation;
+    this.catalog = catalog;
+    this.packing = packing;
+    this.budget = budget;
+    this.streams = streams;
+    this.counters = counters;
+  }
+
+  /** The message that answers a request on a channel. */
+  ByteBuffer answer(Channel channel, OpenBlocks request) {
+    if (!request.incarnation().equals(incarnation)) {
+      return refuse(
+          -1,
+          0,
+          "this is executor "
+              + executorId
+              + ", incarnation "
+              + incarnation
+              + "; the request is for incarnation "
+              + request.incarnation()
+              + ", which has ended");
+    }
+    if (!budget.take(channel, request.mostBytes())) {
+      return refuse(
+          -1,
+          RETRY_MILLIS,
+          "executor "
+              + executorId
+              + " holds "
+              + budget.bytes()
+              + " bytes for peers (spark.weft.serve.maxBytesInFlight, …PerPeer)");
+    }
+    try {
+      return open(channel, request);
+    } catch (IllegalStateException e) {
+      return refuse(e);
+    }
+  }
+
+  /** The message for a request that cannot be looked at. */
+  ByteBuffer refuse(Exception reason) {
+    return refuse(-1, 0, "executor " + executorId + ": " + reason.getMessage());
+  }
+
+  private ByteBuffer open(Channel channel, OpenBlocks request) {
+    Map<Integer, OwnedBlocks> holds = new HashMap<>();
+    ServedStream stream = new ServedStream(channel, holds.values(), packing);
+    stream.onClose(() -> budget.give(channel, request.mostBytes()));
+    boolean kept = false;
+    try {
+      AnswerBuilder builder = new AnswerBuilder(request, stream, packing);
+      List<BlockRange> ranges = request.ranges();
+      for (int range = 0; range < ranges.size() && !builder.isFull(); range++) {
+        BlockRange wanted = ranges.get(range);
+        try {
+          OwnedOutput output =
+              holds.computeIfAbsent(wanted.key().shuffleId(), catalog::hold).owned(wanted.key());
+          requirePartitions(wanted, output);
+          builder.addRange(output, wanted.startPartition(), wanted.endPartition());
+        } catch (IOException e) {
+          return refuse(range, 0, e.getMessage());
+        }
+      }
+      kept = stream.bytes() > 0;
+      return accept(builder, stream, request.mostBytes());
+    } finally {
+      if (!kept) {
+        stream.close();
+      }
+    }
+  }
+
+  private static void requirePartitions(BlockRange wanted, OwnedOutput output) throws IOException {
+    if (wanted.endPartition() > output.index().partitions()) {
+      throw new IOException(
+          wanted.key()
+              + " has "
+              + output.index().partitions()
+              + " partitions, asked for were ["
+              + wanted.startPartition()
+              + ", "
+              + wanted.endPartition()
+              + ")");
+    }
+  }
+
+  private ByteBuffer accept(AnswerBuilder builder, ServedStream stream, long taken) {
+    StreamId id = StreamId.NONE;
+    if (stream.bytes() > 0) {
+      budget.give(stream.channel(), taken - stream.bytes());
+      stream.onClose(() -> budget.give(stream.channel(), stream.bytes()));
+      id = streams.register(stream);
+    }
+    BlocksOpened answer = builder.answer(id);
+    counters.increment(REQUESTS_SERVED);
+    counters.add(BLOCKS_SERVED, answer.blocks());
+    counters.add(BYTES_SERVED, answer.totalBytes());
+    if (answer.totalBytes() > stream.bytes()) {
+      countPacked(answer.table());
+    }
+    return answer.encode();
+  }
+
+  private void countPacked(ChunkTable table) {
+    for (int chunk = 0; chunk < table.count(); chunk++) {
+      if (table.isPacked(chunk)) {
+        counters.add(PACKED_BYTES_SERVED, table.length(chunk));
+        counters.add(PACKED_BYTES_SENT, table.sentBytes(chunk));
+      }
+    }
+  }
+
+  private ByteBuffer refuse(int range, int retryMillis, String reason) {
+    counters.increment(REQUESTS_REFUSED);
+    return new BlocksRefused(range, retryMillis, reason).encode();
+  }
+}

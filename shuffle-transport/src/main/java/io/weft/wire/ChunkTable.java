@@ -1,0 +1,137 @@
+package io.weft.wire;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+
+/**
+ * The chunks of an answer in the order of the stream, column by column.
+ *
+ * <pre>
+ *  +-------------------------------+
+ *  | partition of chunk 0..C-1     |  C x 4
+ *  | rows of chunk 0..C-1          |  C x 4
+ *  | checksum of chunk 0..C-1      |  C x 4   CRC32C of its bytes, unpacked; 0: not checked
+ *  | sent bytes of chunk 0..C-1    |  C x 4   in the stream; fewer than its bytes if packed
+ *  | bytes of chunk 0..C-1         |  C x 8
+ *  +-------------------------------+
+ * </pre>
+ *
+ * For one thread until it is built, immutable from then on.
+ */
+public final class ChunkTable {
+  static final int CHUNK_BYTES = 24;
+
+  private int count;
+  private int[] partition;
+  private int[] rows;
+  private int[] checksum;
+  private int[] sent;
+  private long[] length;
+
+  /** An empty table, to be filled. */
+  public ChunkTable() {
+    this(0, new int[64], new int[64], new int[64], new int[64], new long[64]);
+  }
+
+  private ChunkTable(
+      int count, int[] partition, int[] rows, int[] checksum, int[] sent, long[] length) {
+    this.count = count;
+    this.partition = partition;
+    this.rows = rows;
+    this.checksum = checksum;
+    this.sent = sent;
+    this.length = length;
+  }
+
+  /**
+   * Adds a chunk.
+   *
+   * @param sum as {@link io.weft.integrity.Checksum} has it
+   * @param sentBytes in the stream, at most {@code bytes}
+   * @param bytes of the chunk, at least 1
+   */
+  public ChunkTable add(int ofPartition, int rowCount, int sum, int sentBytes, long bytes) {
+    if (count == length.length) {
+      grow();
+    }
+    partition[count] = ofPartition;
+    rows[count] = rowCount;
+    checksum[count] = sum;
+    sent[count] = sentBytes;
+    length[count] = bytes;
+    count++;
+    return this;
+  }
+
+  private void grow() {
+    int capacity = Math.multiplyExact(count, 2);
+    partition = Arrays.copyOf(partition, capacity);
+    rows = Arrays.copyOf(rows, capacity);
+    checksum = Arrays.copyOf(checksum, capacity);
+    sent = Arrays.copyOf(sent, capacity);
+    length = Arrays.copyOf(length, capacity);
+  }
+
+  /** How many chunks there are. */
+  public int count() {
+    return count;
+  }
+
+  /** The partition of a chunk. */
+  public int partition(int chunk) {
+    return partition[chunk];
+  }
+
+  /** The rows of a chunk. */
+  public int rows(int chunk) {
+    return rows[chunk];
+  }
+
+  /** The checksum of a chunk, or {@link io.weft.integrity.Checksum#NONE}. */
+  public int checksum(int chunk) {
+    return checksum[chunk];
+  }
+
+  /** Bytes of the stream that are a chunk's. */
+  public int sentBytes(int chunk) {
+    return sent[chunk];
+  }
+
+  /** The bytes of a chunk. */
+  public long length(int chunk) {
+    return length[chunk];
+  }
+
+  /** Whether a chunk comes packed. */
+  public boolean isPacked(int chunk) {
+    return sent[chunk] < length[chunk];
+  }
+
+  /** Bytes of all chunks. */
+  long totalBytes() {
+    long sum = 0;
+    for (int chunk = 0; chunk < count; chunk++) {
+      sum = Math.addExact(sum, length[chunk]);
+    }
+    return sum;
+  }
+
+  void write(ByteBuffer bytes) {
+    bytes.asIntBuffer().put(partition, 0, count).put(rows, 0, count);
+    bytes.position(bytes.position() + 8 * count);
+    bytes.asIntBuffer().put(checksum, 0, count).put(sent, 0, count);
+    bytes.position(bytes.position() + 8 * count);
+    bytes.asLongBuffer().put(length, 0, count);
+    bytes.position(bytes.position() + 8 * count);
+  }
+
+  static ChunkTable read(WireReader reader, int chunks) throws WireException {
+    return new ChunkTable(
+        chunks,
+        reader.ints(chunks, "partitions"),
+        reader.ints(chunks, "rows"),
+        reader.ints(chunks, "checksums"),
+        reader.ints(chunks, "sent bytes"),
+        reader.longs(chunks, "bytes"));
+  }
+}

@@ -1,0 +1,57 @@
+package io.weft.catalog;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import io.weft.metrics.ExchangeCounters;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a peer reads in place may be freed at close, but must not be written to. */
+class CatalogCloseTest {
+  private static final int SEGMENT_BYTES = 64 << 10;
+
+  @TempDir Path folder;
+
+  @Test
+  void nothingIsHandedOutAnyMoreWhenMemoryInUseIsFreed() throws IOException {
+    AtomicInteger asked = new AtomicInteger();
+    try (SharedArena arena =
+        SharedArena.open(
+            new ArenaOptions(folder, List.of(), SEGMENT_BYTES, 16 * SEGMENT_BYTES, 0, 0))) {
+      BlockCatalog catalog =
+          new BlockCatalog(
+              folder,
+              arena,
+              SEGMENT_BYTES,
+              true,
+              shuffle -> {
+                // Closing asks this before it frees anything.
+                asked.incrementAndGet();
+                assertRefuses(arena);
+                return true;
+              },
+              new ExchangeCounters());
+      try (MapOutputWriter writer = catalog.newMapOutput(new BlockKey(1, 0), 1)) {
+        writer.commit(0, writer.allocate(1000), 1000, 1);
+        writer.publish();
+      }
+      catalog.close();
+      assertThat(asked).hasPositiveValue();
+      assertThat(arena.statistics().usedBytes()).as("freed although leased").isZero();
+      assertRefuses(arena);
+    }
+  }
+
+  private static void assertRefuses(SharedArena arena) {
+    assertThatThrownBy(() -> arena.allocate(64))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("the arena is closed");
+  }
+}

@@ -1,0 +1,140 @@
+package io.weft.exchange;
+
+import static io.weft.support.TestBlocks.expected;
+import static io.weft.support.TestBlocks.readAll;
+import static io.weft.support.TestBlocks.request;
+import static io.weft.support.TestBlocks.write;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.catalog.BlockKey;
+import io.weft.metrics.ExchangeCounter;
+import io.weft.peer.TransportMode;
+import io.weft.support.TestBlocks.Sizes;
+import io.weft.support.TestCluster;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Blocks on disk: when there is no more room, and how much of them is loaded. */
+class SpillTest {
+  private static final Sizes SIZES = (map, partition, chunk) -> chunk == 0 ? 100_000 : 0;
+
+  @TempDir Path folder;
+
+  private TestCluster cluster;
+
+  @BeforeEach
+  void open() throws IOException {
+    cluster = new TestCluster(folder);
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    cluster.close();
+  }
+
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void aFullDiskIsAnErrorAndLosesNothingThatWasPublished(TransportMode mode) throws IOException {
+    cluster.mode(mode).memory(TestCluster.SEGMENT_BYTES, 2 * TestCluster.SEGMENT_BYTES);
+    ExecutorExchange owner = cluster.open("owner");
+    int published = writeUntilFull(owner);
+    assertThat(published).as("outputs in one segment of memory and two of disk").isBetween(9, 10);
+    assertThat(owner.statistics().get(ExchangeCounter.BYTES_SPILLED)).isPositive();
+    long used = owner.statistics().arena().usedBytes();
+    assertThat(used).as("what did not fit was freed").isEqualTo(published * 3L * 100_032);
+    cluster.memory(64 << 20, 0);
+    for (ExecutorExchange reader : List.of(owner, cluster.open("reader"))) {
+      assertThat(readAll(reader, requests(published)))
+          .containsExactlyInAnyOrderElementsOf(expected(1, 0, published, 0, 3, SIZES));
+    }
+  }
+
+  /** Returns how many outputs were published before one failed. */
+  private static int writeUntilFull(ExecutorExchange owner) {
+    int published = 0;
+    while (published < 100) {
+      try {
+        write(owner, new BlockKey(1, published), 3, SIZES);
+        published++;
+      } catch (IOException e) {
+        assertThat(e)
+            .hasMessageContaining("no room for")
+            .hasMessageContaining("shared memory: ")
+            .hasMessageContaining("disk: ")
+            .hasMessageContaining("spark.weft.spill.size");
+        return published;
+      }
+    }
+    throw new AssertionError("never full");
+  }
+
+  private static List<BlockRequest> requests(int maps) {
+    List<BlockRequest> requests = new ArrayList<>();
+    for (long map = 0; map < maps; map++) {
+      requests.add(request("owner", new BlockKey(1, map), 0, 3, 300_000));
+    }
+    return requests;
+  }
+
+  /** 200 blocks of 4,000 bytes in one segment on disk; one of them is read. */
+  private ExecutorExchange ownerOfManyBlocks() throws IOException {
+    cluster.memory(TestCluster.SEGMENT_BYTES, 64 << 20);
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, new BlockKey(2, 0), 1, (map, p, chunk) -> chunk == 0 ? 1_048_000 : 0);
+    write(owner, new BlockKey(1, 0), 200, (map, p, chunk) -> chunk == 0 ? 4000 : 0);
+    assertThat(owner.statistics().get(ExchangeCounter.BYTES_SPILLED)).isPositive();
+    cluster.memory(64 << 20, 0);
+    return owner;
+  }
+
+  private static List<BlockRequest> oneOfMany() {
+    return List.of(request("owner", new BlockKey(1, 0), 100, 101, 4000));
+  }
+
+  @Test
+  void aReaderOnTheHostLoadsThePagesOfItsBlock() throws IOException {
+    ownerOfManyBlocks();
+    ExecutorExchange reader = cluster.open("reader");
+    try (ChunkReader chunks = reader.read(oneOfMany(), FetchListener.NONE)) {
+      assertThat(chunks.next()).isTrue();
+      assertThat(residentKibibytes(cluster.local()))
+          .as("KiB of the segment of 1 MiB, of which the kernel maps 64 around a page")
+          .isBetween(4L, 200L);
+      assertThat(chunks.next()).isFalse();
+    }
+  }
+
+  /** Of read-only mappings of files below a folder. */
+  private static long residentKibibytes(Path below) throws IOException {
+    long sum = 0;
+    boolean ours = false;
+    for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
+      if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
+        ours = line.contains(" r--s ") && line.contains(below.toRealPath().toString());
+      } else if (ours && line.startsWith("Rss:")) {
+        sum += Long.parseLong(line.replaceAll("\\D", ""));
+      }
+    }
+    return sum;
+  }
+
+  @Test
+  void aPeerIsSentItsBlockOnly() throws IOException {
+    cluster.mode(TransportMode.TCP);
+    ExecutorExchange owner = ownerOfManyBlocks();
+    assertThat(readAll(cluster.open("reader"), oneOfMany())).hasSize(1);
+    assertThat(owner.statistics().get(ExchangeCounter.BYTES_SERVED)).isEqualTo(4000);
+  }
+}

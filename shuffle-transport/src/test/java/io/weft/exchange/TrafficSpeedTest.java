@@ -1,0 +1,125 @@
+package io.weft.exchange;
+
+import static io.weft.support.TestBlocks.request;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.catalog.BlockKey;
+import io.weft.catalog.MapOutputWriter;
+import io.weft.memory.Extent;
+import io.weft.memory.Memory;
+import io.weft.metrics.ExchangeCounter;
+import io.weft.peer.TransportMode;
+import io.weft.support.TestCluster;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import io.weft.wire.Compression;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What checksums and packing cost or bring over loopback: {@code -Dweft.speed=true} prints it. The
+ * bytes are like rows of a join: ids, small numbers and a text of few words.
+ */
+@EnabledIfSystemProperty(named = "weft.speed", matches = "true")
+class TrafficSpeedTest {
+  private static final int MAPS = 64;
+  private static final int CHUNK = 1 << 20;
+  private static final int ROUNDS = 15;
+  private static final String[] WORDS = {
+    "furiously ", "regular ", "deposits ", "sleep ", "ironic "
+  };
+
+  @TempDir Path folder;
+
+  @Test
+  void report() throws IOException {
+    for (TransportMode mode : List.of(TransportMode.AUTO, TransportMode.TCP)) {
+      measure(mode, false, Compression.NONE);
+      measure(mode, true, Compression.NONE);
+    }
+    measure(TransportMode.TCP, true, Compression.LZ4);
+    measure(TransportMode.TCP, true, Compression.ZSTD);
+  }
+
+  private void measure(TransportMode mode, boolean checksums, Compression compression)
+      throws IOException {
+    Path place = Files.createTempDirectory(folder, "speed-");
+    try (TestCluster cluster =
+        new TestCluster(place)
+            .mode(mode)
+            .memory(512 << 20, 0)
+            .window(8 << 20, 48 << 20)
+            .traffic(new TrafficOptions(checksums, compression, 48 << 20, 1 << 30, 1 << 28))) {
+      ExecutorExchange owner = cluster.open("owner");
+      for (int map = 0; map < MAPS; map++) {
+        write(owner, map);
+      }
+      ExecutorExchange reader = cluster.open("reader");
+      double[] seconds = new double[ROUNDS];
+      for (int round = 0; round < ROUNDS; round++) {
+        long started = System.nanoTime();
+        assertThat(read(reader)).isEqualTo((long) MAPS * CHUNK);
+        seconds[round] = (System.nanoTime() - started) / 1e9;
+      }
+      Arrays.sort(seconds);
+      long packed = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SENT);
+      long before = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SERVED);
+      System.out.printf(
+          "%s, checksums %s, %s: median %.0f MB/s, best %.0f MB/s, packed to %.2f%n",
+          mode,
+          checksums,
+          compression,
+          MAPS * CHUNK / 1e6 / seconds[ROUNDS / 2],
+          MAPS * CHUNK / 1e6 / seconds[0],
+          before == 0 ? 1 : (double) packed / before);
+    }
+  }
+
+  private static void write(ExecutorExchange owner, int map) throws IOException {
+    SplittableRandom random = new SplittableRandom(map);
+    try (MapOutputWriter writer = owner.newMapOutput(new BlockKey(1, map), 1)) {
+      Extent extent = writer.allocate(CHUNK);
+      long at = extent.address();
+      long end = at + CHUNK;
+      while (at + 72 <= end) {
+        Memory.putLong(at, random.nextLong(1 << 30));
+        Memory.putLong(at + 8, random.nextLong(50));
+        Memory.putLong(at + 16, Double.doubleToLongBits(random.nextInt(100_000) / 100.0));
+        String text = "";
+        while (text.length() < 40) {
+          text += WORDS[random.nextInt(WORDS.length)];
+        }
+        byte[] bytes = text.substring(0, 40).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+        Memory.copyFrom(bytes, Memory.BYTE_ARRAY, at + 24, 40);
+        Memory.putLong(at + 64, 0);
+        at += 72;
+      }
+      Memory.setMemory(at, end - at, (byte) 0);
+      writer.commit(0, extent, CHUNK, 1);
+      writer.publish();
+    }
+  }
+
+  private static long read(ExecutorExchange reader) throws IOException {
+    List<BlockRequest> requests = new ArrayList<>();
+    for (int map = 0; map < MAPS; map++) {
+      requests.add(request("owner", new BlockKey(1, map), 0, 1, CHUNK));
+    }
+    long bytes = 0;
+    try (ChunkReader chunks = reader.read(requests, FetchListener.NONE)) {
+      while (chunks.next()) {
+        bytes += chunks.length();
+      }
+    }
+    return bytes;
+  }
+}

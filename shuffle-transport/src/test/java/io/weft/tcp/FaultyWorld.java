@@ -1,0 +1,183 @@
+package io.weft.tcp;
+
+import static io.weft.support.TestBlocks.expected;
+import static io.weft.support.TestBlocks.readAll;
+import static io.weft.support.TestBlocks.request;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.catalog.BlockCatalog;
+import io.weft.catalog.BlockKey;
+import io.weft.catalog.HostPeers;
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import io.weft.metrics.ExchangeCounters;
+import io.weft.peer.KnownPeers;
+import io.weft.peer.PeerAddress;
+import io.weft.peer.TransportMode;
+import io.weft.support.TestBlocks;
+import io.weft.support.TestBlocks.Sizes;
+import io.weft.transfer.BlockFetchException;
+import io.weft.transfer.BlockReaders;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import io.weft.transfer.TransferLimits;
+import io.weft.wire.Compression;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+
+/**
+ * An owner with blocks and a reader, each with memory of its own, and rounds in which the one reads
+ * everything of the other over a faulty network. For one thread.
+ */
+final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
+  private static final int SEGMENT_BYTES = 256 << 10;
+  private static final int MAPS = 10;
+  private static final int PARTITIONS = 3;
+  private static final Duration TIMEOUT = Duration.ofMillis(200);
+
+  /** Without faults nothing may fail, however slow the machine is. */
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  /** From one byte to more than a piece of the stream. */
+  private static final Sizes SIZES =
+      (map, partition, chunk) ->
+          chunk < (map + partition) % 4
+              ? 1 + (map * 7919 + partition * 613 + chunk * 31) % 6000
+              : 0;
+
+  private final SharedArena ownerMemory;
+  private final SharedArena readerMemory;
+  private final BlockCatalog owned;
+  private final BlockCatalog readers;
+  private final ServedStreams streams = new ServedStreams(4096);
+  private final ServedBudget budget = new ServedBudget(64 << 10, 32 << 10);
+  private final BlockRequests requests;
+
+  FaultyWorld(Path folder) throws IOException {
+    ownerMemory = memory(folder.resolve("owner"));
+    readerMemory = memory(folder.resolve("reader"));
+    owned = catalog(folder.resolve("owner"), ownerMemory);
+    readers = catalog(folder.resolve("reader"), readerMemory);
+    requests =
+        new BlockRequests(
+            new BlockAnswers(
+                "owner",
+                "cafe0123",
+                owned,
+                new Packing(ownerMemory),
+                budget,
+                streams,
+                new ExchangeCounters()),
+            streams,
+            1);
+    for (long map = 0; map < MAPS; map++) {
+      BlockKey key = new BlockKey(1, map);
+      TestBlocks.write(owned.newMapOutput(key, PARTITIONS), key, PARTITIONS, SIZES);
+    }
+  }
+
+  private static SharedArena memory(Path folder) throws IOException {
+    Files.createDirectories(folder);
+    return SharedArena.open(
+        new ArenaOptions(folder, List.of(), SEGMENT_BYTES, 4 * SEGMENT_BYTES, 0, 0));
+  }
+
+  private static BlockCatalog catalog(Path folder, SharedArena memory) {
+    return new BlockCatalog(
+        folder, memory, SEGMENT_BYTES, true, shuffle -> false, new ExchangeCounters());
+  }
+
+  @Override
+  public BlockRequests requests() {
+    return requests;
+  }
+
+  /** What became of a round. */
+  record Outcome(boolean delivered, int faults) {}
+
+  /** Reads everything once; an error of the test if that ends in any other way than it may. */
+  Outcome round(long seed) throws InterruptedException {
+    SplittableRandom random = new SplittableRandom(seed);
+    double rate = random.nextInt(4) == 0 ? 0 : random.nextDouble() * random.nextDouble() * 0.05;
+    long ownerBytes = ownerMemory.statistics().usedBytes();
+    FaultyNetwork network = new FaultyNetwork(this, random.nextLong(), rate);
+    boolean delivered = false;
+    try {
+      delivered = read(network, limits(random, rate == 0 ? PATIENCE : TIMEOUT));
+    } finally {
+      network.close();
+    }
+    if (rate == 0) {
+      assertThat(delivered).as("without faults").isTrue();
+    }
+    await("nothing is held")
+        .atMost(Duration.ofSeconds(30))
+        .untilAsserted(
+            () -> {
+              assertThat(readerMemory.statistics().usedBytes()).as("reader's bytes").isZero();
+              assertThat(streams.open()).as("streams").isZero();
+              assertThat(budget.bytes()).as("bytes held for peers").isZero();
+              assertThat(ownerMemory.statistics().usedBytes())
+                  .as("owner's bytes")
+                  .isEqualTo(ownerBytes);
+            });
+    return new Outcome(delivered, network.faults());
+  }
+
+  private static TransferLimits limits(SplittableRandom random, Duration timeout) {
+    long request = 4096 << random.nextInt(4);
+    Compression compression =
+        random.nextBoolean() ? Compression.NONE : Compression.values()[random.nextInt(3)];
+    return new TransferLimits(request, 3 * request, 2 * request, true, compression, timeout);
+  }
+
+  private boolean read(FaultyNetwork network, TransferLimits limits) {
+    BlockReaders fetching =
+        new BlockReaders(
+            "reader",
+            TransportMode.TCP,
+            readers,
+            new HostPeers("reader", "beef4567", new ExchangeCounters()),
+            new KnownPeers(
+                executor ->
+                    new PeerAddress(
+                        executor, "cafe0123", "nowhere", 1, "/nowhere", "", "elsewhere", "test")),
+            network,
+            readerMemory,
+            limits,
+            new ExchangeCounters());
+    try (ChunkReader reader = fetching.read(all(), FetchListener.NONE)) {
+      assertThat(readAll(reader))
+          .containsExactlyInAnyOrderElementsOf(expected(1, 0, MAPS, 0, PARTITIONS, SIZES));
+      return true;
+    } catch (BlockFetchException e) {
+      assertThat(e).hasMessageContaining("executor reader cannot read shuffle 1 map");
+      return false;
+    }
+  }
+
+  private static List<BlockRequest> all() {
+    List<BlockRequest> requests = new ArrayList<>();
+    for (long map = 0; map < MAPS; map++) {
+      requests.add(request("owner", new BlockKey(1, map), 0, PARTITIONS, 9000));
+    }
+    return requests;
+  }
+
+  @Override
+  public void close() {
+    requests.close();
+    owned.removeShuffle(1);
+    owned.close();
+    readers.close();
+    ownerMemory.close();
+    readerMemory.close();
+  }
+}

@@ -1,0 +1,280 @@
+package io.weft.tcp;
+
+import static io.weft.support.TestBlocks.readAll;
+import static io.weft.support.TestBlocks.request;
+import static io.weft.support.TestBlocks.write;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.catalog.BlockKey;
+import io.weft.exchange.ExecutorExchange;
+import io.weft.exchange.TrafficOptions;
+import io.weft.metrics.ExchangeCounter;
+import io.weft.peer.TransportMode;
+import io.weft.support.TestCluster;
+import io.weft.transfer.BlockFetchException;
+import io.weft.transfer.BlockRequest;
+import io.weft.wire.BlockRange;
+import io.weft.wire.BlocksOpened;
+import io.weft.wire.BlocksRefused;
+import io.weft.wire.Compression;
+import io.weft.wire.OpenBlocks;
+import io.weft.wire.StreamId;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.client.RpcResponseCallback;
+import org.apache.spark.network.client.StreamCallback;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientFactory;
+import org.apache.spark.network.server.NoOpRpcHandler;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import scala.Option;
+
+/** Readers that open streams and do not take them: what is held for them is bounded. */
+class StuckReaderTest {
+  private static final int CHUNK = 50_000;
+  private static final long PER_PEER = 4L * CHUNK;
+  private static final long TOTAL = 6L * CHUNK;
+  private static final int MAPS = 20;
+
+  @TempDir Path folder;
+
+  private TestCluster cluster;
+  private ExecutorExchange owner;
+
+  @BeforeEach
+  void open() throws IOException {
+    cluster =
+        new TestCluster(folder)
+            .mode(TransportMode.TCP)
+            .window(CHUNK + 64, 4 * CHUNK)
+            .timeout(Duration.ofSeconds(60))
+            .traffic(new TrafficOptions(true, Compression.NONE, 1 << 20, TOTAL, PER_PEER));
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    cluster.close();
+  }
+
+  private void openOwner() throws IOException {
+    owner = cluster.open("owner");
+    for (long map = 0; map < MAPS; map++) {
+      write(owner, new BlockKey(1, map), 1, (m, p, chunk) -> chunk == 0 ? CHUNK : 0);
+    }
+  }
+
+  private static List<BlockRequest> requests() {
+    List<BlockRequest> requests = new ArrayList<>();
+    for (long map = 0; map < MAPS; map++) {
+      requests.add(request("owner", new BlockKey(1, map), 0, 1, CHUNK));
+    }
+    return requests;
+  }
+
+  /** A client of its own, that asks and does not take. */
+  private final class Stuck implements AutoCloseable {
+    private final SparkTransport transport;
+    private final TransportClientFactory factory;
+    private final TransportClient client;
+    private final PeerConnection connection;
+    private final List<StreamId> opened = new ArrayList<>();
+
+    Stuck() throws IOException, InterruptedException {
+      SparkConf conf = new SparkConf(false);
+      SecurityManager security = new SecurityManager(conf, Option.empty(), null);
+      transport =
+          new SparkTransport(
+              SparkTransport.settings(conf, security, 1), security, "", new NoOpRpcHandler());
+      factory = transport.createClientFactory();
+      client = factory.createClient("localhost", owner.address().port());
+      connection = new SparkConnection(client);
+    }
+
+    /** Opens streams until it is refused; returns how many. */
+    int openAll() throws IOException {
+      return open(MAPS, CHUNK);
+    }
+
+    int open(int maps, int bytes) throws IOException {
+      for (int map = 0; map < maps; map++) {
+        OpenBlocks request =
+            new OpenBlocks(
+                owner.address().incarnation(),
+                bytes,
+                0,
+                10,
+                true,
+                Compression.NONE,
+                List.of(new BlockRange(new BlockKey(1, map), 0, 1)));
+        ByteBuffer answer = ask(request);
+        if (BlocksRefused.isOne(answer)) {
+          BlocksRefused refused = BlocksRefused.decode(answer, 1);
+          assertThat(refused.retryAfterMillis()).as(refused.reason()).isPositive();
+          return map;
+        }
+        BlocksOpened streams = BlocksOpened.decode(answer, request);
+        assertThat(streams.totalBytes()).isEqualTo(bytes);
+        opened.add(streams.stream());
+      }
+      return maps;
+    }
+
+    /** From now on nothing is taken from the socket, whatever comes. */
+    void askAndTakeNothing() {
+      client.getChannel().config().setAutoRead(false);
+      opened.forEach(stream -> connection.receive(stream, IGNORING));
+    }
+
+    private ByteBuffer ask(OpenBlocks request) {
+      CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
+      connection.open(
+          request,
+          new RpcResponseCallback() {
+            @Override
+            public void onSuccess(ByteBuffer response) {
+              ByteBuffer copy = ByteBuffer.allocate(response.remaining());
+              answer.complete(copy.put(response).flip());
+            }
+
+            @Override
+            public void onFailure(Throwable cause) {
+              answer.completeExceptionally(cause);
+            }
+          });
+      return answer.orTimeout(30, TimeUnit.SECONDS).join();
+    }
+
+    @Override
+    public void close() {
+      factory.close();
+      transport.close();
+    }
+  }
+
+  private static final StreamCallback IGNORING =
+      new StreamCallback() {
+        @Override
+        public void onData(String streamId, ByteBuffer data) {}
+
+        @Override
+        public void onComplete(String streamId) {}
+
+        @Override
+        public void onFailure(String streamId, Throwable cause) {}
+      };
+
+  @Test
+  void aReaderThatTakesNothingIsRefusedAndOthersAreServed() throws Exception {
+    openOwner();
+    try (Stuck stuck = new Stuck()) {
+      assertThat(stuck.openAll()).isEqualTo(4);
+      assertThat(owner.statistics().servedBytes()).isEqualTo(PER_PEER);
+      assertThat(stuck.openAll()).as("again").isZero();
+      ExecutorExchange reader = cluster.open("reader");
+      assertThat(readAll(reader, requests())).hasSize(MAPS);
+      await("only the stuck one's bytes are held")
+          .atMost(Duration.ofSeconds(30))
+          .until(() -> owner.statistics().servedBytes() == PER_PEER);
+    }
+    await("its streams ended with its connection")
+        .atMost(Duration.ofSeconds(30))
+        .until(() -> owner.statistics().servedBytes() == 0);
+  }
+
+  @Test
+  void allTogetherHoldNoMoreThanTheTotalAndAReaderWaitsForItsTurn() throws Exception {
+    openOwner();
+    ExecutorExchange reader = cluster.open("reader");
+    CompletableFuture<Integer> read;
+    try (Stuck first = new Stuck();
+        Stuck second = new Stuck()) {
+      assertThat(first.openAll()).isEqualTo(4);
+      assertThat(second.openAll()).isEqualTo(2);
+      assertThat(owner.statistics().servedBytes()).isEqualTo(TOTAL);
+      read = CompletableFuture.supplyAsync(() -> count(reader));
+      await("the reader was told to ask again")
+          .atMost(Duration.ofSeconds(30))
+          .until(() -> reader.statistics().get(ExchangeCounter.REQUESTS_POSTPONED) >= 2);
+      await("nothing is held while the reader waits")
+          .atMost(Duration.ofSeconds(30))
+          .until(() -> reader.statistics().arena().usedBytes() == 0);
+      assertThat(owner.statistics().servedBytes()).isEqualTo(TOTAL);
+    }
+    assertThat(read.get(60, TimeUnit.SECONDS)).isEqualTo(MAPS);
+    assertThat(reader.statistics().get(ExchangeCounter.BUSY_NANOS)).isPositive();
+    assertThat(reader.statistics().get(ExchangeCounter.REQUESTS_FAILED)).isZero();
+  }
+
+  private static int count(ExecutorExchange reader) {
+    try {
+      return readAll(reader, requests()).size();
+    } catch (BlockFetchException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void aPeerThatIsBusyForTooLongIsAFailure() throws Exception {
+    openOwner();
+    ExecutorExchange reader = cluster.timeout(Duration.ofMillis(500)).open("reader");
+    try (Stuck first = new Stuck();
+        Stuck second = new Stuck()) {
+      first.openAll();
+      second.openAll();
+      assertThatThrownBy(() -> readAll(reader, requests()))
+          .isInstanceOf(BlockFetchException.class)
+          .hasMessageContaining("refused until the timeout of 500 ms (spark.weft.fetch.timeout)")
+          .hasMessageContaining("executor owner holds " + TOTAL + " bytes for peers");
+      TestCluster.assertNothingHeld(reader);
+    }
+  }
+
+  @Test
+  void whatIsNotAskedForIsLetGoAfterTheTimeout() throws Exception {
+    cluster.timeout(Duration.ofMillis(300));
+    openOwner();
+    try (Stuck stuck = new Stuck()) {
+      // More, where the first ones were let go before the last were asked for.
+      assertThat(stuck.openAll()).isGreaterThanOrEqualTo(4);
+      await("the owner let go")
+          .atMost(Duration.ofSeconds(30))
+          .until(() -> owner.statistics().servedBytes() == 0);
+      assertThat(owner.statistics().openStreams()).isZero();
+    }
+  }
+
+  @Test
+  void whatIsAskedForAndNotTakenIsLetGoAfterTheTimeout() throws Exception {
+    cluster
+        .timeout(Duration.ofSeconds(3))
+        .traffic(new TrafficOptions(true, Compression.NONE, 1 << 20, 1L << 30, 1L << 30));
+    owner = cluster.open("owner");
+    // More than the sockets of both ends take up together.
+    for (long map = 0; map < 40; map++) {
+      write(owner, new BlockKey(1, map), 1, (m, p, chunk) -> chunk == 0 ? 1_000_000 : 0);
+    }
+    try (Stuck stuck = new Stuck()) {
+      assertThat(stuck.open(40, 1_000_000)).isEqualTo(40);
+      stuck.askAndTakeNothing();
+      assertThat(owner.statistics().servedBytes()).isPositive();
+      await("the owner closed the connection")
+          .atMost(Duration.ofSeconds(60))
+          .until(() -> owner.statistics().servedBytes() == 0);
+      assertThat(owner.statistics().openStreams()).isZero();
+    }
+  }
+}
