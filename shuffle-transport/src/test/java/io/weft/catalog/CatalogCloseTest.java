@@ -28,6 +28,7 @@ class CatalogCloseTest {
       BlockCatalog catalog =
           new BlockCatalog(
               folder,
+              List.of(),
               arena,
               SEGMENT_BYTES,
               true,

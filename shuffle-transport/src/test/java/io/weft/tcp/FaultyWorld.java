@@ -91,7 +91,7 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
 
   private static BlockCatalog catalog(Path folder, SharedArena memory) {
     return new BlockCatalog(
-        folder, memory, SEGMENT_BYTES, true, shuffle -> false, new ExchangeCounters());
+        folder, List.of(), memory, SEGMENT_BYTES, true, shuffle -> false, new ExchangeCounters());
   }
 
   @Override
