@@ -10,8 +10,8 @@ import org.slf4j.LoggerFactory;
  * A lane of the host: one daemon thread, "weft-lane-NAME", that runs the work in order.
  *
  * <p>Work that waits for an event of another lane holds this lane up, as a stream wait does. The
- * wait for such an event is bounded by the lane's patience. Threads have no priority here; the
- * scheduler of the host ignores them.
+ * wait for such an event is bounded by the lane's patience. The thread's priority is that of the
+ * lane; most operating systems ignore it unless they are told otherwise.
  */
 public final class HostLane implements Lane {
   private static final Logger LOG = LoggerFactory.getLogger(HostLane.class);
@@ -26,17 +26,21 @@ public final class HostLane implements Lane {
   private final String name;
   private final Duration patience;
   private final String logPrefix;
+  private final Priority priority;
   private final LinkedBlockingQueue<Entry> queue = new LinkedBlockingQueue<>();
   private final Thread thread;
   private final Object admission = new Object();
   private boolean closed;
 
-  private HostLane(String name, Duration patience, String logPrefix) {
+  @SuppressWarnings("ThreadPriorityCheck") // Nothing depends on it.
+  private HostLane(String name, Duration patience, String logPrefix, Priority priority) {
     this.name = name;
     this.patience = patience;
     this.logPrefix = logPrefix;
+    this.priority = priority;
     this.thread = new Thread(this::runAll, "weft-lane-" + name);
     thread.setDaemon(true);
+    thread.setPriority(priority == Priority.HIGHEST ? Thread.MAX_PRIORITY : Thread.NORM_PRIORITY);
   }
 
   /**
@@ -55,7 +59,12 @@ public final class HostLane implements Lane {
    * @param logPrefix at the head of every log line and refusal: whose lane it is
    */
   public static HostLane open(String name, Duration patience, String logPrefix) {
-    HostLane lane = new HostLane(name, patience, logPrefix);
+    return open(name, patience, logPrefix, Priority.NORMAL);
+  }
+
+  /** As {@link #open(String, Duration, String)}, with a priority. */
+  public static HostLane open(String name, Duration patience, String logPrefix, Priority priority) {
+    HostLane lane = new HostLane(name, patience, logPrefix, priority);
     lane.thread.start();
     return lane;
   }
@@ -63,6 +72,11 @@ public final class HostLane implements Lane {
   @Override
   public String name() {
     return name;
+  }
+
+  @Override
+  public Priority priority() {
+    return priority;
   }
 
   @Override

@@ -13,7 +13,19 @@ public interface Lane extends AutoCloseable {
     void run() throws Exception;
   }
 
+  /**
+   * Who goes first where work of several lanes competes: on a device its scheduler knows this of a
+   * stream, on the host the thread has it and the operating system may ignore it.
+   */
+  enum Priority {
+    NORMAL,
+    /** For transfers: what others wait for should not stand behind what computes. */
+    HIGHEST
+  }
+
   String name();
+
+  Priority priority();
 
   /**
    * Enqueues work behind everything submitted before.

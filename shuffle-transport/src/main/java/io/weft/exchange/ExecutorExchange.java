@@ -255,6 +255,14 @@ public final class ExecutorExchange implements AutoCloseable {
     arena.onPressure(hook);
   }
 
+  /**
+   * The arena, for memory that is no block's. Whoever allocates there frees it before the exchange
+   * is closed.
+   */
+  public SharedArena arena() {
+    return arena;
+  }
+
   /** Counters and state now. */
   public ExchangeStatistics statistics() {
     return new ExchangeStatistics(

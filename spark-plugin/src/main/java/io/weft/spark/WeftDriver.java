@@ -6,6 +6,7 @@ import io.weft.spark.config.Activation;
 import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.driver.DriverAnswers;
+import io.weft.spark.driver.DriverAnswers.TransferMeetings;
 import io.weft.spark.driver.DriverGarbage;
 import io.weft.spark.driver.DriverState;
 import io.weft.spark.driver.ExecutorsThatNeverJoin;
@@ -14,6 +15,9 @@ import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.WeftVersion;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.WeftSessionExtensions;
+import io.weft.spark.transfers.CliqueMeetings;
+import io.weft.spark.transfers.DepartedExecutors;
+import io.weft.spark.transfers.DepartureListener;
 import io.weft.spark.ui.WeftTab;
 import java.io.Serializable;
 import java.security.SecureRandom;
@@ -41,6 +45,8 @@ final class WeftDriver implements DriverPlugin {
 
   private final DriverGarbage garbage = new DriverGarbage();
   private final DriverMeetings meetings = new DriverMeetings();
+  private final DepartedExecutors departed = new DepartedExecutors();
+  private final CliqueMeetings cliques = new CliqueMeetings(departed);
   private DriverState state;
   private DriverAnswers answers;
 
@@ -50,12 +56,15 @@ final class WeftDriver implements DriverPlugin {
     SettingsCheck.check(conf);
     Activation activation = Activation.decide(conf);
     state = new DriverState(activation, conf);
-    answers = new DriverAnswers(state, meetings, garbage::collect);
+    answers =
+        new DriverAnswers(
+            state, meetings, new TransferMeetings(cliques, departed), garbage::collect);
     if (activation.isActive()) {
       setUp(conf);
       Remarks.on(conf).forEach(LOG::warn);
       context.addSparkListener(new ExecutorsThatNeverJoin(state, conf, () -> context.stop(1)));
       context.addSparkListener(new MeetingListener(meetings));
+      context.addSparkListener(new DepartureListener(departed, cliques));
     } else {
       LOG.warn("Weft stays off: {}", activation.inertReason().orElseThrow());
     }

@@ -230,6 +230,35 @@ public final class WeftSettings {
               + " created and in every operation on it, before all fail with the names of those who"
               + " are late. A number without a unit is seconds.");
 
+  /** Bytes of a batch of transfers. */
+  public static final Setting<Long> TRANSFERS_BATCH_SIZE =
+      new Setting<>(
+          PREFIX + "transfers.batchSize",
+          SettingTypes.bytes(1, GIB),
+          4 * MIB,
+          APPLICATION,
+          "Bytes at which a batch of deferred transfers between executors leaves.");
+
+  /** Age of a batch of transfers. */
+  public static final Setting<Duration> TRANSFERS_BATCH_AGE =
+      new Setting<>(
+          PREFIX + "transfers.batchAge",
+          SettingTypes.duration(Duration.ofMillis(1), Duration.ofMinutes(1)),
+          Duration.ofMillis(5),
+          APPLICATION,
+          "Age at which a batch of deferred transfers leaves even with fewer bytes. A batch that"
+              + " somebody waits for leaves at once.");
+
+  /** How long a transfer may take. */
+  public static final Setting<Duration> TRANSFERS_DEADLINE =
+      new Setting<>(
+          PREFIX + "transfers.deadline",
+          SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
+          Duration.ofMinutes(2),
+          APPLICATION,
+          "How long a transfer between executors may take, from when it leaves, before it fails with"
+              + " the names of both ends. A number without a unit is seconds.");
+
   /** Whether the Spark UI gets a Weft tab. */
   public static final Setting<Boolean> UI_ENABLED =
       new Setting<>(
@@ -261,6 +290,9 @@ public final class WeftSettings {
           BATCH_ROWS,
           BATCH_SIZE,
           COLLECTIVES_TIMEOUT,
+          TRANSFERS_BATCH_SIZE,
+          TRANSFERS_BATCH_AGE,
+          TRANSFERS_DEADLINE,
           UI_ENABLED);
 
   private WeftSettings() {}

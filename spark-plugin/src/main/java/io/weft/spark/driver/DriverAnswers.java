@@ -2,16 +2,21 @@ package io.weft.spark.driver;
 
 import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.message.Messages.Announce;
+import io.weft.spark.message.Messages.AskDepartures;
+import io.weft.spark.message.Messages.Departures;
 import io.weft.spark.message.Messages.Found;
 import io.weft.spark.message.Messages.Hello;
 import io.weft.spark.message.Messages.Lookup;
 import io.weft.spark.message.Messages.Meet;
+import io.weft.spark.message.Messages.MeetClique;
 import io.weft.spark.message.Messages.MemoryPressure;
 import io.weft.spark.message.Messages.Report;
 import io.weft.spark.message.Messages.ToDriver;
 import io.weft.spark.message.Messages.Verdict;
 import io.weft.spark.message.Versions;
 import io.weft.spark.message.WeftVersion;
+import io.weft.spark.transfers.CliqueMeetings;
+import io.weft.spark.transfers.DepartedExecutors;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,17 +31,32 @@ public final class DriverAnswers {
 
   private final DriverState state;
   private final DriverMeetings meetings;
+  private final TransferMeetings transfers;
   private final Consumer<String> pressed;
+
+  /**
+   * What the driver keeps for transfers.
+   *
+   * @param cliques where the ends of cliques meet
+   * @param departed executors that are gone
+   */
+  public record TransferMeetings(CliqueMeetings cliques, DepartedExecutors departed) {}
 
   /**
    * Answers from a state.
    *
    * @param meetings where the tasks of barrier stages find each other
+   * @param transfers what executors ask for their transfers
    * @param pressed is told the id of an executor that runs out of memory
    */
-  public DriverAnswers(DriverState state, DriverMeetings meetings, Consumer<String> pressed) {
+  public DriverAnswers(
+      DriverState state,
+      DriverMeetings meetings,
+      TransferMeetings transfers,
+      Consumer<String> pressed) {
     this.state = state;
     this.meetings = meetings;
+    this.transfers = transfers;
     this.pressed = pressed;
   }
 
@@ -54,6 +74,10 @@ public final class DriverAnswers {
       return new Found(state.peer(lookup.executorId()));
     } else if (message instanceof Meet meet) {
       return meetings.answer(meet.call());
+    } else if (message instanceof MeetClique meet) {
+      return transfers.cliques().answer(meet.call());
+    } else if (message instanceof AskDepartures ask) {
+      return new Departures(transfers.departed().since(ask.known()));
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

@@ -4,6 +4,7 @@ import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.crosshost.TransferOptions;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.collectives.ExecutorCollectives;
 import io.weft.spark.collectives.MeetingAnswer;
@@ -20,6 +21,7 @@ import io.weft.spark.message.WeftVersion;
 import io.weft.spark.metrics.ExecutorStatistics;
 import io.weft.spark.metrics.Metric;
 import io.weft.spark.metrics.WeftMetrics;
+import io.weft.spark.transfers.ExecutorTransfers;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
@@ -43,6 +45,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
 
   private ExecutorExchange exchange;
   private ExecutorCollectives collectives;
+  private ExecutorTransfers transfers;
   private StatusReporter reporter;
 
   @Override
@@ -60,7 +63,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       throw new UncheckedIOException(
           "Weft cannot start on executor " + context.executorID() + ": " + e.getMessage(), e);
     }
-    begin(context, options);
+    begin(context, options, peers);
   }
 
   /** Asks the driver whether this executor may join, before it takes any memory. */
@@ -75,7 +78,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
   }
 
-  private void begin(PluginContext context, ExecutorOptions options) {
+  private void begin(PluginContext context, ExecutorOptions options, DriverPeers peers) {
     try {
       String refusal =
           refusal(ask(context, new Announce(exchange.address(), exchange.remark().orElse(null))));
@@ -87,28 +90,47 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       throw e;
     }
     exchange.onPressure(new PressureReport(context));
-    collectives = collectives(context, options);
+    HostCommunicators communicators = communicators(context, options);
+    collectives = collectives(context, options.host(), communicators);
+    transfers = transfers(context, communicators, peers);
     Supplier<ExecutorStatistics> statistics =
-        () -> new ExecutorStatistics(exchange.statistics(), collectives.statistics());
+        () ->
+            new ExecutorStatistics(
+                exchange.statistics(), collectives.statistics(), transfers.statistics());
     register(context.metricRegistry(), statistics);
     reporter = StatusReporter.start(context, options.host(), statistics);
     WeftExecutor.start(exchange);
     collectives.start();
+    transfers.start();
   }
 
-  /** What they share lies in the executor's folder, and is swept with it if the executor dies. */
-  private ExecutorCollectives collectives(PluginContext context, ExecutorOptions executor) {
-    HostOptions options =
+  /** What ranks share lies in the executor's folder, and is swept with it if the executor dies. */
+  private HostCommunicators communicators(PluginContext context, ExecutorOptions options) {
+    return new HostCommunicators(
         HostOptions.defaults()
             .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
-            .withBindHost(executor.bindHost())
-            .withNetwork(!isNetworkEncrypted(context.conf()));
+            .withBindHost(options.bindHost())
+            .withNetwork(!isNetworkEncrypted(context.conf())));
+  }
+
+  private ExecutorTransfers transfers(
+      PluginContext context, HostCommunicators communicators, DriverPeers peers) {
+    SparkConf conf = context.conf();
+    return new ExecutorTransfers(
+        new ExecutorTransfers.Resources(exchange.address(), peers, communicators, exchange.arena()),
+        new PluginTransferDriver(context),
+        new TransferOptions(
+            WeftSettings.TRANSFERS_BATCH_SIZE.get(conf),
+            WeftSettings.TRANSFERS_BATCH_AGE.get(conf),
+            WeftSettings.TRANSFERS_DEADLINE.get(conf)));
+  }
+
+  private static ExecutorCollectives collectives(
+      PluginContext context, String host, HostCommunicators communicators) {
     return new ExecutorCollectives(
         new ExecutorCollectives.Options(
-            context.executorID(),
-            executor.host(),
-            WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
-        new HostCommunicators(options),
+            context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
+        communicators,
         call ->
             (MeetingAnswer) MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
   }
@@ -151,6 +173,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
     WeftExecutor.stop();
     reporter.close();
+    transfers.close();
     collectives.close();
     exchange.close();
     BufferPool.freeIdle();

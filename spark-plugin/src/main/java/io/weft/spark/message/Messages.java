@@ -2,7 +2,10 @@ package io.weft.spark.message;
 
 import io.weft.peer.PeerAddress;
 import io.weft.spark.collectives.MeetingCall;
+import io.weft.spark.transfers.CliqueCall;
+import io.weft.spark.transfers.Departure;
 import java.io.Serializable;
+import java.util.List;
 
 /**
  * What executors say to the driver and hear back. Records, because Java reads a record by the names
@@ -13,7 +16,7 @@ public final class Messages {
 
   /** A message of an executor. */
   public sealed interface ToDriver extends Serializable
-      permits Hello, Announce, Lookup, MemoryPressure, Report, Meet {}
+      permits Hello, Announce, Lookup, MemoryPressure, Report, Meet, MeetClique, AskDepartures {}
 
   /** Asked first: may an executor of this version join? Answered by a {@link Verdict}. */
   public record Hello(String executorId, String host, String version) implements ToDriver {}
@@ -39,6 +42,26 @@ public final class Messages {
    * io.weft.spark.collectives.MeetingAnswer}.
    */
   public record Meet(MeetingCall call) implements ToDriver {}
+
+  /**
+   * Asked by one end of a clique of transfers, again and again. Answered by a {@link
+   * io.weft.spark.transfers.CliqueAnswer}.
+   */
+  public record MeetClique(CliqueCall call) implements ToDriver {}
+
+  /**
+   * Asks which executors are gone. Answered by {@link Departures}.
+   *
+   * @param known how many of them the executor has heard of
+   */
+  public record AskDepartures(int known) implements ToDriver {}
+
+  /** Executors that are gone, in the order in which the driver heard of it. */
+  public record Departures(List<Departure> departures) implements Serializable {
+    public Departures {
+      departures = List.copyOf(departures);
+    }
+  }
 
   /**
    * Whether an executor may go on.

@@ -1,5 +1,6 @@
 package io.weft.spark.metrics;
 
+import io.weft.crosshost.TransferStatistics;
 import io.weft.exchange.ExchangeStatistics;
 import io.weft.spark.collectives.CollectiveStatistics;
 
@@ -8,5 +9,7 @@ import io.weft.spark.collectives.CollectiveStatistics;
  *
  * @param exchange of blocks
  * @param collectives of barrier tasks
+ * @param transfers with other executors
  */
-public record ExecutorStatistics(ExchangeStatistics exchange, CollectiveStatistics collectives) {}
+public record ExecutorStatistics(
+    ExchangeStatistics exchange, CollectiveStatistics collectives, TransferStatistics transfers) {}

@@ -5,6 +5,7 @@ import static io.weft.spark.metrics.Metric.Kind.GAUGE;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics.Line;
+import io.weft.crosshost.TransferCounter;
 import io.weft.metrics.ExchangeCounter;
 import java.util.Arrays;
 import java.util.List;
@@ -102,7 +103,9 @@ public final class WeftMetrics {
               collectives(),
               Arrays.stream(Algorithm.values())
                   .filter(WeftMetrics::isCarriedOut)
-                  .flatMap(WeftMetrics::of))
+                  .flatMap(WeftMetrics::of),
+              Arrays.stream(TransferCounter.values()).map(WeftMetrics::of),
+              transfers())
           .flatMap(metrics -> metrics)
           .toList();
 
@@ -164,6 +167,54 @@ public final class WeftMetrics {
   private static Metric counter(
       String name, String doc, Algorithm algorithm, ToLongFunction<Line> figure) {
     return new Metric(name, COUNTER, doc, s -> s.collectives().sum(algorithm, figure));
+  }
+
+  /** The name under which a counter of transfers is found. */
+  public static String name(TransferCounter counter) {
+    return CaseUtils.toCamelCase("TRANSFER_" + counter.name(), false, '_');
+  }
+
+  private static Metric of(TransferCounter counter) {
+    return new Metric(
+        name(counter), COUNTER, counter.description(), s -> s.transfers().get(counter));
+  }
+
+  private static Stream<Metric> transfers() {
+    return Stream.of(
+        new Metric(
+            "transferCommunicatorsCreated",
+            COUNTER,
+            "communicators made for cliques of transfers",
+            s -> s.transfers().cliques().created()),
+        new Metric(
+            "transferCommunicatorsEvicted",
+            COUNTER,
+            "of these, those given up because one end had broken them",
+            s -> s.transfers().cliques().evicted()),
+        new Metric(
+            "transferCommunicatorsAborted",
+            COUNTER,
+            "of these, those broken because an executor was lost",
+            s -> s.transfers().cliques().aborted()),
+        gauge(
+            "transferCommunicatorsOpen",
+            "communicators of cliques now",
+            s -> s.transfers().cliques().open()),
+        new Metric(
+            "transferBuffersAllocated",
+            COUNTER,
+            "receive buffers for which memory was allocated",
+            s -> s.transfers().buffers().allocated()),
+        new Metric(
+            "transferBuffersReused",
+            COUNTER,
+            "receive buffers that had been used before",
+            s -> s.transfers().buffers().reused()),
+        gauge("transferBuffersOut", "receive buffers in use", s -> s.transfers().buffers().out()),
+        gauge(
+            "transferBuffersIdle",
+            "bytes of receive buffers kept for the next transfers",
+            s -> s.transfers().buffers().idleBytes()));
   }
 
   private static Metric of(ExchangeCounter counter) {

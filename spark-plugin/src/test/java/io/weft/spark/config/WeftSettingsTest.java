@@ -37,6 +37,9 @@ class WeftSettingsTest {
     expected.put("spark.weft.checksums", "true");
     expected.put("spark.weft.compression", "none");
     expected.put("spark.weft.collectives.timeout", "120s");
+    expected.put("spark.weft.transfers.batchSize", "4m");
+    expected.put("spark.weft.transfers.batchAge", "5ms");
+    expected.put("spark.weft.transfers.deadline", "120s");
     expected.put("spark.weft.batch.rows", "8192");
     expected.put("spark.weft.batch.size", "4m");
     expected.put("spark.weft.ui.enabled", "true");
@@ -99,6 +102,9 @@ class WeftSettingsTest {
           spark.weft.memory.folder,         shm,      empty (choose) or an absolute path
           spark.weft.fetch.timeout,         0,        a duration from 100ms to 86400s
           spark.weft.fetch.timeout,         soon,     a duration from 100ms to 86400s
+          spark.weft.transfers.batchSize,   0,        a size from 1 to 1g
+          spark.weft.transfers.batchAge,    2min,     a duration from 1ms to 60s
+          spark.weft.transfers.deadline,    50ms,     a duration from 100ms to 86400s
           spark.weft.batch.rows,            1.5,      a number from 1 to 1048576
           spark.weft.batch.size,            99999999999999999999, a size from 1k to 1g
           """)

@@ -6,27 +6,42 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.peer.PeerAddress;
 import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.config.Activation;
+import io.weft.spark.driver.DriverAnswers.TransferMeetings;
 import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.message.Messages.Announce;
+import io.weft.spark.message.Messages.AskDepartures;
+import io.weft.spark.message.Messages.Departures;
 import io.weft.spark.message.Messages.Found;
 import io.weft.spark.message.Messages.Hello;
 import io.weft.spark.message.Messages.Lookup;
+import io.weft.spark.message.Messages.MeetClique;
 import io.weft.spark.message.Messages.MemoryPressure;
 import io.weft.spark.message.Messages.Report;
 import io.weft.spark.message.Messages.Verdict;
 import io.weft.spark.message.WeftVersion;
+import io.weft.spark.transfers.CliqueAnswer;
+import io.weft.spark.transfers.CliqueCall;
+import io.weft.spark.transfers.CliqueEnd;
+import io.weft.spark.transfers.CliqueMeetings;
+import io.weft.spark.transfers.DepartedExecutors;
+import io.weft.spark.transfers.Departure;
+import io.weft.spark.transfers.DepartureListener;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkConf;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.junit.jupiter.api.Test;
 
 class DriverAnswersTest {
   private final SparkConf conf = new SparkConf(false);
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
   private final List<String> pressed = new ArrayList<>();
+  private final DepartedExecutors departed = new DepartedExecutors();
+  private final CliqueMeetings cliques = new CliqueMeetings(departed);
   private final DriverAnswers answers =
-      new DriverAnswers(state, new DriverMeetings(), pressed::add);
+      new DriverAnswers(
+          state, new DriverMeetings(), new TransferMeetings(cliques, departed), pressed::add);
 
   @Test
   void anExecutorOfTheSameVersionIsWelcome() {
@@ -53,6 +68,22 @@ class DriverAnswersTest {
     assertThat(answers.to(new Announce(address, remark))).isEqualTo(Verdict.WELCOME);
     assertThat(state.remarks()).isEqualTo(Map.of("1", "host: " + remark));
     assertThat(answers.to(new Lookup("1"))).isEqualTo(new Found(address));
+  }
+
+  @Test
+  void endsOfCliquesMeetAndHearWhoIsGone() {
+    List<CliqueEnd> clique =
+        List.of(new CliqueEnd("1", "aa", "host"), new CliqueEnd("2", "bb", "host"));
+    CliqueCall call = new CliqueCall("ticket", clique, 0, CliqueCall.JOIN, null);
+    assertThat(((CliqueAnswer) answers.to(new MeetClique(call))).failure()).isNull();
+    assertThat(answers.to(new AskDepartures(0))).isEqualTo(new Departures(List.of()));
+    new DepartureListener(departed, cliques)
+        .onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "killed"));
+    assertThat(((CliqueAnswer) answers.to(new MeetClique(call))).failure())
+        .isEqualTo("executor 2 is gone: killed");
+    assertThat(answers.to(new AskDepartures(0)))
+        .isEqualTo(new Departures(List.of(new Departure("2", "killed"))));
+    assertThat(answers.to(new AskDepartures(1))).isEqualTo(new Departures(List.of()));
   }
 
   @Test

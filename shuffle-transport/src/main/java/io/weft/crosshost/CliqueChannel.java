@@ -1,0 +1,347 @@
+package io.weft.crosshost;
+
+import io.weft.collectives.clique.CliqueKey;
+import io.weft.collectives.clique.CliqueLease;
+import io.weft.collectives.clique.CliqueMember;
+import io.weft.crosshost.wire.Manifest;
+import io.weft.crosshost.wire.ManifestEntry;
+import io.weft.crosshost.wire.TransferWire;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.device.EventTimeoutException;
+import io.weft.device.HostEvent;
+import io.weft.device.Lane;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One end of one clique: a queue of transfers and the lane that works them off in rounds, as long
+ * as there is something to offer or the peer owes something. The communicator is acquired on the
+ * lane, when it is first needed and again after it broke; so no clique waits for another one.
+ *
+ * <p>Thread-safe. Owns its lane and the lease of its communicator.
+ */
+final class CliqueChannel implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(CliqueChannel.class);
+  private static final long FIRST_PAUSE_MILLIS = 1;
+  private static final long LAST_PAUSE_MILLIS = 16;
+  private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(5);
+
+  private final CliqueKey key;
+  private final CliqueMember self;
+  private final CliqueAccess access;
+  private final TransferCounters counters;
+  private final Lane lane;
+  private final TransferQueue queue = new TransferQueue();
+
+  /** For the lane's thread. */
+  private final Agreement agreement = new Agreement();
+
+  private CliqueLease lease;
+
+  private volatile TransferWire wire;
+
+  /** Guards {@link #working} and {@link #ended}, and is notified when there may be more to do. */
+  private final Object lock = new Object();
+
+  private boolean working;
+  private Event work = HostEvent.completed("nothing");
+  private RuntimeException ended;
+
+  /**
+   * One end, with nothing to do yet.
+   *
+   * @param lane belongs to the channel from now on
+   */
+  CliqueChannel(
+      CliqueKey key, CliqueMember self, CliqueAccess access, TransferCounters counters, Lane lane) {
+    this.key = key;
+    this.self = self;
+    this.access = access;
+    this.counters = counters;
+    this.lane = lane;
+  }
+
+  /** Whether a process in this life is one of the two ends. */
+  boolean includes(String process, String incarnation) {
+    return key.members().stream()
+        .anyMatch(
+            member -> member.process().equals(process) && member.incarnation().equals(incarnation));
+  }
+
+  /** Gives transfers their places. A send gets on the lane once its source is recorded. */
+  void add(List<PreparedTransfer> transfers) {
+    transfers.forEach(PreparedTransfer::queue);
+    RuntimeException refusal;
+    synchronized (lock) {
+      refusal = ended;
+      if (refusal == null) {
+        queue.add(transfers);
+      }
+    }
+    if (refusal == null) {
+      transfers.forEach(this::follow);
+    } else {
+      transfers.forEach(transfer -> transfer.endBecause(refusal));
+      counters.add(TransferCounter.FAILED, transfers.size());
+    }
+  }
+
+  private void follow(PreparedTransfer transfer) {
+    Event definition = transfer.definition();
+    transfer.event().whenDone(failure -> wake());
+    if (definition.state() == Event.State.PENDING) {
+      long start = System.nanoTime();
+      counters.increment(TransferCounter.DEFINITION_WAITS);
+      definition.whenRecorded(
+          () -> counters.add(TransferCounter.DEFINITION_WAIT_NANOS, System.nanoTime() - start));
+    }
+    definition.whenRecorded(() -> record(transfer));
+    definition.whenDone(
+        failure -> {
+          if (failure != null) {
+            transfer.fail(failure);
+          }
+          wake();
+        });
+  }
+
+  /** A source that failed before it was recorded has no place on any lane. */
+  private static void record(PreparedTransfer transfer) {
+    if (transfer.definition().state() != Event.State.FAILED) {
+      transfer.record();
+    }
+  }
+
+  /** Something may have become ready. */
+  private void wake() {
+    synchronized (lock) {
+      lock.notifyAll();
+      if (working || ended != null || !queue.hasReady()) {
+        return;
+      }
+      work = submit("the rounds of " + key, this::work);
+    }
+  }
+
+  /** Under the lock. */
+  private Event submit(String what, Lane.Work rounds) {
+    working = true;
+    return lane.submit(what, rounds);
+  }
+
+  /** Rounds until neither end owes the other anything that this end knows of. */
+  private void work() {
+    long pause = FIRST_PAUSE_MILLIS;
+    try {
+      do {
+        pause = tryRound() ? FIRST_PAUSE_MILLIS : Math.min(2 * pause, LAST_PAUSE_MILLIS);
+      } while (goesOn(pause));
+    } catch (InterruptedException e) {
+      end(new IllegalStateException("the lane of " + key + " was interrupted", e));
+      endAll();
+    }
+  }
+
+  private boolean tryRound() {
+    try {
+      return round();
+    } catch (RuntimeException e) {
+      breakOff(e);
+    } catch (Error e) {
+      breakOff(new IllegalStateException(e.toString(), e));
+    }
+    return false;
+  }
+
+  private boolean goesOn(long pauseMillis) throws InterruptedException {
+    Deadline pause = Deadline.after(Duration.ofMillis(pauseMillis));
+    synchronized (lock) {
+      while (ended == null && agreement.isStuck() && !queue.hasReady() && !pause.expired()) {
+        lock.wait(Math.max(1, pause.remainingNanos() / 1_000_000));
+      }
+      if (ended == null && (queue.hasReady() || agreement.isWaiting())) {
+        return true;
+      }
+      working = false;
+      if (ended == null) {
+        return false;
+      }
+    }
+    endAll();
+    return false;
+  }
+
+  /** Whether anything was settled. */
+  private boolean round() {
+    dropBrokenWire();
+    long start = System.nanoTime();
+    boolean reused = wire != null;
+    if (!reused) {
+      acquire();
+    }
+    Manifest manifest = new Manifest();
+    queue.takeReady(transfer -> offer(manifest, transfer));
+    if (!manifest.entries().isEmpty()) {
+      counters.increment(TransferCounter.CLIQUE_REQUESTS);
+      counters.add(TransferCounter.CLIQUE_REUSES, reused ? 1 : 0);
+    }
+    counters.increment(TransferCounter.MANIFESTS);
+    agreement.heard(wire.exchange(manifest));
+    counters.add(TransferCounter.PEER_WAIT_NANOS, System.nanoTime() - start);
+    return settle();
+  }
+
+  private boolean offer(Manifest manifest, PreparedTransfer transfer) {
+    ManifestEntry entry = transfer.entry();
+    boolean fits = manifest.offer(entry);
+    if (fits) {
+      agreement.offered(transfer, entry);
+    }
+    return fits;
+  }
+
+  /** A wire that broke while nothing was under way is of no use, but no reason to fail either. */
+  private void dropBrokenWire() {
+    Optional<RuntimeException> failure = wire == null ? Optional.empty() : wire.failure();
+    if (failure.isPresent()) {
+      if (agreement.isWaiting()) {
+        throw failure.get();
+      }
+      LOG.info("{} meets anew: {}", key, failure.get().getMessage());
+      int unused = agreement.fail(failure.get());
+      letGo();
+    }
+  }
+
+  /** What waited for it fails if there is no communicator to be had. */
+  private void acquire() {
+    try {
+      lease = access.acquire(key, self);
+      wire = access.wires().open(lease.communicator());
+      failIfEnded();
+    } catch (RuntimeException e) {
+      queue.takeReady(transfer -> fail(transfer, e));
+      throw e;
+    }
+  }
+
+  private void failIfEnded() {
+    synchronized (lock) {
+      if (ended != null) {
+        throw ended;
+      }
+    }
+  }
+
+  private boolean fail(PreparedTransfer transfer, RuntimeException cause) {
+    counters.increment(TransferCounter.FAILED);
+    transfer.endBecause(cause);
+    return true;
+  }
+
+  private boolean settle() {
+    Agreement.Group group = agreement.match();
+    if (!group.isEmpty()) {
+      wire.move(
+          group.sends().stream().map(PreparedTransfer::buffer).toList(),
+          group.receives().stream().map(PreparedTransfer::buffer).toList());
+      count(group);
+      agreement.moved();
+    }
+    int failed = group.settled() - group.sends().size() - group.receives().size();
+    counters.add(TransferCounter.FAILED, failed);
+    return group.settled() > 0;
+  }
+
+  private void count(Agreement.Group group) {
+    counters.increment(TransferCounter.GROUPS);
+    counters.add(TransferCounter.SENT, group.sends().size());
+    counters.add(TransferCounter.RECEIVED, group.receives().size());
+    counters.add(TransferCounter.BYTES_SENT, bytes(group.sends()));
+    counters.add(TransferCounter.BYTES_RECEIVED, bytes(group.receives()));
+  }
+
+  private static long bytes(List<PreparedTransfer> transfers) {
+    return transfers.stream().mapToLong(transfer -> transfer.buffer().bytes()).sum();
+  }
+
+  /** On the lane: what both ends knew of each other is void, and both meet anew if need be. */
+  private void breakOff(RuntimeException cause) {
+    LOG.info("{} breaks off: {}", key, cause.toString());
+    if (wire != null) {
+      wire.abort(self + " gave up on its transfers: " + cause.getMessage());
+    }
+    letGo();
+    counters.add(TransferCounter.FAILED, agreement.fail(cause));
+  }
+
+  private void letGo() {
+    wire = null;
+    if (lease != null) {
+      lease.close();
+      lease = null;
+    }
+  }
+
+  /**
+   * Breaks what is under way, from any thread: a transfer took too long.
+   *
+   * @param reason for both ends
+   */
+  void abort(String reason) {
+    TransferWire now = wire;
+    if (now != null) {
+      now.abort(reason);
+    }
+    wake();
+  }
+
+  /** Fails all transfers, now and from now on; returns at once. */
+  void end(RuntimeException cause) {
+    synchronized (lock) {
+      if (ended != null) {
+        return;
+      }
+      ended = cause;
+      lock.notifyAll();
+      if (!working) {
+        work = submit("the end of " + key, this::endAll);
+      }
+    }
+    queue.all().forEach(transfer -> transfer.fail(endOf(transfer, cause)));
+    abort(cause.getMessage());
+  }
+
+  private static TransferException endOf(PreparedTransfer transfer, RuntimeException cause) {
+    return new TransferException(transfer.event().what() + " failed: " + cause.getMessage(), cause);
+  }
+
+  /** On the lane, as the last thing it does. */
+  private void endAll() {
+    List<PreparedTransfer> left = queue.clear();
+    left.forEach(transfer -> transfer.endBecause(ended));
+    breakOff(ended);
+    counters.add(TransferCounter.FAILED, left.size());
+  }
+
+  /** Ends with all transfers failed. Waits a little for what the lane is doing. */
+  @Override
+  public void close() {
+    end(new IllegalStateException("the transfers of " + self + " were closed"));
+    Event last;
+    synchronized (lock) {
+      last = work;
+    }
+    try {
+      last.await(Deadline.after(CLOSE_PATIENCE));
+    } catch (EventFailedException | EventTimeoutException e) {
+      LOG.warn("{} does not end in time: {}", key, e.getMessage());
+    }
+    lane.close();
+  }
+}

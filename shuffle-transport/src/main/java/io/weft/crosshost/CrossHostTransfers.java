@@ -1,0 +1,273 @@
+package io.weft.crosshost;
+
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.LogPrefix;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.clique.CommunicatorCache;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.buffer.TransferBuffer;
+import io.weft.crosshost.buffer.TransferBuffers;
+import io.weft.crosshost.wire.TransferWire;
+import io.weft.device.Event;
+import io.weft.memory.SharedArena;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * One executor's end of all its transfers with other executors.
+ *
+ * <p>Transfers between the same two devices match in their order: the n-th that one sends is the
+ * n-th that the other receives, and both have to have the same key, element type and count, or the
+ * transfer fails on both. The two directions are independent of each other, and so are different
+ * pairs; a receive may be asked for before its send exists. Every event ends within the deadline,
+ * and a failure names both ends. A failure of the source itself arrives as it is on the source's
+ * executor, and by its message at the destination.
+ *
+ * <p>Thread-safe. Closing it fails what is under way.
+ */
+public final class CrossHostTransfers implements AutoCloseable {
+  private final Membership membership;
+  private final TransferBuffers buffers;
+  private final CommunicatorCache cache;
+  private final TransferCounters counters = new TransferCounters();
+  private final TransferCliques cliques;
+  private final Map<DeviceId, TransferLauncher> launchers = new TreeMap<>();
+
+  /**
+   * Where the transfers of an executor get what they need.
+   *
+   * @param communicators makes the communicators of cliques
+   * @param meetings where the two ends of a clique meet for one
+   * @param wires makes what transfers use of a communicator
+   * @param arena for receive buffers; stays the caller's to close, afterwards
+   */
+  public record Resources(
+      CommunicatorFactory communicators,
+      CommunicatorCache.Meetings meetings,
+      TransferWire.Factory wires,
+      SharedArena arena) {}
+
+  /** Transfers between this executor's devices and those of others; nothing is opened yet. */
+  public CrossHostTransfers(Membership membership, Resources resources, TransferOptions options) {
+    this.membership = membership;
+    this.buffers = new TransferBuffers(resources.arena());
+    this.cache =
+        new CommunicatorCache(
+            resources.communicators(),
+            CommunicatorOptions.DEFAULT
+                .withTimeout(options.deadline())
+                .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
+    CliqueAccess access = new CliqueAccess(cache, resources.meetings(), resources.wires());
+    this.cliques = new TransferCliques(membership.executor(), access, counters);
+    for (DeviceId device : membership.devices()) {
+      launchers.put(device, new TransferLauncher(device, options, cliques, counters));
+    }
+  }
+
+  /** This executor's devices; empty when it takes no part in transfers. */
+  public List<DeviceId> devices() {
+    return membership.devices();
+  }
+
+  /**
+   * Sends arrays, all in one batch that leaves at once.
+   *
+   * @param buffers on devices of this executor, not empty; as many as destinations and keys
+   * @param destinations devices of other executors
+   * @param keys of the transfers; see {@link Placement#key}
+   * @return an event for each array, by index: recorded once the source is, complete when the
+   *     buffer may be changed again
+   * @throws IllegalArgumentException when something of this does not hold; nothing is sent then
+   * @throws TransferException when a destination is not known; nothing is sent then
+   */
+  public List<Event> send(List<SourceBuffer> buffers, List<DeviceId> destinations, long[] keys) {
+    TransferChecks.sameLengths(
+        "send", "buffers", buffers.size(), "destinations", destinations.size(), keys.length);
+    for (int i = 0; i < buffers.size(); i++) {
+      SourceBuffer source = buffers.get(i);
+      TypedBuffer buffer = source.buffer();
+      TransferChecks.notEmpty(i, BufferShape.of(buffer.type(), buffer.count()));
+      checkEnds(i, source.device(), destinations.get(i));
+    }
+    try (TransferPreparation preparation = preparation()) {
+      for (int i = 0; i < buffers.size(); i++) {
+        PreparedTransfer unused = preparation.send(buffers.get(i), destinations.get(i), keys[i]);
+      }
+      launch(preparation.transfers());
+      preparation.done();
+      return preparation.transfers().stream().map(PreparedTransfer::event).toList();
+    }
+  }
+
+  /**
+   * Receives arrays, all in one batch that leaves at once. Their memory is taken before this
+   * returns.
+   *
+   * @param device of this executor
+   * @param shapes not empty; as many as sources and keys
+   * @param sources devices of other executors
+   * @return the arrays, by index; the caller closes each
+   * @throws IllegalArgumentException when something of this does not hold; nothing is taken then
+   * @throws TransferException when a source is not known or memory is short; nothing is taken then
+   */
+  public List<ReceivedBuffer> receive(
+      DeviceId device, List<BufferShape> shapes, List<DeviceId> sources, long[] keys) {
+    TransferChecks.sameLengths(
+        "receive", "shapes", shapes.size(), "sources", sources.size(), keys.length);
+    for (int i = 0; i < shapes.size(); i++) {
+      TransferChecks.notEmpty(i, shapes.get(i));
+      checkEnds(i, sources.get(i), device);
+    }
+    try (TransferPreparation preparation = preparation()) {
+      List<ReceivedBuffer> received = new ArrayList<>();
+      for (int i = 0; i < shapes.size(); i++) {
+        BufferShape shape = shapes.get(i);
+        TransferBuffer memory = preparation.take(i, shape);
+        PreparedTransfer transfer =
+            preparation.receive(
+                device,
+                memory,
+                memory.as(shape),
+                new TransferPreparation.Ends(sources.get(i), keys[i]));
+        received.add(new ReceivedBuffer(memory, shape, transfer.buffer(), transfer.event()));
+      }
+      launch(preparation.transfers());
+      preparation.done();
+      return received;
+    }
+  }
+
+  /**
+   * Places arrays at other devices, deferred: transfers gather in a batch, which leaves when it is
+   * large or old enough or somebody waits for one of them. All executors may pass the same
+   * placements, except for the data.
+   *
+   * @return a transfer for each placement, by index; the caller closes each
+   * @throws IllegalArgumentException when both ends are on one executor, a shape is empty, the data
+   *     is missing where it should be or of another shape; nothing is placed then
+   * @throws TransferException when an end is not known or memory is short; nothing is placed then
+   */
+  public List<DeferredTransfer> place(List<Placement> placements) {
+    for (int i = 0; i < placements.size(); i++) {
+      check(i, placements.get(i));
+    }
+    try (TransferPreparation preparation = preparation()) {
+      List<Deferral> deferrals = new ArrayList<>();
+      for (int i = 0; i < placements.size(); i++) {
+        deferrals.add(prepare(preparation, i, placements.get(i)));
+      }
+      List<DeferredTransfer> deferred = deferrals.stream().map(this::defer).toList();
+      preparation.done();
+      return deferred;
+    }
+  }
+
+  /** A placement that is prepared: neither is there without an end here. */
+  private record Deferral(Placement placement, PreparedTransfer transfer, TransferBuffer memory) {}
+
+  private Deferral prepare(TransferPreparation preparation, int index, Placement placement) {
+    if (isHere(placement.source())) {
+      SourceBuffer data = placement.data().orElseThrow();
+      PreparedTransfer transfer = preparation.send(data, placement.destination(), placement.key());
+      return new Deferral(placement, transfer, null);
+    }
+    if (isHere(placement.destination())) {
+      TransferBuffer memory = preparation.take(index, placement.shape());
+      PreparedTransfer transfer =
+          preparation.receive(
+              placement.destination(),
+              memory,
+              memory.as(placement.shape()),
+              new TransferPreparation.Ends(placement.source(), placement.key()));
+      return new Deferral(placement, transfer, memory);
+    }
+    return new Deferral(placement, null, null);
+  }
+
+  private DeferredTransfer defer(Deferral deferral) {
+    PreparedTransfer transfer = deferral.transfer();
+    if (transfer == null) {
+      return DeferredTransfer.none(deferral.placement());
+    }
+    Runnable need = launchers.get(transfer.local()).defer(transfer);
+    Event event = new NeededEvent(transfer.event(), need);
+    if (deferral.memory() == null) {
+      return DeferredTransfer.of(transfer, event);
+    }
+    BufferShape shape = deferral.placement().shape();
+    return DeferredTransfer.of(
+        transfer, new ReceivedBuffer(deferral.memory(), shape, transfer.buffer(), event));
+  }
+
+  private void check(int index, Placement placement) {
+    TransferChecks.notEmpty(index, placement.shape());
+    TransferChecks.twoExecutors(index, placement.source(), placement.destination());
+    if (!isHere(placement.source()) && !isHere(placement.destination())) {
+      return;
+    }
+    checkEnds(index, placement.source(), placement.destination());
+    if (isHere(placement.source())) {
+      if (placement.data().isEmpty()) {
+        throw new IllegalArgumentException(
+            "transfer %d: executor %s is the source and has to give the data"
+                .formatted(index, membership.executor()));
+      }
+      TransferChecks.sameShape(index, placement, placement.data().get());
+    }
+  }
+
+  private void checkEnds(int index, DeviceId source, DeviceId destination) {
+    String executor = membership.executor();
+    TransferChecks.oneEndHere(index, executor, source, destination);
+    TransferChecks.exists(
+        index, executor, isHere(source) ? source : destination, membership.devices());
+  }
+
+  private boolean isHere(DeviceId device) {
+    return device.executor().equals(membership.executor());
+  }
+
+  private TransferPreparation preparation() {
+    return new TransferPreparation(membership, buffers);
+  }
+
+  private void launch(List<PreparedTransfer> transfers) {
+    Map<DeviceId, List<PreparedTransfer>> byDevice = new LinkedHashMap<>();
+    for (PreparedTransfer transfer : transfers) {
+      byDevice.computeIfAbsent(transfer.local(), device -> new ArrayList<>()).add(transfer);
+    }
+    byDevice.forEach((device, own) -> launchers.get(device).launch(own));
+  }
+
+  /** The receive buffers, to have some ready before the first transfer. */
+  public TransferBuffers buffers() {
+    return buffers;
+  }
+
+  /**
+   * A life of another executor has ended: its transfers fail, and those that would come.
+   *
+   * @param reason for the messages
+   */
+  public void fail(String executor, String incarnation, String reason) {
+    cliques.fail(executor, incarnation, reason);
+  }
+
+  /** The counters as they are now. */
+  public TransferStatistics statistics() {
+    return new TransferStatistics(counters.snapshot(), cache.statistics(), buffers.statistics());
+  }
+
+  /** Launchers first, then the lanes, then what they used. */
+  @Override
+  public void close() {
+    launchers.values().forEach(TransferLauncher::close);
+    cliques.close();
+    cache.close();
+    buffers.close();
+  }
+}

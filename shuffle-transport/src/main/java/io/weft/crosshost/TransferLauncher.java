@@ -1,0 +1,150 @@
+package io.weft.crosshost;
+
+import io.weft.collectives.clique.CliqueKey;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Collects the transfers of one device into batches and hands each batch, when it leaves, to its
+ * cliques. All of that happens on one thread, "weft-transfer-launch-…", which never waits for a
+ * source or a peer: cliques do, each on its own lane. Transfers leave in the order in which they
+ * came.
+ *
+ * <p>Thread-safe. Owns its thread.
+ */
+final class TransferLauncher implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(TransferLauncher.class);
+
+  private static final long CLOSE_PATIENCE_SECONDS = 5;
+
+  private final TransferOptions options;
+  private final TransferCliques cliques;
+  private final TransferCounters counters;
+  private final ScheduledThreadPoolExecutor thread;
+  private TransferBatch open = new TransferBatch();
+  private boolean closed;
+
+  TransferLauncher(
+      DeviceId device,
+      TransferOptions options,
+      TransferCliques cliques,
+      TransferCounters counters) {
+    this.options = options;
+    this.cliques = cliques;
+    this.counters = counters;
+    String name = "weft-transfer-launch-" + device.executor() + "-" + device.ordinal();
+    this.thread =
+        new ScheduledThreadPoolExecutor(
+            1,
+            task -> {
+              Thread made = new Thread(task, name);
+              made.setDaemon(true);
+              return made;
+            });
+    thread.setRemoveOnCancelPolicy(true);
+    thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+  }
+
+  /** Adds transfers that leave at once, behind those that wait. */
+  synchronized void launch(List<PreparedTransfer> transfers) {
+    requireOpen();
+    transfers.forEach(open::add);
+    leave(open, BatchReason.CALL);
+  }
+
+  /**
+   * Adds a transfer that leaves with a batch.
+   *
+   * @return what a waiter of the transfer runs, so that the batch leaves now
+   */
+  synchronized Runnable defer(PreparedTransfer transfer) {
+    requireOpen();
+    TransferBatch batch = open;
+    boolean first = batch.isEmpty();
+    batch.add(transfer);
+    if (batch.bytes() >= options.batchBytes()) {
+      leave(batch, BatchReason.BYTES);
+    } else if (first) {
+      ScheduledFuture<?> unused =
+          thread.schedule(
+              () -> leave(batch, BatchReason.AGE),
+              options.batchAge().toNanos(),
+              TimeUnit.NANOSECONDS);
+    }
+    return () -> leave(batch, BatchReason.NEED);
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException("the transfers of this executor were closed");
+    }
+  }
+
+  private synchronized void leave(TransferBatch batch, BatchReason reason) {
+    if (closed || batch.isEmpty() || !batch.leave()) {
+      return;
+    }
+    open = new TransferBatch();
+    counters.increment(TransferCounter.of(reason));
+    thread.execute(() -> run(batch));
+  }
+
+  private void run(TransferBatch batch) {
+    for (Map.Entry<CliqueKey, List<PreparedTransfer>> group : batch.byClique().entrySet()) {
+      cliques.add(group.getKey(), group.getValue());
+    }
+    try {
+      batch.cancelWhenDone(
+          thread.schedule(() -> expire(batch), options.deadline().toNanos(), TimeUnit.NANOSECONDS));
+    } catch (RejectedExecutionException e) {
+      LOG.debug("A batch was launched when all is closed; its cliques end it", e);
+    }
+  }
+
+  private void expire(TransferBatch batch) {
+    for (PreparedTransfer transfer : batch.transfers()) {
+      transfer.expiry(options.deadline()).ifPresent(cause -> expire(transfer, cause));
+    }
+  }
+
+  /** The communicator breaks first: whoever hears of the failure and tries again gets a new one. */
+  private void expire(PreparedTransfer transfer, TransferException cause) {
+    if (transfer.isShared()) {
+      cliques.abort(transfer.clique(), cause.getMessage());
+    }
+    transfer.fail(cause);
+  }
+
+  /** Takes nothing any more and fails what has not left. */
+  @Override
+  public void close() {
+    TransferBatch last;
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      last = open;
+      open = new TransferBatch();
+    }
+    last.transfers().forEach(PreparedTransfer::close);
+    try {
+      // What has left is launched, for its cliques to end it; what would expire is not waited for.
+      Object unused = thread.submit(() -> {}).get(CLOSE_PATIENCE_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (ExecutionException | TimeoutException | RejectedExecutionException e) {
+      LOG.warn("A launcher of transfers does not end in time", e);
+    }
+    List<Runnable> dropped = thread.shutdownNow();
+    LOG.debug("{} deadlines of transfers are not needed any more", dropped.size());
+  }
+}

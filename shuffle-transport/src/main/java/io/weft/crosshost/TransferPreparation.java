@@ -1,0 +1,112 @@
+package io.weft.crosshost;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.clique.CliqueKey;
+import io.weft.collectives.clique.CliqueMember;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.buffer.TransferBuffer;
+import io.weft.crosshost.buffer.TransferBuffers;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.memory.ArenaFullException;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Prepares the transfers of one call, on the caller's thread: finds each clique once and takes the
+ * receive buffers. Closing it drops everything that was prepared, unless the call came to its end.
+ *
+ * <p>Not thread-safe.
+ */
+final class TransferPreparation implements AutoCloseable {
+  private static final String PURPOSE = "transfers";
+
+  private final Membership membership;
+  private final TransferBuffers buffers;
+  private final Map<TransferEnds, CliqueKey> cliques = new HashMap<>();
+  private final List<PreparedTransfer> transfers = new ArrayList<>();
+  private final List<TransferBuffer> taken = new ArrayList<>();
+  private boolean done;
+
+  TransferPreparation(Membership membership, TransferBuffers buffers) {
+    this.membership = membership;
+    this.buffers = buffers;
+  }
+
+  PreparedTransfer send(SourceBuffer source, DeviceId destination, long key) {
+    TransferEnds ends = new TransferEnds(source.device(), destination, true);
+    return keep(
+        new PreparedTransfer(clique(ends), ends, key, source.buffer(), source.definition()));
+  }
+
+  /** The buffer is there before anybody is told of the transfer. */
+  PreparedTransfer receive(DeviceId device, TransferBuffer memory, TypedBuffer buffer, Ends from) {
+    TransferEnds ends = new TransferEnds(device, from.source(), false);
+    Event allocation = HostEvent.completed("the allocation of " + buffer);
+    return keep(new PreparedTransfer(clique(ends), ends, from.key(), buffer, allocation));
+  }
+
+  /** Where an array comes from, and its key. */
+  record Ends(DeviceId source, long key) {}
+
+  TransferBuffer take(int index, BufferShape shape) {
+    try {
+      TransferBuffer buffer = buffers.take(shape.bytes());
+      taken.add(buffer);
+      return buffer;
+    } catch (ArenaFullException e) {
+      throw new TransferException(
+          "transfer %d: no memory to receive %s: %s".formatted(index, shape, e.getMessage()), e);
+    }
+  }
+
+  private PreparedTransfer keep(PreparedTransfer transfer) {
+    transfers.add(transfer);
+    return transfer;
+  }
+
+  /** Both ends put the members into the same order. */
+  private CliqueKey clique(TransferEnds ends) {
+    CliqueKey known = cliques.get(ends);
+    if (known == null) {
+      List<CliqueMember> members = new ArrayList<>();
+      members.add(member(ends.local()));
+      members.add(member(ends.peer()));
+      members.sort(null);
+      known = new CliqueKey(members, PURPOSE);
+      cliques.put(ends, known);
+    }
+    return known;
+  }
+
+  private CliqueMember member(DeviceId device) {
+    try {
+      return membership.member(device);
+    } catch (IOException e) {
+      throw new TransferException(
+          "executor %s does not find %s: %s"
+              .formatted(membership.executor(), device, e.getMessage()),
+          e);
+    }
+  }
+
+  List<PreparedTransfer> transfers() {
+    return transfers;
+  }
+
+  /** From now on others own what was prepared. */
+  void done() {
+    done = true;
+  }
+
+  @Override
+  public void close() {
+    if (!done) {
+      transfers.forEach(PreparedTransfer::close);
+      taken.forEach(TransferBuffer::close);
+    }
+  }
+}

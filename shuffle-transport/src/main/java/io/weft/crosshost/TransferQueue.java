@@ -1,0 +1,58 @@
+package io.weft.crosshost;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.function.Predicate;
+
+/**
+ * The transfers of a clique that its peer has not been told of. Sends keep their order, and so do
+ * receives; a send whose source is not ready holds up the sends behind it, not the receives.
+ * Thread-safe.
+ */
+final class TransferQueue {
+  private final Deque<PreparedTransfer> sends = new ArrayDeque<>();
+  private final Deque<PreparedTransfer> receives = new ArrayDeque<>();
+
+  /** Adds transfers of one batch at once, so that they are offered together. */
+  synchronized void add(List<PreparedTransfer> transfers) {
+    transfers.forEach(transfer -> (transfer.sends() ? sends : receives).add(transfer));
+  }
+
+  synchronized boolean hasReady() {
+    return isReady(sends) || isReady(receives);
+  }
+
+  private static boolean isReady(Deque<PreparedTransfer> transfers) {
+    return !transfers.isEmpty() && transfers.peek().isReady();
+  }
+
+  /** Takes out what is ready, in order, until the taker refuses one. */
+  synchronized void takeReady(Predicate<PreparedTransfer> taker) {
+    take(receives, taker);
+    take(sends, taker);
+  }
+
+  private static void take(Deque<PreparedTransfer> from, Predicate<PreparedTransfer> taker) {
+    while (isReady(from) && taker.test(from.peek())) {
+      from.remove();
+    }
+  }
+
+  /** Takes out all. */
+  synchronized List<PreparedTransfer> clear() {
+    List<PreparedTransfer> all = new ArrayList<>(sends);
+    all.addAll(receives);
+    sends.clear();
+    receives.clear();
+    return all;
+  }
+
+  /** All that are here, for their events to be failed. */
+  synchronized List<PreparedTransfer> all() {
+    List<PreparedTransfer> all = new ArrayList<>(sends);
+    all.addAll(receives);
+    return all;
+  }
+}

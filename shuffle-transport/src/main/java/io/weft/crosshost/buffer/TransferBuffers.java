@@ -1,0 +1,129 @@
+package io.weft.crosshost.buffer;
+
+import io.weft.memory.ArenaFullException;
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.TreeMap;
+
+/**
+ * Receive buffers from an arena. What comes back is kept by its size and handed out again, so that
+ * after the first batches nothing is allocated when data arrives; when the arena runs full it gets
+ * back what is idle.
+ *
+ * <p>Sizes are rounded up to a power of two, from 4 KiB, and from 1 MiB on to a multiple of that.
+ * Thread-safe.
+ */
+public final class TransferBuffers implements AutoCloseable {
+  private static final long LEAST_BYTES = 4L << 10;
+  private static final long STEP_BYTES = 1L << 20;
+
+  private final SharedArena arena;
+  private final TreeMap<Long, Deque<Extent>> idle = new TreeMap<>();
+  private long taken;
+  private long allocated;
+  private long out;
+  private long idleBytes;
+  private boolean closed;
+
+  /** Buffers of an arena, which has to stay open until the last of them is back. */
+  public TransferBuffers(SharedArena arena) {
+    this.arena = arena;
+    arena.onPressure(this::giveBackIdle);
+  }
+
+  /**
+   * A buffer with undefined contents.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @throws ArenaFullException when nothing idle fits and the arena is full
+   */
+  public TransferBuffer take(long bytes) throws ArenaFullException {
+    long size = rounded(bytes);
+    Extent extent = idle(size);
+    if (extent == null) {
+      extent = arena.allocate(size);
+      synchronized (this) {
+        allocated++;
+      }
+    }
+    synchronized (this) {
+      taken++;
+      out++;
+    }
+    return new TransferBuffer(this, extent, bytes);
+  }
+
+  /**
+   * Makes sure that so many buffers of so many bytes can be taken without an allocation.
+   *
+   * @throws ArenaFullException when the arena is full; what was allocated before stays
+   */
+  public void preallocate(long bytes, int count) throws ArenaFullException {
+    List<TransferBuffer> buffers = new ArrayList<>();
+    try {
+      for (int i = 0; i < count; i++) {
+        buffers.add(take(bytes));
+      }
+    } finally {
+      buffers.forEach(TransferBuffer::close);
+    }
+  }
+
+  private static long rounded(long bytes) {
+    if (bytes > STEP_BYTES) {
+      return Math.min((bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES, Integer.MAX_VALUE - 63L);
+    }
+    long power = Long.highestOneBit(Math.max(1, bytes));
+    return Math.max(LEAST_BYTES, power < bytes ? 2 * power : power);
+  }
+
+  private synchronized Extent idle(long size) {
+    if (closed) {
+      throw new IllegalStateException("the transfer buffers are closed");
+    }
+    Deque<Extent> same = idle.get(size);
+    Extent extent = same == null ? null : same.poll();
+    idleBytes -= extent == null ? 0 : extent.length();
+    return extent;
+  }
+
+  void takeBack(Extent extent) {
+    synchronized (this) {
+      out--;
+      if (!closed) {
+        idle.computeIfAbsent(extent.length(), size -> new ArrayDeque<>()).push(extent);
+        idleBytes += extent.length();
+        return;
+      }
+    }
+    arena.free(extent);
+  }
+
+  private void giveBackIdle() {
+    List<Extent> all = new ArrayList<>();
+    synchronized (this) {
+      idle.values().forEach(all::addAll);
+      idle.clear();
+      idleBytes = 0;
+    }
+    all.forEach(arena::free);
+  }
+
+  /** The counters as they are now. */
+  public synchronized BufferStatistics statistics() {
+    return new BufferStatistics(taken, allocated, out, idleBytes);
+  }
+
+  /** Gives the arena back what is idle now, and the rest as it comes back. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+    giveBackIdle();
+  }
+}

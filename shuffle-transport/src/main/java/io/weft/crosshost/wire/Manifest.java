@@ -1,0 +1,130 @@
+package io.weft.crosshost.wire;
+
+import io.weft.collectives.buffer.DataType;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What one end offers in one round, in a block of a fixed size, because the other end has to know
+ * how much comes. What does not fit goes into the next round.
+ *
+ * <pre>
+ *   0 int magic | 4 int entries
+ *   then for each entry:
+ *   0 byte kind: 1 send, 2 receive | 1 byte type | 2 short length of the failure | 4 int 0
+ *   8 long key | 16 long count | 24 failure, UTF-8
+ * </pre>
+ *
+ * <p>Not thread-safe.
+ */
+public final class Manifest {
+  /** The size of the block. */
+  public static final int BYTES = 8 << 10;
+
+  private static final int MAGIC = 0x57454654;
+  private static final int HEAD_BYTES = 8;
+  private static final int ENTRY_BYTES = 24;
+  private static final int MOST_FAILURE_BYTES = 1024;
+  private static final byte SEND = 1;
+  private static final byte RECEIVE = 2;
+
+  private final List<ManifestEntry> entries = new ArrayList<>();
+  private final List<byte[]> failures = new ArrayList<>();
+  private int bytes = HEAD_BYTES;
+
+  /** Adds an entry unless the block is full. */
+  public boolean offer(ManifestEntry entry) {
+    byte[] failure = shortened(entry.failure());
+    if (bytes + ENTRY_BYTES + failure.length > BYTES) {
+      return false;
+    }
+    entries.add(entry);
+    failures.add(failure);
+    bytes += ENTRY_BYTES + failure.length;
+    return true;
+  }
+
+  private static byte[] shortened(String failure) {
+    String text = failure;
+    byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+    while (utf8.length > MOST_FAILURE_BYTES) {
+      text = text.substring(0, text.length() * 9 / 10);
+      utf8 = (text + "…").getBytes(StandardCharsets.UTF_8);
+    }
+    return utf8;
+  }
+
+  public List<ManifestEntry> entries() {
+    return List.copyOf(entries);
+  }
+
+  /** Writes the block from its start; it has to have {@link #BYTES} bytes. */
+  public void encode(ByteBuffer block) {
+    block.clear().order(ByteOrder.LITTLE_ENDIAN);
+    block.putInt(MAGIC).putInt(entries.size());
+    for (int i = 0; i < entries.size(); i++) {
+      ManifestEntry entry = entries.get(i);
+      block.put(entry.send() ? SEND : RECEIVE).put((byte) entry.type().code());
+      block.putShort((short) failures.get(i).length).putInt(0);
+      block.putLong(entry.key()).putLong(entry.count()).put(failures.get(i));
+    }
+    block.clear();
+  }
+
+  /**
+   * Reads a block from its start.
+   *
+   * @throws IllegalArgumentException when it is no manifest; nothing is read outside of it and
+   *     nothing larger than it is allocated
+   */
+  public static List<ManifestEntry> decode(ByteBuffer block) {
+    block.clear().order(ByteOrder.LITTLE_ENDIAN);
+    if (block.remaining() < HEAD_BYTES || block.getInt() != MAGIC) {
+      throw new IllegalArgumentException("what the peer sent is no manifest of transfers");
+    }
+    int count = block.getInt();
+    if (count < 0 || count > (block.capacity() - HEAD_BYTES) / ENTRY_BYTES) {
+      throw new IllegalArgumentException("a manifest cannot have " + count + " entries");
+    }
+    List<ManifestEntry> entries = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      entries.add(entry(block, i));
+    }
+    return entries;
+  }
+
+  private static ManifestEntry entry(ByteBuffer block, int number) {
+    if (block.remaining() < ENTRY_BYTES) {
+      throw new IllegalArgumentException("a manifest ends before its entry " + number);
+    }
+    byte kind = block.get();
+    byte type = block.get();
+    int failureBytes = Short.toUnsignedInt(block.getShort());
+    int reserved = block.getInt();
+    long key = block.getLong();
+    long count = block.getLong();
+    if ((kind != SEND && kind != RECEIVE) || reserved != 0 || count < 0) {
+      throw new IllegalArgumentException("entry " + number + " of a manifest is damaged");
+    }
+    if (failureBytes > MOST_FAILURE_BYTES || failureBytes > block.remaining()) {
+      throw new IllegalArgumentException(
+          "entry %d of a manifest has a text of %d bytes".formatted(number, failureBytes));
+    }
+    byte[] failure = new byte[failureBytes];
+    block.get(failure);
+    String text = new String(failure, StandardCharsets.UTF_8);
+    return new ManifestEntry(kind == SEND, key, type(type), count, text);
+  }
+
+  private static DataType type(byte code) {
+    for (DataType type : DataType.values()) {
+      if (type.code() == code) {
+        return type;
+      }
+    }
+    throw new IllegalArgumentException("a manifest has the unknown type " + code);
+  }
+}

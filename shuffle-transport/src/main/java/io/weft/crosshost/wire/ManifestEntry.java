@@ -1,0 +1,25 @@
+package io.weft.crosshost.wire;
+
+import io.weft.collectives.buffer.DataType;
+
+/**
+ * One transfer as its end offers it to the other.
+ *
+ * @param send whether this end sends
+ * @param key what the other end has to have for the same transfer
+ * @param type of the elements
+ * @param count of the elements
+ * @param failure why there will be no payload; empty when there will
+ */
+public record ManifestEntry(boolean send, long key, DataType type, long count, String failure) {
+  /** Whether the two ends mean the same transfer. */
+  public boolean matches(ManifestEntry other) {
+    return send != other.send && key == other.key && type == other.type && count == other.count;
+  }
+
+  /** Such as "key 7 (256 float32)". */
+  @Override
+  public String toString() {
+    return "key " + key + " (" + count + " " + type + ")";
+  }
+}

@@ -1,0 +1,36 @@
+package io.weft.crosshost.wire;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.buffer.TypedBuffer;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * One end of a clique of two, as transfers use it. Both ends call the same methods in the same
+ * order. One thread at a time, except for {@link #abort}.
+ *
+ * <p>Every method throws what the communicator throws, and then the wire is broken.
+ */
+public interface TransferWire {
+  /** Makes the wire of a communicator with two ranks. */
+  @FunctionalInterface
+  interface Factory {
+    TransferWire open(Communicator communicator);
+  }
+
+  /**
+   * Tells the peer what this end offers and returns what the peer offers; waits for the peer.
+   *
+   * @throws IllegalArgumentException when what the peer says is no manifest
+   */
+  List<ManifestEntry> exchange(Manifest mine);
+
+  /** Moves payload as one group: to the peer and from it, each in this order. */
+  void move(List<TypedBuffer> sends, List<TypedBuffer> receives);
+
+  /** Why the wire is broken, here or at the peer as far as that is known; empty while it works. */
+  Optional<RuntimeException> failure();
+
+  /** Breaks the wire on both ends. */
+  void abort(String reason);
+}

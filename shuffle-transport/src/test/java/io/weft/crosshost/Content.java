@@ -1,0 +1,62 @@
+package io.weft.crosshost;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.SplittableRandom;
+import org.assertj.core.api.Assertions;
+
+/** Arrays whose bytes tell their seed, and what is waited for. */
+final class Content {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  private Content() {}
+
+  static TypedBuffer of(BufferShape shape, long seed) {
+    ByteBuffer bytes = ByteBuffer.allocateDirect((int) shape.bytes());
+    SplittableRandom random = new SplittableRandom(seed);
+    while (bytes.hasRemaining()) {
+      bytes.put((byte) random.nextInt());
+    }
+    return TypedBuffer.wrap(bytes.clear(), shape.type());
+  }
+
+  static TypedBuffer ints(int count, long seed) {
+    return of(BufferShape.of(DataType.INT32, count), seed);
+  }
+
+  static void check(TypedBuffer buffer, long seed) {
+    SplittableRandom random = new SplittableRandom(seed);
+    for (long at = 0; at < buffer.bytes(); at++) {
+      byte expected = (byte) random.nextInt();
+      byte actual = Memory.getByte(buffer.address() + at);
+      if (expected != actual) {
+        Assertions.fail(
+            "byte %d of %s is %d, of seed %d it is %d", at, buffer, actual, seed, expected);
+      }
+    }
+  }
+
+  static void await(Event event) {
+    event.await(Deadline.after(PATIENCE));
+  }
+
+  static void awaitRecorded(Event event) {
+    event.awaitRecorded(Deadline.after(PATIENCE));
+  }
+
+  /** Waits for the end, which has to be a failure. */
+  static Throwable failure(Event event) {
+    Throwable thrown = Assertions.catchThrowable(() -> await(event));
+    assertThat(thrown).as("the end of %s", event.what()).isInstanceOf(EventFailedException.class);
+    return event.failure().orElseThrow();
+  }
+}

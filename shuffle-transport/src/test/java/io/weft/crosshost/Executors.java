@@ -1,0 +1,108 @@
+package io.weft.crosshost;
+
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.crosshost.wire.CommunicatorWire;
+import io.weft.crosshost.wire.TransferWire;
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.IntStream;
+
+/**
+ * Executors "0", "1", … of one process, each with an arena and one device unless told otherwise.
+ */
+final class Executors implements AutoCloseable {
+  /** Makes the communicators of an executor. */
+  interface Communicators {
+    CommunicatorFactory of(Path folder, String executor);
+  }
+
+  private static final long MIB = 1 << 20;
+
+  private final Path folder;
+  private final Communicators communicators;
+  private final TransferOptions options;
+  private final Map<String, String> incarnations = new ConcurrentHashMap<>();
+  private final PairMeetings meetings = new PairMeetings();
+  private final Map<String, CrossHostTransfers> transfers = new LinkedHashMap<>();
+  private final Map<String, SharedArena> arenas = new LinkedHashMap<>();
+  private TransferWire.Factory wires = CommunicatorWire::new;
+
+  Executors(Path folder, Communicators communicators, TransferOptions options) {
+    this.folder = folder;
+    this.communicators = communicators;
+    this.options = options;
+  }
+
+  static DeviceId device(int executor) {
+    return new DeviceId(Integer.toString(executor), 0);
+  }
+
+  Executors wires(TransferWire.Factory factory) {
+    wires = factory;
+    return this;
+  }
+
+  /** Starts so many more. */
+  Executors start(int count) {
+    for (int i = 0; i < count; i++) {
+      start(transfers.size(), "first", 1);
+    }
+    return this;
+  }
+
+  /** Starts one, again perhaps, in a life of its own. */
+  CrossHostTransfers start(int executor, String incarnation, int devices) {
+    String id = Integer.toString(executor);
+    incarnations.put(id, incarnation);
+    List<DeviceId> own =
+        IntStream.range(0, devices).mapToObj(ordinal -> new DeviceId(id, ordinal)).toList();
+    try {
+      Path home = Files.createDirectories(folder.resolve(id + "-" + incarnation));
+      SharedArena arena =
+          SharedArena.open(new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0));
+      CrossHostTransfers made =
+          new CrossHostTransfers(
+              new Directory(id, own, incarnations),
+              new CrossHostTransfers.Resources(
+                  communicators.of(folder, id), meetings, wires, arena),
+              options);
+      arenas.put(id, arena);
+      transfers.put(id, made);
+      return made;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  CrossHostTransfers get(int executor) {
+    return transfers.get(Integer.toString(executor));
+  }
+
+  SharedArena arena(int executor) {
+    return arenas.get(Integer.toString(executor));
+  }
+
+  /** One of its counters. */
+  long count(int executor, TransferCounter counter) {
+    return get(executor).statistics().get(counter);
+  }
+
+  PairMeetings meetings() {
+    return meetings;
+  }
+
+  @Override
+  public void close() {
+    new ArrayList<>(transfers.values()).forEach(CrossHostTransfers::close);
+    arenas.values().forEach(SharedArena::close);
+  }
+}

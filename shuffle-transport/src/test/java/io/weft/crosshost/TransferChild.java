@@ -1,0 +1,154 @@
+package io.weft.crosshost;
+
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.bootstrap.FileBootstrap;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.clique.CliqueKey;
+import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.wire.CommunicatorWire;
+import io.weft.device.Device;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.awaitility.Awaitility;
+
+/** The child's side of a {@link TransferProcess}. */
+final class TransferChild {
+  private static final long MIB = 1 << 20;
+
+  private final int executor;
+  private final CrossHostTransfers transfers;
+
+  private TransferChild(String[] args) throws IOException {
+    Path folder = Path.of(args[0]);
+    this.executor = Integer.parseInt(args[2]);
+    Iterator<String> meetings = List.of(args).subList(4, args.length).iterator();
+    Path home = Files.createDirectories(folder.resolve("arena-" + executor));
+    this.transfers =
+        new CrossHostTransfers(
+            new Directory(
+                args[2], List.of(Executors.device(executor)), Map.of("0", "first", "1", "first")),
+            new CrossHostTransfers.Resources(
+                new HostCommunicators(
+                    HostOptions.defaults()
+                        .withFolder(folder.resolve(args[1]))
+                        .withHostIdentity(args[1])),
+                (key, rank) ->
+                    FileBootstrap.open(folder, UniqueId.decode(meetings.next()), rank, key.size()),
+                CommunicatorWire::new,
+                SharedArena.open(new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0))),
+            TransferOptions.DEFAULT
+                .withDeadline(Duration.ofMillis(Long.parseLong(args[3])))
+                .withBatchAge(Duration.ofDays(1)));
+  }
+
+  public static void main(String[] args) throws IOException {
+    TransferChild child = new TransferChild(args);
+    BufferedReader orders =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = orders.readLine(); line != null; line = orders.readLine()) {
+      child.obey(line);
+    }
+    System.exit(0);
+  }
+
+  private static void say(String text) {
+    System.out.println("= " + text.replace('\n', ' '));
+  }
+
+  private void obey(String order) {
+    try {
+      switch (order) {
+        case "exchange" -> say(exchange());
+        case "wait" -> waitForEver();
+        case "cliques" -> say(cliques());
+        default -> throw new IllegalArgumentException(order);
+      }
+    } catch (AssertionError | RuntimeException e) {
+      say("wrong: " + e);
+    }
+  }
+
+  /** Arrays of several shapes and types, both ways at once, in ten batches. */
+  private String exchange() {
+    for (int round = 0; round < 10; round++) {
+      List<Placement> placements = new ArrayList<>();
+      Random random = new Random(round);
+      for (int key = 0; key < 20; key++) {
+        int from = random.nextInt(2);
+        DataType type = DataType.values()[random.nextInt(DataType.values().length)];
+        BufferShape shape = BufferShape.of(type, 1 + random.nextInt(20_000));
+        placements.add(TransferFixture.placement(executor, from, 1 - from, shape, key));
+      }
+      List<DeferredTransfer> placed = transfers.place(placements);
+      for (int key = 0; key < placed.size(); key++) {
+        long seed = key;
+        Content.await(placed.get(key).event());
+        placed.get(key).received().ifPresent(received -> Content.check(received.buffer(), seed));
+        placed.get(key).close();
+      }
+    }
+    TransferStatistics statistics = transfers.statistics();
+    return "right, with %d communicator, %d groups, %d manifests"
+        .formatted(
+            statistics.cliques().created(),
+            statistics.get(TransferCounter.GROUPS),
+            statistics.get(TransferCounter.MANIFESTS));
+  }
+
+  /** Waits for what never comes, and says what came instead. */
+  private void waitForEver() {
+    long manifests = transfers.statistics().get(TransferCounter.MANIFESTS);
+    Event event =
+        transfers
+            .receive(
+                Executors.device(executor),
+                List.of(BufferShape.of(DataType.INT8, 1000)),
+                List.of(Executors.device(1 - executor)),
+                new long[] {99})
+            .get(0)
+            .event();
+    Awaitility.await()
+        .until(() -> transfers.statistics().get(TransferCounter.MANIFESTS) > manifests);
+    say("waits");
+    say(Content.failure(event).getMessage());
+  }
+
+  /** The order in which a batch comes to its cliques; hash codes differ between processes. */
+  private static String cliques() {
+    TransferBatch batch = new TransferBatch();
+    Random random = new Random(1);
+    for (int i = 0; i < 60; i++) {
+      CliqueKey clique =
+          new CliqueKey(
+              List.of(
+                  new CliqueMember("0", "first", Device.HOST),
+                  new CliqueMember("peer-" + random.nextInt(25), "first", Device.HOST)),
+              "transfers");
+      batch.add(
+          new PreparedTransfer(
+              clique,
+              new TransferEnds(Executors.device(0), Executors.device(1), true),
+              i,
+              Content.ints(1, i),
+              HostEvent.completed("its source")));
+    }
+    return batch.byClique().keySet().toString();
+  }
+}

@@ -1,0 +1,199 @@
+package io.weft.crosshost;
+
+import static io.weft.crosshost.Content.await;
+import static io.weft.crosshost.Content.failure;
+import static io.weft.crosshost.Executors.device;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import io.weft.crosshost.wire.CommunicatorWire;
+import io.weft.crosshost.wire.Manifest;
+import io.weft.crosshost.wire.ManifestEntry;
+import io.weft.crosshost.wire.TransferWire;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+
+/** What breaks under way: every event ends, names both ends, and the pair works again. */
+class TransferFailuresTest extends TransferFixture {
+  @Override
+  Executors.Communicators communicators() {
+    return (folder, executor) ->
+        new HostCommunicators(HostOptions.defaults().withFolder(folder.resolve("shared")));
+  }
+
+  private static void assertNamesBoth(Throwable failure) {
+    assertThat(failure)
+        .isInstanceOf(TransferException.class)
+        .hasMessageContaining("executor 0/device 0")
+        .hasMessageContaining("executor 1/device 0");
+  }
+
+  /** Trap 11 as well: one end breaks the communicator, and both make a new one. */
+  @Test
+  void aTransferThatThePeerNeverAsksForFailsAtTheDeadline() {
+    open(TransferOptions.DEFAULT.withDeadline(Duration.ofSeconds(6)));
+    executors.start(2);
+    exchange(1);
+    Event sent = send(0, 1, 2).get(0);
+    Throwable failure = failure(sent);
+    assertNamesBoth(failure);
+    assertThat(failure).hasMessageContaining("key 2");
+    exchange(3);
+    assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(2);
+    assertThat(executors.get(1).statistics().cliques().created()).isEqualTo(2);
+  }
+
+  @Test
+  void aTransferWhoseSourceIsNeverRecordedFailsAtTheDeadline() {
+    open(TransferOptions.DEFAULT.withDeadline(Duration.ofSeconds(2)));
+    executors.start(2);
+    SourceBuffer never =
+        new SourceBuffer(
+            device(0), Content.ints(256, 1), new HostEvent("the work that never comes"));
+    Event sent = executors.get(0).send(List.of(never), List.of(device(1)), keys(1)).get(0);
+    Throwable failure = failure(sent);
+    assertNamesBoth(failure);
+    assertThat(failure)
+        .hasMessageContaining("did not end within 2 s")
+        .hasMessageContaining("its source (the work that never comes) was still PENDING");
+  }
+
+  /** A wire that fails when it is to move payload for the first time. */
+  private static final class BreakingWire implements TransferWire {
+    private final TransferWire wire;
+    private final AtomicInteger toBreak;
+
+    private BreakingWire(Communicator communicator, AtomicInteger toBreak) {
+      this.wire = new CommunicatorWire(communicator);
+      this.toBreak = toBreak;
+    }
+
+    @Override
+    public List<ManifestEntry> exchange(Manifest mine) {
+      return wire.exchange(mine);
+    }
+
+    @Override
+    public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+      if (!sends.isEmpty() && toBreak.getAndDecrement() > 0) {
+        throw new IllegalStateException("the cable was cut");
+      }
+      wire.move(sends, receives);
+    }
+
+    @Override
+    public Optional<RuntimeException> failure() {
+      return wire.failure();
+    }
+
+    @Override
+    public void abort(String reason) {
+      wire.abort(reason);
+    }
+  }
+
+  /** Trap 7: nothing that failed on its way reports success, and the next is a new start. */
+  @Test
+  void aFailureWhilePayloadMovesFailsTheGroupOnBothSides() {
+    AtomicInteger toBreak = new AtomicInteger(1);
+    executors.wires(communicator -> new BreakingWire(communicator, toBreak)).start(2);
+    List<Event> sent = send(0, 1, 1, 2);
+    List<ReceivedBuffer> received = receive(1, 0, 1, 2);
+    for (int i = 0; i < 2; i++) {
+      Throwable here = failure(sent.get(i));
+      assertNamesBoth(here);
+      assertThat(here).hasMessageContaining("the cable was cut");
+      Throwable there = failure(received.get(i).event());
+      assertNamesBoth(there);
+      assertThat(there).hasMessageContaining("the cable was cut");
+      received.get(i).close();
+    }
+    exchange(3);
+    assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(2);
+    assertThat(executors.count(0, TransferCounter.GROUPS)).isEqualTo(1);
+    assertThat(executors.get(1).statistics().buffers().out()).isZero();
+  }
+
+  /** An executor that is gone ends what waits for it, and is not met any more. */
+  @Test
+  void aFailedIncarnationFailsItsTransfersAndNoOthers() {
+    executors.start(3);
+    exchange(1);
+    Event toOne = send(0, 1, 2).get(0);
+    Event toTwo = send(0, 2, 2).get(0);
+    executors.get(0).fail("1", "first", "the test said so");
+    Throwable failure = failure(toOne);
+    assertNamesBoth(failure);
+    assertThat(failure).hasMessageContaining("the test said so");
+    Throwable later = failure(send(0, 1, 3).get(0));
+    assertNamesBoth(later);
+    assertThat(later).hasMessageContaining("the test said so");
+    checkAll(receive(2, 0, 2), 2);
+    await(toTwo);
+    assertThat(executors.get(0).statistics().cliques().aborted()).isEqualTo(1);
+  }
+
+  /** Trap 12: the same id in another life has communicators of its own. */
+  @Test
+  void aRestartedExecutorIsMetAnew() {
+    executors.start(2);
+    exchange(1);
+    executors.get(1).close();
+    executors.arena(1).close();
+    executors.get(0).fail("1", "first", "it was restarted");
+    CrossHostTransfers again = executors.start(1, "second", 1);
+    exchange(2);
+    assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(2);
+    assertThat(executors.get(0).statistics().cliques().aborted()).isEqualTo(1);
+    assertThat(again.statistics().cliques().created()).isEqualTo(1);
+  }
+
+  /** Trap 22: launchers, lanes, callbacks, memory. */
+  @Test
+  void closingEndsEveryEventAndEveryThread() {
+    executors.start(2);
+    exchange(1);
+    List<Event> sent = send(0, 1, 2, 3);
+    ReceivedBuffer received = receive(0, 1, 4).get(0);
+    List<DeferredTransfer> deferred =
+        executors.get(0).place(List.of(placement(0, 0, 1, shapes(1).get(0), 5)));
+    executors.get(0).close();
+    sent.forEach(event -> assertNamesBoth(failure(event)));
+    assertNamesBoth(failure(received.event()));
+    assertThat(failure(deferred.get(0).event())).hasMessageContaining("dropped");
+    received.close();
+    assertThat(executors.get(0).statistics().buffers().out()).isZero();
+    assertThat(executors.arena(0).statistics().extents()).isZero();
+    assertThatThrownBy(() -> send(0, 1, 6)).hasMessageContaining("closed");
+    executors.get(1).close();
+    Awaitility.await()
+        .atMost(DEADLINE)
+        .untilAsserted(
+            () ->
+                assertThat(Thread.getAllStackTraces().keySet())
+                    .extracting(Thread::getName)
+                    .noneMatch(name -> name.startsWith("weft-transfer"))
+                    .noneMatch(name -> name.startsWith("weft-lane-transfers")));
+  }
+
+  /** Transfers have lanes of their own, which go first. */
+  @Test
+  void lanesOfTransfersHaveTheHighestPriority() {
+    executors.start(2);
+    exchange(1);
+    assertThat(Thread.getAllStackTraces().keySet())
+        .filteredOn(thread -> thread.getName().startsWith("weft-lane-transfers-"))
+        .hasSize(2)
+        .allMatch(thread -> thread.getPriority() == Thread.MAX_PRIORITY);
+  }
+}

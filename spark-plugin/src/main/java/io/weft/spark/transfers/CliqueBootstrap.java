@@ -1,0 +1,150 @@
+package io.weft.spark.transfers;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.clique.CliqueKey;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import java.io.IOException;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One end's coming to a clique's meeting, which the driver keeps. It asks again and again, soon at
+ * first, then less often. One thread at a time.
+ */
+final class CliqueBootstrap implements Bootstrap {
+  private static final Logger LOG = LoggerFactory.getLogger(CliqueBootstrap.class);
+  private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final long LAST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+  private final TransferDriver driver;
+  private final String ticket = UUID.randomUUID().toString();
+  private final List<CliqueEnd> clique;
+  private final int rank;
+  private UniqueId id;
+
+  private CliqueBootstrap(TransferDriver driver, List<CliqueEnd> clique, int rank) {
+    this.driver = driver;
+    this.clique = clique;
+    this.rank = rank;
+  }
+
+  /**
+   * Comes to the meeting; does not wait for the other end.
+   *
+   * @throws IOException when the driver does not answer before the deadline
+   */
+  static CliqueBootstrap join(TransferDriver driver, CliqueKey key, int rank, Deadline deadline)
+      throws IOException {
+    List<CliqueEnd> clique =
+        key.members().stream()
+            .map(
+                member ->
+                    new CliqueEnd(
+                        member.process(), member.incarnation(), member.device().toString()))
+            .toList();
+    CliqueBootstrap bootstrap = new CliqueBootstrap(driver, clique, rank);
+    bootstrap.join(deadline);
+    return bootstrap;
+  }
+
+  private void join(Deadline deadline) throws IOException {
+    Exception last = null;
+    long pause = FIRST_PAUSE_NANOS;
+    do {
+      try {
+        id = UniqueId.decode(driver.meet(call(CliqueCall.JOIN, null)).id());
+        return;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new IOException("interrupted", e);
+      } catch (Exception e) {
+        last = e;
+      }
+      LockSupport.parkNanos(this, Math.min(pause, deadline.remainingNanos()));
+      pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
+    } while (!deadline.expired());
+    throw new IOException("the driver gave no answer within " + deadline + ": " + last, last);
+  }
+
+  private CliqueCall call(String round, byte[] message) {
+    return new CliqueCall(ticket, clique, rank, round, message);
+  }
+
+  @Override
+  public UniqueId id() {
+    return id;
+  }
+
+  @Override
+  public int rank() {
+    return rank;
+  }
+
+  @Override
+  public int nranks() {
+    return clique.size();
+  }
+
+  @Override
+  public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
+    CliqueCall call = call(round, mine);
+    CliqueAnswer last = null;
+    Exception unanswered = null;
+    long pause = FIRST_PAUSE_NANOS;
+    while (true) {
+      try {
+        last = driver.meet(last == null ? call : call.again());
+        unanswered = null;
+        if (last.failure() != null) {
+          throw new CollectiveException(Kind.ABORTED, List.of(1 - rank), last.failure());
+        }
+        if (last.messages() != null) {
+          return last.messages();
+        }
+      } catch (CollectiveException e) {
+        throw e;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (Exception e) {
+        unanswered = e;
+      }
+      requireTime(round, unanswered, deadline);
+      LockSupport.parkNanos(this, Math.min(pause, deadline.remainingNanos()));
+      pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
+    }
+  }
+
+  private void requireTime(String round, Exception unanswered, Deadline deadline) {
+    if (!deadline.expired() && !Thread.currentThread().isInterrupted()) {
+      return;
+    }
+    String end = deadline.expired() ? "within " + deadline : "before the interrupt";
+    throw new CollectiveException(
+        deadline.expired() ? Kind.TIMEOUT : Kind.ABORTED,
+        List.of(1 - rank),
+        unanswered == null
+            ? "%s did not come to meet %s (round %s) %s"
+                .formatted(clique.get(1 - rank), clique.get(rank), round, end)
+            : "the driver gave %s, who meets %s, no answer (round %s) %s: %s"
+                .formatted(clique.get(rank), clique.get(1 - rank), round, end, unanswered),
+        unanswered);
+  }
+
+  @Override
+  public void close() {
+    try {
+      CliqueAnswer unused = driver.meet(call(CliqueCall.LEAVE, null));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (Exception e) {
+      LOG.debug("The driver was not told that {} left its meeting", clique.get(rank), e);
+    }
+  }
+}

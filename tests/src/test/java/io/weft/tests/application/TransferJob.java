@@ -1,0 +1,180 @@
+package io.weft.tests.application;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.crosshost.CrossHostTransfers;
+import io.weft.crosshost.DeferredTransfer;
+import io.weft.crosshost.DeviceId;
+import io.weft.crosshost.Placement;
+import io.weft.crosshost.ReceivedBuffer;
+import io.weft.crosshost.SourceBuffer;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.memory.Memory;
+import io.weft.spark.transfers.WeftTransfers;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
+import org.apache.spark.SparkContext;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaSparkContext;
+
+/**
+ * Two tasks of an ordinary stage, one in each of two executors, that find each other by notes in a
+ * folder and exchange arrays both ways.
+ *
+ * @param folder where tasks leave notes
+ * @param waits whether, afterwards, task 0 waits for an array that task 1 never sends; task 1 waits
+ *     to be killed then
+ */
+public record TransferJob(String folder, boolean waits) implements Serializable {
+  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  private static final int ARRAYS = 6;
+  private static final int ROUNDS = 5;
+
+  /** What a task found. */
+  public record Answer(int task, String executorId, int arrays, String failure)
+      implements Serializable {}
+
+  /** Runs both tasks; their answers by number. */
+  public List<Answer> run(SparkContext context) {
+    return new JavaSparkContext(context).parallelize(List.of(0, 1), 2).map(this::task).collect();
+  }
+
+  private Answer task(int number) {
+    TaskContext task = TaskContext.get();
+    DeviceId here = WeftTransfers.device();
+    if (task.attemptNumber() > 0) {
+      return new Answer(number, here.executor(), 0, "");
+    }
+    note("executor-" + number, here.executor());
+    DeviceId there = new DeviceId(await("executor-" + (1 - number)), 0);
+    int arrays = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+      arrays += exchange(number, here, there, round);
+    }
+    return new Answer(number, here.executor(), arrays, waits ? suffer(number, here, there) : "");
+  }
+
+  /** Returns how many arrays arrived as they should. */
+  private static int exchange(int number, DeviceId here, DeviceId there, int round) {
+    CrossHostTransfers transfers = WeftTransfers.transfers();
+    List<Placement> placements = new ArrayList<>();
+    for (int i = 0; i < ARRAYS; i++) {
+      int from = i % 2;
+      BufferShape shape = BufferShape.of(i < 3 ? DataType.INT64 : DataType.FLOAT64, 10_000 * i + 1);
+      long key = 100L * round + i;
+      placements.add(
+          from == number
+              ? Placement.of(SourceBuffer.of(here, filled(shape, key)), there, shape, key)
+              : Placement.of(there, here, shape, key));
+    }
+    List<DeferredTransfer> placed = transfers.place(placements);
+    int arrived = 0;
+    for (int i = 0; i < ARRAYS; i++) {
+      placed.get(i).event().await(Deadline.after(PATIENCE));
+      if (placed.get(i).received().isPresent()) {
+        check(placed.get(i).received().get().buffer(), 100L * round + i);
+        arrived++;
+      }
+    }
+    placed.forEach(DeferredTransfer::close);
+    return arrived;
+  }
+
+  private static TypedBuffer filled(BufferShape shape, long value) {
+    ByteBuffer memory =
+        ByteBuffer.allocateDirect((int) shape.bytes()).order(ByteOrder.nativeOrder());
+    while (memory.hasRemaining()) {
+      memory.putLong(value);
+    }
+    return TypedBuffer.wrap(memory.clear(), shape.type());
+  }
+
+  private static void check(TypedBuffer buffer, long value) {
+    for (long at = 0; at < buffer.bytes(); at += 8) {
+      long found = Memory.getLong(buffer.address() + at);
+      if (found != value) {
+        throw new IllegalStateException("byte %d of key %d shows %d".formatted(at, value, found));
+      }
+    }
+  }
+
+  /** The message with which task 0's wait ended. */
+  private String suffer(int number, DeviceId here, DeviceId there) {
+    if (number == 1) {
+      await("waiting");
+      note("victim", here.executor());
+      awaitKill();
+      return "";
+    }
+    BufferShape shape = BufferShape.of(DataType.FLOAT32, 1000);
+    try (ReceivedBuffer never =
+        WeftTransfers.transfers()
+            .receive(here, List.of(shape), List.of(there), new long[] {999})
+            .get(0)) {
+      note("waiting", here.executor());
+      return end(never.event());
+    }
+  }
+
+  private static String end(Event event) {
+    try {
+      event.await(Deadline.after(PATIENCE));
+      return "it arrived";
+    } catch (EventFailedException e) {
+      return String.valueOf(e.getCause().getMessage());
+    }
+  }
+
+  private static void awaitKill() {
+    Deadline deadline = Deadline.after(PATIENCE);
+    while (!TaskContext.get().isInterrupted() && !deadline.expired()) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
+    }
+  }
+
+  private String await(String name) {
+    Path file = Path.of(folder, name);
+    Deadline deadline = Deadline.after(PATIENCE);
+    while (!Files.exists(file)) {
+      if (deadline.expired() || TaskContext.get().isInterrupted()) {
+        throw new IllegalStateException("there is no note " + name + " after " + deadline);
+      }
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+    }
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** A whole file at once, for whoever waits for it. */
+  private void note(String name, String text) {
+    try {
+      Path draft = Files.createTempFile(Path.of(folder), "draft-", ".txt");
+      Files.writeString(draft, text);
+      Files.move(draft, Path.of(folder, name));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** How many arrays each task receives. */
+  public static int arraysToEach() {
+    return ROUNDS * (int) IntStream.range(0, ARRAYS).filter(i -> i % 2 == 0).count();
+  }
+}
