@@ -87,7 +87,8 @@ final class IndexFiles {
         throw noRoom(output, e);
       }
       if (!said.getAndSet(true)) {
-        LOG.warn("{} takes no index any more, they go to the local folders: {}", folder, e.toString());
+        LOG.warn(
+            "{} takes no index any more, they go to the local folders: {}", folder, e.toString());
       }
       writeOverflow(output, e);
     }

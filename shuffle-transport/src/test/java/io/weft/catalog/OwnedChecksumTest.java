@@ -67,7 +67,13 @@ class OwnedChecksumTest {
 
   private BlockCatalog catalog(SharedArena arena, boolean checksums) {
     return new BlockCatalog(
-        folder, List.of(), arena, SEGMENT_BYTES, checksums, shuffle -> false, new ExchangeCounters());
+        folder,
+        List.of(),
+        arena,
+        SEGMENT_BYTES,
+        checksums,
+        shuffle -> false,
+        new ExchangeCounters());
   }
 
   /** A thousand zeros. */

@@ -39,8 +39,7 @@ final class Rounds {
   }
 
   /** Measures one subject for about so long. */
-  WorkloadResult measure(Subject subject, Duration share)
-      throws IOException, InterruptedException {
+  WorkloadResult measure(Subject subject, Duration share) throws IOException, InterruptedException {
     long start = System.nanoTime();
     double copySpeed = CopySpeed.measure(COPY_THREADS);
     Map<SideProcess, Samples> samples = new LinkedHashMap<>();

@@ -2,7 +2,6 @@ package io.weft.tests.system;
 
 import java.util.List;
 
-
 /** The equality contract where executors read each other's memory in place. */
 class EqualityInPlaceTest extends EqualityContract {
   EqualityInPlaceTest() {

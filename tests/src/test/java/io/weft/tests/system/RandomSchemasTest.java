@@ -1,7 +1,5 @@
 package io.weft.tests.system;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import io.weft.tests.support.RandomTable;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.WeftCluster;
@@ -28,8 +26,8 @@ import org.apache.spark.sql.types.StructField;
 
 /**
  * Rows of any schema arrive as they were, each once, whatever the partitioning, the route and the
- * source. The oracle is the table itself, and Spark's own shuffle for the partition that a row
- * must be in.
+ * source. The oracle is the table itself, and Spark's own shuffle for the partition that a row must
+ * be in.
  */
 class RandomSchemasTest {
   /** What the rows are read from: rows, or Parquet's column batches. */
