@@ -15,7 +15,6 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,7 +25,6 @@ import org.junit.jupiter.api.io.TempDir;
  *
  * <p>{@code -Dweft.faults.rounds=10000} runs more rounds, {@code -Dweft.faults.seed=N} repeats one.
  */
-@Tag("slow")
 class FaultsTest {
   private static final int ROUNDS = Integer.getInteger("weft.faults.rounds", 300);
   private static final Long ONE_SEED = Long.getLong("weft.faults.seed");
