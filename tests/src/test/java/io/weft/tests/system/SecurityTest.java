@@ -1,0 +1,241 @@
+package io.weft.tests.system;
+
+import static org.apache.spark.sql.functions.col;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.catalog.BlockKey;
+import io.weft.peer.PeerAddress;
+import io.weft.tests.support.Folders;
+import io.weft.tests.support.Rows;
+import io.weft.tests.support.WeftCluster;
+import io.weft.tests.support.Wiretap;
+import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.RowText;
+import io.weft.wire.BlockRange;
+import io.weft.wire.BlocksRefused;
+import io.weft.wire.Compression;
+import io.weft.wire.OpenBlocks;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.network.TransportContext;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientFactory;
+import org.apache.spark.network.netty.SparkTransportConf;
+import org.apache.spark.network.server.NoOpRpcHandler;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import scala.Option;
+
+/**
+ * Spark's settings for security hold for what Weft sends, keeps in memory and on disk. Each cluster
+ * starts once; the first one shows that the tests would see plain text if there were any.
+ */
+class SecurityTest {
+  private static final int ROWS = 60_000;
+  private static final String MARKER = "weft-marker-in-plain-text";
+  private static final String SELECT =
+      "SELECT id, CONCAT('" + MARKER + "-', id % 7) AS s FROM RANGE(0, " + ROWS + ", 1, 4)";
+
+  @RegisterExtension static final Workspace WORKSPACE = new Workspace();
+
+  private WeftCluster cluster;
+
+  private WeftCluster cluster() {
+    cluster =
+        new WeftCluster(WORKSPACE)
+            .set("spark.weft.transport", "tcp")
+            .set("spark.weft.route", "rows")
+            .set("spark.shuffle.compress", "false");
+    return cluster;
+  }
+
+  @AfterEach
+  void stop() {
+    if (cluster != null) {
+      cluster.stop();
+    }
+  }
+
+  @Test
+  void withoutAnySecurityPlainTextIsSeen() throws Exception {
+    String segment = Integer.toString(1 << 20);
+    cluster()
+        .set("spark.weft.memory.segmentSize", segment)
+        .set("spark.weft.memory.size", segment)
+        .start();
+    try (Wiretap tap = new Wiretap("0", "1")) {
+      JavaRDD<String> rows = shuffled();
+      assertRowsAreRight(rows);
+      assertThat(tap.heard(MARKER)).as("plain text on the network").isTrue();
+      assertThat(filesWithTheMarker()).as("plain text on disk, as blocks were spilled").isNotEmpty();
+      assertThat(rows.count()).isEqualTo(ROWS);
+    }
+    assertThat(BlocksRefused.isOne(askAsAStranger(Wiretap.realAddress("0")))).isTrue();
+    assertOnlyTheOwnerMayLook();
+  }
+
+  @Test
+  void encryptionHoldsForBlocksAndStrangersAreRefused() throws Exception {
+    cluster()
+        .set("spark.authenticate", "true")
+        .set("spark.authenticate.secret", "well kept")
+        .set("spark.network.crypto.enabled", "true")
+        .start();
+    assertNothingIsSeenOnTheNetwork();
+    assertThatThrownBy(() -> askAsAStranger(Wiretap.realAddress("0")))
+        .hasMessageContaining("Expected SaslMessage");
+  }
+
+  @Test
+  void tlsHoldsForBlocks() throws Exception {
+    String store = keyStore().toString();
+    cluster()
+        .set("spark.authenticate", "true")
+        .set("spark.authenticate.secret", "well kept")
+        .set("spark.ssl.rpc.enabled", "true")
+        .set("spark.ssl.rpc.keyStore", store)
+        .set("spark.ssl.rpc.keyStorePassword", "password")
+        .set("spark.ssl.rpc.keyPassword", "password")
+        .set("spark.ssl.rpc.trustStore", store)
+        .set("spark.ssl.rpc.trustStorePassword", "password")
+        .set("spark.ssl.rpc.protocol", "TLSv1.3")
+        .start();
+    assertNothingIsSeenOnTheNetwork();
+  }
+
+  /** Spark's own shuffle, which encrypts its files, carries every shuffle then. */
+  @Test
+  void encryptedDisksHoldNoPlainText() throws Exception {
+    cluster().set("spark.io.encryption.enabled", "true").start();
+    assertThat(SparkEnv.get().shuffleManager().getClass().getName()).doesNotContain("Weft");
+    JavaRDD<String> rows = shuffled();
+    assertRowsAreRight(rows);
+    assertThat(bytesOnDisk()).as("bytes that shuffles wrote").isGreaterThan(1L << 20);
+    assertThat(filesWithTheMarker()).isEmpty();
+    assertThat(rows.count()).isEqualTo(ROWS);
+  }
+
+  private JavaRDD<String> shuffled() {
+    return cluster
+        .session()
+        .sql(SELECT)
+        .repartition(5, col("id"))
+        .javaRDD()
+        .map(RowText.FUNCTION);
+  }
+
+  private void assertRowsAreRight(JavaRDD<String> rows) {
+    List<String> expected =
+        cluster.session().sql(SELECT).collectAsList().stream().map(RowText::of).sorted().toList();
+    Rows.assertSame("shuffled rows", expected, rows.collect().stream().sorted().toList());
+  }
+
+  private void assertNothingIsSeenOnTheNetwork() throws Exception {
+    try (Wiretap tap = new Wiretap("0", "1")) {
+      assertRowsAreRight(shuffled());
+      assertThat(tap.bytes()).as("bytes that passed").isGreaterThan(1 << 20);
+      assertThat(tap.heard(MARKER)).as("plain text on the network").isFalse();
+      assertThat(tap.heard(MARKER.substring(0, 12))).as("a part of it").isFalse();
+    }
+  }
+
+  /** A request for blocks of somebody who knows the address and the protocol, but no secret. */
+  private static ByteBuffer askAsAStranger(PeerAddress executor) throws Exception {
+    OpenBlocks request =
+        new OpenBlocks(
+            "stranger",
+            1 << 20,
+            0,
+            1,
+            true,
+            Compression.NONE,
+            List.of(new BlockRange(new BlockKey(0, 0), 0, 1)));
+    try (TransportContext context =
+            new TransportContext(
+                SparkTransportConf.fromSparkConf(
+                    new SparkConf(false), "shuffle", 1, Option.empty(), Option.empty()),
+                new NoOpRpcHandler());
+        TransportClientFactory factory = context.createClientFactory()) {
+      TransportClient client = factory.createClient(executor.host(), executor.port());
+      return client.sendRpcSync(request.encode(), 30_000);
+    }
+  }
+
+  private static void assertOnlyTheOwnerMayLook() throws IOException {
+    List<Path> ours = Folders.tree(WORKSPACE.sharedMemory());
+    assertThat(ours).as("files in shared memory").isNotEmpty();
+    for (Path file : ours) {
+      if (!file.equals(WORKSPACE.sharedMemory()) && !Files.isSymbolicLink(file)) {
+        String expected = Files.isDirectory(file) ? "rwx------" : "rw-------";
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+            .as(file.toString())
+            .isEqualTo(expected);
+      }
+    }
+  }
+
+  private static List<Path> filesOnDisk() {
+    return Folders.tree(WORKSPACE.localFolder()).stream()
+        .filter(file -> Files.isRegularFile(file) && !file.toString().endsWith(".jar"))
+        .toList();
+  }
+
+  private static long bytesOnDisk() {
+    return filesOnDisk().stream().mapToLong(file -> file.toFile().length()).sum();
+  }
+
+  private static List<Path> filesWithTheMarker() {
+    return filesOnDisk().stream().filter(SecurityTest::hasTheMarker).toList();
+  }
+
+  private static boolean hasTheMarker(Path file) {
+    try {
+      return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1).contains(MARKER);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Path keyStore() throws Exception {
+    Path store = WORKSPACE.folder().resolve("store.jks");
+    List<String> command =
+        List.of(
+            Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+            "-genkeypair",
+            "-alias",
+            "weft",
+            "-keyalg",
+            "RSA",
+            "-keysize",
+            "2048",
+            "-dname",
+            "CN=localhost",
+            "-validity",
+            "2",
+            "-storepass",
+            "password",
+            "-keypass",
+            "password",
+            "-storetype",
+            "JKS",
+            "-keystore",
+            store.toString());
+    Process keytool = new ProcessBuilder(command).redirectErrorStream(true).start();
+    assertThat(keytool.waitFor(60, TimeUnit.SECONDS)).as("keytool ended").isTrue();
+    String said = new String(keytool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(keytool.exitValue()).as(said).isZero();
+    return store;
+  }
+}
