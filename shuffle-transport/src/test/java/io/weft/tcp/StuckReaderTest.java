@@ -230,14 +230,15 @@ class StuckReaderTest {
   @Test
   void aPeerThatIsBusyForTooLongIsAFailure() throws Exception {
     openOwner();
-    ExecutorExchange reader = cluster.timeout(Duration.ofMillis(500)).open("reader");
+    // Long enough for the first connection on a busy machine.
+    ExecutorExchange reader = cluster.timeout(Duration.ofSeconds(5)).open("reader");
     try (Stuck first = new Stuck();
         Stuck second = new Stuck()) {
       first.openAll();
       second.openAll();
       assertThatThrownBy(() -> readAll(reader, requests()))
           .isInstanceOf(BlockFetchException.class)
-          .hasMessageContaining("refused until the timeout of 500 ms (spark.weft.fetch.timeout)")
+          .hasMessageContaining("refused until the timeout of 5000 ms (spark.weft.fetch.timeout)")
           .hasMessageContaining("executor owner holds " + TOTAL + " bytes for peers");
       TestCluster.assertNothingHeld(reader);
     }

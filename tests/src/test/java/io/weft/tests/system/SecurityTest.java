@@ -75,14 +75,17 @@ class SecurityTest {
         .set("spark.weft.memory.segmentSize", segment)
         .set("spark.weft.memory.size", segment)
         .start();
+    PeerAddress executor = Wiretap.realAddress("0");
     try (Wiretap tap = new Wiretap("0", "1")) {
       JavaRDD<String> rows = shuffled();
       assertRowsAreRight(rows);
       assertThat(tap.heard(MARKER)).as("plain text on the network").isTrue();
-      assertThat(filesWithTheMarker()).as("plain text on disk, as blocks were spilled").isNotEmpty();
+      assertThat(filesWithTheMarker())
+          .as("plain text on disk, as blocks were spilled")
+          .isNotEmpty();
       assertThat(rows.count()).isEqualTo(ROWS);
     }
-    assertThat(BlocksRefused.isOne(askAsAStranger(Wiretap.realAddress("0")))).isTrue();
+    assertThat(BlocksRefused.isOne(askAsAStranger(executor))).isTrue();
     assertOnlyTheOwnerMayLook();
   }
 
@@ -93,9 +96,9 @@ class SecurityTest {
         .set("spark.authenticate.secret", "well kept")
         .set("spark.network.crypto.enabled", "true")
         .start();
+    PeerAddress executor = Wiretap.realAddress("0");
     assertNothingIsSeenOnTheNetwork();
-    assertThatThrownBy(() -> askAsAStranger(Wiretap.realAddress("0")))
-        .hasMessageContaining("Expected SaslMessage");
+    assertThatThrownBy(() -> askAsAStranger(executor)).hasMessageContaining("Expected SaslMessage");
   }
 
   @Test
@@ -128,12 +131,7 @@ class SecurityTest {
   }
 
   private JavaRDD<String> shuffled() {
-    return cluster
-        .session()
-        .sql(SELECT)
-        .repartition(5, col("id"))
-        .javaRDD()
-        .map(RowText.FUNCTION);
+    return cluster.session().sql(SELECT).repartition(5, col("id")).javaRDD().map(RowText.FUNCTION);
   }
 
   private void assertRowsAreRight(JavaRDD<String> rows) {
