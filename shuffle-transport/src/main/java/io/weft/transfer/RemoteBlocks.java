@@ -37,6 +37,10 @@ final class RemoteBlocks implements AutoCloseable {
   private final Map<PeerAddress, PeerQueue> byPeer = new HashMap<>();
   private final List<PeerQueue> queues = new ArrayList<>();
   private final ArrayDeque<Postponed> postponed = new ArrayDeque<>();
+
+  /** What peers said when they were last too busy. */
+  private final Map<PeerQueue, String> refusals = new HashMap<>();
+
   private boolean sendable = true;
   private int turn;
   private int sendTurn;
@@ -201,19 +205,24 @@ final class RemoteBlocks implements AutoCloseable {
       return;
     }
     BlockTransfer transfer = refused.transfer();
+    refusals.put(transfer.plan().queue(), transfer.failure().getMessage());
     if (System.nanoTime() - transfer.lastProgress() >= access.limits().timeout().toNanos()) {
-      access.counters().increment(REQUESTS_FAILED);
-      throw failure(
-          refused,
-          new TimeoutException(
-              "refused until the timeout of "
-                  + access.limits().timeout().toMillis()
-                  + " ms (spark.weft.fetch.timeout): "
-                  + transfer.failure().getMessage()));
+      throw busyForTooLong(refused);
     }
     access.counters().increment(REQUESTS_POSTPONED);
     postponed.add(Postponed.now(refused, window.isSecondAttempt(refused)));
     release(refused);
+  }
+
+  private BlockFetchException busyForTooLong(IncomingBlocks refused) {
+    access.counters().increment(REQUESTS_FAILED);
+    return failure(
+        refused,
+        new TimeoutException(
+            "refused until the timeout of "
+                + access.limits().timeout().toMillis()
+                + " ms (spark.weft.fetch.timeout): "
+                + refusals.get(refused.transfer().plan().queue())));
   }
 
   private void announce(IncomingBlocks event, BlocksOpened answer) throws BlockFetchException {
@@ -272,6 +281,11 @@ final class RemoteBlocks implements AutoCloseable {
   }
 
   private BlockFetchException timeout(IncomingBlocks silent) {
+    if (silent.transfer().answer() == null
+        && refusals.containsKey(silent.transfer().plan().queue())) {
+      // It was asked again just now, and has answered every time so far.
+      return busyForTooLong(silent);
+    }
     PeerConnection connection = silent.transfer().connection();
     if (connection != null) {
       // Requests behind this one on the connection are as stuck, and can be repeated on another.
