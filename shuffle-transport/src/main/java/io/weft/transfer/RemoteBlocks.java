@@ -242,12 +242,11 @@ final class RemoteBlocks implements AutoCloseable {
   /** Asks once more for what was lost or damaged; any other failure is the reader's. */
   private void recover(IncomingBlocks failed) throws BlockFetchException {
     BlockTransfer transfer = failed.transfer();
-    boolean again = transfer.isRepeatable() && !window.isSecondAttempt(failed);
-    IncomingBlocks replacement = again ? window.sendAgain(failed) : null;
-    if (replacement == null) {
+    if (!transfer.isRepeatable() || window.isSecondAttempt(failed)) {
       access.peers().forget(transfer.plan().queue().peer());
       throw failure(failed, transfer.failure());
     }
+    IncomingBlocks replacement = window.sendAgain(failed);
     failed.breakOff();
     transfer.plan().queue().replace(failed, replacement);
   }

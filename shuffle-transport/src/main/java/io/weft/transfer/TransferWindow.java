@@ -107,16 +107,15 @@ final class TransferWindow implements AutoCloseable {
     return held.keySet().stream().anyMatch(transfer -> !transfer.isDelivered());
   }
 
-  /** Sends the rest of a failed transfer's request again; null if there is no memory for it. */
+  /**
+   * Sends the rest of a failed transfer's request again.
+   *
+   * @throws UncheckedIOException as {@link #send} does
+   */
   IncomingBlocks sendAgain(IncomingBlocks failed) {
     BlockTransfer transfer = failed.transfer();
     TransferPlan rest = transfer.plan().rest(transfer.answer(), transfer.arrivedChunks());
-    try {
-      Extent extent = access.arena().allocate(rest.room());
-      return start(rest, extent, true, transfer.lastProgress());
-    } catch (ArenaFullException e) {
-      return null;
-    }
+    return start(rest, allocate(rest, false), true, transfer.lastProgress());
   }
 
   /**

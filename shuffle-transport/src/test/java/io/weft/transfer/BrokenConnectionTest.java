@@ -104,6 +104,23 @@ class BrokenConnectionTest {
     assertThat(readAll(poor, requests())).hasSize(MAPS * 12);
   }
 
+  /** What was lost is asked for again while what has arrived of it still takes up memory. */
+  @Test
+  void aReaderWithoutMemoryToAskAgainBlamesNobody() throws Exception {
+    cluster.memory(TestCluster.SEGMENT_BYTES, 0);
+    try (Tap tap = new Tap(owner.address()).cutAfter(40_000)) {
+      cluster.announce(tap.address());
+      ExecutorExchange poor = cluster.open("poor");
+      write(poor, new BlockKey(3, 0), 1, (map, partition, chunk) -> chunk == 0 ? 930_000 : 0);
+      assertThatThrownBy(() -> readAll(poor, requests()))
+          .isInstanceOf(UncheckedIOException.class)
+          .hasMessageContaining("no memory to receive blocks of executor owner");
+      poor.removeShuffle(3);
+      TestCluster.assertNothingHeld(poor);
+      assertThat(readAll(poor, requests())).hasSize(MAPS * 12);
+    }
+  }
+
   @Test
   void twoCutsInOneAnswerAreAFailure() throws Exception {
     try (Tap tap = new Tap(owner.address()).cutAfter(60_000, 10)) {
