@@ -55,8 +55,10 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
     Path first = requested == null ? machine.sharedFolder() : requested;
     Choice within = machine.withinHost();
     boolean lacking = requested == null && !within.isPreferred();
+    // What is wrong with the folder itself says more than that there is no shared memory.
     Optional<String> objection =
-        lacking ? Optional.of(within.reason()) : objection(first, minBytes, userName());
+        objection(first, minBytes, userName())
+            .or(() -> lacking ? Optional.of(within.reason()) : Optional.empty());
     return choose(first, objection, localDirs, userName());
   }
 

@@ -53,8 +53,8 @@ class HostRootTest {
     HostRoot root = HostRoot.choose(machine, null, List.of(local), 1);
     assertThat(root.path()).isEqualTo(local);
     assertThat(root.fallbackReason().orElseThrow())
-        .isEqualTo(machine.withinHost().reason())
-        .contains("shared memory", "missing does not exist");
+        .endsWith("missing does not exist")
+        .isSubstringOf(machine.withinHost().reason());
     assertThat(HostRoot.choose(machine, wanted, List.of(local), 1).path())
         .as("the user knows better")
         .isEqualTo(wanted);
