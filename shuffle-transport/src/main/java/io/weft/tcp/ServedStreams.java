@@ -16,7 +16,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The streams that were opened for peers and are not sent to their end. A stream can be asked for
  * once, on the connection it was opened on. It is closed when it was sent, declined, or its
- * connection ended. Thread-safe.
+ * connection ended, which happens to a connection whose peer takes nothing for too long; one that
+ * is not asked for in time is closed, too. Thread-safe.
  */
 final class ServedStreams extends StreamManager {
   private static final Logger LOG = LoggerFactory.getLogger(ServedStreams.class);

@@ -38,8 +38,8 @@ final class RemoteBlocks implements AutoCloseable {
   private final List<PeerQueue> queues = new ArrayList<>();
   private final ArrayDeque<Postponed> postponed = new ArrayDeque<>();
 
-  /** What peers said when they were last too busy. */
-  private final Map<PeerQueue, String> refusals = new HashMap<>();
+  /** Why a peer was too busy before, for requests that ask it again and have no answer yet. */
+  private final Map<IncomingBlocks, String> refusals = new HashMap<>();
 
   private boolean sendable = true;
   private int turn;
@@ -93,6 +93,7 @@ final class RemoteBlocks implements AutoCloseable {
         postponed.add(new Postponed(due.refused(), due.second(), now, due.delayNanos()));
       } else {
         access.counters().add(BUSY_NANOS, now - due.refusedAt());
+        refusals.put(again, due.refused().transfer().failure().getMessage());
         due.refused().breakOff();
         due.refused().transfer().plan().queue().replace(due.refused(), again);
       }
@@ -205,16 +206,16 @@ final class RemoteBlocks implements AutoCloseable {
       return;
     }
     BlockTransfer transfer = refused.transfer();
-    refusals.put(transfer.plan().queue(), transfer.failure().getMessage());
+    refusals.remove(refused);
     if (System.nanoTime() - transfer.lastProgress() >= access.limits().timeout().toNanos()) {
-      throw busyForTooLong(refused);
+      throw busyForTooLong(refused, transfer.failure().getMessage());
     }
     access.counters().increment(REQUESTS_POSTPONED);
     postponed.add(Postponed.now(refused, window.isSecondAttempt(refused)));
     release(refused);
   }
 
-  private BlockFetchException busyForTooLong(IncomingBlocks refused) {
+  private BlockFetchException busyForTooLong(IncomingBlocks refused, String reason) {
     access.counters().increment(REQUESTS_FAILED);
     return failure(
         refused,
@@ -222,10 +223,11 @@ final class RemoteBlocks implements AutoCloseable {
             "refused until the timeout of "
                 + access.limits().timeout().toMillis()
                 + " ms (spark.weft.fetch.timeout): "
-                + refusals.get(refused.transfer().plan().queue())));
+                + reason));
   }
 
   private void announce(IncomingBlocks event, BlocksOpened answer) throws BlockFetchException {
+    refusals.remove(event);
     TransferPlan plan = event.transfer().plan();
     if (!plan.repeated()) {
       plan.queue().answered(answer);
@@ -280,10 +282,10 @@ final class RemoteBlocks implements AutoCloseable {
   }
 
   private BlockFetchException timeout(IncomingBlocks silent) {
-    if (silent.transfer().answer() == null
-        && refusals.containsKey(silent.transfer().plan().queue())) {
+    String refusal = refusals.get(silent);
+    if (refusal != null) {
       // It was asked again just now, and has answered every time so far.
-      return busyForTooLong(silent);
+      return busyForTooLong(silent, refusal);
     }
     PeerConnection connection = silent.transfer().connection();
     if (connection != null) {
