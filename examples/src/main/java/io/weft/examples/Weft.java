@@ -3,6 +3,7 @@ package io.weft.examples;
 import io.weft.examples.bench.BenchCommand;
 import io.weft.examples.demo.DemoCommand;
 import io.weft.examples.doctor.DoctorCommand;
+import io.weft.examples.train.TrainCommand;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintStream;
@@ -14,8 +15,8 @@ import picocli.CommandLine.Command;
 @Command(
     name = "weft",
     mixinStandardHelpOptions = true,
-    description = "Weft for Apache Spark: the demo, the benchmarks and the doctor.",
-    subcommands = {DemoCommand.class, BenchCommand.class, DoctorCommand.class})
+    description = "Weft for Apache Spark: the demo, the benchmarks, a training and the doctor.",
+    subcommands = {DemoCommand.class, BenchCommand.class, DoctorCommand.class, TrainCommand.class})
 public final class Weft {
   private Weft() {}
 

@@ -21,7 +21,7 @@ class WeftTest {
   @Test
   void helpNamesTheCommands() {
     assertThat(run("--help")).isZero();
-    assertThat(out.toString()).contains("demo", "bench", "doctor");
+    assertThat(out.toString()).contains("demo", "bench", "doctor", "train");
   }
 
   @Test
@@ -29,9 +29,21 @@ class WeftTest {
     assertThat(run("demo", "--help")).isZero();
     assertThat(run("bench", "shuffle", "--help")).isZero();
     assertThat(run("bench", "collectives", "--help")).isZero();
+    assertThat(run("bench", "transfer", "--help")).isZero();
+    assertThat(run("bench", "feed", "--help")).isZero();
+    assertThat(run("train", "--help")).isZero();
     assertThat(run("doctor", "--help")).isZero();
     assertThat(out.toString())
-        .contains("--scale", "--queries", "--quick", "--profile", "--sizes", "--ranks", "--folder");
+        .contains(
+            "--scale",
+            "--queries",
+            "--quick",
+            "--profile",
+            "--sizes",
+            "--ranks",
+            "--folder",
+            "--tensors",
+            "--epochs");
   }
 
   @Test

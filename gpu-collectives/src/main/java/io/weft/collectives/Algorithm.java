@@ -46,6 +46,12 @@ public enum Algorithm {
    * al., IPDPS 2000).
    */
   HIERARCHICAL,
+  /** NCCL moved the data between devices, in whichever way it chose. */
+  NCCL,
+  /**
+   * Copied to the host, reduced there and copied back: what NCCL does not compute as it is defined.
+   */
+  THROUGH_HOST,
 
   /** The operation failed, maybe before a way was chosen: what counts failures. */
   UNFINISHED;

@@ -2,9 +2,11 @@ package io.weft.collectives;
 
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.operation.Operation;
+import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -100,6 +102,13 @@ public final class Group {
     }
   }
 
+  private Duration longestTimeout() {
+    return operations.keySet().stream()
+        .map(Communicator::timeout)
+        .max(Duration::compareTo)
+        .orElseThrow();
+  }
+
   private static CollectiveException asCollective(Throwable cause) {
     return cause instanceof CollectiveException collective
         ? collective
@@ -122,7 +131,13 @@ public final class Group {
     try {
       operations.forEach(
           (communicator, parts) -> uses.add(HeldBuffers.hold(communicator.rank(), parts, what)));
-      Event event = lane.submit(what, this::run);
+      Event event =
+          lane.submit(
+              what,
+              () -> {
+                lane.awaitEnqueued(Deadline.after(longestTimeout()));
+                run();
+              });
       event.whenDone(cause -> uses.forEach(HostEvent::complete));
       return event;
     } catch (RuntimeException e) {

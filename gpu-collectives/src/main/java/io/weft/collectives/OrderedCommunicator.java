@@ -150,6 +150,7 @@ public abstract class OrderedCommunicator implements Communicator {
           lane.submit(
               what,
               () -> {
+                lane.awaitEnqueued(Deadline.after(options.timeout()));
                 started.set(true);
                 work.run();
               });
@@ -310,6 +311,14 @@ public abstract class OrderedCommunicator implements Communicator {
                         + id()
                         + ": "
                         + reason)));
+  }
+
+  /**
+   * Breaks the communicator on all ranks with a failure that was found beside it, such as by
+   * another communicator of the same ranks.
+   */
+  public final void abort(CollectiveException cause) {
+    fail(options.names().explain(cause));
   }
 
   @Override

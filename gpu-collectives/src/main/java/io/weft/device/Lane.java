@@ -33,7 +33,8 @@ public interface Lane extends AutoCloseable {
    * @param what the work, for messages
    * @param after the work starts once all of these are complete; if one fails the work is skipped
    *     and its event fails with the same cause
-   * @return recorded already, ends with the work
+   * @return recorded already on the host, on a device once the work is enqueued there; ends with
+   *     the work
    */
   Event submit(String what, Work work, Event... after);
 
@@ -46,6 +47,14 @@ public interface Lane extends AutoCloseable {
    * @throws EventTimeoutException when the deadline passed first
    */
   void drain(Deadline deadline);
+
+  /**
+   * For work of this lane that is about to use, on the host, what work before it enqueued on a
+   * device: returns once that is done. On the host, where work is done when it returns, at once.
+   *
+   * @throws EventTimeoutException when the deadline passed first
+   */
+  default void awaitEnqueued(Deadline deadline) {}
 
   /** Takes no more work, fails what has not started, and waits for what runs. */
   @Override

@@ -43,6 +43,8 @@ public final class Memory {
   private static final Unsafe UNSAFE = unsafe();
   private static final long ADDRESS_FIELD = bufferField("address");
   private static final long CAPACITY_FIELD = bufferField("capacity");
+  private static final ByteBuffer NO_BYTES = ByteBuffer.allocateDirect(0);
+  private static final long KEPT_FIELD = keptField();
 
   private Memory() {}
 
@@ -59,6 +61,15 @@ public final class Memory {
   private static long bufferField(String name) {
     try {
       return UNSAFE.objectFieldOffset(Buffer.class.getDeclaredField(name));
+    } catch (NoSuchFieldException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /** What a direct buffer that owns nothing keeps reachable. */
+  private static long keptField() {
+    try {
+      return UNSAFE.objectFieldOffset(NO_BYTES.getClass().getDeclaredField("att"));
     } catch (NoSuchFieldException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -248,10 +259,37 @@ public final class Memory {
   }
 
   /**
-   * Unmaps a direct buffer at once instead of when it is collected. The caller must be its last
-   * user.
+   * A direct buffer that shows other memory, from position 0 to the limit, and keeps its owner
+   * reachable (slices and duplicates of it do as well).
+   *
+   * @param owner whose memory is there as long as it is reachable; null when nobody's is
    */
-  static void unmap(ByteBuffer buffer) {
+  public static ByteBuffer view(Object owner, long address, int bytes) {
+    ByteBuffer view = NO_BYTES.duplicate();
+    UNSAFE.putObject(view, KEPT_FIELD, owner);
+    aim(view, address, bytes);
+    return view;
+  }
+
+  /**
+   * Takes memory from the C library; what is in it is undefined.
+   *
+   * @throws OutOfMemoryError when there is none
+   */
+  public static long allocate(long bytes) {
+    return UNSAFE.allocateMemory(bytes);
+  }
+
+  /** Gives back what {@link #allocate} took. */
+  public static void free(long address) {
+    UNSAFE.freeMemory(address);
+  }
+
+  /**
+   * Unmaps or frees a direct buffer at once instead of when it is collected. The caller must be its
+   * last user.
+   */
+  public static void unmap(ByteBuffer buffer) {
     UNSAFE.invokeCleaner(buffer);
   }
 }

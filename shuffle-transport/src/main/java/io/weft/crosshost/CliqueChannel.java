@@ -43,7 +43,11 @@ final class CliqueChannel implements AutoCloseable {
 
   private CliqueLease lease;
 
+  /** Whether this end would give its communicator up in the next round. */
+  private boolean leaving;
+
   private volatile TransferWire wire;
+  private volatile long lastRoundNanos;
 
   /** Guards {@link #working} and {@link #ended}, and is notified when there may be more to do. */
   private final Object lock = new Object();
@@ -134,6 +138,25 @@ final class CliqueChannel implements AutoCloseable {
     return lane.submit(what, rounds);
   }
 
+  /**
+   * Asks the peer for a last round if nothing was transferred for so long. The peer has been idle
+   * for as long and asks for the same, so neither waits long for the other; who has something to
+   * transfer instead, keeps the communicator for both.
+   */
+  void retireIfIdle(Duration idle) {
+    synchronized (lock) {
+      boolean rests = wire != null && !working && ended == null;
+      if (rests && System.nanoTime() - lastRoundNanos >= idle.toNanos()) {
+        work = submit("the last round of " + key, this::leave);
+      }
+    }
+  }
+
+  private void leave() {
+    leaving = true;
+    work();
+  }
+
   /** Rounds until neither end owes the other anything that this end knows of. */
   private void work() {
     long pause = FIRST_PAUSE_MILLIS;
@@ -180,20 +203,62 @@ final class CliqueChannel implements AutoCloseable {
   private boolean round() {
     dropBrokenWire();
     long start = System.nanoTime();
+    boolean leaves = leaving && !queue.hasReady();
+    leaving = false;
     boolean reused = wire != null;
+    if (leaves && !reused) {
+      return true;
+    }
     if (!reused) {
       acquire();
     }
     Manifest manifest = new Manifest();
+    if (leaves) {
+      offerToLeave(manifest);
+    } else {
+      offerTransfers(manifest, reused);
+    }
+    counters.increment(TransferCounter.MANIFESTS);
+    boolean bothLeave = hear(wire.exchange(manifest)) && leaves;
+    counters.add(TransferCounter.PEER_WAIT_NANOS, System.nanoTime() - start);
+    if (bothLeave) {
+      retire();
+      return true;
+    }
+    boolean settled = settle();
+    lastRoundNanos = System.nanoTime();
+    return settled;
+  }
+
+  private void offerTransfers(Manifest manifest, boolean reused) {
     queue.takeReady(transfer -> offer(manifest, transfer));
     if (!manifest.entries().isEmpty()) {
       counters.increment(TransferCounter.CLIQUE_REQUESTS);
       counters.add(TransferCounter.CLIQUE_REUSES, reused ? 1 : 0);
     }
-    counters.increment(TransferCounter.MANIFESTS);
-    agreement.heard(wire.exchange(manifest));
-    counters.add(TransferCounter.PEER_WAIT_NANOS, System.nanoTime() - start);
-    return settle();
+  }
+
+  private static void offerToLeave(Manifest manifest) {
+    if (!manifest.offer(ManifestEntry.IDLE)) {
+      throw new IllegalStateException("an empty manifest has no room");
+    }
+  }
+
+  /** Takes in what the peer offers; returns whether it would leave. */
+  private boolean hear(List<ManifestEntry> entries) {
+    if (entries.equals(List.of(ManifestEntry.IDLE))) {
+      return true;
+    }
+    agreement.heard(entries);
+    return false;
+  }
+
+  /** Both ends do this after the same round, so neither is left with half of a communicator. */
+  private void retire() {
+    wire = null;
+    access.cache().retire(lease, self);
+    lease = null;
+    counters.increment(TransferCounter.CLIQUES_RETIRED);
   }
 
   private boolean offer(Manifest manifest, PreparedTransfer transfer) {

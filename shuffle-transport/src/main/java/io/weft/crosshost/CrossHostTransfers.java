@@ -62,7 +62,7 @@ public final class CrossHostTransfers implements AutoCloseable {
                 .withTimeout(options.deadline())
                 .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
     CliqueAccess access = new CliqueAccess(cache, resources.meetings(), resources.wires());
-    this.cliques = new TransferCliques(membership.executor(), access, counters);
+    this.cliques = new TransferCliques(membership.executor(), access, counters, options.idle());
     for (DeviceId device : membership.devices()) {
       launchers.put(device, new TransferLauncher(device, options, cliques, counters));
     }

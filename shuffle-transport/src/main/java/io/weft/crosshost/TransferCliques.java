@@ -9,13 +9,18 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The cliques of this executor, each with a channel from the first transfer on. Thread-safe. Owns
- * the channels.
+ * the channels and, from the first on, a thread, "weft-transfer-idle-…", that looks for idle ones.
  */
 final class TransferCliques implements AutoCloseable {
   private static final Duration LANE_PATIENCE = Duration.ofSeconds(5);
+  private static final Duration MOST_BETWEEN_LOOKS = Duration.ofSeconds(1);
+  private static final int LOOKS = 4;
 
   /** Lives of processes that have ended, and why. */
   private final Map<Life, RuntimeException> failed = new LinkedHashMap<>();
@@ -24,15 +29,50 @@ final class TransferCliques implements AutoCloseable {
   private final String executor;
   private final CliqueAccess access;
   private final TransferCounters counters;
+  private final Duration idle;
+  private final ScheduledThreadPoolExecutor looks;
+  private boolean looking;
   private boolean closed;
 
   /** A life of a process. */
   private record Life(String process, String incarnation) {}
 
-  TransferCliques(String executor, CliqueAccess access, TransferCounters counters) {
+  /**
+   * No cliques yet.
+   *
+   * @param idle when both ends of a clique give up its communicator
+   */
+  TransferCliques(String executor, CliqueAccess access, TransferCounters counters, Duration idle) {
     this.executor = executor;
     this.access = access;
     this.counters = counters;
+    this.idle = idle;
+    this.looks =
+        new ScheduledThreadPoolExecutor(
+            1,
+            task -> {
+              Thread thread = new Thread(task, "weft-transfer-idle-" + executor);
+              thread.setDaemon(true);
+              return thread;
+            });
+  }
+
+  /** Of two ends, the one that looks first waits for the other's look: hence often. */
+  private void beginToLook() {
+    if (!looking) {
+      looking = true;
+      long everyNanos = Math.min(MOST_BETWEEN_LOOKS.toNanos(), idle.toNanos() / LOOKS);
+      ScheduledFuture<?> unused =
+          looks.scheduleWithFixedDelay(
+              () -> channels().forEach(channel -> channel.retireIfIdle(idle)),
+              everyNanos,
+              everyNanos,
+              TimeUnit.NANOSECONDS);
+    }
+  }
+
+  private synchronized List<CliqueChannel> channels() {
+    return List.copyOf(channels.values());
   }
 
   /** Gives transfers to their clique, or fails them. */
@@ -61,7 +101,9 @@ final class TransferCliques implements AutoCloseable {
     return channels.computeIfAbsent(key, this::open);
   }
 
+  /** Under the monitor. */
   private CliqueChannel open(CliqueKey key) {
+    beginToLook();
     CliqueMember self =
         key.members().stream()
             .filter(member -> member.process().equals(executor))
@@ -114,6 +156,7 @@ final class TransferCliques implements AutoCloseable {
   /** First all are told to end, then each is waited for. */
   @Override
   public void close() {
+    List<Runnable> unused = looks.shutdownNow();
     List<CliqueChannel> all;
     synchronized (this) {
       closed = true;

@@ -4,6 +4,7 @@ package io.weft.crosshost;
 public enum TransferCounter {
   CLIQUE_REQUESTS("times a round of new transfers needed the communicator of its clique"),
   CLIQUE_REUSES("of these, those that found it open from the round before"),
+  CLIQUES_RETIRED("communicators that both ends gave up because they had nothing to transfer"),
   MANIFESTS("manifests sent, one for each round of a clique"),
   GROUPS("groups that moved payload, in both directions at once"),
   SENT("transfers sent"),

@@ -50,7 +50,7 @@ final class ExecutorFiles {
   }
 
   /** What others of this process keep beside the blocks; links in it are not followed. */
-  private static void removeTree(Path folder) throws IOException {
+  static void removeTree(Path folder) throws IOException {
     for (Path entry : FolderSweep.entries(folder)) {
       if (Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {
         removeTree(entry);

@@ -1,56 +1,21 @@
 package io.weft.migration;
 
-import java.io.IOException;
+import io.weft.tcp.PacedRegion;
 import java.nio.ByteBuffer;
-import java.nio.channels.WritableByteChannel;
-import org.apache.spark.network.util.AbstractFileRegion;
 
-/** A stream that Netty writes out without a copy; closed when Netty is done. For one event loop. */
-final class HeldRegion extends AbstractFileRegion {
-  /** After so many bytes other connections of the event loop get their turn. */
-  private static final long TURN_BYTES = 1 << 20;
-
+/** A map output that moves; closed when Netty is done. */
+final class HeldRegion extends PacedRegion {
   private final HeldPieces pieces;
-  private final long count;
-  private long transferred;
 
   HeldRegion(HeldPieces pieces, long count) {
+    super(count);
     this.pieces = pieces;
-    this.count = count;
   }
 
+  /** The position is where the pieces are: they are read once, in order. */
   @Override
-  public long position() {
-    return 0;
-  }
-
-  @Override
-  public long transferred() {
-    return transferred;
-  }
-
-  @Override
-  public long count() {
-    return count;
-  }
-
-  @Override
-  public long transferTo(WritableByteChannel target, long position) throws IOException {
-    if (position != transferred) {
-      throw new IllegalArgumentException(
-          "position " + position + " of a stream of which " + transferred + " bytes are gone");
-    }
-    long written = 0;
-    ByteBuffer piece = pieces.current();
-    while (piece != null && written < TURN_BYTES) {
-      written += target.write(piece);
-      if (piece.hasRemaining()) {
-        break;
-      }
-      piece = pieces.current();
-    }
-    transferred += written;
-    return written;
+  protected ByteBuffer from(long position) {
+    return pieces.current();
   }
 
   @Override

@@ -114,7 +114,7 @@ public final class BlockReaders {
         access.failures(), listener, access.counters(), mode == TransportMode.AUTO ? remote : null);
   }
 
-  RemoteBlocks remoteBlocks(FetchListener listener) {
-    return new RemoteBlocks(access, listener);
+  RemoteBlocks remoteBlocks(FetchListener listener, boolean retained) {
+    return new RemoteBlocks(access, listener, retained);
   }
 }

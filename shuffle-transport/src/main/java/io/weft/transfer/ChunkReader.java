@@ -7,9 +7,10 @@ import java.util.List;
  * requests for the others are on their way, then those as they arrive. Within a block the chunks
  * come in the order in which the map task committed them.
  *
- * <p>A chunk's bytes stay readable until the second {@link #next()} after it, or {@link #close()}.
- * For one task thread; waiting can be interrupted, and ends with an error when a peer makes no
- * progress within the timeout. After an exception only {@link #close()} makes sense.
+ * <p>A chunk's bytes stay readable until the second {@link #next()} after it, or {@link #close()};
+ * with {@link #retainAll()} those of all chunks until {@link #close()}. For one task thread;
+ * waiting can be interrupted, and ends with an error when a peer makes no progress within the
+ * timeout. After an exception only {@link #close()} makes sense.
  */
 public final class ChunkReader implements AutoCloseable {
   private final BlockReaders readers;
@@ -43,6 +44,19 @@ public final class ChunkReader implements AutoCloseable {
       remote.progress();
     }
     return plan.local().next(chunk) || (plan.remote() != null && plan.remote().next(chunk));
+  }
+
+  /**
+   * Keeps the memory of all chunks until {@link #close()}: for a reader that comes back to them.
+   * What came over the network then needs that much memory of this executor. To be called before
+   * the first {@link #next()}.
+   */
+  public void retainAll() {
+    requireOpen();
+    if (requests == null) {
+      throw new IllegalStateException("chunks have been read already");
+    }
+    plan.retainAll();
   }
 
   private void requireOpen() {

@@ -21,6 +21,7 @@ final class ReadPlan implements AutoCloseable {
   private final Map<Place, Way> ways = new HashMap<>();
   private final LocalBlocks local;
   private RemoteBlocks remote;
+  private boolean retained;
 
   /** One executor's blocks of one shuffle. */
   private record Place(String executorId, int shuffleId) {
@@ -37,6 +38,11 @@ final class ReadPlan implements AutoCloseable {
     this.readers = readers;
     this.listener = listener;
     this.local = readers.localBlocks(listener, this::addRemote);
+  }
+
+  /** What comes over the network stays until the end; the rest does anyway. */
+  void retainAll() {
+    retained = true;
   }
 
   void addAll(List<BlockRequest> requests) throws BlockFetchException {
@@ -62,7 +68,7 @@ final class ReadPlan implements AutoCloseable {
 
   private void addRemote(BlockRequest request, PeerAddress peer) {
     if (remote == null) {
-      remote = readers.remoteBlocks(listener);
+      remote = readers.remoteBlocks(listener, retained);
     }
     remote.add(request, peer);
   }

@@ -32,6 +32,7 @@ import java.util.concurrent.TimeoutException;
 final class RemoteBlocks implements AutoCloseable {
   private final RemoteAccess access;
   private final FetchListener listener;
+  private final boolean retained;
   private final TransferWindow window;
   private final LinkedBlockingQueue<IncomingBlocks> events = new LinkedBlockingQueue<>();
   private final Map<PeerAddress, PeerQueue> byPeer = new HashMap<>();
@@ -52,9 +53,15 @@ final class RemoteBlocks implements AutoCloseable {
   private BlockRequest lastRequest;
   private int lastPartition;
 
-  RemoteBlocks(RemoteAccess access, FetchListener listener) {
+  /**
+   * Starts without blocks.
+   *
+   * @param retained whether delivered chunks stay readable until the end
+   */
+  RemoteBlocks(RemoteAccess access, FetchListener listener, boolean retained) {
     this.access = access;
     this.listener = listener;
+    this.retained = retained;
     this.window = new TransferWindow(access, events::add);
   }
 
@@ -112,6 +119,9 @@ final class RemoteBlocks implements AutoCloseable {
 
   /** The chunk before the last one is not read any more. */
   void moveOn() {
+    if (retained) {
+      return;
+    }
     if (previous != null && previous.unuse()) {
       release(previous);
     }
@@ -168,6 +178,8 @@ final class RemoteBlocks implements AutoCloseable {
       sendable = true;
       if (first.isUnused()) {
         release(first);
+      } else if (retained) {
+        window.keep(first);
       }
     }
     return false;

@@ -6,8 +6,10 @@ import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.wire.OpenBlocks;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -21,6 +23,7 @@ final class TransferWindow implements AutoCloseable {
   private final RemoteAccess access;
   private final Consumer<IncomingBlocks> events;
   private final Map<IncomingBlocks, Held> held = new HashMap<>();
+  private final List<IncomingBlocks> kept = new ArrayList<>();
   private long bytesInFlight;
 
   /** What became of a request. */
@@ -176,6 +179,12 @@ final class TransferWindow implements AutoCloseable {
     }
   }
 
+  /** A transfer is over, and its memory stays until the end without counting any more. */
+  void keep(IncomingBlocks delivered) {
+    bytesInFlight -= held.remove(delivered).bytes;
+    kept.add(delivered);
+  }
+
   /** The transfer under way that made progress the longest time ago. */
   Optional<IncomingBlocks> slowest() {
     long now = System.nanoTime();
@@ -189,6 +198,8 @@ final class TransferWindow implements AutoCloseable {
   public void close() {
     held.keySet().forEach(transfer -> transfer.transfer().close());
     held.clear();
+    kept.forEach(transfer -> transfer.transfer().close());
+    kept.clear();
     bytesInFlight = 0;
   }
 }

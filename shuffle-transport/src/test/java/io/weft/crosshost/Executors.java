@@ -29,7 +29,7 @@ final class Executors implements AutoCloseable {
 
   private final Path folder;
   private final Communicators communicators;
-  private final TransferOptions options;
+  private TransferOptions options;
   private final Map<String, String> incarnations = new ConcurrentHashMap<>();
   private final PairMeetings meetings = new PairMeetings();
   private final Map<String, CrossHostTransfers> transfers = new LinkedHashMap<>();
@@ -48,6 +48,12 @@ final class Executors implements AutoCloseable {
 
   Executors wires(TransferWire.Factory factory) {
     wires = factory;
+    return this;
+  }
+
+  /** Of the executors that start from now on. */
+  Executors options(TransferOptions later) {
+    options = later;
     return this;
   }
 

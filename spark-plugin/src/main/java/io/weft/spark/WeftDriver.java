@@ -79,6 +79,10 @@ final class WeftDriver implements DriverPlugin {
     String others = conf.get(EXTENSIONS_KEY, "");
     if (Arrays.stream(others.split(",")).map(String::trim).noneMatch(OUR_EXTENSIONS::equals)) {
       conf.set(EXTENSIONS_KEY, others.isBlank() ? OUR_EXTENSIONS : others + "," + OUR_EXTENSIONS);
+      if (!others.isBlank()) {
+        LOG.info(
+            "{} stays as it is set, '{}'; Weft's rules come behind those", EXTENSIONS_KEY, others);
+      }
     }
     LOG.info("Weft {} carries this application's SQL shuffles", WeftVersion.current());
   }

@@ -95,13 +95,19 @@ final class Rounds {
       progress.detail(
           subject.title() + ", run " + (run + 1) + " of " + runs + ", " + side.options().label());
       if (subject.base().isPresent()) {
+        settle(side);
         samples.get(side).base(side.call(subject.base().get()));
       }
-      side.call(new Settle());
-      Quiet.await();
+      settle(side);
       ExecutorTotals before = side.call(new LookAtExecutors());
       JobCost cost = side.call(subject.job());
       samples.get(side).job(cost, side.call(new LookAtExecutors()).since(before));
     }
+  }
+
+  /** Neither the job nor its base pays for what came before. */
+  private static void settle(SideProcess side) throws IOException, InterruptedException {
+    side.call(new Settle());
+    Quiet.await();
   }
 }

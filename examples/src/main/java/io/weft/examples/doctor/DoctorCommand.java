@@ -1,8 +1,10 @@
 package io.weft.examples.doctor;
 
+import io.weft.collectives.nccl.GpuReport;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
+import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -37,16 +39,38 @@ public final class DoctorCommand implements Callable<Integer> {
       description = "What spark.local.dir says. Default: ${DEFAULT-VALUE}")
   private List<Path> localFolders;
 
+  @Option(
+      names = "--gpu",
+      description = {
+        "Also call the NVIDIA driver and NCCL and print what they say.",
+        "A driver that is broken can end or hang this command."
+      })
+  private boolean gpu;
+
+  @Option(
+      names = "--nccl",
+      paramLabel = "LIBRARY",
+      description = "The libnccl.so.2 to take. Default: the first that is found")
+  private Path nccl;
+
   @Override
   public Integer call() {
+    ProbeOptions options = ProbeOptions.defaults();
+    options = folder == null ? options : options.withSharedFolder(folder);
+    options = nccl == null ? options : options.withNcclLibrary(nccl);
     Capabilities capabilities =
-        folder == null
+        folder == null && nccl == null
             ? CapabilityProbe.thisMachine()
-            : CapabilityProbe.run(ProbeOptions.defaults().withSharedFolder(folder));
+            : CapabilityProbe.run(options);
     Examination examination =
         new Examination(capabilities, Optional.ofNullable(folder), localFolders);
-    spec.commandLine().getOut().print(examination.toText());
-    spec.commandLine().getOut().flush();
+    PrintWriter out = spec.commandLine().getOut();
+    out.print(examination.toText());
+    if (gpu) {
+      out.print("\nThe driver and NCCL say\n");
+      GpuReport.lines(options).forEach(line -> out.print("  " + line + "\n"));
+    }
+    out.flush();
     return 0;
   }
 }

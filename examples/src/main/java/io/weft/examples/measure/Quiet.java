@@ -43,8 +43,9 @@ public final class Quiet {
   }
 
   /**
-   * Returns once the processors were idle for a fifth of a second, but for a few percent, or after
-   * five seconds. Returns at once where the system does not count (only Linux does it so).
+   * Returns once the processors were idle for a fifth of a second, but for a seventh of their time
+   * at most, or after five seconds. Returns at once where the system does not count (only Linux
+   * does it so).
    */
   public static void await() throws IOException {
     if (!Files.isReadable(COUNTERS)) {

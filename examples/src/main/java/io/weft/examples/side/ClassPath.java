@@ -15,7 +15,8 @@ import java.util.List;
  * @param user what a user adds: Weft's jar, the examples and their libraries
  */
 public record ClassPath(List<Path> spark, List<Path> user) {
-  private static final List<String> USER_JARS = List.of("weft-", "tpch-", "picocli-");
+  private static final List<String> USER_JARS =
+      List.of("weft-", "tpch-", "picocli-", "HdrHistogram-");
 
   public ClassPath {
     spark = List.copyOf(spark);

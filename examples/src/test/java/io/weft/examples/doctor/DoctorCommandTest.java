@@ -6,8 +6,10 @@ import io.weft.collectives.host.HostOptions;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.Capability;
 import io.weft.device.probe.CapabilityProbe;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -52,5 +54,15 @@ class DoctorCommandTest {
     assertThat(text)
         .contains("shuffle blocks: in " + folder, "because " + missing + " does not exist")
         .containsPattern("shared memory +no +" + missing + " does not exist");
+  }
+
+  /** A file that is no library is refused before anything is called. */
+  @Test
+  void gpusAreAskedOnlyWhereThatIsWanted() throws IOException {
+    Path library = Files.writeString(folder.resolve("libnccl.so.2"), "not a library");
+    String quiet = run("--local-folders", folder.toString(), "--nccl", library.toString());
+    assertThat(quiet).contains("does not say which version").doesNotContain("and NCCL say");
+    String asked = run("--local-folders", folder.toString(), "--nccl", library.toString(), "--gpu");
+    assertThat(asked).contains("NCCL cannot be used: " + library + " cannot be loaded");
   }
 }

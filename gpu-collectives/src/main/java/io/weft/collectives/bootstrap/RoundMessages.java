@@ -68,9 +68,19 @@ final class RoundMessages {
     }
     List<byte[]> contents = new ArrayList<>();
     for (int rank = 0; rank < nranks; rank++) {
-      contents.add(in.readNBytes(in.readInt()));
+      contents.add(content(in, rank));
     }
     return contents;
+  }
+
+  private static byte[] content(DataInputStream in, int rank) throws IOException {
+    int length = in.readInt();
+    if (length < 0 || length > in.available()) {
+      throw new IOException(
+          "what rank %d brought has %d bytes, of which %d came"
+              .formatted(rank, length, in.available()));
+    }
+    return in.readNBytes(length);
   }
 
   static void check(byte[] content) {

@@ -23,6 +23,10 @@ public final class CliqueLease implements AutoCloseable {
     return key;
   }
 
+  CachedCommunicator cached() {
+    return cached;
+  }
+
   /** The communicator; the cache closes it. */
   public Communicator communicator() {
     return cached.communicator();

@@ -217,6 +217,17 @@ public final class CommunicatorCache implements AutoCloseable {
   }
 
   /**
+   * Gives up a communicator because all its members do; how they agreed on that is theirs. It is
+   * closed with this lease, or with the last one if there are others.
+   *
+   * @param lease ends here
+   */
+  public void retire(CliqueLease lease, CliqueMember self) {
+    table.evict(new Side(lease.key(), lease.key().rankOf(self)), lease.cached());
+    lease.close();
+  }
+
+  /**
    * A life of a process has ended: all communicators it is part of are aborted, at the same time
    * because an abort may have to wait for work on another one, and then erased. Cliques with it are
    * refused from now on, also those that are just being made.

@@ -32,12 +32,26 @@ public final class FailureCode {
     return out.put(text).array();
   }
 
-  /** The failure that {@link #encode} was given, but for what it cut. */
+  /**
+   * The failure that {@link #encode} was given, but for what it cut. Bytes that it cannot have made
+   * are a failure too, of kind MISMATCH: whoever sent them has failed.
+   */
   public static CollectiveException decode(byte[] bytes) {
+    int count = bytes.length < 2 ? -1 : bytes[1];
+    if (count < 0
+        || count > MOST_RANKS
+        || bytes.length < 2 + 4 * count
+        || bytes[0] < 0
+        || bytes[0] >= KINDS.size()) {
+      return new CollectiveException(
+          CollectiveException.Kind.MISMATCH,
+          List.of(),
+          "another rank failed, and the " + bytes.length + " bytes that say why are damaged");
+    }
     ByteBuffer in = ByteBuffer.wrap(bytes);
-    CollectiveException.Kind kind = KINDS.get(in.get());
-    int count = in.get();
+    CollectiveException.Kind kind = KINDS.get(bytes[0]);
     List<Integer> ranks = new ArrayList<>();
+    in.position(2);
     for (int i = 0; i < count; i++) {
       ranks.add(in.getInt());
     }

@@ -5,7 +5,6 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.net.FrameChannel;
 import io.weft.device.Deadline;
 import java.io.IOException;
-import java.nio.BufferUnderflowException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.time.Duration;
@@ -98,7 +97,7 @@ final class Agent implements AutoCloseable {
       key.interestOps(
           flushed ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE);
       return flushed;
-    } catch (IOException | BufferUnderflowException e) {
+    } catch (IOException e) {
       peer.ended(String.valueOf(e.getMessage()));
       key.cancel();
       return true;

@@ -31,6 +31,8 @@ final class ControlPeer {
   private static final byte ASK = 3;
   private static final byte ANSWER = 4;
   private static final int MOST_FAILURE_BYTES = MOST_BYTES - 1;
+  private static final int ASK_BYTES = 9;
+  private static final int STATUS_BYTES = 37;
 
   /** What is known of the other side. */
   enum State {
@@ -42,6 +44,7 @@ final class ControlPeer {
   }
 
   private final int rank;
+  private final int nranks;
   private final FrameChannel frames;
   private State state = State.OPEN;
   private Optional<CollectiveException> failure = Optional.empty();
@@ -51,8 +54,15 @@ final class ControlPeer {
   private long answered;
   private Optional<WaitStatus> waiting = Optional.empty();
 
-  ControlPeer(int rank, FrameChannel frames) {
+  /**
+   * Another rank.
+   *
+   * @param nranks of the communicator
+   * @param frames the connection with its agent
+   */
+  ControlPeer(int rank, int nranks, FrameChannel frames) {
     this.rank = rank;
+    this.nranks = nranks;
     this.frames = frames;
   }
 
@@ -77,7 +87,7 @@ final class ControlPeer {
   synchronized long ask() {
     asked++;
     askedNanos = System.nanoTime();
-    frames.send(ByteBuffer.allocate(9).put(ASK).putLong(asked).array());
+    frames.send(ByteBuffer.allocate(ASK_BYTES).put(ASK).putLong(asked).array());
     return asked;
   }
 
@@ -95,9 +105,11 @@ final class ControlPeer {
    *
    * @param own what this rank waits for
    * @return a failure to adopt, if that is what came
+   * @throws IOException when it is no message, or one that cannot be true; nothing was changed
    */
   Optional<CollectiveException> receive(byte[] message, Optional<WaitStatus> own)
       throws IOException {
+    requireWhole(message);
     ByteBuffer in = ByteBuffer.wrap(message);
     switch (in.get()) {
       case FAILED -> {
@@ -109,13 +121,38 @@ final class ControlPeer {
       case CLOSED -> become(State.CLOSED);
       case ASK -> answer(in.getLong(), own);
       case ANSWER -> answered(in);
-      default -> throw new IOException("an unknown message " + message[0]);
+      default -> throw damaged(message);
     }
     return Optional.empty();
   }
 
+  private void requireWhole(byte[] message) throws IOException {
+    int length = message.length;
+    boolean whole =
+        length > 0
+            && switch (message[0]) {
+              case FAILED -> true;
+              case CLOSED -> length == 1;
+              case ASK -> length == ASK_BYTES;
+              case ANSWER -> length == ASK_BYTES || length == STATUS_BYTES;
+              default -> false;
+            };
+    if (!whole) {
+      throw damaged(message);
+    }
+  }
+
+  private IOException damaged(byte[] message) {
+    String kind = message.length == 0 ? "" : " of kind " + message[0];
+    return new IOException(
+        "rank " + rank + " sent " + message.length + " bytes" + kind + ", which are no message");
+  }
+
   private void answer(long question, Optional<WaitStatus> own) {
-    ByteBuffer out = ByteBuffer.allocate(own.isPresent() ? 37 : 9).put(ANSWER).putLong(question);
+    ByteBuffer out =
+        ByteBuffer.allocate(own.isPresent() ? STATUS_BYTES : ASK_BYTES)
+            .put(ANSWER)
+            .putLong(question);
     own.ifPresent(
         status ->
             out.putInt(status.rank())
@@ -126,16 +163,25 @@ final class ControlPeer {
     frames.send(out.array());
   }
 
-  private synchronized void answered(ByteBuffer in) {
-    answered = in.getLong();
-    waiting = Optional.empty();
-    if (in.hasRemaining()) {
-      int other = in.getInt();
-      long sequence = in.getLong();
-      Signature signature = new Signature(in.getInt(), in.getInt(), in.getLong());
-      waiting = Optional.of(new WaitStatus(other, sequence, signature));
+  private void answered(ByteBuffer in) throws IOException {
+    long question = in.getLong();
+    Optional<WaitStatus> status = in.hasRemaining() ? Optional.of(status(in)) : Optional.empty();
+    synchronized (this) {
+      answered = question;
+      waiting = status;
+      notifyAll();
     }
-    notifyAll();
+  }
+
+  private WaitStatus status(ByteBuffer in) throws IOException {
+    int other = in.getInt();
+    long sequence = in.getLong();
+    Signature signature = new Signature(in.getInt(), in.getInt(), in.getLong());
+    if (other < 0 || other >= nranks) {
+      throw new IOException(
+          "rank " + rank + " says that it waits for rank " + other + " of " + nranks);
+    }
+    return new WaitStatus(other, sequence, signature);
   }
 
   private synchronized void failed(CollectiveException cause) {

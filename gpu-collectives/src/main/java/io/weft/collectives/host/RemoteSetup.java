@@ -150,7 +150,9 @@ final class RemoteSetup {
       Map<Purpose, SocketChannel> channels = connected.get(rank);
       ControlPeer peer =
           new ControlPeer(
-              rank, new FrameChannel(channels.get(Purpose.CONTROL), ControlPeer.MOST_BYTES));
+              rank,
+              bootstrap.nranks(),
+              new FrameChannel(channels.get(Purpose.CONTROL), ControlPeer.MOST_BYTES));
       peers.add(peer);
       SocketLink pairs = resources.add(new SocketLink(channels.get(Purpose.PAIRS)));
       SocketLink collectives = resources.add(new SocketLink(channels.get(Purpose.COLLECTIVES)));

@@ -42,7 +42,7 @@ record MemoryVote(List<CollectiveMemoryRequest> requests, List<Integer> held) {
         held.add(in.readInt());
       }
       return new MemoryVote(requests, held);
-    } catch (IOException e) {
+    } catch (IOException | IllegalArgumentException e) {
       throw new CollectiveException(
           Kind.MISMATCH, List.of(), "a rank's vote on collective memory is not readable", e);
     }

@@ -19,8 +19,10 @@ import java.util.TreeSet;
  * @param ended windows whose last use on this rank has ended, not yet given out again
  */
 record WindowRequest(long bytes, int number, Set<Integer> ended) {
+  private static final int HEAD_BYTES = 16;
+
   byte[] encode() {
-    ByteBuffer out = ByteBuffer.allocate(16 + 4 * ended.size());
+    ByteBuffer out = ByteBuffer.allocate(HEAD_BYTES + 4 * ended.size());
     out.putLong(bytes).putInt(number).putInt(ended.size());
     ended.forEach(out::putInt);
     return out.array();
@@ -28,6 +30,13 @@ record WindowRequest(long bytes, int number, Set<Integer> ended) {
 
   static WindowRequest decode(byte[] message) {
     ByteBuffer in = ByteBuffer.wrap(message);
+    if (message.length < HEAD_BYTES
+        || message.length != HEAD_BYTES + 4L * in.getInt(HEAD_BYTES - 4)) {
+      throw new CollectiveException(
+          Kind.MISMATCH,
+          List.of(),
+          "a rank's request for a window, of " + message.length + " bytes, is not readable");
+    }
     long bytes = in.getLong();
     int number = in.getInt();
     Set<Integer> ended = new TreeSet<>();

@@ -62,12 +62,12 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
     return Stream.of(
             withinHost(),
             betweenHosts(),
-            choice("data", Capability.CUDA_DEVICES, "stays on the GPU", "stays on the host"),
             choice(
-                "ranks on GPUs",
-                Capability.NCCL,
-                "NCCL",
-                "the host's collectives, through host memory"),
+                "data",
+                Capability.CUDA_DEVICES,
+                "on the host, as device memory is not exchanged yet",
+                "stays on the host"),
+            betweenGpus(),
             choice("writes to all ranks", Capability.MULTICAST, "NVLink multicast", "host fan-out"))
         .map(Choice::toString)
         .toList();
@@ -89,6 +89,20 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
         Capability.NETWORK,
         "sockets",
         "none: all ranks have to be on this host");
+  }
+
+  /** What communicators of ranks on GPUs can use; the first thing that is missing is the reason. */
+  public Choice betweenGpus() {
+    Capability decisive =
+        Stream.of(Capability.CUDA_DEVICES, Capability.JNA, Capability.NCCL)
+            .filter(capability -> !has(capability))
+            .findFirst()
+            .orElse(Capability.NCCL);
+    return choice(
+        "ranks on GPUs",
+        decisive,
+        "NCCL, where its communicators are asked for",
+        "the host's collectives, through host memory");
   }
 
   private Choice choice(String what, Capability capability, String with, String without) {

@@ -16,8 +16,10 @@ public enum Capability {
   CUDA_DRIVER("cuda driver"),
   /** At least one GPU that the driver shows. */
   CUDA_DEVICES("cuda devices"),
-  /** The library of NVIDIA's collectives. */
+  /** The library of NVIDIA's collectives, in a version that Weft can use. */
   NCCL("nccl"),
+  /** The Java library through which the driver and NCCL are called; users bring it. */
+  JNA("jna"),
   /** GPUs that read and write each other's memory. */
   PEER_ACCESS("peer access"),
   /** A switch that sends one write to many GPUs. */

@@ -41,6 +41,7 @@ public final class CapabilityProbe {
     findings.put(Capability.CUDA_DRIVER, finding(cuda::driver));
     findings.put(Capability.CUDA_DEVICES, finding(cuda::devices));
     findings.put(Capability.NCCL, finding(nccl::library));
+    findings.put(Capability.JNA, finding(JnaProbe::library));
     findings.put(Capability.PEER_ACCESS, finding(cuda::peerAccess));
     findings.put(Capability.MULTICAST, finding(cuda::multicast));
     return new Capabilities(options.sharedFolder(), findings);

@@ -5,13 +5,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** What the NVIDIA driver shows in files. */
 final class CudaProbe {
-  private static final String LIBRARY = "libcuda.so.1";
+  private static final String OLDEST = "525";
   private static final String VERSION = "/proc/driver/nvidia/version";
   private static final String DEVICES = "/proc/driver/nvidia/gpus";
   private static final Pattern DRIVER =
@@ -29,12 +28,15 @@ final class CudaProbe {
       return Finding.no(VERSION + " does not exist: the NVIDIA kernel module is not loaded");
     }
     Matcher matcher = DRIVER.matcher(Files.readString(version));
-    String number = matcher.find() ? matcher.group(1) : "of unknown version";
-    LibraryFolders folders = new LibraryFolders(options);
-    Optional<Path> library = folders.find(LIBRARY);
-    return library.isPresent()
-        ? Finding.yes("driver " + number + ", " + library.get())
-        : Finding.no("driver " + number + " without " + LIBRARY + " in " + folders.describe());
+    boolean matched = matcher.find();
+    String number = matched ? matcher.group(1) : "of unknown version";
+    LibraryLocation library = LibraryLocation.ofCuda(options);
+    if (library.path().isEmpty()) {
+      return Finding.no("driver " + number + ", but " + library.missing());
+    }
+    return matched && !Versions.isAtLeast(number, OLDEST)
+        ? Finding.no("driver " + number + " is older than " + OLDEST + ", the first for CUDA 12")
+        : Finding.yes("driver " + number + ", " + library.path().get());
   }
 
   Finding devices() throws IOException {

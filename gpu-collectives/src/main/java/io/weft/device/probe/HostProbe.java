@@ -88,6 +88,15 @@ final class HostProbe {
         : Finding.yes("devices " + String.join(", ", devices));
   }
 
+  /** As {@link #names}; none also where the folder cannot be read. */
+  static List<String> namesOrNone(Path folder) {
+    try {
+      return names(folder);
+    } catch (IOException e) {
+      return List.of();
+    }
+  }
+
   /** Names in a folder, sorted; none when there is no such folder. */
   static List<String> names(Path folder) throws IOException {
     List<String> names = new ArrayList<>();

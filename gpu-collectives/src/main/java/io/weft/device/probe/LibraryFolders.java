@@ -6,7 +6,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Where shared libraries are looked for: the loader's path first, then the usual folders. */
+/**
+ * Where shared libraries are looked for: the loader's path first, then the usual folders and, for
+ * what pip brings, Python's packages.
+ */
 final class LibraryFolders {
   private static final List<String> USUAL =
       List.of(
@@ -20,9 +23,18 @@ final class LibraryFolders {
           "/usr/local/nvidia/lib64",
           "/usr/lib/wsl/lib");
 
+  /** Within a folder of Python's packages: where NVIDIA's own package puts NCCL. */
+  private static final String IN_PACKAGES = "nvidia/nccl/lib";
+
   private final List<Path> folders = new ArrayList<>();
+  private final boolean python;
 
   LibraryFolders(ProbeOptions options) {
+    this(options, false);
+  }
+
+  private LibraryFolders(ProbeOptions options, boolean python) {
+    this.python = python;
     String path = options.environment().getOrDefault("LD_LIBRARY_PATH", "");
     for (String folder : path.split(":", -1)) {
       if (folder.startsWith("/")) {
@@ -30,6 +42,35 @@ final class LibraryFolders {
       }
     }
     USUAL.forEach(folder -> folders.add(options.at(folder)));
+    if (python) {
+      addPython(options);
+    }
+  }
+
+  /** With the packages of the active environment, the user and the system. */
+  static LibraryFolders withPython(ProbeOptions options) {
+    return new LibraryFolders(options, true);
+  }
+
+  private void addPython(ProbeOptions options) {
+    for (String variable : List.of("VIRTUAL_ENV", "CONDA_PREFIX", "HOME")) {
+      String home = options.environment().getOrDefault(variable, "");
+      if (home.startsWith("/")) {
+        addVersions(options.at(variable.equals("HOME") ? home + "/.local/lib" : home + "/lib"));
+      }
+    }
+    addVersions(options.at("/usr/local/lib"));
+    addVersions(options.at("/usr/lib"));
+  }
+
+  private void addVersions(Path parent) {
+    for (String version : HostProbe.namesOrNone(parent)) {
+      if (version.startsWith("python3")) {
+        for (String packages : List.of("site-packages", "dist-packages")) {
+          folders.add(parent.resolve(version).resolve(packages).resolve(IN_PACKAGES));
+        }
+      }
+    }
   }
 
   Optional<Path> find(String library) {
@@ -41,6 +82,8 @@ final class LibraryFolders {
 
   /** For a message. */
   String describe() {
-    return "LD_LIBRARY_PATH and " + USUAL.size() + " usual folders";
+    return python
+        ? "LD_LIBRARY_PATH, " + USUAL.size() + " usual folders and Python's packages"
+        : "LD_LIBRARY_PATH and " + USUAL.size() + " usual folders";
   }
 }

@@ -5,7 +5,6 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -16,9 +15,12 @@ import java.util.regex.Pattern;
  * the text that the library prints at its start, which is looked for in the file.
  */
 final class NcclProbe {
-  private static final String LIBRARY = "libnccl.so.2";
   private static final Pattern IN_NAME = Pattern.compile("libnccl\\.so\\.(\\d+\\.\\d+\\.\\d+)");
   private static final Pattern IN_TEXT = Pattern.compile("NCCL version (\\d+\\.\\d+\\.\\d+)");
+
+  /** The oldest that is bound, see io.weft.collectives.nccl.NcclLibrary. */
+  private static final String OLDEST = "2.19.3";
+
   private static final int PIECE_BYTES = 1 << 20;
   private static final int LONGEST_TEXT = 64;
   private static final long MOST_BYTES = 1L << 30;
@@ -30,25 +32,21 @@ final class NcclProbe {
   }
 
   Finding library() throws IOException {
-    if (options.ncclLibrary().isPresent()) {
-      Path named = options.ncclLibrary().get();
-      return Files.isReadable(named)
-          ? found(named)
-          : Finding.no("the library " + named + " that was named is not there or not readable");
-    }
-    LibraryFolders folders = new LibraryFolders(options);
-    Optional<Path> library = folders.find(LIBRARY);
-    return library.isPresent()
-        ? found(library.get())
-        : Finding.no(LIBRARY + " is not in " + folders.describe());
+    LibraryLocation location = LibraryLocation.ofNccl(options);
+    return location.path().isPresent()
+        ? found(location.path().get())
+        : Finding.no(location.missing());
   }
 
   private static Finding found(Path library) throws IOException {
     Path file = library.toRealPath();
     String version = versionInName(file).or(() -> versionInFile(file)).orElse("");
-    return version.isEmpty()
-        ? Finding.no(file + " does not say which version of NCCL it is")
-        : Finding.yes("NCCL " + version + ", " + file);
+    if (version.isEmpty()) {
+      return Finding.no(file + " does not say which version of NCCL it is");
+    }
+    return Versions.isAtLeast(version, OLDEST)
+        ? Finding.yes("NCCL " + version + ", " + file)
+        : Finding.no("NCCL " + version + ", " + file + ", is older than " + OLDEST);
   }
 
   private static Optional<String> versionInName(Path file) {

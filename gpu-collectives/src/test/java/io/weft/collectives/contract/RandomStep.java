@@ -7,6 +7,9 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.Receive;
+import io.weft.collectives.operation.Send;
+import java.util.List;
 import java.util.Random;
 
 /** One random operation with its check. */
@@ -21,7 +24,7 @@ public final class RandomStep {
     ReduceOp op = ReduceOp.values()[random.nextInt(5)];
     long count = random.nextInt(10) == 0 ? random.nextInt(200_000) : random.nextInt(2000);
     int root = random.nextInt(nranks);
-    switch (random.nextInt(9)) {
+    switch (random.nextInt(12)) {
       case 0 -> {
         TypedBuffer data = filled(communicator, type, count);
         communicator.allReduce(data, op);
@@ -64,7 +67,35 @@ public final class RandomStep {
             filled(communicator, type, rank == root ? count * nranks : 0), part, root);
         Values.check(what, part, i -> Values.of(root, rank * count + i));
       }
+      case 8 ->
+          RaggedContract.exchange(
+              communicator, type, 1 + root % 2, 1 + count % 3, RaggedContract.MIXED);
+      case 9 -> ring(communicator, type, count, what);
+      case 10 -> {
+        TypedBuffer data = unaligned(type, count);
+        Values.fill(data, rank);
+        communicator.allReduce(data, op);
+        Values.check(what, data, i -> Values.reduced(type, op, nranks, i));
+      }
       default -> communicator.barrier();
     }
+  }
+
+  /** Everybody sends to the right and receives from the left, as one group. */
+  private static void ring(Communicator communicator, DataType type, long count, String what) {
+    int nranks = communicator.nranks();
+    int left = (communicator.rank() + nranks - 1) % nranks;
+    TypedBuffer in = buffer(type, count);
+    communicator.runGroup(
+        List.of(
+            new Send(filled(communicator, type, count), (communicator.rank() + 1) % nranks),
+            new Receive(in, left)));
+    Values.check(what, in, i -> Values.of(left, i));
+  }
+
+  /** At an odd address. */
+  private static TypedBuffer unaligned(DataType type, long count) {
+    long bytes = count * type.bytes();
+    return buffer(DataType.INT8, bytes + 1).slice(1, bytes).as(type);
   }
 }

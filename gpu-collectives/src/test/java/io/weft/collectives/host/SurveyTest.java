@@ -43,7 +43,9 @@ class SurveyTest {
     for (int rank = NEIGHBOURS; rank < NEIGHBOURS + REMOTES; rank++) {
       SocketChannel channel = SocketChannel.open();
       channels.add(channel);
-      ControlPeer peer = new ControlPeer(rank, new FrameChannel(channel, ControlPeer.MOST_BYTES));
+      ControlPeer peer =
+          new ControlPeer(
+              rank, NEIGHBOURS + REMOTES, new FrameChannel(channel, ControlPeer.MOST_BYTES));
       peers.put(rank, peer);
       all.put(rank, new RemoteRanks.Remote(peer, List.of()));
     }

@@ -2,6 +2,7 @@ package io.weft.collectives.process;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.SocketBootstrap;
@@ -14,6 +15,7 @@ import io.weft.collectives.contract.Values;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.nccl.GpuDoubles;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -42,11 +44,15 @@ final class RankProcess implements AutoCloseable {
    * Starts a rank.
    *
    * @param host its host identity
+   * @param properties of its Java virtual machine, such as -Dweft.test.gpuDoubles=FOLDER for NCCL
    */
-  RankProcess(Path folder, String host, int rank, int nranks, Duration timeout) throws IOException {
+  RankProcess(
+      Path folder, String host, int rank, int nranks, Duration timeout, String... properties)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of(properties));
     command.addAll(
         List.of(
             "-cp",
@@ -99,13 +105,14 @@ final class RankProcess implements AutoCloseable {
 
   /** Runs the rank until its input ends. */
   public static void main(String[] args) throws Exception {
+    int number = Integer.parseInt(args[2]);
+    CommunicatorFactory hosts =
+        new HostCommunicators(
+            HostOptions.defaults().withFolder(Path.of(args[0], args[1])).withHostIdentity(args[1]));
     Rank rank =
         new Rank(
-            new HostCommunicators(
-                HostOptions.defaults()
-                    .withFolder(Path.of(args[0], args[1]))
-                    .withHostIdentity(args[1])),
-            Integer.parseInt(args[2]),
+            GpuDoubles.isForThisProcess() ? GpuDoubles.factory(number, hosts) : hosts,
+            number,
             Integer.parseInt(args[3]),
             Duration.ofMillis(Long.parseLong(args[4])));
     BufferedReader orders =
@@ -122,14 +129,14 @@ final class RankProcess implements AutoCloseable {
 
   /** The child's side. */
   private static final class Rank {
-    private final HostCommunicators factory;
+    private final CommunicatorFactory factory;
     private final int rank;
     private final int nranks;
     private final CommunicatorOptions options;
     private Bootstrap bootstrap;
     private Communicator communicator;
 
-    private Rank(HostCommunicators factory, int rank, int nranks, Duration timeout) {
+    private Rank(CommunicatorFactory factory, int rank, int nranks, Duration timeout) {
       this.factory = factory;
       this.rank = rank;
       this.nranks = nranks;

@@ -104,7 +104,59 @@ class CapabilityProbeTest {
   void driverWithoutItsLibraryIsNone() throws IOException {
     write("/proc/driver/nvidia/version", DRIVER);
     assertThat(probe().has(Capability.CUDA_DRIVER)).isFalse();
-    assertThat(probe().reason(Capability.CUDA_DRIVER)).contains("580.65.06 without libcuda.so.1");
+    assertThat(probe().reason(Capability.CUDA_DRIVER))
+        .contains("driver 580.65.06, but libcuda.so.1 is not in LD_LIBRARY_PATH");
+  }
+
+  @Test
+  void oldDriverAndOldNcclAreNone() throws IOException {
+    write("/proc/driver/nvidia/version", DRIVER.replace("580.65.06", "470.256.02"));
+    write("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "");
+    write("/usr/lib/libnccl.so.2", "NCCL version 2.12.12+cuda11.6");
+    assertThat(probe().has(Capability.CUDA_DRIVER)).isFalse();
+    assertThat(probe().reason(Capability.CUDA_DRIVER)).contains("470.256.02 is older than 525");
+    assertThat(probe().has(Capability.NCCL)).isFalse();
+    assertThat(probe().reason(Capability.NCCL)).endsWith(" is older than 2.19.3");
+  }
+
+  /** As pip installs it, for the active environment, the user or all. */
+  @ParameterizedTest
+  @CsvSource({
+    "VIRTUAL_ENV, /opt/env, /opt/env/lib/python3.12/site-packages",
+    "HOME, /home/someone, /home/someone/.local/lib/python3.11/site-packages",
+    "OTHER, /anything, /usr/local/lib/python3.12/dist-packages"
+  })
+  void ncclOfPythonsPackagesIsFound(String variable, String value, String packages)
+      throws IOException {
+    write(packages + "/nvidia/nccl/lib/libnccl.so.2", "NCCL version 2.28.9+cuda13.0");
+    Capabilities found = CapabilityProbe.run(options().withEnvironment(Map.of(variable, value)));
+    assertThat(found.reason(Capability.NCCL)).startsWith("NCCL 2.28.9, ").contains(packages);
+  }
+
+  @Test
+  void jnaIsFoundWithoutLoadingIt() {
+    assertThat(probe().reason(Capability.JNA)).contains("jna-");
+  }
+
+  @Test
+  void ncclNeedsAGpuAndJnaToo() throws IOException {
+    writeDriver();
+    writeGpu("0000:01:00.0");
+    write("/usr/lib/libnccl.so.2", "NCCL version 2.28.9+cuda13.0");
+    Capabilities whole = probe();
+    assertThat(whole.betweenGpus().toString())
+        .startsWith(
+            "ranks on GPUs: NCCL, where its communicators are asked for (nccl: NCCL 2.28.9");
+    Capabilities without = whole.with(Capability.JNA, Finding.no("not brought"));
+    assertThat(without.betweenGpus())
+        .hasToString(
+            "ranks on GPUs: the host's collectives, through host memory (jna: not brought)");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2.19.3, true", "2.28.1, true", "2.9.9, false", "2.19, false", "3, true"})
+  void versionsAreComparedByNumber(String version, boolean expected) {
+    assertThat(Versions.isAtLeast(version, "2.19.3")).isEqualTo(expected);
   }
 
   @Test

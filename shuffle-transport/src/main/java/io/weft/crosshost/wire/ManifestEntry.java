@@ -8,10 +8,13 @@ import io.weft.collectives.buffer.DataType;
  * @param send whether this end sends
  * @param key what the other end has to have for the same transfer
  * @param type of the elements
- * @param count of the elements
+ * @param count of the elements; 0 in {@link #IDLE} only, as no transfer is empty
  * @param failure why there will be no payload; empty when there will
  */
 public record ManifestEntry(boolean send, long key, DataType type, long count, String failure) {
+  /** No transfer: this end would give the communicator up, if the other would too. */
+  public static final ManifestEntry IDLE = new ManifestEntry(false, 0, DataType.INT8, 0, "");
+
   /** Whether the two ends mean the same transfer. */
   public boolean matches(ManifestEntry other) {
     return send != other.send && key == other.key && type == other.type && count == other.count;

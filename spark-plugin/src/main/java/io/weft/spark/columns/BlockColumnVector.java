@@ -79,22 +79,22 @@ public final class BlockColumnVector extends ColumnVector {
   }
 
   /** Address of the validity bitmap; meaningless without nulls. */
-  long validity() {
+  public long validity() {
     return validity;
   }
 
   /** Address of the 32-bit offsets of strings, binary values, lists and maps. */
-  long offsets() {
+  public long offsets() {
     return offsets;
   }
 
   /** Address of the values, bits or bytes. */
-  long values() {
+  public long values() {
     return values;
   }
 
   /** Where the value at a row starts, in bytes or elements. */
-  int offset(int row) {
+  public int offset(int row) {
     return Platform.getInt(null, offsets + 4L * row);
   }
 

@@ -4,6 +4,7 @@ import static io.weft.spark.config.Setting.Scope.APPLICATION;
 import static io.weft.spark.config.Setting.Scope.SESSION;
 
 import io.weft.peer.TransportMode;
+import io.weft.tensor.codec.CodecKind;
 import io.weft.wire.Compression;
 import java.time.Duration;
 import java.util.List;
@@ -259,6 +260,50 @@ public final class WeftSettings {
           "How long a transfer between executors may take, from when it leaves, before it fails with"
               + " the names of both ends. A number without a unit is seconds.");
 
+  /** When a communicator of transfers is given up. */
+  public static final Setting<Duration> TRANSFERS_IDLE =
+      new Setting<>(
+          PREFIX + "transfers.idle",
+          SettingTypes.duration(Duration.ofSeconds(1), Duration.ofDays(1)),
+          Duration.ofMinutes(5),
+          APPLICATION,
+          "Two executors give up the communicator between them when both had nothing to transfer"
+              + " for so long; the next transfer makes a new one. A number without a unit is"
+              + " seconds.");
+
+  /** How tensors are encoded in shuffles of RDDs. */
+  public static final Setting<CodecKind> TENSORS_CODEC =
+      new Setting<>(
+          PREFIX + "tensors.codec",
+          SettingTypes.choice(CodecKind.class),
+          CodecKind.NONE,
+          APPLICATION,
+          "How the elements of tensors travel in shuffles of RDDs. zstd packs all types without loss."
+              + " bfloat16, float8_e4m3 and float8_e5m2 round float32 elements to 2 bytes or 1, the"
+              + " 8-bit ones scaled by the largest element of each tensor, and leave other types as"
+              + " they are: what comes out of the shuffle is no longer what went in.");
+
+  /** The step at which ranks of a feed write down what they see. */
+  public static final Setting<Integer> DEBUG_DUMP_STEP =
+      new Setting<>(
+          PREFIX + "debug.dumpStep",
+          SettingTypes.integer(-1, Integer.MAX_VALUE),
+          -1,
+          SESSION,
+          "The step, counted from 0 over all epochs, at which every rank of a feed writes the"
+              + " exchange's plan, what was transferred and statistics of its batch's tensors to a"
+              + " file. A rank that ends before that step says so in its log and its file. -1: never.");
+
+  /** Where it is written down. */
+  public static final Setting<String> DEBUG_DUMP_FOLDER =
+      new Setting<>(
+          PREFIX + "debug.dumpFolder",
+          SettingTypes.absolutePath("empty (choose)"),
+          "",
+          SESSION,
+          "Folder on the executors' hosts for these files, rank-0.json and so on; made if it is not"
+              + " there. Empty takes weft-dump in the executor's working folder.");
+
   /** Whether the Spark UI gets a Weft tab. */
   public static final Setting<Boolean> UI_ENABLED =
       new Setting<>(
@@ -293,6 +338,10 @@ public final class WeftSettings {
           TRANSFERS_BATCH_SIZE,
           TRANSFERS_BATCH_AGE,
           TRANSFERS_DEADLINE,
+          TRANSFERS_IDLE,
+          TENSORS_CODEC,
+          DEBUG_DUMP_STEP,
+          DEBUG_DUMP_FOLDER,
           UI_ENABLED);
 
   private WeftSettings() {}

@@ -44,10 +44,10 @@ public final class Remarks {
     if (conf.getBoolean("spark.shuffle.push.enabled", false)) {
       remarks.add("spark.shuffle.push.enabled: shuffles that Weft carries are not pushed");
     }
-    if (conf.getBoolean("spark.storage.decommission.shuffleBlocks.enabled", false)) {
+    if (conf.contains("spark.storage.decommission.fallbackStorage.path")) {
       remarks.add(
-          "spark.storage.decommission.shuffleBlocks.enabled: Weft's blocks are not migrated from"
-              + " a decommissioned executor; they are computed again where they are needed");
+          "spark.storage.decommission.fallbackStorage.path: Weft's blocks move from a"
+              + " decommissioned executor to other executors only, not to that storage");
     }
   }
 }

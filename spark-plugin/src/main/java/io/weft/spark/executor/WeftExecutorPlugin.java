@@ -122,7 +122,8 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
         new TransferOptions(
             WeftSettings.TRANSFERS_BATCH_SIZE.get(conf),
             WeftSettings.TRANSFERS_BATCH_AGE.get(conf),
-            WeftSettings.TRANSFERS_DEADLINE.get(conf)));
+            WeftSettings.TRANSFERS_DEADLINE.get(conf),
+            WeftSettings.TRANSFERS_IDLE.get(conf)));
   }
 
   private static ExecutorCollectives collectives(

@@ -105,7 +105,8 @@ public final class WeftMetrics {
                   .filter(WeftMetrics::isCarriedOut)
                   .flatMap(WeftMetrics::of),
               Arrays.stream(TransferCounter.values()).map(WeftMetrics::of),
-              transfers())
+              transfers(),
+              Arrays.stream(FeedCounter.values()).map(WeftMetrics::of))
           .flatMap(metrics -> metrics)
           .toList();
 
@@ -179,6 +180,16 @@ public final class WeftMetrics {
         name(counter), COUNTER, counter.description(), s -> s.transfers().get(counter));
   }
 
+  /** The name under which a counter of feeds is found. */
+  public static String name(FeedCounter counter) {
+    return CaseUtils.toCamelCase("FEED_" + counter.name(), false, '_');
+  }
+
+  private static Metric of(FeedCounter counter) {
+    return new Metric(
+        name(counter), COUNTER, counter.description(), s -> FeedCounters.get(counter));
+  }
+
   private static Stream<Metric> transfers() {
     return Stream.of(
         new Metric(
@@ -189,7 +200,7 @@ public final class WeftMetrics {
         new Metric(
             "transferCommunicatorsEvicted",
             COUNTER,
-            "of these, those given up because one end had broken them",
+            "of these, those given up: one end had broken them, or both did not need them",
             s -> s.transfers().cliques().evicted()),
         new Metric(
             "transferCommunicatorsAborted",

@@ -6,6 +6,8 @@ import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.package$;
+import org.apache.spark.serializer.KryoSerializer;
+import org.apache.spark.serializer.Serializer;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.util.Utils;
 
@@ -31,11 +33,13 @@ final class Eligibility {
     return shape(dependency).or(this::settings);
   }
 
-  private static Optional<String> shape(ShuffleDependency<?, ?, ?> dependency) {
-    if (!RowSerializer.packsRows(dependency.serializer())) {
+  private Optional<String> shape(ShuffleDependency<?, ?, ?> dependency) {
+    Serializer serializer = dependency.serializer();
+    if (!RowSerializer.packsRows(serializer) && !KryoRecords.takes(serializer, conf)) {
       return Optional.of(
           "its records are not packed SQL rows but go through "
-              + dependency.serializer().getClass().getSimpleName());
+              + serializer.getClass().getSimpleName()
+              + (serializer instanceof KryoSerializer ? " without WeftKryoRegistrator" : ""));
     }
     if (dependency.aggregator().isDefined() || dependency.mapSideCombine()) {
       return Optional.of("it aggregates records");

@@ -1,12 +1,15 @@
 package io.weft.spark.shuffle;
 
 import io.weft.catalog.BlockKey;
+import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.executor.LentFolders;
 import io.weft.spark.executor.WeftExecutor;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
+import org.apache.spark.serializer.Serializer;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -17,7 +20,8 @@ import org.apache.spark.shuffle.sort.SortShuffleManager;
 
 /**
  * Routes shuffles: a dependency that brings its own writer and reader gets those, packed SQL rows
- * take the rows route, and Spark's sort shuffle carries everything else.
+ * take the rows route, records of RDDs that may hold tensors the Kryo route, and Spark's sort
+ * shuffle carries everything else.
  *
  * <p>Extends Spark's manager because Spark takes a manager that does not for one that keeps records
  * (it would copy each), and because its block resolver is cast in several places.
@@ -67,13 +71,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
     if (dependency instanceof ExchangeDependency exchanged) {
       return exchanged.newWriter(mapId, context, metrics, WeftExecutor.exchange());
     }
-    return new RowsWriter<>(
-        dependency,
-        new BlockKey(handle.shuffleId(), mapId),
-        context,
-        metrics,
-        WeftExecutor.exchange(),
-        sizes);
+    BlockKey key = new BlockKey(handle.shuffleId(), mapId);
+    ExecutorExchange exchange = WeftExecutor.exchange();
+    return RowSerializer.packsRows(dependency.serializer())
+        ? new RowsWriter<>(dependency, key, context, metrics, exchange, sizes)
+        : new KryoWriter<>(dependency, key, context, metrics, exchange, sizes);
   }
 
   @Override
@@ -102,12 +104,14 @@ public final class WeftShuffleManager extends SortShuffleManager {
     if (dependency instanceof ExchangeDependency exchanged) {
       return exchanged.newReader(blocks, context, metrics, WeftExecutor.exchange());
     }
-    return new RowsReader<>(
-        blocks,
-        RowSerializer.of(dependency.serializer()).fields(),
-        context,
-        metrics,
-        WeftExecutor.exchange());
+    return new RecordsReader<>(
+        blocks, format(dependency.serializer()), context, metrics, WeftExecutor.exchange());
+  }
+
+  private static <K, C> RecordFormat<K, C> format(Serializer serializer) {
+    return RowSerializer.packsRows(serializer)
+        ? new PackedRows<>(RowSerializer.of(serializer).fields())
+        : new KryoRecords<>(serializer);
   }
 
   /** Spark's own for what Spark's shuffle wrote; also lets decommissioned executors' blocks go. */
@@ -121,6 +125,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     sizes.forget(shuffleId);
     resolver.forget(shuffleId);
     WeftExecutor.current().ifPresent(exchange -> exchange.removeShuffle(shuffleId));
+    LentFolders.release(shuffleId);
     return super.unregisterShuffle(shuffleId);
   }
 }

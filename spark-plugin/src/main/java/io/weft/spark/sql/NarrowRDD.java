@@ -15,9 +15,9 @@ import scala.collection.Iterator;
  * @param <T> what the parent holds
  * @param <U> what this RDD holds
  */
-final class NarrowRDD<T, U> extends RDD<U> {
+public final class NarrowRDD<T, U> extends RDD<U> {
   /** A function from a partition's elements to this RDD's. Travels to the tasks. */
-  interface PartitionFunction<T, U> extends Serializable {
+  public interface PartitionFunction<T, U> extends Serializable {
     Iterator<U> apply(Iterator<T> elements);
   }
 
@@ -34,12 +34,12 @@ final class NarrowRDD<T, U> extends RDD<U> {
   }
 
   /** The result does not depend on the order of the parent's elements, beyond its own order. */
-  static <T, U> RDD<U> over(RDD<T> parent, Class<?> type, PartitionFunction<T, U> function) {
+  public static <T, U> RDD<U> over(RDD<T> parent, Class<?> type, PartitionFunction<T, U> function) {
     return new NarrowRDD<>(parent, type, function, false);
   }
 
   /** What becomes of an element may depend on the elements before it. */
-  static <T, U> RDD<U> orderSensitive(
+  public static <T, U> RDD<U> orderSensitive(
       RDD<T> parent, Class<?> type, PartitionFunction<T, U> function) {
     return new NarrowRDD<>(parent, type, function, true);
   }

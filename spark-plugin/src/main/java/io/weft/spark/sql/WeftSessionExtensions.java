@@ -23,6 +23,17 @@ public final class WeftSessionExtensions
     return BoxedUnit.UNIT;
   }
 
+  /** What happens at both sides of an exchange once Spark has put its conversions there. */
+  private static final class ExchangeEdges extends Rule<SparkPlan> {
+    private final RowInputRule input = new RowInputRule();
+    private final RowOutputRule output = new RowOutputRule();
+
+    @Override
+    public SparkPlan apply(SparkPlan plan) {
+      return output.apply(input.apply(plan));
+    }
+  }
+
   /** What happens around Spark's own conversions between rows and batches. */
   private static final class ExchangeColumnarRule extends ColumnarRule {
     @Override
@@ -32,7 +43,7 @@ public final class WeftSessionExtensions
 
     @Override
     public Rule<SparkPlan> postColumnarTransitions() {
-      return new RowInputRule();
+      return new ExchangeEdges();
     }
   }
 }

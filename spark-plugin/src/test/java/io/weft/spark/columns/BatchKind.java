@@ -47,6 +47,10 @@ enum BatchKind {
     }
   };
 
+  /** Spark 4.0 has no writable vectors of the null type. */
+  static final boolean SPARK_4_0 =
+      org.apache.spark.package$.MODULE$.SPARK_VERSION().startsWith("4.0.");
+
   /** Spark 4.1 has geometry and geography, but no writable vectors of them. */
   private static final boolean SPARK_4_1 =
       org.apache.spark.package$.MODULE$.SPARK_VERSION().startsWith("4.1.");
@@ -54,6 +58,9 @@ enum BatchKind {
   /** This kind, or one that takes the schema's types where Spark's own vectors do not. */
   BatchKind orIfUnfit(StructType schema) {
     if (SPARK_4_1 && contains(schema, layout -> layout.form() == Form.OPAQUE)) {
+      return BLOCK;
+    }
+    if (SPARK_4_0 && contains(schema, layout -> layout.form() == Form.NULL)) {
       return BLOCK;
     }
     // Spark's off-heap vectors refuse arrays of nulls.

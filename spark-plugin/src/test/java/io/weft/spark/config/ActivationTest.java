@@ -51,13 +51,15 @@ class ActivationTest {
             .set("spark.shuffle.service.enabled", "true")
             .set("spark.shuffle.push.enabled", "true")
             .set("spark.storage.decommission.shuffleBlocks.enabled", "true")
+            .set("spark.storage.decommission.fallbackStorage.path", "s3a://bucket/")
             .set("spark.weft.memory.size", "2m")
             .set("spark.weft.fetch.maxBytesInFlight", "1m");
     assertThat(Remarks.on(conf))
         .hasSize(5)
         .anyMatch(remark -> remark.startsWith("spark.weft.memory.size is below"))
         .anyMatch(remark -> remark.startsWith("spark.weft.fetch.maxBytesInFlight is below"))
-        .anyMatch(remark -> remark.startsWith("spark.shuffle.service.enabled:"));
+        .anyMatch(remark -> remark.startsWith("spark.shuffle.service.enabled:"))
+        .anyMatch(remark -> remark.startsWith("spark.storage.decommission.fallbackStorage.path:"));
     assertThat(Remarks.on(new SparkConf(false))).isEmpty();
   }
 }

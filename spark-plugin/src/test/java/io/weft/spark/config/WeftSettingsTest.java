@@ -40,6 +40,10 @@ class WeftSettingsTest {
     expected.put("spark.weft.transfers.batchSize", "4m");
     expected.put("spark.weft.transfers.batchAge", "5ms");
     expected.put("spark.weft.transfers.deadline", "120s");
+    expected.put("spark.weft.transfers.idle", "300s");
+    expected.put("spark.weft.tensors.codec", "none");
+    expected.put("spark.weft.debug.dumpStep", "-1");
+    expected.put("spark.weft.debug.dumpFolder", "");
     expected.put("spark.weft.batch.rows", "8192");
     expected.put("spark.weft.batch.size", "4m");
     expected.put("spark.weft.ui.enabled", "true");
@@ -105,6 +109,9 @@ class WeftSettingsTest {
           spark.weft.transfers.batchSize,   0,        a size from 1 to 1g
           spark.weft.transfers.batchAge,    2min,     a duration from 1ms to 60s
           spark.weft.transfers.deadline,    50ms,     a duration from 100ms to 86400s
+          spark.weft.tensors.codec,         fp8,      'one of none, bfloat16, float8_e4m3, float8_e5m2, zstd'
+          spark.weft.debug.dumpStep,        -2,       a number from -1 to 2147483647
+          spark.weft.debug.dumpFolder,      dump,     empty (choose) or an absolute path
           spark.weft.batch.rows,            1.5,      a number from 1 to 1048576
           spark.weft.batch.size,            99999999999999999999, a size from 1k to 1g
           """)

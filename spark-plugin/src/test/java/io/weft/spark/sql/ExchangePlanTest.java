@@ -34,6 +34,14 @@ class ExchangePlanTest {
     SPARK.session().range(100).selectExpr("id % 9 v", "id").write().parquet(path);
     SPARK.session().read().parquet(path).createOrReplaceTempView("stored");
     SPARK.session().range(100).createOrReplaceTempView("made");
+    String arrays = folder.resolve("arrays").toString();
+    SPARK
+        .session()
+        .range(100)
+        .selectExpr("id", "transform(sequence(1, cast(id % 7 as int)), i -> float(i * id)) floats")
+        .write()
+        .parquet(arrays);
+    SPARK.session().read().parquet(arrays).createOrReplaceTempView("arrays");
   }
 
   @ParameterizedTest
@@ -80,6 +88,19 @@ class ExchangePlanTest {
     assertThat(Plans.nodes(Plans.of(rows), ColumnarToRowExec.class)).hasSize(1);
     assertThat(rows.queryExecution().toString())
         .contains("[weft: columns route, spark.weft.route=columns]");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void arraysOfNumbersBecomeRowsInBulk(String adaptive) {
+    String query = "select /*+ repartition(3, id) */ * from arrays";
+    Dataset<Row> rows = with("auto", adaptive, () -> run(query));
+    assertThat(Plans.nodes(Plans.of(rows), WeftColumnarToRowExec.class)).hasSize(1);
+    assertThat(rows.sort("id").collectAsList())
+        .isEqualTo(with("rows", adaptive, () -> planned(query)).sort("id").collectAsList());
+    Dataset<Row> others = with("auto", adaptive, () -> run(FROM_BATCHES));
+    assertThat(Plans.nodes(Plans.of(others), ColumnarToRowExec.class)).isNotEmpty();
+    assertThat(Plans.nodes(Plans.of(others), WeftColumnarToRowExec.class)).isEmpty();
   }
 
   @ParameterizedTest

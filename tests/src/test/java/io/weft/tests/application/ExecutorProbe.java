@@ -25,8 +25,18 @@ public final class ExecutorProbe {
 
   private ExecutorProbe() {}
 
-  /** What one executor answers. */
-  private record Figures(String executorId, Map<String, Long> values) implements Serializable {}
+  /** What one executor answers; no record, which Kryo could not fill. */
+  private static final class Figures implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    private final String executorId;
+    private final TreeMap<String, Long> values;
+
+    Figures(String executorId, TreeMap<String, Long> values) {
+      this.executorId = executorId;
+      this.values = values;
+    }
+  }
 
   /** A Scala function that travels. */
   private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
@@ -46,7 +56,7 @@ public final class ExecutorProbe {
     Map<String, Map<String, Long>> found = new TreeMap<>();
     new JavaRDD<>(tasks.barrier().mapPartitions(look, false, tag), tag)
         .collect()
-        .forEach(figures -> found.put(figures.executorId(), figures.values()));
+        .forEach(figures -> found.put(figures.executorId, figures.values));
     return found;
   }
 
@@ -58,7 +68,7 @@ public final class ExecutorProbe {
   }
 
   private static Iterator<Figures> look() {
-    Map<String, Long> values = new TreeMap<>();
+    TreeMap<String, Long> values = new TreeMap<>();
     for (Source source :
         CollectionConverters.asJava(SparkEnv.get().metricsSystem().getSourcesByName(SOURCE))) {
       source.metricRegistry().getGauges().forEach((name, gauge) -> values.put(name, number(gauge)));

@@ -31,7 +31,16 @@ public final class BuildTree {
 
   /** The one jar that a user adds to Spark. */
   public static Path weftJar() {
-    Path jar = root().resolve("spark-plugin/target/weft-spark-" + weftVersion() + ".jar");
+    return jar("spark-plugin/target/weft-spark-");
+  }
+
+  /** The jar of the examples. */
+  public static Path examplesJar() {
+    return jar("examples/target/weft-examples-");
+  }
+
+  private static Path jar(String beginning) {
+    Path jar = root().resolve(beginning + weftVersion() + ".jar");
     if (!Files.isRegularFile(jar)) {
       throw new IllegalStateException(
           jar + " is missing: system tests run after packaging, with mvn verify");

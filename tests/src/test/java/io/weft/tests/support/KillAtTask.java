@@ -3,6 +3,7 @@ package io.weft.tests.support;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 
@@ -28,6 +29,12 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
    * @param task the how many-th task of that stage to end, 1 for the first
    */
   public static KillAtTask arm(WeftCluster cluster, int stage, int task) {
+    try {
+      // The last tasks of the job before may still be on their way to the listeners.
+      cluster.context().listenerBus().waitUntilEmpty(TimeUnit.MINUTES.toMillis(1));
+    } catch (TimeoutException e) {
+      throw new AssertionError("the listeners have not caught up", e);
+    }
     KillAtTask killer = new KillAtTask(cluster, stage, task);
     cluster.context().addSparkListener(killer);
     return killer;

@@ -6,6 +6,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntFunction;
+import java.util.function.UnaryOperator;
 
 /** A standalone master and its workers, each a process of its own, as on several machines. */
 public final class StandaloneCluster implements AutoCloseable {
@@ -17,16 +19,17 @@ public final class StandaloneCluster implements AutoCloseable {
   private final List<ChildProcess> processes = new ArrayList<>();
   private final String url;
 
-  private StandaloneCluster(Workspace workspace, SparkHome home) {
+  private StandaloneCluster(Workspace workspace, SparkHome home, String masterHost) {
     this.workspace = workspace;
     this.home = home;
     ChildProcess master =
         start(
             "master",
-            LOCALHOST,
+            masterHost,
+            UnaryOperator.identity(),
             "org.apache.spark.deploy.master.Master",
             "--host",
-            LOCALHOST,
+            masterHost,
             "--port",
             "0",
             "--webui-port",
@@ -47,10 +50,27 @@ public final class StandaloneCluster implements AutoCloseable {
    * hosts to Spark, which then also does what it does only between hosts, such as speculation.
    */
   public static StandaloneCluster start(Workspace workspace, SparkHome home, List<String> hosts) {
-    StandaloneCluster cluster = new StandaloneCluster(workspace, home);
+    return start(
+        new StandaloneCluster(workspace, home, LOCALHOST),
+        hosts,
+        number -> UnaryOperator.identity());
+  }
+
+  /** As above, with a worker on each of the two hosts of a network. */
+  static StandaloneCluster start(Workspace workspace, SparkHome home, NetworkNamespaces network) {
+    return start(
+        new StandaloneCluster(workspace, home, network.address(0)),
+        List.of(network.address(1), network.address(2)),
+        number -> command -> network.enter(1 + number, command));
+  }
+
+  private static StandaloneCluster start(
+      StandaloneCluster cluster,
+      List<String> hosts,
+      IntFunction<UnaryOperator<List<String>>> entering) {
     try {
       for (int i = 0; i < hosts.size(); i++) {
-        cluster.startWorker(i, hosts.get(i));
+        cluster.startWorker(i, hosts.get(i), entering.apply(i));
       }
       cluster.processes.stream()
           .skip(1)
@@ -62,10 +82,11 @@ public final class StandaloneCluster implements AutoCloseable {
     }
   }
 
-  private void startWorker(int number, String host) {
+  private void startWorker(int number, String host, UnaryOperator<List<String>> enter) {
     start(
         "worker " + number,
         host,
+        enter,
         "org.apache.spark.deploy.worker.Worker",
         "--host",
         host,
@@ -87,7 +108,12 @@ public final class StandaloneCluster implements AutoCloseable {
     return workspace.folder().resolve("worker-" + worker);
   }
 
-  private ChildProcess start(String name, String host, String mainClass, String... arguments) {
+  private ChildProcess start(
+      String name,
+      String host,
+      UnaryOperator<List<String>> enter,
+      String mainClass,
+      String... arguments) {
     List<String> command =
         Jvm.command(
             home.classPath(), List.of("-Dspark.local.dir=" + workspace.localFolder()), mainClass);
@@ -100,7 +126,8 @@ public final class StandaloneCluster implements AutoCloseable {
             "2.13",
             "SPARK_LOCAL_IP",
             host);
-    ChildProcess process = ChildProcess.start(name, command, workspace.folder(), environment);
+    ChildProcess process =
+        ChildProcess.start(name, enter.apply(command), workspace.folder(), environment);
     processes.add(process);
     return process;
   }

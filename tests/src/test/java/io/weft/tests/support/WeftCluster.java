@@ -43,6 +43,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   private List<Query> queries = Queries.compact();
   private int cores = 1;
   private List<String> hosts = List.of();
+  private NetworkNamespaces network;
   private StandaloneCluster workers;
   private SparkSession session;
   private String applicationId;
@@ -73,6 +74,12 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
+  /** Puts each executor on a host of a network, before it starts; the driver reaches both. */
+  public WeftCluster network(NetworkNamespaces ofTwoHosts) {
+    network = ofTwoHosts;
+    return this;
+  }
+
   /** Lets executors that are told to end send what they have to those that stay. */
   public WeftCluster migrating() {
     set("spark.decommission.enabled", "true");
@@ -90,7 +97,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   /** Starts the session; both executors run when this returns. */
   public void start() {
     Answers.prepare(queries);
-    session = Sessions.weft(workspace, master(), settings);
+    String master = master();
+    session = Sessions.weft(workspace, master, settings);
     applicationId = session.sparkContext().applicationId();
     awaitExecutors();
     Tables.register(session, Answers.tables());
@@ -98,6 +106,13 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   }
 
   private String master() {
+    if (network != null) {
+      hosts = List.of(network.address(1), network.address(2));
+      workers = StandaloneCluster.start(workspace, SparkHome.shared(), network);
+      set("spark.driver.host", network.address(0));
+      set("spark.driver.bindAddress", network.address(0));
+      return workers.url();
+    }
     if (hosts.isEmpty()) {
       return "local-cluster[" + EXECUTORS + "," + cores + ",1024]";
     }

@@ -113,6 +113,7 @@ class EnablingTest {
           .contains("Weft");
       talk.checkSmoke();
       talk.quit();
+      assertOneLine(talk.process(), "spark.sql.extensions", "UserExtensions");
     }
   }
 

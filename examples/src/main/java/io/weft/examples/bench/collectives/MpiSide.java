@@ -1,5 +1,6 @@
 package io.weft.examples.bench.collectives;
 
+import io.weft.examples.side.LineProcess;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -16,9 +17,9 @@ final class MpiSide implements CollectiveSide {
   private static final String SOURCE = "mpi-collectives.c";
   private static final int COMPILE_SECONDS = 60;
 
-  private final RankProcess launcher;
+  private final LineProcess launcher;
 
-  private MpiSide(RankProcess launcher) {
+  private MpiSide(LineProcess launcher) {
     this.launcher = launcher;
   }
 
@@ -41,7 +42,7 @@ final class MpiSide implements CollectiveSide {
     // Containers often run as root, which mpirun refuses unless it is told twice.
     builder.environment().put("OMPI_ALLOW_RUN_AS_ROOT", "1");
     builder.environment().put("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    MpiSide side = new MpiSide(new RankProcess("openmpi", builder, work.resolve("openmpi.log")));
+    MpiSide side = new MpiSide(new LineProcess("openmpi", builder, work.resolve("openmpi.log")));
     try {
       String[] unused = side.launcher.answer();
       return side;

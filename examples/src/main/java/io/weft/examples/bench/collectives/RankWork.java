@@ -10,6 +10,7 @@ import io.weft.collectives.operation.Broadcast;
 import io.weft.collectives.operation.Operation;
 import io.weft.collectives.operation.Reduce;
 import io.weft.collectives.operation.ReduceScatter;
+import io.weft.examples.measure.ProcessorTime;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,6 +1,7 @@
 package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.UniqueId;
+import io.weft.examples.side.LineProcess;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -10,9 +11,9 @@ import java.util.Optional;
 /** Weft's collectives between Java processes. */
 final class WeftSide implements CollectiveSide {
   private final RankOptions.Kind kind;
-  private final List<RankProcess> ranks;
+  private final List<LineProcess> ranks;
 
-  private WeftSide(RankOptions.Kind kind, List<RankProcess> ranks) {
+  private WeftSide(RankOptions.Kind kind, List<LineProcess> ranks) {
     this.kind = kind;
     this.ranks = ranks;
   }
@@ -27,7 +28,7 @@ final class WeftSide implements CollectiveSide {
   static WeftSide start(
       RankOptions.Kind kind, int nranks, Path work, Path memory, RankPlacement placement)
       throws IOException, InterruptedException {
-    List<RankProcess> ranks = new ArrayList<>();
+    List<LineProcess> ranks = new ArrayList<>();
     WeftSide side = new WeftSide(kind, ranks);
     try {
       UniqueId id = UniqueId.create();
@@ -35,12 +36,12 @@ final class WeftSide implements CollectiveSide {
         RankOptions options = new RankOptions(kind, work, memory, id, rank, nranks);
         String name = kind.label() + "-" + rank;
         ranks.add(
-            new RankProcess(
+            new LineProcess(
                 name,
                 new ProcessBuilder(command(options, placement)),
                 work.resolve(name + ".log")));
       }
-      for (RankProcess rank : ranks) {
+      for (LineProcess rank : ranks) {
         String[] unused = rank.answer();
       }
       return side;
@@ -73,14 +74,14 @@ final class WeftSide implements CollectiveSide {
   public Optional<Timing> run(CollectiveCase test, boolean check, int iterations)
       throws IOException, InterruptedException {
     String order = test.order(check, iterations);
-    for (RankProcess rank : ranks) {
+    for (LineProcess rank : ranks) {
       rank.order(order);
     }
     long slowest = 0;
     long cpu = 0;
     long errors = 0;
     String algorithm = "";
-    for (RankProcess rank : ranks) {
+    for (LineProcess rank : ranks) {
       String[] answer = rank.answer();
       slowest = Math.max(slowest, Long.parseLong(answer[1]));
       cpu += Long.parseLong(answer[2]);
@@ -92,6 +93,6 @@ final class WeftSide implements CollectiveSide {
 
   @Override
   public void close() {
-    ranks.forEach(RankProcess::close);
+    ranks.forEach(LineProcess::close);
   }
 }

@@ -1,0 +1,126 @@
+package io.weft.examples.bench.transfer;
+
+import io.weft.catalog.BlockKey;
+import io.weft.catalog.MapOutputWriter;
+import io.weft.exchange.ExecutorExchange;
+import io.weft.memory.Extent;
+import io.weft.memory.Memory;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.HdrHistogram.Histogram;
+
+/**
+ * Blocks of one size: every partition of every map output is one. One thread.
+ *
+ * @param shuffle their shuffle
+ * @param maps map outputs
+ * @param partitions of each
+ * @param bytes of each partition; a multiple of 8
+ */
+record PeerBlocks(int shuffle, int maps, int partitions, int bytes) {
+  /** In an order, from this word on. */
+  static PeerBlocks parse(String[] words, int from) {
+    return new PeerBlocks(
+        Integer.parseInt(words[from]),
+        Integer.parseInt(words[from + 1]),
+        Integer.parseInt(words[from + 2]),
+        Integer.parseInt(words[from + 3]));
+  }
+
+  String words() {
+    return shuffle + " " + maps + " " + partitions + " " + bytes;
+  }
+
+  long allBytes() {
+    return (long) maps * partitions * bytes;
+  }
+
+  void write(ExecutorExchange exchange) throws IOException {
+    for (int map = 0; map < maps; map++) {
+      try (MapOutputWriter writer = exchange.newMapOutput(new BlockKey(shuffle, map), partitions)) {
+        for (int partition = 0; partition < partitions; partition++) {
+          Extent extent = writer.allocate(bytes);
+          for (int at = 0; at < bytes; at += Long.BYTES) {
+            Memory.putLong(extent.address() + at, (long) map << 32 | partition);
+          }
+          writer.commit(partition, extent, bytes, 1);
+        }
+        writer.publish();
+      }
+    }
+  }
+
+  private List<BlockRequest> requests(String owner) {
+    List<BlockRequest> requests = new ArrayList<>(maps * partitions);
+    for (int map = 0; map < maps; map++) {
+      for (int partition = 0; partition < partitions; partition++) {
+        BlockKey key = new BlockKey(shuffle, map);
+        requests.add(new BlockRequest(owner, key, map, partition, partition + 1, bytes));
+      }
+    }
+    return requests;
+  }
+
+  /** Reads all with one reader; returns nanoseconds. */
+  long readTogether(ExecutorExchange exchange, String owner) throws IOException {
+    List<BlockRequest> requests = requests(owner);
+    long start = System.nanoTime();
+    long read = read(exchange, requests);
+    long nanos = System.nanoTime() - start;
+    requireAll(read);
+    return nanos;
+  }
+
+  /** Reads each with a reader of its own, one after the other; returns nanoseconds. */
+  long readOneByOne(ExecutorExchange exchange, String owner) throws IOException {
+    List<BlockRequest> requests = requests(owner);
+    long read = 0;
+    long start = System.nanoTime();
+    for (BlockRequest request : requests) {
+      read += read(exchange, List.of(request));
+    }
+    long nanos = System.nanoTime() - start;
+    requireAll(read);
+    return nanos;
+  }
+
+  /** Reads the first block again and again. */
+  void readAgain(ExecutorExchange exchange, String owner, int times, Histogram histogram)
+      throws IOException {
+    List<BlockRequest> first = requests(owner).subList(0, 1);
+    for (int i = 0; i < times; i++) {
+      long start = System.nanoTime();
+      long read = read(exchange, first);
+      Histograms.record(histogram, System.nanoTime() - start);
+      if (read != bytes) {
+        throw new IOException(read + " bytes of a block of " + bytes);
+      }
+    }
+  }
+
+  private static long read(ExecutorExchange exchange, List<BlockRequest> requests)
+      throws IOException {
+    long read = 0;
+    try (ChunkReader reader = exchange.read(requests, FetchListener.NONE)) {
+      while (reader.next()) {
+        long first = Memory.getLong(reader.address());
+        long expected = reader.request().key().mapId() << 32 | reader.partition();
+        if (first != expected) {
+          throw new IOException("a block begins with " + first + " instead of " + expected);
+        }
+        read += reader.length();
+      }
+    }
+    return read;
+  }
+
+  private void requireAll(long read) throws IOException {
+    if (read != allBytes()) {
+      throw new IOException(read + " bytes were read of " + allBytes());
+    }
+  }
+}

@@ -1,0 +1,94 @@
+package io.weft.examples.bench.transfer;
+
+import io.weft.exchange.ExchangeOptions;
+import io.weft.exchange.MemoryOptions;
+import io.weft.exchange.NetworkOptions;
+import io.weft.exchange.TrafficOptions;
+import io.weft.peer.PeerAddress;
+import io.weft.peer.TransportMode;
+import io.weft.wire.Compression;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import scala.Option;
+
+/**
+ * What an executor's process is started with. All but this is as Weft's settings have it when none
+ * is set.
+ *
+ * @param memory where its shared memory goes
+ * @param local where its local files go
+ * @param executor its id
+ * @param mode which way it reads from others
+ * @param checksums whether what it sends and reads is checked
+ */
+record PeerOptions(
+    Path memory, Path local, String executor, TransportMode mode, boolean checksums) {
+  private static final String LOOPBACK = "127.0.0.1";
+  private static final long MIB = 1L << 20;
+
+  List<String> arguments() {
+    return List.of(
+        memory.toString(), local.toString(), executor, mode.name(), Boolean.toString(checksums));
+  }
+
+  static PeerOptions parse(String[] arguments) {
+    return new PeerOptions(
+        Path.of(arguments[0]),
+        Path.of(arguments[1]),
+        arguments[2],
+        TransportMode.valueOf(arguments[3]),
+        Boolean.parseBoolean(arguments[4]));
+  }
+
+  ExchangeOptions exchange() throws IOException {
+    Path locals = Files.createDirectories(local.resolve(executor));
+    SparkConf conf = new SparkConf(false);
+    return new ExchangeOptions(
+        "weft-bench",
+        executor,
+        "bench",
+        new MemoryOptions(
+            Optional.of(memory), List.of(locals), 64 * MIB, 1024 * MIB, 1024 * MIB, 32 * MIB),
+        new NetworkOptions(
+            LOOPBACK,
+            LOOPBACK,
+            0,
+            0,
+            mode,
+            8 * MIB,
+            48 * MIB,
+            Duration.ofMinutes(1),
+            conf,
+            new SecurityManager(conf, Option.empty(), null)),
+        new TrafficOptions(checksums, Compression.NONE, 48 * MIB, 1024 * MIB, 256 * MIB));
+  }
+
+  /** An address as one word. */
+  static String encode(PeerAddress address) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(address);
+    }
+    return Base64.getEncoder().encodeToString(bytes.toByteArray());
+  }
+
+  static PeerAddress decode(String word) throws IOException {
+    byte[] bytes = Base64.getDecoder().decode(word);
+    try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
+      return (PeerAddress) in.readObject();
+    } catch (ClassNotFoundException e) {
+      throw new IOException("no address: " + e, e);
+    }
+  }
+}

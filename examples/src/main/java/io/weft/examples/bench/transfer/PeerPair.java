@@ -1,0 +1,128 @@
+package io.weft.examples.bench.transfer;
+
+import io.weft.examples.side.LineProcess;
+import io.weft.peer.TransportMode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.HdrHistogram.Histogram;
+import org.apache.spark.launcher.JavaModuleOptions;
+
+/** Two executors in processes of their own, one that has blocks and one that reads them. */
+final class PeerPair implements AutoCloseable {
+  private static final String OWNER = "owner";
+
+  private final LineProcess owner;
+  private final LineProcess reader;
+  private int plainPort;
+
+  private PeerPair(LineProcess owner, LineProcess reader) {
+    this.owner = owner;
+    this.reader = reader;
+  }
+
+  /**
+   * Starts both.
+   *
+   * @param name of the pair, in file names
+   */
+  static PeerPair start(String name, Path work, Path memory, TransportMode mode, boolean checksums)
+      throws IOException, InterruptedException {
+    Path shared = Files.createDirectories(memory.resolve(name));
+    Path local = Files.createDirectories(work.resolve(name));
+    LineProcess owner = process(work, new PeerOptions(shared, local, OWNER, mode, checksums));
+    PeerPair pair;
+    try {
+      PeerOptions readers = new PeerOptions(shared, local, "reader-" + name, mode, checksums);
+      pair = new PeerPair(owner, process(work, readers));
+    } catch (IOException | RuntimeException e) {
+      owner.close();
+      throw e;
+    }
+    try {
+      pair.introduce();
+      return pair;
+    } catch (IOException | InterruptedException | RuntimeException e) {
+      pair.close();
+      throw e;
+    }
+  }
+
+  private static LineProcess process(Path work, PeerOptions options) throws IOException {
+    List<String> command = new ArrayList<>(java());
+    command.add(PeerMain.class.getName());
+    command.addAll(options.arguments());
+    Path log = Files.createTempFile(work, options.executor() + "-", ".log");
+    return new LineProcess(options.executor(), new ProcessBuilder(command), log);
+  }
+
+  /** How every process of this benchmark is started. */
+  static List<String> java() {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of("-Xmx512m", "-XX:+UseSerialGC", "-XX:-UsePerfData"));
+    command.addAll(List.of(JavaModuleOptions.defaultModuleOptionArray()));
+    command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+    return command;
+  }
+
+  private void introduce() throws IOException, InterruptedException {
+    String[] ownersWords = owner.answer();
+    String[] readersWords = reader.answer();
+    plainPort = Integer.parseInt(ownersWords[2]);
+    String[] known = ask(reader, "know " + ownersWords[1]);
+    String[] unused = ask(owner, "know " + readersWords[1]);
+    if (known.length != 1) {
+      throw new IOException("the reader says " + String.join(" ", known));
+    }
+  }
+
+  private static String[] ask(LineProcess process, String order)
+      throws IOException, InterruptedException {
+    process.order(order);
+    return process.answer();
+  }
+
+  void write(PeerBlocks blocks) throws IOException, InterruptedException {
+    String[] unused = ask(owner, "write " + blocks.words());
+  }
+
+  Cost readTogether(PeerBlocks blocks) throws IOException, InterruptedException {
+    return timed("together " + OWNER + " " + blocks.words());
+  }
+
+  Cost readOneByOne(PeerBlocks blocks) throws IOException, InterruptedException {
+    return timed("one-by-one " + OWNER + " " + blocks.words());
+  }
+
+  Cost readPlain(long bytes) throws IOException, InterruptedException {
+    return timed("plain " + plainPort + " " + bytes);
+  }
+
+  private Cost timed(String order) throws IOException, InterruptedException {
+    long before = processorNanos();
+    long nanos = Long.parseLong(ask(reader, order)[1]);
+    return new Cost(nanos / 1e9, (processorNanos() - before) / 1e9);
+  }
+
+  private long processorNanos() throws IOException, InterruptedException {
+    return Long.parseLong(ask(owner, "cpu")[1]) + Long.parseLong(ask(reader, "cpu")[1]);
+  }
+
+  Histogram readAgain(PeerBlocks blocks, int times) throws IOException, InterruptedException {
+    return Histograms.decode(ask(reader, "again " + OWNER + " " + times + " " + blocks.words())[1]);
+  }
+
+  Histogram readPlainAgain(long bytes, int times) throws IOException, InterruptedException {
+    return Histograms.decode(
+        ask(reader, "plain-again " + plainPort + " " + times + " " + bytes)[1]);
+  }
+
+  @Override
+  public void close() {
+    reader.close();
+    owner.close();
+  }
+}

@@ -1,0 +1,108 @@
+package io.weft.examples.bench.transfer;
+
+import io.weft.examples.jobs.ExecutorTotals;
+import io.weft.examples.jobs.Fingerprint;
+import io.weft.examples.jobs.JobCost;
+import io.weft.examples.jobs.LookAtExecutors;
+import io.weft.examples.jobs.Settle;
+import io.weft.examples.jobs.ShuffleJob;
+import io.weft.examples.jobs.Source;
+import io.weft.examples.measure.Quiet;
+import io.weft.examples.side.Cleanup;
+import io.weft.examples.side.SideLauncher;
+import io.weft.examples.side.SideProcess;
+import io.weft.examples.side.Sides;
+import io.weft.examples.side.WorkFolder;
+import io.weft.examples.terminal.Units;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * A shuffle of twice the memory that Weft has, so that half of it goes to disk, and the same job
+ * under Spark's sort shuffle. One thread.
+ */
+final class SpillRow {
+  private static final int FULL_ROWS = 5_000_000;
+  private static final int TASKS = 16;
+  private static final int EXECUTORS = 2;
+
+  /** Of a row in the arena: eight numbers, their nulls and the row's length. */
+  private static final int ROW_BYTES = 76;
+
+  private static final List<String> COLUMNS =
+      List.of(
+          "id * 2654435761 as k",
+          "id as a",
+          "id % 1000 as b",
+          "id * id as c",
+          "cast(id as double) as w",
+          "id / 3.0D as x",
+          "sqrt(id) as y",
+          "-id as z");
+
+  private final TransferBenchOptions options;
+  private final int rows;
+  private final ShuffleJob job;
+
+  SpillRow(TransferBenchOptions options) {
+    this.options = options;
+    this.rows = options.part(FULL_ROWS);
+    this.job = new ShuffleJob(new Source.Computed(rows, TASKS, COLUMNS), TASKS, "k");
+  }
+
+  RowResult measure(Cleanup cleanup, WorkFolder work) throws IOException, InterruptedException {
+    long data = (long) rows * ROW_BYTES;
+    long budget = data / EXECUTORS / 2;
+    SideLauncher launcher = SideLauncher.create(work);
+    SideProcess spark = cleanup.add(launcher.start(Sides.spark(Map.of())));
+    SideProcess weft =
+        cleanup.add(
+            launcher.start(
+                Sides.weft(
+                    "shm",
+                    Map.of(
+                        "spark.weft.memory.size",
+                        Long.toString(budget),
+                        "spark.weft.memory.segmentSize",
+                        "8m"))));
+    spark.awaitReady();
+    weft.awaitReady();
+    requireEqual(List.of(weft, spark));
+    ExecutorTotals before = weft.call(new LookAtExecutors());
+    List<SideFigures> sides =
+        new InTurn(1, options.runs())
+            .measure(
+                List.of(
+                    new Contestant("Weft/shm", () -> run(weft)),
+                    new Contestant("Spark", () -> run(spark))));
+    long spilled = weft.call(new LookAtExecutors()).since(before).spilledBytes();
+    double factor = sides.get(1).seconds().median() / sides.get(0).seconds().median();
+    return new RowResult(
+        Row.SPILL.id(),
+        "a shuffle of %s with memory for half of it; %s of a run on disk"
+            .formatted(Units.bytes(data), Units.bytes(spilled / (1 + options.runs()))),
+        data,
+        sides,
+        Goal.atLeast("no slower than Spark's sort shuffle", factor, "×", 1));
+  }
+
+  private Cost run(SideProcess side) throws IOException, InterruptedException {
+    side.call(new Settle());
+    Quiet.await();
+    JobCost cost = side.call(job);
+    return new Cost(cost.seconds(), cost.cpuSeconds());
+  }
+
+  private void requireEqual(List<SideProcess> sides) throws IOException, InterruptedException {
+    Set<String> results = new TreeSet<>();
+    for (SideProcess side : sides) {
+      results.add(side.call(new Fingerprint(job)));
+    }
+    if (results.size() != 1) {
+      throw new IOException("the sides came to different results: " + results);
+    }
+  }
+}

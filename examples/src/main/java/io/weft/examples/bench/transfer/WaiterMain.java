@@ -1,0 +1,185 @@
+package io.weft.examples.bench.transfer;
+
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.bootstrap.FileBootstrap;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import io.weft.crosshost.CrossHostTransfers;
+import io.weft.crosshost.DeviceId;
+import io.weft.crosshost.Membership;
+import io.weft.crosshost.ReceivedBuffer;
+import io.weft.crosshost.SourceBuffer;
+import io.weft.crosshost.TransferCounter;
+import io.weft.crosshost.TransferOptions;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.wire.CommunicatorWire;
+import io.weft.device.Deadline;
+import io.weft.device.Device;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.LongStream;
+
+/**
+ * One of two executors that transfer arrays. It says {@code ready}, and follows two orders: {@code
+ * exchange} moves one array from 0 to 1, and {@code wait N} waits for N arrays that never come; it
+ * says {@code ready} once the peer has been told of them, and {@code done} when all have failed.
+ */
+public final class WaiterMain {
+  private static final long MIB = 1L << 20;
+  private static final int ELEMENTS = 1024;
+  private static final Duration PATIENCE = Duration.ofMinutes(1);
+  private static final long LOOK_NANOS = 1_000_000;
+
+  private final int executor;
+  private final CrossHostTransfers transfers;
+
+  private WaiterMain(int executor, CrossHostTransfers transfers) {
+    this.executor = executor;
+    this.transfers = transfers;
+  }
+
+  /**
+   * Starts an executor.
+   *
+   * @param arguments a folder that both have, this one's host, its number, the deadline of
+   *     transfers in milliseconds, and ids of the meetings with the other
+   */
+  public static void main(String[] arguments) throws IOException {
+    Path folder = Path.of(arguments[0]);
+    int executor = Integer.parseInt(arguments[2]);
+    Iterator<String> meetings = List.of(arguments).subList(4, arguments.length).iterator();
+    Path home = Files.createDirectories(folder.resolve("arena-" + executor));
+    ArenaOptions arenaOptions = new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0);
+    try (SharedArena arena = SharedArena.open(arenaOptions);
+        CrossHostTransfers transfers =
+            new CrossHostTransfers(
+                new Pair(executor),
+                new CrossHostTransfers.Resources(
+                    new HostCommunicators(
+                        HostOptions.defaults()
+                            .withFolder(folder.resolve(arguments[1]))
+                            .withHostIdentity(arguments[1])),
+                    (key, rank) ->
+                        FileBootstrap.open(
+                            folder, UniqueId.decode(meetings.next()), rank, key.size()),
+                    CommunicatorWire::new,
+                    arena),
+                TransferOptions.DEFAULT.withDeadline(
+                    Duration.ofMillis(Long.parseLong(arguments[3]))))) {
+      System.out.println("ready");
+      new WaiterMain(executor, transfers).follow();
+    }
+  }
+
+  /** The two executors, each with its host as the only device. */
+  private record Pair(int self) implements Membership {
+    static DeviceId device(int executor) {
+      return new DeviceId(Integer.toString(executor), 0);
+    }
+
+    @Override
+    public String executor() {
+      return Integer.toString(self);
+    }
+
+    @Override
+    public List<DeviceId> devices() {
+      return List.of(device(self));
+    }
+
+    @Override
+    public CliqueMember member(DeviceId device) {
+      return new CliqueMember(device.executor(), "first", Device.HOST);
+    }
+  }
+
+  private void follow() throws IOException {
+    BufferedReader orders =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = orders.readLine(); line != null; line = orders.readLine()) {
+      String[] words = line.split(" ", -1);
+      try {
+        if (words[0].equals("exchange")) {
+          exchange();
+        } else {
+          waitForNothing(Integer.parseInt(words[1]));
+        }
+      } catch (RuntimeException e) {
+        e.printStackTrace();
+        System.out.println("failed " + e);
+        return;
+      }
+    }
+  }
+
+  private void exchange() {
+    if (executor == 0) {
+      TypedBuffer buffer = TypedBuffer.wrap(ByteBuffer.allocateDirect(ELEMENTS), DataType.INT8);
+      SourceBuffer source = SourceBuffer.of(Pair.device(0), buffer);
+      transfers
+          .send(List.of(source), List.of(Pair.device(1)), new long[] {0})
+          .forEach(event -> event.await(Deadline.after(PATIENCE)));
+    } else {
+      receive(1).forEach(WaiterMain::awaitAndClose);
+    }
+    System.out.println("done");
+  }
+
+  private static void awaitAndClose(ReceivedBuffer received) {
+    received.event().await(Deadline.after(PATIENCE));
+    received.close();
+  }
+
+  private List<ReceivedBuffer> receive(int count) {
+    return transfers.receive(
+        Pair.device(executor),
+        Collections.nCopies(count, BufferShape.of(DataType.INT8, ELEMENTS)),
+        Collections.nCopies(count, Pair.device(1 - executor)),
+        LongStream.range(0, count).toArray());
+  }
+
+  private void waitForNothing(int count) {
+    long manifests = transfers.statistics().get(TransferCounter.MANIFESTS);
+    List<ReceivedBuffer> never = receive(count);
+    Deadline deadline = Deadline.after(PATIENCE);
+    while (transfers.statistics().get(TransferCounter.MANIFESTS) == manifests) {
+      if (deadline.expired()) {
+        throw new IllegalStateException("the lane does not begin");
+      }
+      LockSupport.parkNanos(LOOK_NANOS);
+    }
+    System.out.println("ready");
+    int failed = 0;
+    for (ReceivedBuffer received : never) {
+      failed += hasFailed(received.event()) ? 1 : 0;
+    }
+    System.out.println("done " + failed);
+    never.forEach(ReceivedBuffer::close);
+  }
+
+  private static boolean hasFailed(Event event) {
+    try {
+      event.await(Deadline.after(PATIENCE));
+      return false;
+    } catch (EventFailedException e) {
+      return true;
+    }
+  }
+}

@@ -1,0 +1,268 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.operation.AllToAll;
+import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.operation.Gather;
+import io.weft.collectives.operation.Operation;
+import io.weft.collectives.operation.RaggedAllToAll;
+import io.weft.collectives.operation.RaggedLayout;
+import io.weft.collectives.operation.Receive;
+import io.weft.collectives.operation.Reduce;
+import io.weft.collectives.operation.ReduceScatter;
+import io.weft.collectives.operation.Scatter;
+import io.weft.collectives.operation.Send;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaStream;
+import java.util.List;
+
+/**
+ * Operations as calls of NCCL. What only moves elements moves them as bytes. Confined to the thread
+ * of the communicator.
+ */
+final class NcclCalls {
+  private static final int BYTES = 0;
+
+  private final NcclComm comm;
+  private final CudaStream stream;
+  private final int rank;
+  private final int nranks;
+
+  NcclCalls(NcclComm comm, CudaStream stream, int rank, int nranks) {
+    this.comm = comm;
+    this.stream = stream;
+    this.rank = rank;
+    this.nranks = nranks;
+  }
+
+  /**
+   * Whether NCCL computes what {@link ReduceOp} defines. It rounds 16-bit floats at every step,
+   * takes averages of floats before it adds, ignores NaN in minimum and maximum, and has no 16-bit
+   * integers.
+   */
+  static boolean reducesExactly(DataType type, ReduceOp op) {
+    return switch (type) {
+      case INT8, INT32, INT64 -> op != ReduceOp.AVERAGE;
+      case FLOAT32, FLOAT64 -> op == ReduceOp.SUM || op == ReduceOp.PRODUCT;
+      case INT16, FLOAT16, BFLOAT16 -> false;
+    };
+  }
+
+  private static int type(DataType type) {
+    return switch (type) {
+      case INT8 -> 0;
+      case INT32 -> 2;
+      case INT64 -> 4;
+      case FLOAT32 -> 7;
+      case FLOAT64 -> 8;
+      default -> throw new IllegalArgumentException("NCCL does not reduce " + type + " exactly");
+    };
+  }
+
+  private static int op(ReduceOp op) {
+    return switch (op) {
+      case SUM -> 0;
+      case PRODUCT -> 1;
+      case MAX -> 2;
+      case MIN -> 3;
+      case AVERAGE -> throw new IllegalArgumentException("NCCL does not average exactly");
+    };
+  }
+
+  /**
+   * Enqueues a collective; its buffers are in place.
+   *
+   * @param ragged the layouts of all ranks, of a ragged all-to-all
+   */
+  void collective(Operation operation, StagedBuffers staged, List<RaggedLayout> ragged) {
+    switch (operation.kind()) {
+      case ALL_REDUCE -> allReduce((AllReduce) operation, staged);
+      case REDUCE -> reduce((Reduce) operation, staged);
+      case BROADCAST -> broadcast((Broadcast) operation, staged);
+      case ALL_GATHER -> allGather((AllGather) operation, staged);
+      case REDUCE_SCATTER -> reduceScatter((ReduceScatter) operation, staged);
+      case ALL_TO_ALL -> allToAll((AllToAll) operation, staged);
+      case GATHER -> gather((Gather) operation, staged);
+      case SCATTER -> scatter((Scatter) operation, staged);
+      case RAGGED_ALL_TO_ALL -> raggedAllToAll((RaggedAllToAll) operation, staged, ragged);
+      default -> throw new IllegalArgumentException(operation.kind() + " moves nothing");
+    }
+  }
+
+  private void allReduce(AllReduce operation, StagedBuffers staged) {
+    comm.check(
+        NcclFunctions.ncclAllReduce(
+            staged.at(operation.send()),
+            staged.at(operation.receive()),
+            operation.send().count(),
+            type(operation.send().type()),
+            op(operation.op()),
+            comm.handle(),
+            stream.handle()),
+        "ncclAllReduce");
+  }
+
+  private void reduce(Reduce operation, StagedBuffers staged) {
+    comm.check(
+        NcclFunctions.ncclReduce(
+            staged.at(operation.send()),
+            operation.root() == rank ? staged.at(operation.receive()) : 0,
+            operation.send().count(),
+            type(operation.send().type()),
+            op(operation.op()),
+            operation.root(),
+            comm.handle(),
+            stream.handle()),
+        "ncclReduce");
+  }
+
+  private void broadcast(Broadcast operation, StagedBuffers staged) {
+    comm.check(
+        NcclFunctions.ncclBroadcast(
+            operation.root() == rank ? staged.at(operation.send()) : 0,
+            staged.at(operation.receive()),
+            operation.receive().bytes(),
+            BYTES,
+            operation.root(),
+            comm.handle(),
+            stream.handle()),
+        "ncclBroadcast");
+  }
+
+  private void allGather(AllGather operation, StagedBuffers staged) {
+    comm.check(
+        NcclFunctions.ncclAllGather(
+            staged.at(operation.send()),
+            staged.at(operation.receive()),
+            operation.send().bytes(),
+            BYTES,
+            comm.handle(),
+            stream.handle()),
+        "ncclAllGather");
+  }
+
+  private void reduceScatter(ReduceScatter operation, StagedBuffers staged) {
+    comm.check(
+        NcclFunctions.ncclReduceScatter(
+            staged.at(operation.send()),
+            staged.at(operation.receive()),
+            operation.receive().count(),
+            type(operation.receive().type()),
+            op(operation.op()),
+            comm.handle(),
+            stream.handle()),
+        "ncclReduceScatter");
+  }
+
+  /** In place every part would be overwritten while it is sent, so a copy is sent. */
+  private void allToAll(AllToAll operation, StagedBuffers staged) {
+    long bytes = operation.send().bytes();
+    long from = staged.at(operation.send());
+    long to = staged.at(operation.receive());
+    if (from == to) {
+      CudaMemory copy = staged.scratch(bytes);
+      stream.copyOnDevice(copy.address(), from, bytes);
+      from = copy.address();
+    }
+    long part = bytes / nranks;
+    long source = from;
+    group(
+        () -> {
+          for (int peer = 0; peer < nranks; peer++) {
+            send(source + peer * part, part, peer);
+            receive(to + peer * part, part, peer);
+          }
+        });
+  }
+
+  private void gather(Gather operation, StagedBuffers staged) {
+    long part = operation.send().bytes();
+    group(
+        () -> {
+          send(staged.at(operation.send()), part, operation.root());
+          for (int peer = 0; operation.root() == rank && peer < nranks; peer++) {
+            receive(staged.at(operation.receive()) + peer * part, part, peer);
+          }
+        });
+  }
+
+  private void scatter(Scatter operation, StagedBuffers staged) {
+    long part = operation.receive().bytes();
+    group(
+        () -> {
+          for (int peer = 0; operation.root() == rank && peer < nranks; peer++) {
+            send(staged.at(operation.send()) + peer * part, part, peer);
+          }
+          receive(staged.at(operation.receive()), part, operation.root());
+        });
+  }
+
+  private void raggedAllToAll(
+      RaggedAllToAll operation, StagedBuffers staged, List<RaggedLayout> layouts) {
+    RaggedLayout own = operation.layout();
+    long row = own.rowElements() * operation.send().type().bytes();
+    int updates = own.updates(nranks);
+    long from = staged.at(operation.send());
+    long to = staged.at(operation.receive());
+    group(
+        () -> {
+          for (int entry = 0; entry < own.entries(); entry++) {
+            send(from + own.sendOffset(entry) * row, own.sendSize(entry) * row, entry / updates);
+          }
+          for (int peer = 0; peer < nranks; peer++) {
+            RaggedLayout theirs = layouts.get(peer);
+            for (int entry = rank * updates; entry < (rank + 1) * updates; entry++) {
+              receive(to + theirs.targetOffset(entry) * row, theirs.sendSize(entry) * row, peer);
+            }
+          }
+        });
+  }
+
+  /** Enqueues sends and receives as one group. */
+  void pairs(List<Operation> operations, StagedBuffers staged) {
+    group(() -> operations.forEach(each -> pair(each, staged)));
+  }
+
+  private void pair(Operation operation, StagedBuffers staged) {
+    if (operation instanceof Send send) {
+      send(staged.at(send.buffer()), send.bytes(), send.peer());
+    } else if (operation instanceof Receive receive) {
+      TypedBuffer buffer = receive.buffer();
+      receive(staged.at(buffer), buffer.bytes(), receive.peer());
+    }
+  }
+
+  /**
+   * A group that fails is ended too: until then the thread's other calls would wait for its end.
+   */
+  private void group(Runnable calls) {
+    comm.check(NcclFunctions.ncclGroupStart(), "ncclGroupStart");
+    try {
+      calls.run();
+    } catch (RuntimeException e) {
+      int unused = NcclFunctions.ncclGroupEnd();
+      throw e;
+    }
+    comm.check(NcclFunctions.ncclGroupEnd(), "ncclGroupEnd");
+  }
+
+  private void send(long address, long bytes, int peer) {
+    if (bytes > 0) {
+      comm.check(
+          NcclFunctions.ncclSend(address, bytes, BYTES, peer, comm.handle(), stream.handle()),
+          "ncclSend to rank " + peer);
+    }
+  }
+
+  private void receive(long address, long bytes, int peer) {
+    if (bytes > 0) {
+      comm.check(
+          NcclFunctions.ncclRecv(address, bytes, BYTES, peer, comm.handle(), stream.handle()),
+          "ncclRecv from rank " + peer);
+    }
+  }
+}

@@ -1,0 +1,111 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.bootstrap.BootstrapRounds;
+import io.weft.device.Deadline;
+import io.weft.device.probe.ProbeOptions;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * Makes communicators over NCCL. Their ids travel through the bootstrap, and so do the ranks'
+ * versions and GPUs, so that what cannot go together is an error on every rank. Thread-safe.
+ */
+public final class NcclCommunicators implements CommunicatorFactory {
+  private final ProbeOptions libraries;
+  private final NcclOptions options;
+  private final CommunicatorFactory hosts;
+
+  /**
+   * A factory for one rank's GPU. NCCL is loaded with the first communicator.
+   *
+   * @param libraries where to look for NCCL
+   * @param hosts makes the host's communicators over which ranks agree; the same kind on all ranks
+   */
+  public NcclCommunicators(ProbeOptions libraries, NcclOptions options, CommunicatorFactory hosts) {
+    this.libraries = libraries;
+    this.options = options;
+    this.hosts = hosts;
+  }
+
+  @Override
+  public Communicator create(Bootstrap bootstrap, CommunicatorOptions common) {
+    Deadline deadline = Deadline.after(common.timeout());
+    BootstrapRounds rounds = new BootstrapRounds(bootstrap, deadline);
+    RankIdentity.check(
+        rounds.exchange("ncclidentity", () -> identity().encode()).stream()
+            .map(RankIdentity::decode)
+            .toList());
+    byte[] ids =
+        rounds.exchange("ncclids", () -> bootstrap.rank() == 0 ? newIds() : new byte[0]).get(0);
+    HostCommunicatorPair pair = hostCommunicators(bootstrap, common, ids);
+    NcclCommunicator communicator = open(bootstrap, common, pair);
+    try {
+      rounds.barrier(
+          "ncclconnected",
+          () ->
+              communicator.connect(
+                  Arrays.copyOf(ids, NcclUniqueId.BYTES),
+                  Arrays.copyOfRange(ids, NcclUniqueId.BYTES, 2 * NcclUniqueId.BYTES),
+                  deadline));
+      return communicator;
+    } catch (RuntimeException | Error e) {
+      communicator.abort("it could not be created: " + e.getMessage());
+      communicator.close();
+      throw e;
+    }
+  }
+
+  private RankIdentity identity() {
+    return new RankIdentity(
+        NcclLibrary.load(libraries).versionNumber(), options.device().description().uuid());
+  }
+
+  /** Two ids of NCCL and that of the host's communicator for pairs. */
+  private static byte[] newIds() {
+    byte[] host = UniqueId.create().encode().getBytes(StandardCharsets.US_ASCII);
+    byte[] ids = Arrays.copyOf(newId(), 2 * NcclUniqueId.BYTES + host.length);
+    System.arraycopy(newId(), 0, ids, NcclUniqueId.BYTES, NcclUniqueId.BYTES);
+    System.arraycopy(host, 0, ids, 2 * NcclUniqueId.BYTES, host.length);
+    return ids;
+  }
+
+  private static byte[] newId() {
+    byte[] id = new byte[NcclUniqueId.BYTES];
+    int result = NcclFunctions.ncclGetUniqueId(id);
+    if (result != NcclLibrary.SUCCESS) {
+      throw NcclLibrary.failure(result, 0, "ncclGetUniqueId");
+    }
+    return id;
+  }
+
+  private HostCommunicatorPair hostCommunicators(
+      Bootstrap bootstrap, CommunicatorOptions common, byte[] ids) {
+    int start = 2 * NcclUniqueId.BYTES;
+    UniqueId pairsId =
+        UniqueId.decode(new String(ids, start, ids.length - start, StandardCharsets.US_ASCII));
+    Communicator collectives = hosts.create(bootstrap, common);
+    try {
+      return new HostCommunicatorPair(
+          collectives, hosts.create(new PairsBootstrap(bootstrap, pairsId), common));
+    } catch (RuntimeException | Error e) {
+      collectives.close();
+      throw e;
+    }
+  }
+
+  private NcclCommunicator open(
+      Bootstrap bootstrap, CommunicatorOptions common, HostCommunicatorPair pair) {
+    try {
+      return new NcclCommunicator(bootstrap, common, options, pair);
+    } catch (RuntimeException | Error e) {
+      pair.pairs().close();
+      pair.collectives().close();
+      throw e;
+    }
+  }
+}

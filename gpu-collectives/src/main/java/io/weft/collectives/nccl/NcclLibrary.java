@@ -1,0 +1,113 @@
+package io.weft.collectives.nccl;
+
+import com.sun.jna.Pointer;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.device.library.NativeBinding;
+import io.weft.device.library.UnavailableLibraryException;
+import io.weft.device.probe.LibraryLocation;
+import io.weft.device.probe.ProbeOptions;
+import java.nio.file.Path;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** NCCL in this process: loaded once, by whoever asks first, and kept. Thread-safe. */
+public final class NcclLibrary {
+  /** Non-blocking communicators whose aborts work; also the first with registered memory. */
+  static final int OLDEST = 21903;
+
+  static final int SUCCESS = 0;
+  static final int REMOTE_ERROR = 6;
+  static final int IN_PROGRESS = 7;
+
+  private static final Logger LOG = LoggerFactory.getLogger(NcclLibrary.class);
+
+  private static NcclLibrary loaded;
+
+  private final Path path;
+  private final int version;
+
+  private NcclLibrary(Path path, int version) {
+    this.path = path;
+    this.version = version;
+  }
+
+  /**
+   * Loads NCCL: the library that is named, or the first in LD_LIBRARY_PATH, the usual folders and
+   * Python's packages.
+   *
+   * @throws UnavailableLibraryException with the reason: no library, no JNA, an old version
+   */
+  public static synchronized NcclLibrary load(ProbeOptions options) {
+    if (loaded == null) {
+      LibraryLocation location = LibraryLocation.ofNccl(options);
+      Path path =
+          location.path().orElseThrow(() -> new UnavailableLibraryException(location.missing()));
+      NativeBinding.bind(path, NcclVersionFunction.class);
+      int version = supportedVersion(path);
+      NativeBinding.bind(path, NcclFunctions.class);
+      loaded = new NcclLibrary(path, version);
+      LOG.info("{} is loaded", loaded);
+    }
+    return loaded;
+  }
+
+  private static int supportedVersion(Path path) {
+    int[] version = new int[1];
+    NcclVersionFunction.ncclGetVersion(version);
+    if (version[0] < OLDEST) {
+      throw new UnavailableLibraryException(
+          "NCCL "
+              + describe(version[0])
+              + " in "
+              + path
+              + " is too old: Weft needs "
+              + describe(OLDEST)
+              + " or newer");
+    }
+    return version[0];
+  }
+
+  /** As NCCL numbers it: 22803 for 2.28.3, and 2804 for 2.8.4. */
+  static String describe(int version) {
+    int major = version < 10_000 ? version / 1000 : version / 10_000;
+    int rest = version < 10_000 ? version % 1000 : version % 10_000;
+    return major + "." + rest / 100 + "." + rest % 100;
+  }
+
+  /** The library's file. */
+  public Path path() {
+    return path;
+  }
+
+  /** Such as "2.28.3". */
+  public String version() {
+    return describe(version);
+  }
+
+  int versionNumber() {
+    return version;
+  }
+
+  /** A failure of a call, with what NCCL has to say about it. */
+  static CollectiveException failure(int result, long comm, String what) {
+    return new CollectiveException(
+        result == REMOTE_ERROR ? CollectiveException.Kind.DEAD : CollectiveException.Kind.IO,
+        List.of(),
+        what
+            + " failed in NCCL: "
+            + text(NcclFunctions.ncclGetErrorString(result))
+            + " ("
+            + text(NcclFunctions.ncclGetLastError(comm))
+            + ")");
+  }
+
+  private static String text(long address) {
+    return address == 0 ? "" : new Pointer(address).getString(0).strip();
+  }
+
+  @Override
+  public String toString() {
+    return "NCCL " + version() + " in " + path;
+  }
+}

@@ -1,0 +1,32 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.UniqueId;
+import io.weft.device.Deadline;
+import java.util.List;
+
+/**
+ * The meeting of a communicator once more, under another id, for the second communicator of the
+ * same ranks. Belongs to the first meeting and ends with it.
+ */
+record PairsBootstrap(Bootstrap meeting, UniqueId id) implements Bootstrap {
+  @Override
+  public int rank() {
+    return meeting.rank();
+  }
+
+  @Override
+  public int nranks() {
+    return meeting.nranks();
+  }
+
+  @Override
+  public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
+    return meeting.exchange("pairs" + round, mine, deadline);
+  }
+
+  @Override
+  public void close() {
+    // The meeting is its opener's.
+  }
+}

@@ -1,0 +1,81 @@
+package io.weft.device.cuda;
+
+import io.weft.device.Device;
+import io.weft.device.cuda.CudaLibrary.GpuDescription;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * A GPU in use: holds its primary context, the one that cudf and NCCL use too, until it is closed.
+ * Thread-safe.
+ */
+public final class CudaDevice implements AutoCloseable {
+  private static final int MEMORY_TYPE = 2;
+  private static final int DEVICE_MEMORY = 2;
+
+  private final GpuDescription description;
+  private final int handle;
+  private final long context;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  private CudaDevice(GpuDescription description, int handle, long context) {
+    this.description = description;
+    this.handle = handle;
+    this.context = context;
+  }
+
+  static CudaDevice open(GpuDescription description, int handle) {
+    long[] context = new long[1];
+    CudaLibrary.check(
+        CudaFunctions.cuDevicePrimaryCtxRetain(context, handle),
+        "cuDevicePrimaryCtxRetain of " + description);
+    return new CudaDevice(description, handle, context[0]);
+  }
+
+  public GpuDescription description() {
+    return description;
+  }
+
+  public Device device() {
+    return new Device(Device.Kind.CUDA, description.ordinal());
+  }
+
+  /** Makes this GPU the one that calls of this thread go to. */
+  public void use() {
+    if (closed.get()) {
+      throw new IllegalStateException(this + " was closed");
+    }
+    CudaLibrary.check(CudaFunctions.cuCtxSetCurrent(context), "cuCtxSetCurrent of " + this);
+  }
+
+  /** Bytes of its memory that nobody has allocated now. */
+  public long freeBytes() {
+    use();
+    long[] free = new long[1];
+    CudaLibrary.check(CudaFunctions.cuMemGetInfo_v2(free, new long[1]), "cuMemGetInfo of " + this);
+    return free[0];
+  }
+
+  /** Whether memory of a GPU lies at this address; host memory, pinned or not, is none. */
+  public boolean isDeviceMemory(long address) {
+    use();
+    int[] type = new int[1];
+    return CudaFunctions.cuPointerGetAttribute(type, MEMORY_TYPE, address) == CudaLibrary.SUCCESS
+        && type[0] == DEVICE_MEMORY;
+  }
+
+  /** Gives the context back; what was made on this device has to be closed before. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      CudaLibrary.check(
+          CudaFunctions.cuDevicePrimaryCtxRelease_v2(handle),
+          "cuDevicePrimaryCtxRelease of " + this);
+    }
+  }
+
+  /** Such as "cuda:0 (NVIDIA H100 80GB HBM3)". */
+  @Override
+  public String toString() {
+    return device() + " (" + description.name() + ")";
+  }
+}

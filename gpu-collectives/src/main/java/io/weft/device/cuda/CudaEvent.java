@@ -1,0 +1,96 @@
+package io.weft.device.cuda;
+
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+
+/**
+ * The end of work on a {@link CudaLane}. Recorded when it has its place on the stream, from then on
+ * other streams wait for it on the device. Thread-safe.
+ */
+final class CudaEvent implements Event {
+  private final HostEvent host;
+  private CudaMark mark;
+
+  CudaEvent(String what) {
+    this.host = new HostEvent(what);
+  }
+
+  /** Takes the mark over. */
+  void recorded(CudaMark place) {
+    synchronized (this) {
+      mark = place;
+    }
+    host.record();
+  }
+
+  /** Lets the stream wait for this work, unless it has ended well already. */
+  synchronized void orderBefore(CudaStream stream) {
+    if (mark != null) {
+      stream.waitFor(mark);
+    }
+  }
+
+  /** The work has ended; the mark is given back before anybody hears of it. */
+  void end(Throwable cause) {
+    synchronized (this) {
+      if (mark != null) {
+        mark.close();
+        mark = null;
+      }
+    }
+    if (cause == null) {
+      host.complete();
+    } else {
+      host.fail(cause);
+    }
+  }
+
+  @Override
+  public State state() {
+    return host.state();
+  }
+
+  @Override
+  public String what() {
+    return host.what();
+  }
+
+  @Override
+  public void awaitRecorded(Deadline deadline) {
+    host.awaitRecorded(deadline);
+  }
+
+  @Override
+  public void await(Deadline deadline) {
+    host.await(deadline);
+  }
+
+  @Override
+  public Optional<Throwable> failure() {
+    return host.failure();
+  }
+
+  @Override
+  public void whenRecorded(Runnable action) {
+    host.whenRecorded(action);
+  }
+
+  @Override
+  public void whenDone(Consumer<Throwable> action) {
+    host.whenDone(action);
+  }
+
+  @Override
+  public CompletableFuture<Void> toFuture() {
+    return host.toFuture();
+  }
+
+  @Override
+  public String toString() {
+    return host.toString();
+  }
+}

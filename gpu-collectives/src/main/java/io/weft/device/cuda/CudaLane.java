@@ -1,0 +1,187 @@
+package io.weft.device.cuda;
+
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.device.EventTimeoutException;
+import io.weft.device.HostLane;
+import io.weft.device.Lane;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A lane of a GPU: a stream, and a thread that enqueues on it. Work is code that enqueues on {@link
+ * #stream()} and returns; its event is recorded then and completes when the device has come so far.
+ *
+ * <p>Work behind events of other CUDA lanes waits for them on the device; behind events of the host
+ * it waits on the enqueuing thread, at most for the lane's patience.
+ */
+public final class CudaLane implements Lane {
+  private static final Logger LOG = LoggerFactory.getLogger(CudaLane.class);
+  private static final long POLL_NANOS = 20_000;
+
+  private final String name;
+  private final Priority priority;
+  private final Duration patience;
+  private final CudaStream stream;
+  private final HostLane enqueuer;
+  private final HostLane watcher;
+  private volatile boolean abandoned;
+
+  private CudaLane(String name, Duration patience, CudaStream stream, Priority priority) {
+    this.name = name;
+    this.priority = priority;
+    this.patience = patience;
+    this.stream = stream;
+    this.enqueuer = HostLane.open(name, patience, "", priority);
+    this.watcher = HostLane.open(name + "-done", patience, "", priority);
+  }
+
+  /**
+   * Opens a lane with a stream and two threads, "weft-lane-NAME" and "weft-lane-NAME-done".
+   *
+   * @param patience how long work may wait for events of the host, and {@link #close} for the
+   *     device
+   */
+  public static CudaLane open(
+      CudaDevice device, String name, Duration patience, Priority priority) {
+    return new CudaLane(name, patience, CudaStream.open(device, name, priority), priority);
+  }
+
+  /** For work of this lane, while it runs. */
+  public CudaStream stream() {
+    return stream;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public Priority priority() {
+    return priority;
+  }
+
+  @Override
+  public Event submit(String what, Work work, Event... after) {
+    CudaEvent event = new CudaEvent(what);
+    List<Event> dependencies = List.of(after);
+    enqueuer
+        .submit(what, () -> enqueue(event, work, dependencies))
+        .whenDone(
+            cause -> {
+              if (cause != null) {
+                event.end(cause);
+              }
+            });
+    return event;
+  }
+
+  private void enqueue(CudaEvent event, Work work, List<Event> dependencies) {
+    stream.device().use();
+    Throwable failure = null;
+    try {
+      order(dependencies);
+      work.run();
+    } catch (Throwable e) {
+      failure = e instanceof EventFailedException && e.getCause() != null ? e.getCause() : e;
+    }
+    watch(event, stream.mark(), failure);
+  }
+
+  /** What work enqueued before it failed may still use its buffers, so its event ends as late. */
+  private void watch(CudaEvent event, CudaMark mark, Throwable failure) {
+    if (failure == null) {
+      event.recorded(mark);
+    }
+    watcher
+        .submit(event.what(), () -> finish(event, mark, failure))
+        .whenDone(
+            cause -> {
+              if (cause != null) {
+                event.end(cause);
+              }
+            });
+  }
+
+  private void finish(CudaEvent event, CudaMark mark, Throwable failure) {
+    stream.device().use();
+    Throwable cause = failure;
+    try {
+      awaitReached(event, mark);
+    } catch (RuntimeException e) {
+      cause = cause == null ? e : cause;
+    }
+    if (failure != null) {
+      mark.close();
+    }
+    event.end(cause);
+  }
+
+  private void awaitReached(CudaEvent event, CudaMark mark) {
+    while (!mark.isReached()) {
+      if (abandoned) {
+        throw new EventTimeoutException(
+            event.what() + " did not end within " + patience + " of the end of " + this);
+      }
+      LockSupport.parkNanos(POLL_NANOS);
+    }
+  }
+
+  private void order(List<Event> dependencies) {
+    Deadline deadline = Deadline.after(patience);
+    for (Event each : dependencies) {
+      if (each instanceof CudaEvent cuda) {
+        cuda.awaitRecorded(deadline);
+        cuda.orderBefore(stream);
+      } else {
+        each.await(deadline);
+      }
+    }
+  }
+
+  @Override
+  public Event record() {
+    return submit("everything before on lane " + name, () -> {});
+  }
+
+  @Override
+  public void drain(Deadline deadline) {
+    record().await(deadline);
+  }
+
+  @Override
+  public void awaitEnqueued(Deadline deadline) {
+    try (CudaMark mark = stream.mark()) {
+      while (!mark.isReached()) {
+        if (deadline.expired()) {
+          throw new EventTimeoutException(
+              "what is enqueued on " + this + " did not end within " + deadline);
+        }
+        LockSupport.parkNanos(POLL_NANOS);
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    enqueuer.close();
+    try {
+      watcher.drain(Deadline.after(patience));
+    } catch (EventTimeoutException e) {
+      LOG.warn("lane {}: the device still works {} after the close", name, patience);
+      abandoned = true;
+    }
+    watcher.close();
+    stream.close();
+  }
+
+  @Override
+  public String toString() {
+    return "lane " + name;
+  }
+}

@@ -1,0 +1,179 @@
+package io.weft.device.cuda;
+
+import com.sun.jna.Pointer;
+import io.weft.device.library.NativeBinding;
+import io.weft.device.library.UnavailableLibraryException;
+import io.weft.device.probe.LibraryLocation;
+import io.weft.device.probe.ProbeOptions;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+
+/** The CUDA driver of this process: loaded once, by whoever asks first, and kept. Thread-safe. */
+public final class CudaLibrary {
+  /** The driver's API, as in 12080 for 12.8: the first one with all that Weft calls. */
+  static final int OLDEST_DRIVER = 12000;
+
+  static final int SUCCESS = 0;
+  static final int NOT_READY = 600;
+  private static final int NO_DEVICE = 100;
+  private static final int NAME_BYTES = 256;
+
+  private static CudaLibrary loaded;
+
+  private final Path path;
+  private final int version;
+
+  private CudaLibrary(Path path, int version) {
+    this.path = path;
+    this.version = version;
+  }
+
+  /**
+   * What a GPU is called.
+   *
+   * @param ordinal its number in this process, which CUDA_VISIBLE_DEVICES changes
+   * @param uuid its own identity, the same in every process
+   * @param memoryBytes all of its memory
+   */
+  public record GpuDescription(int ordinal, UUID uuid, String name, long memoryBytes) {}
+
+  /**
+   * Loads the driver's library and starts the driver.
+   *
+   * @throws UnavailableLibraryException with the reason: no library, no JNA, an old driver, no GPU
+   */
+  public static synchronized CudaLibrary load(ProbeOptions options) {
+    if (loaded == null) {
+      LibraryLocation location = LibraryLocation.ofCuda(options);
+      Path path =
+          location.path().orElseThrow(() -> new UnavailableLibraryException(location.missing()));
+      NativeBinding.bind(path, CudaFunctions.class);
+      loaded = start(path);
+    }
+    return loaded;
+  }
+
+  static CudaLibrary start(Path path) {
+    int[] version = new int[1];
+    check(CudaFunctions.cuDriverGetVersion(version), "cuDriverGetVersion");
+    if (version[0] < OLDEST_DRIVER) {
+      throw new UnavailableLibraryException(
+          "the NVIDIA driver of "
+              + path
+              + " supports CUDA "
+              + describe(version[0])
+              + ", Weft needs "
+              + describe(OLDEST_DRIVER)
+              + " (driver 525) or newer");
+    }
+    int result = CudaFunctions.cuInit(0);
+    if (result == NO_DEVICE) {
+      throw new UnavailableLibraryException(
+          "the NVIDIA driver of "
+              + path
+              + " shows no GPU to this process; CUDA_VISIBLE_DEVICES"
+              + " may hide them");
+    }
+    check(result, "cuInit");
+    return new CudaLibrary(path, version[0]);
+  }
+
+  /** The library's file. */
+  public Path path() {
+    return path;
+  }
+
+  /** Such as "12.8". */
+  public String version() {
+    return describe(version);
+  }
+
+  private static String describe(int version) {
+    return version / 1000 + "." + version % 1000 / 10;
+  }
+
+  /** All GPUs that this process sees, by ordinal. */
+  public List<GpuDescription> gpus() {
+    int[] count = new int[1];
+    check(CudaFunctions.cuDeviceGetCount(count), "cuDeviceGetCount");
+    List<GpuDescription> gpus = new ArrayList<>();
+    for (int ordinal = 0; ordinal < count[0]; ordinal++) {
+      gpus.add(gpu(ordinal));
+    }
+    return gpus;
+  }
+
+  private static GpuDescription gpu(int ordinal) {
+    int device = handle(ordinal);
+    byte[] name = new byte[NAME_BYTES];
+    check(CudaFunctions.cuDeviceGetName(name, name.length, device), "cuDeviceGetName");
+    byte[] uuid = new byte[16];
+    check(CudaFunctions.cuDeviceGetUuid_v2(uuid, device), "cuDeviceGetUuid");
+    long[] bytes = new long[1];
+    check(CudaFunctions.cuDeviceTotalMem_v2(bytes, device), "cuDeviceTotalMem");
+    int length = 0;
+    while (length < name.length && name[length] != 0) {
+      length++;
+    }
+    ByteBuffer halves = ByteBuffer.wrap(uuid);
+    return new GpuDescription(
+        ordinal,
+        new UUID(halves.getLong(), halves.getLong()),
+        new String(name, 0, length, StandardCharsets.UTF_8),
+        bytes[0]);
+  }
+
+  static int handle(int ordinal) {
+    int[] device = new int[1];
+    check(CudaFunctions.cuDeviceGet(device, ordinal), "cuDeviceGet(" + ordinal + ")");
+    return device[0];
+  }
+
+  /**
+   * Opens a GPU.
+   *
+   * @throws CudaException when there is none of this ordinal, or it does not work
+   */
+  public CudaDevice open(int ordinal) {
+    int handle = handle(ordinal);
+    return CudaDevice.open(gpu(ordinal), handle);
+  }
+
+  /**
+   * Opens the GPU of this identity, wherever this process sees it.
+   *
+   * @throws IllegalArgumentException when this process does not see it
+   */
+  public CudaDevice open(UUID uuid) {
+    List<GpuDescription> gpus = gpus();
+    for (GpuDescription gpu : gpus) {
+      if (gpu.uuid().equals(uuid)) {
+        return open(gpu.ordinal());
+      }
+    }
+    throw new IllegalArgumentException("no GPU is " + uuid + "; this process sees " + gpus);
+  }
+
+  /** Throws what a result other than success means. */
+  static void check(int result, String what) {
+    if (result != SUCCESS) {
+      throw new CudaException(result, name(result), what);
+    }
+  }
+
+  private static String name(int code) {
+    long[] name = new long[1];
+    return CudaFunctions.cuGetErrorName(code, name) == SUCCESS && name[0] != 0
+        ? new Pointer(name[0]).getString(0)
+        : "an error the driver has no name for";
+  }
+
+  @Override
+  public String toString() {
+    return "CUDA driver " + version() + " in " + path;
+  }
+}

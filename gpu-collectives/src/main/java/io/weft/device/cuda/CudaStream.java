@@ -1,0 +1,118 @@
+package io.weft.device.cuda;
+
+import io.weft.device.Deadline;
+import io.weft.device.Lane.Priority;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A queue of the device's work. It only enqueues: nothing here waits for the device but {@link
+ * #close}. One thread at a time; memory has to stay until a mark behind its last use is reached.
+ */
+public final class CudaStream implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(CudaStream.class);
+  private static final int NON_BLOCKING = 1;
+  private static final long POLL_NANOS = 20_000;
+  private static final long CLOSE_NANOS = 30_000_000_000L;
+
+  private final CudaDevice device;
+  private final String name;
+  private final long handle;
+  private boolean closed;
+
+  private CudaStream(CudaDevice device, String name, long handle) {
+    this.device = device;
+    this.name = name;
+    this.handle = handle;
+  }
+
+  /** Makes a stream that runs beside all others, the legacy default stream included. */
+  public static CudaStream open(CudaDevice device, String name, Priority priority) {
+    device.use();
+    int[] least = new int[1];
+    int[] greatest = new int[1];
+    CudaLibrary.check(
+        CudaFunctions.cuCtxGetStreamPriorityRange(least, greatest), "cuCtxGetStreamPriorityRange");
+    long[] stream = new long[1];
+    CudaLibrary.check(
+        CudaFunctions.cuStreamCreateWithPriority(
+            stream, NON_BLOCKING, priority == Priority.HIGHEST ? greatest[0] : least[0]),
+        "cuStreamCreateWithPriority of " + name);
+    return new CudaStream(device, name, stream[0]);
+  }
+
+  public CudaDevice device() {
+    return device;
+  }
+
+  /** What the driver and NCCL know it by. */
+  public long handle() {
+    return handle;
+  }
+
+  /** Enqueues a copy of host memory, pinned or not, to the device. */
+  public void copyToDevice(long to, long from, long bytes) {
+    device.use();
+    CudaLibrary.check(
+        CudaFunctions.cuMemcpyHtoDAsync_v2(to, from, bytes, handle), copy(bytes, "to the device"));
+  }
+
+  /** Enqueues a copy of device memory to the host. */
+  public void copyToHost(long to, long from, long bytes) {
+    device.use();
+    CudaLibrary.check(
+        CudaFunctions.cuMemcpyDtoHAsync_v2(to, from, bytes, handle), copy(bytes, "to the host"));
+  }
+
+  /** Enqueues a copy within the device. */
+  public void copyOnDevice(long to, long from, long bytes) {
+    device.use();
+    CudaLibrary.check(
+        CudaFunctions.cuMemcpyDtoDAsync_v2(to, from, bytes, handle), copy(bytes, "on the device"));
+  }
+
+  private String copy(long bytes, String where) {
+    return "a copy of " + bytes + " bytes " + where + " on " + this;
+  }
+
+  /** What is enqueued from now on runs after the mark, which any stream may have made. */
+  public void waitFor(CudaMark mark) {
+    device.use();
+    CudaLibrary.check(
+        CudaFunctions.cuStreamWaitEvent(handle, mark.handle(), 0), "cuStreamWaitEvent on " + this);
+  }
+
+  /** A mark behind everything enqueued so far. */
+  public CudaMark mark() {
+    device.use();
+    return CudaMark.record(handle, toString());
+  }
+
+  /** Waits, at most 30 s, for what is enqueued: memory behind it may be gone afterwards. */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    device.use();
+    Deadline deadline = Deadline.afterNanos(CLOSE_NANOS);
+    while (CudaFunctions.cuStreamQuery(handle) == CudaLibrary.NOT_READY) {
+      if (deadline.expired()) {
+        LOG.warn("{}: work still runs after {}; the stream is left to the driver", this, deadline);
+        return;
+      }
+      LockSupport.parkNanos(POLL_NANOS);
+    }
+    int result = CudaFunctions.cuStreamDestroy_v2(handle);
+    if (result != CudaLibrary.SUCCESS) {
+      LOG.warn("{}: cuStreamDestroy gave {}", this, result);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "stream " + name + " of " + device;
+  }
+}

@@ -1,0 +1,75 @@
+package io.weft.device.library;
+
+import com.sun.jna.Native;
+import com.sun.jna.NativeLibrary;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Binds the native methods of a class to the functions of the same name in a library. Every symbol
+ * is looked up first, so that an old library is a message and not a call to nowhere. Stateless.
+ */
+public final class NativeBinding {
+  private static final String JNA = "com.sun.jna.Native";
+
+  private NativeBinding() {}
+
+  /** Apart from its caller, so that nothing of JNA is touched before it is known to be there. */
+  private static final class WithJna {
+    static void bind(Path library, Class<?> functions) {
+      NativeLibrary loaded = NativeLibrary.getInstance(library.toString());
+      List<String> missing = missing(loaded, functions);
+      if (!missing.isEmpty()) {
+        throw new UnavailableLibraryException(
+            library + " lacks " + String.join(", ", missing) + ": it is older than what Weft uses");
+      }
+      Native.register(functions, loaded);
+    }
+
+    private static List<String> missing(NativeLibrary loaded, Class<?> functions) {
+      List<String> missing = new ArrayList<>();
+      for (Method method : functions.getDeclaredMethods()) {
+        if (Modifier.isNative(method.getModifiers()) && !has(loaded, method.getName())) {
+          missing.add(method.getName());
+        }
+      }
+      missing.sort(null);
+      return missing;
+    }
+
+    private static boolean has(NativeLibrary loaded, String function) {
+      try {
+        return loaded.getFunction(function) != null;
+      } catch (UnsatisfiedLinkError e) {
+        return false;
+      }
+    }
+  }
+
+  /**
+   * Loads the library, for good, and binds all native methods of the class.
+   *
+   * @throws UnavailableLibraryException when JNA is not there, or the library cannot be loaded or
+   *     lacks a function
+   */
+  public static void bind(Path library, Class<?> functions) {
+    requireJna(library);
+    try {
+      WithJna.bind(library, functions);
+    } catch (LinkageError e) {
+      throw new UnavailableLibraryException(library + " cannot be loaded: " + e.getMessage(), e);
+    }
+  }
+
+  private static void requireJna(Path library) {
+    try {
+      Class.forName(JNA, false, NativeBinding.class.getClassLoader());
+    } catch (ClassNotFoundException e) {
+      throw new UnavailableLibraryException(
+          library + " cannot be used: net.java.dev.jna:jna is not on the class path", e);
+    }
+  }
+}

@@ -1,0 +1,89 @@
+package io.weft.tensor;
+
+import io.weft.collectives.buffer.BufferOwner;
+import io.weft.memory.Memory;
+import java.lang.ref.Cleaner;
+import java.nio.ByteBuffer;
+
+/**
+ * Memory of one tensor, outside the heap and zeroed. Freed by {@link #close}, or by the collector
+ * once nothing refers to it: a tensor that came out of an RDD has nobody who would close it.
+ *
+ * <p>Up to 2 GiB it is a direct buffer, so that the JVM's limit for those holds here as well, and
+ * reaching it makes the collector look for tensors that nobody has any more. Thread-safe; whoever
+ * closes it must be its last user.
+ */
+abstract class HostBlock implements BufferOwner, AutoCloseable {
+  private final long address;
+  private final long bytes;
+
+  private HostBlock(long address, long bytes) {
+    this.address = address;
+    this.bytes = bytes;
+  }
+
+  static HostBlock allocate(long bytes) {
+    return bytes <= Integer.MAX_VALUE
+        ? new Direct(ByteBuffer.allocateDirect((int) bytes))
+        : Large.allocate(bytes);
+  }
+
+  @Override
+  public long address() {
+    return address;
+  }
+
+  @Override
+  public long bytes() {
+    return bytes;
+  }
+
+  @Override
+  public abstract void close();
+
+  private static final class Direct extends HostBlock {
+    private final ByteBuffer buffer;
+
+    Direct(ByteBuffer buffer) {
+      super(Memory.addressOf(buffer), buffer.capacity());
+      this.buffer = buffer;
+    }
+
+    @Override
+    public void close() {
+      Memory.unmap(buffer);
+    }
+  }
+
+  /** More than a direct buffer can hold. */
+  private static final class Large extends HostBlock {
+    private final Cleaner.Cleanable cleanable;
+
+    private Large(long address, long bytes) {
+      super(address, bytes);
+      this.cleanable = Cleaners.SHARED.register(this, () -> Memory.free(address));
+    }
+
+    static Large allocate(long bytes) {
+      long address = Memory.allocate(bytes);
+      Memory.setMemory(address, bytes, (byte) 0);
+      return new Large(address, bytes);
+    }
+
+    @Override
+    public void close() {
+      cleanable.clean();
+    }
+  }
+
+  /** Its thread starts with the first large block. */
+  private static final class Cleaners {
+    static final Cleaner SHARED =
+        Cleaner.create(
+            task -> {
+              Thread thread = new Thread(task, "weft-tensor-cleaner");
+              thread.setDaemon(true);
+              return thread;
+            });
+  }
+}

@@ -1,0 +1,178 @@
+package io.weft.tensor;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * Elements of one type in host memory, with a shape: C order, no gaps, in the byte order of the
+ * machine.
+ *
+ * <p>A tensor that owns its memory frees it at {@link #close}; one that was allocated and is never
+ * closed is freed by the collector. Views (of a buffer, of rows) own nothing: closing them does
+ * nothing, and they end with the tensor they were made from. After that {@link #buffer} and what
+ * rests on it throw; a buffer or an address taken before must not be used any more.
+ *
+ * <p>Many threads may read one tensor. Equality is by identity.
+ */
+public final class Tensor implements AutoCloseable {
+  private static final Map<DataType, Tensor> EMPTY = empties();
+
+  private final TensorType type;
+  private final TypedBuffer buffer;
+  private final Lifetime lifetime;
+  private final boolean owner;
+
+  private Tensor(TensorType type, TypedBuffer buffer, Lifetime lifetime, boolean owner) {
+    if (buffer.type() != type.dtype() || buffer.count() != type.elements()) {
+      throw new IllegalArgumentException(
+          "a tensor " + type + " cannot be made of " + buffer.count() + " " + buffer.type());
+    }
+    this.type = type;
+    this.buffer = buffer;
+    this.lifetime = lifetime;
+    this.owner = owner;
+  }
+
+  private static Map<DataType, Tensor> empties() {
+    Map<DataType, Tensor> made = new EnumMap<>(DataType.class);
+    for (DataType dtype : DataType.values()) {
+      made.put(dtype, of(TypedBuffer.empty(dtype), 0));
+    }
+    return made;
+  }
+
+  /**
+   * A view of a buffer, whose owner keeps the memory; closing the view does nothing.
+   *
+   * @throws IllegalArgumentException when the shape does not have as many elements as the buffer
+   */
+  public static Tensor of(TypedBuffer buffer, long... shape) {
+    return new Tensor(TensorType.of(buffer.type(), shape), buffer, null, false);
+  }
+
+  /** As {@link #of(TypedBuffer, long...)}, of a type that is there already. */
+  public static Tensor of(TensorType type, TypedBuffer buffer) {
+    return new Tensor(type, buffer, null, false);
+  }
+
+  /**
+   * A tensor that is given memory to keep. If it is never closed, the memory is never released.
+   *
+   * @param release run once, by the first {@link #close}
+   * @throws IllegalArgumentException when the buffer does not fit the type
+   */
+  public static Tensor owned(TensorType type, TypedBuffer buffer, AutoCloseable release) {
+    return new Tensor(type, buffer, new Lifetime(Objects.requireNonNull(release)), true);
+  }
+
+  /**
+   * A tensor of zeros outside the heap, freed by {@link #close} or else by the collector. One of no
+   * elements takes no memory.
+   *
+   * @throws OutOfMemoryError when the JVM's limit for direct memory is reached
+   */
+  public static Tensor allocate(TensorType type) {
+    if (type.elements() == 0) {
+      return new Tensor(type, TypedBuffer.empty(type.dtype()), new Lifetime(() -> {}), true);
+    }
+    HostBlock block = HostBlock.allocate(type.bytes());
+    TypedBuffer buffer = TypedBuffer.of(block, 0, type.dtype(), type.elements());
+    return owned(type, buffer, block);
+  }
+
+  /** The tensor of shape [0]: always the same object for one element type; never closed. */
+  public static Tensor empty(DataType dtype) {
+    return EMPTY.get(dtype);
+  }
+
+  public TensorType type() {
+    return type;
+  }
+
+  /**
+   * The elements. Keeps memory that was allocated here reachable, but not open.
+   *
+   * @throws IllegalStateException after close
+   */
+  public TypedBuffer buffer() {
+    if (lifetime != null && lifetime.closed()) {
+      throw new IllegalStateException("the tensor " + type + " has been closed");
+    }
+    return buffer;
+  }
+
+  /**
+   * Address of element 0; any value when there are none. Valid while the tensor is open and
+   * reachable.
+   *
+   * @throws IllegalStateException after close
+   */
+  public long address() {
+    return buffer().address();
+  }
+
+  /**
+   * The bytes as a direct buffer in native order, from position 0 to its limit; no copy. It keeps
+   * memory that was allocated here reachable, but not open.
+   *
+   * @throws IllegalStateException after close, or when there are more than 2 GiB - 1 bytes
+   */
+  public ByteBuffer byteBuffer() {
+    TypedBuffer open = buffer();
+    if (type.bytes() > Integer.MAX_VALUE) {
+      throw new IllegalStateException(
+          "the " + type.bytes() + " bytes of " + type + " fit no ByteBuffer: take rows of it");
+    }
+    return Memory.view(open.owner(), open.address(), (int) type.bytes())
+        .order(ByteOrder.nativeOrder());
+  }
+
+  /**
+   * A view of one row: the elements of one index of the outermost dimension, which it lacks.
+   *
+   * @throws IndexOutOfBoundsException when there is no such row
+   * @throws IllegalStateException after close, or when the tensor has rank 0
+   */
+  public Tensor row(long i) {
+    TensorType row = type.row();
+    Objects.checkIndex(i, type.dimension(0));
+    TypedBuffer slice = buffer().slice(i * row.elements(), row.elements());
+    return new Tensor(row, slice, lifetime, false);
+  }
+
+  /**
+   * A view of rows one behind the other.
+   *
+   * @throws IndexOutOfBoundsException when they are not all within the tensor
+   * @throws IllegalStateException after close, or when the tensor has rank 0
+   */
+  public Tensor rows(long first, long n) {
+    TensorType row = type.row();
+    Objects.checkFromIndexSize(first, n, type.dimension(0));
+    TypedBuffer slice = buffer().slice(first * row.elements(), n * row.elements());
+    return new Tensor(row.withRows(n), slice, lifetime, false);
+  }
+
+  /**
+   * Gives the memory back if this tensor owns it, the first time. Its user sees to it that nobody
+   * uses the memory any more.
+   */
+  @Override
+  public void close() {
+    if (owner) {
+      lifetime.close(type);
+    }
+  }
+
+  /** The type and where the elements are. */
+  @Override
+  public String toString() {
+    return type + " at 0x" + Long.toHexString(buffer.address());
+  }
+}

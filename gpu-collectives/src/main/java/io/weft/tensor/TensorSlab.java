@@ -1,0 +1,35 @@
+package io.weft.tensor;
+
+import io.weft.collectives.buffer.TypedBuffer;
+
+/**
+ * Memory for many tensors that arrive one after the other: small ones share a block, larger ones
+ * get one each. Nobody closes these tensors; a block is freed by the collector with the last tensor
+ * in it. A block is small, so that a tensor which is kept for long keeps little else. For one
+ * thread.
+ */
+public final class TensorSlab {
+  private static final int BLOCK_BYTES = 64 << 10;
+  private static final int MOST_SHARED = 8 << 10;
+  private static final int ALIGNMENT = 16;
+
+  private HostBlock block;
+  private long used;
+
+  /** A tensor of zeros; the shared one where the shape is [0]. */
+  public Tensor allocate(TensorType type) {
+    if (type.rank() == 1 && type.elements() == 0) {
+      return Tensor.empty(type.dtype());
+    }
+    if (type.elements() == 0 || type.bytes() > MOST_SHARED) {
+      return Tensor.allocate(type);
+    }
+    if (block == null || BLOCK_BYTES - used < type.bytes()) {
+      block = HostBlock.allocate(BLOCK_BYTES);
+      used = 0;
+    }
+    Tensor tensor = Tensor.of(type, TypedBuffer.of(block, used, type.dtype(), type.elements()));
+    used += (type.bytes() + ALIGNMENT - 1) & -ALIGNMENT;
+    return tensor;
+  }
+}

@@ -1,0 +1,163 @@
+package io.weft.tensor;
+
+import io.weft.collectives.buffer.DataType;
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.Objects;
+
+/**
+ * Element type and shape of a tensor; elements are in C order (the last dimension varies fastest)
+ * without gaps. A tensor of rank 0 is one element.
+ *
+ * <p>Immutable. Types that were made lately are handed out again, so that many small tensors of one
+ * type share it; equality is by value all the same.
+ */
+public final class TensorType implements Serializable {
+  /** Most dimensions. */
+  public static final int MOST_DIMENSIONS = 32;
+
+  private static final long serialVersionUID = 1;
+  private static final int CACHED = 1024;
+
+  /** Slots are overwritten without a lock: what is in one is complete, whoever put it there. */
+  private static final TensorType[] CACHE = new TensorType[CACHED];
+
+  private final DataType dtype;
+  private final long[] shape;
+  private final long elements;
+
+  private TensorType(DataType dtype, long[] shape) {
+    this.dtype = dtype;
+    this.shape = shape;
+    this.elements = elements(dtype, shape);
+  }
+
+  /**
+   * The type of this element type and shape.
+   *
+   * @param shape sizes, each zero or more, at most {@value #MOST_DIMENSIONS}; none for one element
+   * @throws IllegalArgumentException when a size is negative, there are too many, or the bytes of
+   *     all elements do not fit a long
+   */
+  public static TensorType of(DataType dtype, long... shape) {
+    int slot = hash(dtype, shape) & (CACHED - 1);
+    TensorType cached = CACHE[slot];
+    if (cached != null && cached.is(dtype, shape)) {
+      return cached;
+    }
+    TensorType made = new TensorType(dtype, shape.clone());
+    CACHE[slot] = made;
+    return made;
+  }
+
+  private static long elements(DataType dtype, long[] shape) {
+    Objects.requireNonNull(dtype, "dtype");
+    if (shape.length > MOST_DIMENSIONS) {
+      throw new IllegalArgumentException(
+          "a tensor of " + shape.length + " dimensions; the most is " + MOST_DIMENSIONS);
+    }
+    boolean none = false;
+    for (long size : shape) {
+      if (size < 0) {
+        throw new IllegalArgumentException("a negative size in the shape " + text(dtype, shape));
+      }
+      none |= size == 0;
+    }
+    return none ? 0 : product(dtype, shape);
+  }
+
+  private static long product(DataType dtype, long[] shape) {
+    long most = Long.MAX_VALUE / dtype.bytes();
+    long elements = 1;
+    for (long size : shape) {
+      if (size > most / elements) {
+        throw new IllegalArgumentException("the bytes of " + text(dtype, shape) + " fit no long");
+      }
+      elements *= size;
+    }
+    return elements;
+  }
+
+  public DataType dtype() {
+    return dtype;
+  }
+
+  /** The sizes, outermost first; a copy. */
+  public long[] shape() {
+    return shape.clone();
+  }
+
+  /** Number of dimensions. */
+  public int rank() {
+    return shape.length;
+  }
+
+  /** Size of one dimension, 0 being the outermost. */
+  public long dimension(int i) {
+    return shape[Objects.checkIndex(i, shape.length)];
+  }
+
+  /** Elements of a whole tensor. */
+  public long elements() {
+    return elements;
+  }
+
+  /** Bytes of a whole tensor. */
+  public long bytes() {
+    return elements * dtype.bytes();
+  }
+
+  /** The type of n such tensors one behind the other: n becomes the outermost dimension. */
+  public TensorType withRows(long n) {
+    long[] rows = new long[shape.length + 1];
+    rows[0] = n;
+    System.arraycopy(shape, 0, rows, 1, shape.length);
+    return of(dtype, rows);
+  }
+
+  /**
+   * The type without its outermost dimension.
+   *
+   * @throws IllegalStateException when it has none
+   */
+  public TensorType row() {
+    if (shape.length == 0) {
+      throw new IllegalStateException(this + " has no rows");
+    }
+    return of(dtype, Arrays.copyOfRange(shape, 1, shape.length));
+  }
+
+  private boolean is(DataType otherType, long[] otherShape) {
+    return dtype == otherType && Arrays.equals(shape, otherShape);
+  }
+
+  private static int hash(DataType dtype, long[] shape) {
+    // An enum has a hash code of its own in every process.
+    int hash = 31 * Arrays.hashCode(shape) + dtype.code();
+    return hash ^ (hash >>> 16);
+  }
+
+  private Object readResolve() {
+    return of(dtype, shape);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof TensorType type && is(type.dtype, type.shape);
+  }
+
+  @Override
+  public int hashCode() {
+    return hash(dtype, shape);
+  }
+
+  /** As in {@code float32[3, 1024]}. */
+  @Override
+  public String toString() {
+    return text(dtype, shape);
+  }
+
+  private static String text(DataType dtype, long[] shape) {
+    return dtype + Arrays.toString(shape);
+  }
+}

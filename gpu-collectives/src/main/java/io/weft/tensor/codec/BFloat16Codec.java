@@ -1,0 +1,50 @@
+package io.weft.tensor.codec;
+
+import io.weft.collectives.arithmetic.Conversion;
+import io.weft.collectives.buffer.DataType;
+import io.weft.tensor.Tensor;
+
+/**
+ * float32 rounded to bfloat16, to nearest even.
+ *
+ * <p>For what comes back as y of a finite x: |x - y| ≤ |x| / 256 + 2^-134, the second part where x
+ * is smaller than 2^-126. From (2 - 2^-8) · 2^127 on, halfway between the largest bfloat16 and
+ * 2^128, an infinity of the same sign comes back. Infinities and zeros of both signs come back as
+ * they are, a NaN as a NaN.
+ */
+final class BFloat16Codec implements TensorCodec {
+  private static final int WIDTH = DataType.BFLOAT16.bytes();
+
+  @Override
+  public boolean encodes(DataType dtype) {
+    return dtype == DataType.FLOAT32;
+  }
+
+  @Override
+  public TensorEncoder encoder(Tensor tensor) {
+    TensorEncoder.require(this, CodecKind.BFLOAT16, tensor);
+    return new TensorEncoder(tensor, new TensorHeader(CodecKind.BFLOAT16, tensor.type(), 0)) {
+      @Override
+      int pieceBound(int elements) {
+        return WIDTH * elements;
+      }
+
+      @Override
+      int encode(long from, int elements, long to) {
+        Conversion.narrow(DataType.BFLOAT16, from, to, elements, 1);
+        return WIDTH * elements;
+      }
+    };
+  }
+
+  @Override
+  public void checkBody(TensorHeader header, long body, long bytes) {
+    long expected = WIDTH * header.type().elements();
+    header.checkBody(bytes == expected, "it has " + bytes + " bytes, not " + expected);
+  }
+
+  @Override
+  public void decode(TensorHeader header, long body, long bytes, long to) {
+    Conversion.widen(DataType.BFLOAT16, body, to, header.type().elements());
+  }
+}

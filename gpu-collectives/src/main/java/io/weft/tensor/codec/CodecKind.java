@@ -1,0 +1,42 @@
+package io.weft.tensor.codec;
+
+import io.weft.collectives.arithmetic.Float8;
+import io.weft.collectives.buffer.DataType;
+
+/** The codecs there are. */
+@SuppressWarnings("ImmutableEnumChecker") // codecs have no state
+public enum CodecKind {
+  /** The elements as they are. */
+  NONE(0, new PlainCodec()),
+  /** float32 as bfloat16: half the bytes. */
+  BFLOAT16(1, new BFloat16Codec()),
+  /** float32 as 8-bit floats with 3 bits of fraction, scaled by tensor: a quarter of the bytes. */
+  FLOAT8_E4M3(2, new Float8Codec(Float8.E4M3)),
+  /** float32 as 8-bit floats with 2 bits of fraction, scaled by tensor: a quarter of the bytes. */
+  FLOAT8_E5M2(3, new Float8Codec(Float8.E5M2)),
+  /** Without loss: bytes of like significance side by side, packed by Zstandard. */
+  ZSTD(4, new ZstdCodec());
+
+  private final int code;
+  private final TensorCodec codec;
+
+  CodecKind(int code, TensorCodec codec) {
+    this.code = code;
+    this.codec = codec;
+  }
+
+  /** What stands for it in a header, 0 to 255. */
+  public int code() {
+    return code;
+  }
+
+  /** The codec itself. */
+  public TensorCodec codec() {
+    return codec;
+  }
+
+  /** This kind where it encodes the type, otherwise {@link #NONE}. */
+  public CodecKind orNone(DataType dtype) {
+    return codec.encodes(dtype) ? this : NONE;
+  }
+}

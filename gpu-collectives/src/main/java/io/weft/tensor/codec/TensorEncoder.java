@@ -1,0 +1,97 @@
+package io.weft.tensor.codec;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.tensor.Tensor;
+import java.util.NoSuchElementException;
+
+/**
+ * Writes one tensor: first its header, then pieces of its body, each into memory that its caller
+ * names. A piece is complete when {@link #next} returns and is never touched again, so it may
+ * travel while the next one is computed. The tensor is only read. For one thread.
+ */
+public abstract class TensorEncoder {
+  /**
+   * Elements of a piece; the last one may have fewer. One byte of each fills a block of Zstandard,
+   * 128 KiB, so that bytes of other significance do not get into its statistics.
+   */
+  static final int PIECE_ELEMENTS = 1 << 17;
+
+  private final Tensor tensor;
+  private final TensorHeader header;
+  private boolean begun;
+  private long done;
+
+  TensorEncoder(Tensor tensor, TensorHeader header) {
+    this.tensor = tensor;
+    this.header = header;
+  }
+
+  /** What will stand before the body. */
+  public TensorHeader header() {
+    return header;
+  }
+
+  /** Most bytes of all pieces together; exactly those for every codec but zstd. */
+  public long bound() {
+    long elements = header.type().elements();
+    return header.bytes()
+        + elements / PIECE_ELEMENTS * pieceBound(PIECE_ELEMENTS)
+        + pieceBound((int) (elements % PIECE_ELEMENTS));
+  }
+
+  /** Whether there is another piece. */
+  public boolean hasNext() {
+    return !begun || done < header.type().elements();
+  }
+
+  /** Most bytes of the next piece. */
+  public int nextBound() {
+    return begun ? pieceBound(elementsOfNext()) : header.bytes();
+  }
+
+  /**
+   * Writes the next piece.
+   *
+   * @param room bytes there are at the address
+   * @return bytes written
+   * @throws IllegalArgumentException when there is less room than {@link #nextBound}
+   * @throws IllegalStateException when the tensor has been closed
+   * @throws NoSuchElementException when all have been written
+   */
+  public int next(long address, long room) {
+    if (!hasNext()) {
+      throw new NoSuchElementException("all of " + header.type() + " has been encoded");
+    }
+    if (room < nextBound()) {
+      throw new IllegalArgumentException(
+          "room for " + room + " bytes where " + nextBound() + " may be needed");
+    }
+    if (!begun) {
+      header.write(address);
+      begun = true;
+      return header.bytes();
+    }
+    int elements = elementsOfNext();
+    TypedBuffer piece = tensor.buffer().slice(done, elements);
+    int bytes = encode(piece.address(), elements, address);
+    done += elements;
+    return bytes;
+  }
+
+  private int elementsOfNext() {
+    return (int) Math.min(PIECE_ELEMENTS, header.type().elements() - done);
+  }
+
+  /** Most bytes of a piece of so many elements; 0 for none. */
+  abstract int pieceBound(int elements);
+
+  /** Writes a piece of at least one element; returns its bytes. */
+  abstract int encode(long from, int elements, long to);
+
+  /** Fails unless a codec takes elements of this type. */
+  static void require(TensorCodec codec, CodecKind kind, Tensor tensor) {
+    if (!codec.encodes(tensor.type().dtype())) {
+      throw new IllegalArgumentException(kind + " does not encode " + tensor.type().dtype());
+    }
+  }
+}

@@ -1,0 +1,42 @@
+package io.weft.training;
+
+import io.weft.collectives.arithmetic.BFloat16;
+import io.weft.collectives.buffer.DataType;
+import io.weft.memory.Memory;
+
+/**
+ * A few KB of elements as float32, whatever they are stored as. Loops over its array become vector
+ * instructions, which loops over raw addresses do not, and it stays in the first-level cache: so
+ * computing in float32 never takes a float32 copy of a whole tensor. Not thread-safe.
+ */
+final class FloatTile {
+  /** Elements of a tile. */
+  static final int SIZE = 2048;
+
+  final float[] values = new float[SIZE];
+  private final short[] halves = new short[SIZE];
+
+  /** Takes n elements, at most {@link #SIZE}, from memory. */
+  void load(DataType type, long address, int n) {
+    if (type == DataType.FLOAT32) {
+      Memory.copyTo(address, values, Memory.FLOAT_ARRAY, 4L * n);
+      return;
+    }
+    Memory.copyTo(address, halves, Memory.SHORT_ARRAY, 2L * n);
+    for (int i = 0; i < n; i++) {
+      values[i] = BFloat16.toFloat(halves[i]);
+    }
+  }
+
+  /** Writes its first n elements to memory, each rounded once. */
+  void store(DataType type, long address, int n) {
+    if (type == DataType.FLOAT32) {
+      Memory.copyFrom(values, Memory.FLOAT_ARRAY, address, 4L * n);
+      return;
+    }
+    for (int i = 0; i < n; i++) {
+      halves[i] = BFloat16.fromFloat(values[i]);
+    }
+    Memory.copyFrom(halves, Memory.SHORT_ARRAY, address, 2L * n);
+  }
+}

@@ -1,0 +1,8 @@
+package io.weft.training;
+
+/** What happens to the values that a gradient's buffer holds before. */
+public enum GradientWrite {
+  REPLACE,
+  /** The gradient is added to them, in float32 and rounded once. */
+  ACCUMULATE
+}

@@ -1,0 +1,50 @@
+package io.weft.training;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import java.util.Objects;
+
+/**
+ * What all ranks have to agree on about a parameter.
+ *
+ * @param name unique within a model
+ * @param type of its gradient or value: FLOAT32 or BFLOAT16
+ * @param count elements, 1 or more
+ */
+public record ParameterSpec(String name, DataType type, long count) {
+  public ParameterSpec {
+    Objects.requireNonNull(name, "name");
+    if (type != DataType.FLOAT32 && type != DataType.BFLOAT16) {
+      throw new IllegalArgumentException(
+          "parameter " + name + " is " + type + "; training works on float32 and bfloat16");
+    }
+    if (count < 1) {
+      throw new IllegalArgumentException("parameter " + name + " has " + count + " elements");
+    }
+  }
+
+  /** Bytes of all elements. */
+  public long bytes() {
+    return Math.multiplyExact(count, (long) type.bytes());
+  }
+
+  /**
+   * Checks that a buffer holds this many elements of either floating-point type.
+   *
+   * @param what the buffer's role, for the message
+   * @throws IllegalArgumentException naming the parameter and both sizes
+   */
+  void requireFit(String what, TypedBuffer buffer) {
+    boolean floats = buffer.type() == DataType.FLOAT32 || buffer.type() == DataType.BFLOAT16;
+    if (!floats || buffer.count() != count) {
+      throw new IllegalArgumentException(
+          "the " + what + " of " + this + " cannot be " + buffer.count() + " " + buffer.type());
+    }
+  }
+
+  /** Such as {@code layer1.weight (1024 float32)}. */
+  @Override
+  public String toString() {
+    return name + " (" + count + " " + type + ")";
+  }
+}

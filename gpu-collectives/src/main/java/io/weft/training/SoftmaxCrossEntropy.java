@@ -1,0 +1,243 @@
+package io.weft.training;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.memory.Memory;
+
+/**
+ * The loss of a classifier: softmax and cross-entropy in one, without the probabilities in between
+ * ever being stored.
+ *
+ * <p>The loss of a row is {@code logSumExp(logits) - logits[label]}, and its gradient is {@code
+ * softmax(logits) - oneHot(label)}, times what is above it: the upstream gradient, divided by the
+ * number of counted rows if the reduction is a mean. Rows with the ignored label have loss zero and
+ * gradient zero and are not counted; the mean of no rows is zero. The maximum is taken off before
+ * exponents are formed, so that large logits do not overflow (Blanchard, Higham and Higham, IMA
+ * Journal of Numerical Analysis 2021).
+ *
+ * <p>Logits may be bfloat16: they are widened to float32, sums are float64, and every element of
+ * the gradient is rounded once, whatever it is multiplied with. Immutable and thread-safe; a {@link
+ * Pass} is for one thread.
+ *
+ * @param reduction of the rows' losses
+ * @param ignoredLabel label of rows without a loss; a value outside the classes, or below zero for
+ *     none
+ */
+public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
+  /** The mean over rows whose label is not -100, as PyTorch has it. */
+  public static final SoftmaxCrossEntropy MEAN = new SoftmaxCrossEntropy(LossReduction.MEAN, -100);
+
+  /**
+   * Computes the losses.
+   *
+   * @param logits rows times classes, FLOAT32 or BFLOAT16, row by row; kept for {@link
+   *     Pass#backward}, where they still have to be as they are now
+   * @param classes in a row, 1 or more
+   * @param labels one for each row, INT32 or INT64, from 0 to classes - 1 or the ignored one
+   * @throws IllegalArgumentException when sizes or types do not fit, or naming the row whose label
+   *     is out of range
+   */
+  public Pass forward(TypedBuffer logits, int classes, TypedBuffer labels) {
+    requireFloats("logits", logits);
+    if (labels.type() != DataType.INT32 && labels.type() != DataType.INT64) {
+      throw new IllegalArgumentException("labels are int32 or int64, not " + labels.type());
+    }
+    if (classes < 1 || logits.count() != labels.count() * classes) {
+      throw new IllegalArgumentException(
+          logits.count()
+              + " logits are not "
+              + labels.count()
+              + " rows of "
+              + classes
+              + " classes");
+    }
+    Pass pass = new Pass(this, logits, classes, labels);
+    pass.run();
+    return pass;
+  }
+
+  private static void requireFloats(String what, TypedBuffer buffer) {
+    if (buffer.type() != DataType.FLOAT32 && buffer.type() != DataType.BFLOAT16) {
+      throw new IllegalArgumentException(what + " are float32 or bfloat16, not " + buffer.type());
+    }
+  }
+
+  /** The losses of one batch, and the way back. */
+  public static final class Pass {
+    private final SoftmaxCrossEntropy settings;
+    private final TypedBuffer logits;
+    private final int classes;
+    private final long ignoredLabel;
+    private final int[] labels;
+    private final float[] losses;
+
+    /** Of each row, log(sum(exp(logits))): enough to form the softmax again. */
+    private final double[] logSums;
+
+    private final LogitRow row;
+    private int counted;
+    private double sum;
+    private boolean overwritten;
+
+    private Pass(
+        SoftmaxCrossEntropy settings, TypedBuffer logits, int classes, TypedBuffer labels) {
+      this.settings = settings;
+      this.logits = logits;
+      this.classes = classes;
+      this.ignoredLabel = settings.ignoredLabel();
+      int rows = Math.toIntExact(labels.count());
+      this.labels = new int[rows];
+      this.losses = new float[rows];
+      this.logSums = new double[rows];
+      this.row = new LogitRow(classes);
+      for (int i = 0; i < rows; i++) {
+        this.labels[i] = label(labels, i);
+      }
+    }
+
+    /** The class, or -1 where the row is ignored. */
+    private int label(TypedBuffer all, int index) {
+      long label =
+          all.type() == DataType.INT32
+              ? Memory.getInt(all.address() + 4L * index)
+              : Memory.getLong(all.address() + 8L * index);
+      if (label == ignoredLabel) {
+        return -1;
+      }
+      if (label < 0 || label >= classes) {
+        throw new IllegalArgumentException(
+            "row "
+                + index
+                + " has label "
+                + label
+                + "; there are classes 0 to "
+                + (classes - 1)
+                + " and the ignored label "
+                + ignoredLabel);
+      }
+      return (int) label;
+    }
+
+    private void run() {
+      for (int i = 0; i < labels.length; i++) {
+        if (labels[i] >= 0) {
+          row.load(logits, i);
+          logSums[i] = row.logSumExp();
+          double loss = logSums[i] - row.value(labels[i]);
+          losses[i] = (float) loss;
+          sum += loss;
+          counted++;
+        }
+      }
+    }
+
+    public int rows() {
+      return labels.length;
+    }
+
+    /** Rows whose label is not the ignored one. */
+    public int countedRows() {
+      return counted;
+    }
+
+    /** The loss of one row, before any reduction. */
+    public float rowLoss(int index) {
+      return losses[index];
+    }
+
+    /**
+     * The loss of the batch.
+     *
+     * @throws IllegalStateException when the reduction is NONE: then there is one for each row
+     */
+    public double loss() {
+      return switch (settings.reduction()) {
+        case SUM -> sum;
+        case MEAN -> counted == 0 ? 0 : sum / counted;
+        case NONE -> throw new IllegalStateException("without reduction every row has a loss");
+      };
+    }
+
+    /**
+     * Writes the gradient with respect to the logits.
+     *
+     * @param upstream the gradient with respect to {@link #loss}; without reduction, of every row's
+     *     loss
+     * @param gradient as many elements as logits, FLOAT32 or BFLOAT16; the logits themselves if
+     *     they are to be replaced, and then this pass is over
+     */
+    public void backward(double upstream, TypedBuffer gradient, GradientWrite write) {
+      begin(gradient, write);
+      double scale = upstream * divisor();
+      for (int i = 0; i < labels.length; i++) {
+        writeRow(i, scale, gradient, write);
+      }
+    }
+
+    /**
+     * As {@link #backward(double, TypedBuffer, GradientWrite)} with another upstream gradient for
+     * each row.
+     *
+     * @param upstream FLOAT32, one for each row
+     * @throws IllegalStateException when there is a reduction: then there is one loss
+     */
+    public void backward(TypedBuffer upstream, TypedBuffer gradient, GradientWrite write) {
+      if (settings.reduction() != LossReduction.NONE) {
+        throw new IllegalStateException(
+            "with reduction " + settings.reduction() + " there is one upstream gradient");
+      }
+      if (upstream.type() != DataType.FLOAT32 || upstream.count() != labels.length) {
+        throw new IllegalArgumentException(
+            upstream + " are not " + labels.length + " float32, one for each row");
+      }
+      begin(gradient, write);
+      for (int i = 0; i < labels.length; i++) {
+        writeRow(i, Memory.getFloat(upstream.address() + 4L * i), gradient, write);
+      }
+    }
+
+    /** Only a mean divides, and only by the rows that count. */
+    private double divisor() {
+      return settings.reduction() == LossReduction.MEAN && counted > 0 ? 1.0 / counted : 1;
+    }
+
+    private void begin(TypedBuffer gradient, GradientWrite write) {
+      requireFloats("gradients", gradient);
+      if (gradient.count() != logits.count()) {
+        throw new IllegalArgumentException(
+            gradient.count() + " gradients for " + logits.count() + " logits");
+      }
+      if (overwritten) {
+        throw new IllegalStateException(
+            "the gradient was written over the logits, so there is no second one");
+      }
+      if (gradient.overlaps(logits)) {
+        if (!gradient.sameAs(logits) || write == GradientWrite.ACCUMULATE) {
+          throw new IllegalArgumentException(
+              "a gradient at the logits' place replaces them exactly; this is "
+                  + gradient
+                  + " to "
+                  + write
+                  + " over "
+                  + logits);
+        }
+        overwritten = true;
+      }
+    }
+
+    private void writeRow(int index, double scale, TypedBuffer gradient, GradientWrite write) {
+      if (labels[index] < 0) {
+        if (write == GradientWrite.REPLACE) {
+          row.clear(gradient, index);
+        }
+        return;
+      }
+      row.load(logits, index);
+      row.toGradient(labels[index], logSums[index], scale);
+      if (write == GradientWrite.ACCUMULATE) {
+        row.add(gradient, index);
+      }
+      row.store(gradient, index);
+    }
+  }
+}

@@ -1,0 +1,192 @@
+package io.weft.collectives.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.fault.FailureCode;
+import io.weft.collectives.net.FrameChannel;
+import io.weft.collectives.operation.Signature;
+import io.weft.device.Deadline;
+import io.weft.fuzz.Fuzz;
+import io.weft.memory.Memory;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.ShrinkingMode;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+
+/**
+ * What ranks of other hosts say to a rank's agent and before their data: whatever comes is taken as
+ * it was said or refused by the exception that is meant for it, and changes nothing else.
+ */
+class MessageFuzzTest {
+  private static final int RANKS = 4;
+  private static final WaitStatus STATUS = new WaitStatus(2, 7, new Signature(0x10203, -1, 99));
+  private static final List<String> SURELY = List.of("message", "waits for rank", "damaged");
+
+  @Property(tries = 20_000, shrinking = ShrinkingMode.OFF)
+  void everyMessageIsRefusedOrSound(@ForAll long seed) {
+    Fuzz.round(seed, MessageFuzzTest::round);
+  }
+
+  @Test
+  @EnabledIfSystemProperty(named = Fuzz.MINUTES, matches = "\\d+")
+  @Timeout(value = 3, unit = TimeUnit.HOURS)
+  void everyMessageIsRefusedOrSoundForAsLongAsAsked() {
+    System.out.println(Fuzz.forMinutes(MessageFuzzTest::round) + " messages");
+  }
+
+  private static void round(SplittableRandom random) {
+    if (random.nextBoolean()) {
+      control(random);
+    } else {
+      frame(random);
+    }
+  }
+
+  private static void control(SplittableRandom random) {
+    byte[] message = Fuzz.mangled(sound(random), random);
+    try (SocketChannel socket = SocketChannel.open()) {
+      ControlPeer peer =
+          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MOST_BYTES));
+      try {
+        Optional<CollectiveException> failure = peer.receive(message, Optional.of(STATUS));
+        failure.ifPresent(cause -> assertThat(cause.kind()).isNotNull());
+        peer.waiting().ifPresent(status -> assertThat(status.rank()).isBetween(0, RANKS - 1));
+        assertThat(peer.state() == ControlPeer.State.FAILED).isEqualTo(failure.isPresent());
+      } catch (IOException e) {
+        assertThat(e).hasMessageContaining("rank 1");
+        assertThat(SURELY).anyMatch(e.getMessage()::contains);
+        assertThat(peer.state()).isEqualTo(ControlPeer.State.OPEN);
+        assertThat(peer.waiting()).isEmpty();
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static byte[] sound(SplittableRandom random) {
+    byte kind = (byte) (1 + random.nextInt(4));
+    ByteBuffer out = ByteBuffer.allocate(ControlPeer.MOST_BYTES).put(kind);
+    switch (kind) {
+      case 1 -> {
+        Kind[] kinds = Kind.values();
+        CollectiveException cause =
+            new CollectiveException(
+                kinds[random.nextInt(kinds.length)],
+                List.of(random.nextInt(RANKS), 3),
+                "x".repeat(random.nextInt(200)));
+        out.put(FailureCode.encode(cause, 4096));
+      }
+      case 3 -> out.putLong(random.nextLong());
+      case 4 -> {
+        out.putLong(random.nextLong());
+        if (random.nextBoolean()) {
+          out.putInt(random.nextInt(RANKS)).putLong(5).putInt(1).putInt(-1).putLong(8);
+        }
+      }
+      default -> {}
+    }
+    return Arrays.copyOf(out.array(), out.position());
+  }
+
+  @Test
+  void aMessageThatIsTooShortNamesItsRank() throws IOException {
+    try (SocketChannel socket = SocketChannel.open()) {
+      ControlPeer peer =
+          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MOST_BYTES));
+      for (byte[] message : List.of(new byte[0], new byte[] {3, 0}, new byte[] {4}, new byte[38])) {
+        assertThatThrownBy(() -> peer.receive(message, Optional.empty()))
+            .isInstanceOf(IOException.class)
+            .hasMessageContaining("rank 1 sent " + message.length + " bytes");
+      }
+      ByteBuffer stranger = ByteBuffer.allocate(37).put((byte) 4).putLong(1).putInt(RANKS);
+      assertThatThrownBy(() -> peer.receive(stranger.array(), Optional.empty()))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("rank 1 says that it waits for rank " + RANKS + " of " + RANKS);
+    }
+  }
+
+  /** A link on which bytes lie ready and to which nothing is sent. */
+  private static final class Prepared implements Link {
+    private final byte[] content;
+    private int taken;
+
+    Prepared(byte[] content) {
+      this.content = content;
+    }
+
+    @Override
+    public int put(long address, long bytes) {
+      throw new AssertionError("nothing is sent here");
+    }
+
+    @Override
+    public boolean push() {
+      return true;
+    }
+
+    @Override
+    public int take(long address, long bytes) {
+      int count = (int) Math.min(bytes, Math.min(content.length - taken, 13));
+      for (int i = 0; i < count; i++) {
+        Memory.putByte(address + i, content[taken + i]);
+      }
+      taken += count;
+      return count;
+    }
+  }
+
+  /** A frame and the bytes behind it; the bytes arrive only behind the very frame expected. */
+  private static void frame(SplittableRandom random) {
+    Signature signature = new Signature(random.nextInt(1 << 24), random.nextInt(3) - 1, 64);
+    Frame frame = new Frame();
+    frame.write(signature, 5, 0, 0, 64);
+    byte[] sound = new byte[Frame.BYTES];
+    for (int i = 0; i < sound.length; i++) {
+      sound[i] = Memory.getByte(frame.address() + i);
+    }
+    byte[] head = Arrays.copyOf(Fuzz.mangled(sound, random), Frame.BYTES);
+    byte[] content = Arrays.copyOf(head, Frame.BYTES + 64);
+    Arrays.fill(content, Frame.BYTES, content.length, (byte) 7);
+    ByteBuffer target = ByteBuffer.allocateDirect(64);
+    PointToPoint messages = receiver(content);
+    messages.receive(signature, 5, 1, Memory.addressOf(target), 64);
+    boolean genuine = Arrays.equals(head, sound);
+    try {
+      while (!messages.isDone() && messages.progress()) {
+        // On until nothing moves.
+      }
+      assertThat(genuine).as("a frame was taken for another").isTrue();
+      assertThat(messages.isDone()).isTrue();
+      assertThat(target.get(63)).isEqualTo((byte) 7);
+    } catch (CollectiveException e) {
+      assertThat(genuine).as("%s", e.getMessage()).isFalse();
+      assertThat(e.kind()).isEqualTo(Kind.MISMATCH);
+      assertThat(e.ranks()).containsExactly(0, 1);
+      assertThat(target.get(0)).as("nothing behind a wrong frame is taken").isZero();
+    }
+  }
+
+  private static PointToPoint receiver(byte[] content) {
+    Call call = new Call();
+    call.start(new Signature(0, -1, 0), 0, Deadline.after(Duration.ofSeconds(60)));
+    Neighbours neighbours = new PrivateBlocks(2, new BufferSizes(128, 128, 1024)).neighbours(0);
+    HostWatch watch = new HostWatch(0, call, Optional::empty, neighbours, RemoteRanks.NONE, 0);
+    return new PointToPoint(
+        0, 2, peer -> new Prepared(content), new Waiting(watch, neighbours.size(), false));
+  }
+}

@@ -1,0 +1,43 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.library.DoubleLibraries;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Communicators of NCCL on the doubles: rank n has GPU n. */
+public final class GpuDoubles {
+  private static final Map<Integer, CudaDevice> DEVICES = new ConcurrentHashMap<>();
+  private static final Duration LINGER = Duration.ofMillis(500);
+
+  private GpuDoubles() {}
+
+  /** Whether the process was started to use them. */
+  public static boolean isForThisProcess() {
+    return System.getProperty(DoubleLibraries.FOLDER_PROPERTY) != null;
+  }
+
+  /** The device of a rank, open until {@link #closeDevices}. */
+  static CudaDevice device(int ordinal) {
+    return DEVICES.computeIfAbsent(ordinal, key -> DoubleLibraries.cuda().open(key));
+  }
+
+  static void closeDevices() {
+    DEVICES.values().forEach(CudaDevice::close);
+    DEVICES.clear();
+  }
+
+  /** A factory for one rank on the GPU of this number. */
+  public static CommunicatorFactory factory(int ordinal, CommunicatorFactory hosts) {
+    NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER);
+    return new NcclCommunicators(DoubleLibraries.options(), options, hosts);
+  }
+
+  /** A factory for all ranks of this process. */
+  static CommunicatorFactory factory(CommunicatorFactory hosts) {
+    DoubleLibraries.cuda();
+    return (bootstrap, options) -> factory(bootstrap.rank(), hosts).create(bootstrap, options);
+  }
+}

@@ -1,0 +1,21 @@
+package io.weft.collectives.nccl;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.device.library.DoubleLibraries;
+import io.weft.device.library.UsesDoubles;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+@UsesDoubles
+class GpuReportTest {
+  @Test
+  void driverGpusAndNcclSayWhatTheyAre() {
+    List<String> lines = GpuReport.lines(DoubleLibraries.options());
+    assertThat(lines).hasSize(10);
+    assertThat(lines.get(0)).startsWith("CUDA driver 12.8 in " + DoubleLibraries.folder());
+    assertThat(lines.get(3)).startsWith("cuda:2 Weft test double 2, 2.0 GiB, uuid ");
+    assertThat(lines.get(9)).startsWith("NCCL 2.28.3 in " + DoubleLibraries.folder());
+    DoubleLibraries.assertClean();
+  }
+}

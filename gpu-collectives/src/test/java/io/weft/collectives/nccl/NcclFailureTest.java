@@ -1,0 +1,214 @@
+package io.weft.collectives.nccl;
+
+import static io.weft.collectives.contract.CommunicatorContract.buffer;
+import static io.weft.collectives.contract.CommunicatorContract.filled;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.weft.collectives.Algorithm;
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.Group;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.contract.RankGang;
+import io.weft.collectives.contract.Values;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.operation.Operation;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.Lane;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaLane;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.library.DoubleLibraries;
+import io.weft.device.library.UsesDoubles;
+import java.lang.ref.Reference;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the contract does not ask of others: device memory, and how NCCL itself fails. */
+@UsesDoubles
+class NcclFailureTest {
+  private static final Duration LONG = Duration.ofSeconds(60);
+
+  @TempDir Path folder;
+
+  private CommunicatorFactory hosts() {
+    return new HostCommunicators(HostOptions.defaults().withFolder(folder));
+  }
+
+  private RankGang gang(int nranks, Duration timeout) {
+    return RankGang.open(GpuDoubles.factory(hosts()), nranks, timeout);
+  }
+
+  @AfterEach
+  void nothingIsLeftBehind() {
+    GpuDoubles.closeDevices();
+    DoubleLibraries.assertClean();
+  }
+
+  /** Memory of a rank's device; the double's can be read here, as it is the host's. */
+  private static TypedBuffer on(CudaMemory memory, int rank, DataType type) {
+    TypedBuffer typed =
+        TypedBuffer.of(new DeviceBuffer(memory), 0, type, memory.bytes() / type.bytes());
+    Values.fill(typed, rank);
+    return typed;
+  }
+
+  @Test
+  void deviceMemoryIsUsedWhereItLies() {
+    try (RankGang gang = gang(3, LONG)) {
+      gang.run(
+          communicator -> {
+            int rank = communicator.rank();
+            try (CudaMemoryPool pool =
+                    CudaMemoryPool.open(
+                        GpuDoubles.device(rank), CudaMemoryPool.Kind.DEVICE, 1 << 20);
+                CudaMemory memory = pool.take(40_000)) {
+              TypedBuffer data = on(memory, rank, DataType.FLOAT32);
+              communicator.allReduce(data, ReduceOp.SUM);
+              Values.check("sum", data, i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, 3, i));
+            }
+            assertThat(communicator.metrics().total(Algorithm.NCCL).calls()).isOne();
+          });
+    }
+  }
+
+  /** The streams of NCCL know nothing of the lane's: many copies are still to come. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void submittedOnALaneItRunsBehindWhatTheLaneEnqueued(boolean inGroup) {
+    int bytes = 1 << 20;
+    try (RankGang gang = gang(2, LONG)) {
+      gang.run(
+          communicator -> {
+            CudaDevice device = GpuDoubles.device(communicator.rank());
+            TypedBuffer host = filled(communicator, DataType.INT8, bytes);
+            try (CudaMemoryPool pool =
+                    CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 2L * bytes);
+                CudaMemory memory = pool.take(bytes);
+                CudaLane lane =
+                    CudaLane.open(
+                        device, "up-" + communicator.rank(), LONG, Lane.Priority.HIGHEST)) {
+              TypedBuffer data = TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT8, bytes);
+              Event uploaded =
+                  lane.submit(
+                      "uploads",
+                      () -> {
+                        for (int i = 0; i < 100; i++) {
+                          lane.stream().copyToDevice(data.address(), host.address(), bytes);
+                        }
+                      });
+              Operation sum = new AllReduce(data, data, ReduceOp.SUM);
+              Event event =
+                  inGroup
+                      ? new Group().add(communicator, sum).submit(lane)
+                      : communicator.submit(sum, lane);
+              event.await(Deadline.after(LONG));
+              uploaded.await(Deadline.after(LONG));
+              Values.check("sum", data, i -> Values.reduced(DataType.INT8, ReduceOp.SUM, 2, i));
+            } finally {
+              Reference.reachabilityFence(host);
+            }
+          });
+    }
+  }
+
+  @Test
+  void whatNcclRoundsOtherwiseIsReducedOnTheHost() {
+    try (RankGang gang = gang(2, LONG)) {
+      gang.run(
+          communicator -> {
+            int rank = communicator.rank();
+            try (CudaMemoryPool pool =
+                    CudaMemoryPool.open(
+                        GpuDoubles.device(rank), CudaMemoryPool.Kind.DEVICE, 1 << 20);
+                CudaMemory memory = pool.take(20_000)) {
+              TypedBuffer data = on(memory, rank, DataType.FLOAT16);
+              communicator.allReduce(data, ReduceOp.AVERAGE);
+              Values.check(
+                  "average", data, i -> Values.reduced(DataType.FLOAT16, ReduceOp.AVERAGE, 2, i));
+            }
+            assertThat(communicator.metrics().total(Algorithm.THROUGH_HOST).calls()).isOne();
+          });
+    }
+  }
+
+  @Test
+  void errorInsideNcclFailsEveryRank() {
+    try (RankGang gang = gang(3, LONG)) {
+      DoubleLibraries.ncclControls().ncclDoubleFailNext(NcclLibrary.REMOTE_ERROR);
+      List<CollectiveException> failures =
+          gang.ask(
+              communicator ->
+                  catchThrowableOfType(
+                      CollectiveException.class,
+                      () -> communicator.allReduce(buffer(DataType.INT32, 10), ReduceOp.SUM)));
+      assertThat(failures).doesNotContainNull();
+      assertThat(failures)
+          .allSatisfy(
+              failure -> assertThat(failure).hasMessageContaining("failed in NCCL: remote"));
+      assertThat(failures).extracting(CollectiveException::kind).contains(Kind.DEAD);
+    }
+  }
+
+  @Test
+  void receiverThatDoesNotComeIsNamed() {
+    try (RankGang gang = gang(2, Duration.ofSeconds(10))) {
+      CollectiveException failure =
+          catchThrowableOfType(
+              CollectiveException.class,
+              () -> gang.rank(0).send(filled(gang.rank(0), DataType.INT8, 3_000_000), 1));
+      assertThat(failure.kind()).isEqualTo(Kind.TIMEOUT);
+      assertThat(failure.ranks()).containsExactly(1);
+      assertThat(failure).hasMessageContaining("rank 1");
+    }
+  }
+
+  @Test
+  void twoRanksOnOneGpuAreRefusedByName() {
+    CommunicatorFactory both = GpuDoubles.factory(3, hosts());
+    assertThatThrownBy(() -> RankGang.open(both, 2, LONG))
+        .hasMessageContaining("rank 0 and rank 1 are both on GPU")
+        .hasMessageContaining("NCCL takes one rank for each GPU");
+  }
+
+  @Test
+  void differentVersionsAreRefusedByName() {
+    List<RankIdentity> ranks =
+        List.of(
+            new RankIdentity(22803, UUID.randomUUID()),
+            new RankIdentity(22803, UUID.randomUUID()),
+            RankIdentity.decode(new RankIdentity(23007, UUID.randomUUID()).encode()));
+    CollectiveException failure =
+        catchThrowableOfType(CollectiveException.class, () -> RankIdentity.check(ranks));
+    assertThat(failure.kind()).isEqualTo(Kind.MISMATCH);
+    assertThat(failure.ranks()).containsExactly(0, 2);
+    assertThat(failure).hasMessageContaining("rank 0 has NCCL 2.28.3 but rank 2 has 2.30.7");
+    RankIdentity.check(ranks.subList(0, 2));
+  }
+
+  @Test
+  void rankThatClosesAloneDoesNotHang() {
+    try (RankGang gang = gang(2, LONG)) {
+      gang.rank(0).close();
+      CollectiveException failure =
+          catchThrowableOfType(CollectiveException.class, () -> gang.rank(1).barrier());
+      assertThat(failure.ranks()).containsExactly(0);
+    }
+  }
+}

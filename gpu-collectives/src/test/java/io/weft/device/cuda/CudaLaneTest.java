@@ -1,0 +1,167 @@
+package io.weft.device.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import com.sun.jna.Pointer;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.Event.State;
+import io.weft.device.HostEvent;
+import io.weft.device.Lane.Priority;
+import io.weft.device.library.DoubleLibraries;
+import io.weft.device.library.UsesDoubles;
+import io.weft.memory.Memory;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+@UsesDoubles
+class CudaLaneTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final int BYTES = 5000;
+
+  private CudaDevice device;
+
+  @BeforeEach
+  void open() {
+    device = DoubleLibraries.cuda().open(0);
+  }
+
+  @AfterEach
+  void nothingIsLeftBehind() {
+    DoubleLibraries.cudaControls().cudaDoublePause(0);
+    device.close();
+    DoubleLibraries.assertClean();
+  }
+
+  private CudaLane lane(String name) {
+    return CudaLane.open(device, name, PATIENCE, Priority.HIGHEST);
+  }
+
+  private static Deadline deadline() {
+    return Deadline.after(PATIENCE);
+  }
+
+  private static void pause(boolean paused) {
+    DoubleLibraries.cudaControls().cudaDoublePause(paused ? 1 : 0);
+  }
+
+  /** Both are enqueued while the device stands still: nobody waits for it on the host. */
+  @Test
+  void laneWaitsForAnotherOnTheDevice() {
+    try (CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 1 << 20);
+        CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
+        CudaMemory from = pinned.take(BYTES);
+        CudaMemory to = pinned.take(BYTES);
+        CudaMemory there = pool.take(BYTES);
+        CudaLane up = lane("up");
+        CudaLane down = lane("down")) {
+      Memory.setMemory(from.address(), BYTES, (byte) 7);
+      Memory.setMemory(to.address(), BYTES, (byte) 0);
+      pause(true);
+      Event copied =
+          up.submit("up", () -> up.stream().copyToDevice(there.address(), from.address(), BYTES));
+      Event back =
+          down.submit(
+              "down", () -> down.stream().copyToHost(to.address(), there.address(), BYTES), copied);
+      back.awaitRecorded(deadline());
+      assertThat(copied.state()).isEqualTo(State.RECORDED);
+      assertThat(back.state()).isEqualTo(State.RECORDED);
+      assertThat(Memory.getByte(to.address() + BYTES - 1)).isZero();
+      pause(false);
+      back.await(deadline());
+      copied.await(deadline());
+      assertThat(Memory.getByte(to.address() + BYTES - 1)).isEqualTo((byte) 7);
+    }
+  }
+
+  @Test
+  void workBehindAnEventOfTheHostIsPendingUntilItEnds() {
+    HostEvent before = new HostEvent("before");
+    try (CudaLane lane = lane("pending")) {
+      Event event = lane.submit("after", () -> {}, before);
+      assertThat(event.state()).isEqualTo(State.PENDING);
+      before.complete();
+      event.await(deadline());
+    }
+  }
+
+  @Test
+  void workThatFailsSkipsWhatIsBehindItAndNothingElse() {
+    try (CudaLane lane = lane("failing")) {
+      IOException cause = new IOException("bad");
+      Event failed =
+          lane.submit(
+              "failing",
+              () -> {
+                throw cause;
+              });
+      CountDownLatch ran = new CountDownLatch(1);
+      Event skipped = lane.submit("skipped", ran::countDown, failed);
+      Event independent = lane.submit("independent", () -> {});
+      independent.await(deadline());
+      await().until(() -> skipped.state() == State.FAILED);
+      assertThat(failed.failure()).contains(cause);
+      assertThat(skipped.failure()).contains(cause);
+      assertThat(ran.getCount()).isOne();
+    }
+  }
+
+  @Test
+  void deviceThatIsLostFailsTheEvent() {
+    try (CudaLane lane = lane("lost")) {
+      pause(true);
+      Event event = lane.submit("work", () -> {});
+      event.awaitRecorded(deadline());
+      DoubleLibraries.cudaControls().cudaDoubleLose(0, 719);
+      await().until(() -> event.state() == State.FAILED);
+      assertThat(event.failure().orElseThrow())
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("CUDA_ERROR_LAUNCH_FAILED (719)")
+          .hasMessageContaining("stream lost of cuda:0");
+      DoubleLibraries.cudaControls().cudaDoubleLose(0, 0);
+      pause(false);
+    } finally {
+      DoubleLibraries.cudaControls().cudaDoubleLose(0, 0);
+    }
+  }
+
+  @Test
+  void closingFailsWhatHasNotStarted() throws Exception {
+    CountDownLatch started = new CountDownLatch(1);
+    CountDownLatch closing = new CountDownLatch(1);
+    CudaLane lane = lane("closing");
+    Event running =
+        lane.submit(
+            "running",
+            () -> {
+              started.countDown();
+              closing.await(30, TimeUnit.SECONDS);
+            });
+    Event waiting = lane.submit("waiting", () -> {});
+    assertThat(started.await(30, TimeUnit.SECONDS)).isTrue();
+    Thread closer = new Thread(lane::close);
+    closer.start();
+    await().until(() -> waiting.state() == State.FAILED);
+    closing.countDown();
+    closer.join(30_000);
+    assertThat(running.state()).isEqualTo(State.COMPLETE);
+    assertThatThrownBy(() -> lane.submit("late", () -> {})).hasMessageContaining("closed");
+  }
+
+  @Test
+  void priorityIsTheStreams() {
+    try (CudaLane high = lane("high");
+        CudaLane normal = CudaLane.open(device, "normal", PATIENCE, Priority.NORMAL)) {
+      DoubleLibraries.CudaControls controls = DoubleLibraries.cudaControls();
+      assertThat(controls.cudaDoublePriority(new Pointer(high.stream().handle()))).isEqualTo(-5);
+      assertThat(controls.cudaDoublePriority(new Pointer(normal.stream().handle()))).isZero();
+    }
+  }
+}

@@ -1,0 +1,90 @@
+package io.weft.device.library;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.bootstrap.ThreadBootstrap;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.nccl.GpuReport;
+import io.weft.collectives.nccl.NcclLibrary;
+import io.weft.device.cuda.CudaLibrary;
+import io.weft.device.probe.CapabilityProbe;
+import io.weft.device.probe.ProbeOptions;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+
+/** A process of its own that asks for a library, or for none: libraries stay where they loaded. */
+final class GpuLibraryProcess {
+  private static final int PATIENCE_SECONDS = 120;
+
+  private GpuLibraryProcess() {}
+
+  /**
+   * Runs one and returns all it printed.
+   *
+   * @param isWithJna whether JNA is on its class path
+   * @param arguments what {@link #main} takes, behind flags of the Java virtual machine
+   */
+  static String run(boolean isWithJna, List<String> flags, String... arguments)
+      throws IOException, InterruptedException {
+    String classPath =
+        Arrays.stream(
+                System.getProperty(
+                        "surefire.test.class.path", System.getProperty("java.class.path"))
+                    .split(":"))
+            .filter(entry -> isWithJna || !entry.contains("jna-"))
+            .collect(Collectors.joining(":"));
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(flags);
+    command.addAll(List.of("-cp", classPath, GpuLibraryProcess.class.getName()));
+    command.addAll(List.of(arguments));
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) || process.exitValue() != 0) {
+      throw new AssertionError("the process failed: " + output);
+    }
+    return output;
+  }
+
+  /** Takes "nccl LIBRARY", "cuda FOLDER", "report ROOT" or "none FOLDER". */
+  public static void main(String[] args) throws Exception {
+    ProbeOptions options = ProbeOptions.defaults();
+    try {
+      switch (args[0]) {
+        case "nccl" ->
+            System.out.println(NcclLibrary.load(options.withNcclLibrary(Path.of(args[1]))));
+        case "cuda" ->
+            System.out.println(
+                CudaLibrary.load(options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1]))));
+        case "report" ->
+            GpuReport.lines(options.withRoot(Path.of(args[1])).withEnvironment(Map.of()))
+                .forEach(System.out::println);
+        default -> withoutGpu(Path.of(args[1]));
+      }
+    } catch (UnavailableLibraryException e) {
+      System.out.println("unavailable: " + e.getMessage());
+    }
+  }
+
+  /** What a job does that asks for no GPU. */
+  private static void withoutGpu(Path folder) {
+    CapabilityProbe.run(ProbeOptions.defaults()).lines().forEach(System.out::println);
+    HostOptions options = HostOptions.defaults().withFolder(folder);
+    try (Bootstrap bootstrap = ThreadBootstrap.open(1).get(0);
+        Communicator communicator =
+            new HostCommunicators(options).create(bootstrap, CommunicatorOptions.DEFAULT)) {
+      communicator.barrier();
+      System.out.println("rank " + communicator.rank() + " is through");
+    }
+  }
+}

@@ -1,0 +1,27 @@
+package io.weft.device.library;
+
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
+import org.junit.jupiter.api.extension.ExecutionCondition;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/** A test on the {@link DoubleLibraries}, skipped with the reason where gcc is missing. */
+@Target({ElementType.TYPE, ElementType.METHOD})
+@Retention(RetentionPolicy.RUNTIME)
+@ExtendWith(UsesDoubles.Condition.class)
+public @interface UsesDoubles {
+  /** Whether they can be built. */
+  final class Condition implements ExecutionCondition {
+    @Override
+    public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
+      String whyNot = DoubleLibraries.whyNot();
+      return whyNot.isEmpty()
+          ? ConditionEvaluationResult.enabled("the doubles are built")
+          : ConditionEvaluationResult.disabled(whyNot);
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/* What the two test doubles share. Never shipped: they stand in for libcuda and libnccl in tests. */
+#ifndef WEFT_GPU_DOUBLE_H
+#define WEFT_GPU_DOUBLE_H
+
+#include <stddef.h>
+
+/* Most ranges of device memory that one piece of work on a stream reads or writes. */
+#define DOUBLE_MOST_RANGES 1024
+
+struct double_range {
+  const void *start;
+  size_t bytes;
+};
+
+/* Notes that the code under test broke a rule of the library. */
+void double_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Counts a handle that has to be given back: delta is 1 or -1. */
+void double_count(const char *kind, int delta);
+
+/* The device of the calling thread's context, or -1. */
+int double_current_device(void);
+
+/* The device of a living stream, or -1 with a violation. */
+int double_stream_device(void *stream, const char *caller);
+
+/* Whether the range lies in one living allocation of the device. */
+int double_is_on_device(const void *start, size_t bytes, int device);
+
+/* Runs work on the stream's thread, in order; the ranges are in use until it has run. */
+void double_enqueue(void *stream, void (*run)(void *), void *argument,
+                    const struct double_range *ranges, int count);
+
+#endif

@@ -1,0 +1,805 @@
+/*
+ * A test double of libnccl over the double of libcuda. Ranks, threads of one process or of several,
+ * meet in a segment of shared memory and move everything through one slot per ordered pair.
+ * Like NCCL it waits for ever where ranks do not match, until ncclCommAbort; unlike NCCL it notes
+ * the rules that were broken: communicators used from two threads, used before they are ready,
+ * operations in different orders, memory that is not on the communicator's device.
+ */
+#define _GNU_SOURCE
+#include "gpu_double.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_RANKS 16
+#define SLOT_BYTES 32768
+#define MOST_TASKS (DOUBLE_MOST_RANGES / 2)
+
+#ifdef WEFT_DOUBLE_OLD
+#define VERSION 21212
+const char double_banner[] = "NCCL version 2.12.12+double";
+#else
+#define VERSION 22803
+const char double_banner[] = "NCCL version 2.28.3+double";
+#endif
+
+typedef enum {
+  ncclSuccess = 0,
+  ncclUnhandledCudaError = 1,
+  ncclSystemError = 2,
+  ncclInternalError = 3,
+  ncclInvalidArgument = 4,
+  ncclInvalidUsage = 5,
+  ncclRemoteError = 6,
+  ncclInProgress = 7
+} ncclResult_t;
+
+typedef struct { char internal[128]; } ncclUniqueId;
+
+struct config {
+  size_t size;
+  unsigned magic;
+  unsigned version;
+  int blocking;
+};
+
+/* One chunk on its way from one rank to another. */
+struct slot {
+  int full;
+  int tag;
+  size_t total;
+  size_t bytes;
+  char data[SLOT_BYTES];
+};
+
+struct clique {
+  int ready;
+  pthread_mutex_t lock;
+  pthread_cond_t bells[MOST_RANKS];
+  int joined;
+  int gone[MOST_RANKS];
+  long gpu[MOST_RANKS]; /* 0 until the rank has joined */
+  struct slot slots[MOST_RANKS][MOST_RANKS];
+};
+
+struct comm {
+  struct clique *clique;
+  char name[128];
+  int rank;
+  int nranks;
+  int device;
+  pthread_t owner;
+  pthread_t starter;
+  int starting;
+  volatile int state;
+  volatile int aborted;
+  int polls;
+  int finalizing;
+  int collectives;
+  int in_flight;
+  struct comm **out;
+};
+
+enum kind { ALL_REDUCE = 1, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, SEND, RECEIVE };
+
+struct task {
+  enum kind kind;
+  const char *send;
+  char *receive;
+  size_t count;
+  int type;
+  int op;
+  int peer; /* or the root */
+};
+
+struct batch {
+  struct comm *comm;
+  void *stream;
+  int count;
+  int fault;
+  struct task tasks[MOST_TASKS];
+};
+
+struct transfer {
+  int peer;
+  int is_send;
+  int tag;
+  char *data;
+  size_t bytes;
+  size_t moved;
+  int done;
+};
+
+static __thread int group_depth;
+static __thread struct batch *group;
+static int fault;
+
+/* ---- what tests call ---- */
+
+/* The next work that is launched ends without an effect and leaves this state. */
+void ncclDoubleFailNext(int state) { fault = state; }
+
+/* ---- meeting ---- */
+
+static void take(struct clique *clique) {
+  if (pthread_mutex_lock(&clique->lock) == EOWNERDEAD) {
+    pthread_mutex_consistent(&clique->lock);
+  }
+}
+
+static void give(struct clique *clique) { pthread_mutex_unlock(&clique->lock); }
+
+static void wait_bell(struct comm *comm) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += 20000000;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    until.tv_sec++;
+  }
+  if (pthread_cond_timedwait(&comm->clique->bells[comm->rank], &comm->clique->lock, &until) ==
+      EOWNERDEAD) {
+    pthread_mutex_consistent(&comm->clique->lock);
+  }
+}
+
+static void ring_all(struct clique *clique) {
+  for (int rank = 0; rank < MOST_RANKS; rank++) {
+    pthread_cond_broadcast(&clique->bells[rank]);
+  }
+}
+
+static void initialise(struct clique *clique) {
+  pthread_mutexattr_t mutex;
+  pthread_mutexattr_init(&mutex);
+  pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&mutex, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&clique->lock, &mutex);
+  pthread_condattr_t bell;
+  pthread_condattr_init(&bell);
+  pthread_condattr_setpshared(&bell, PTHREAD_PROCESS_SHARED);
+  for (int rank = 0; rank < MOST_RANKS; rank++) {
+    pthread_cond_init(&clique->bells[rank], &bell);
+  }
+  __atomic_store_n(&clique->ready, 1, __ATOMIC_RELEASE);
+}
+
+/* Whoever comes first makes the segment; the last to join unlinks it. */
+static struct clique *open_clique(const char *name) {
+  int first = 1;
+  int file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+  if (file < 0) {
+    first = 0;
+    file = shm_open(name, O_RDWR, 0600);
+  } else if (ftruncate(file, sizeof(struct clique)) != 0) {
+    close(file);
+    return NULL;
+  }
+  if (file < 0) {
+    return NULL;
+  }
+  while (!first && lseek(file, 0, SEEK_END) < (off_t)sizeof(struct clique)) {
+    sched_yield();
+  }
+  struct clique *clique =
+      mmap(NULL, sizeof *clique, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (clique == MAP_FAILED) {
+    return NULL;
+  }
+  if (first) {
+    initialise(clique);
+  }
+  while (!__atomic_load_n(&clique->ready, __ATOMIC_ACQUIRE)) {
+    sched_yield();
+  }
+  return clique;
+}
+
+static int is_duplicate(struct comm *comm) {
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    if (rank != comm->rank && comm->clique->gpu[rank] == comm->device + 1) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static void *start(void *argument) {
+  struct comm *comm = argument;
+  struct clique *clique = open_clique(comm->name);
+  comm->clique = clique;
+  if (clique == NULL) {
+    comm->state = ncclSystemError;
+    return NULL;
+  }
+  take(clique);
+  clique->joined++;
+  clique->gpu[comm->rank] = comm->device + 1;
+  ring_all(clique);
+  while (clique->joined < comm->nranks && !comm->aborted) {
+    wait_bell(comm);
+  }
+  if (clique->joined == comm->nranks) {
+    shm_unlink(comm->name);
+  }
+  int state = comm->aborted ? ncclInternalError : ncclSuccess;
+  if (state == ncclSuccess && is_duplicate(comm)) {
+    state = ncclInvalidUsage;
+  }
+  give(clique);
+  *comm->out = comm; /* As NCCL does: from its own thread, when nobody expects it any more. */
+  comm->state = state;
+  return NULL;
+}
+
+static ncclResult_t launch_start(struct comm *comm, struct comm **out) {
+  comm->owner = pthread_self();
+  comm->state = ncclInProgress;
+  comm->out = out;
+  comm->starting = 1;
+  *out = comm;
+  double_count("nccl communicators", 1);
+  pthread_create(&comm->starter, NULL, start, comm);
+  return ncclInProgress;
+}
+
+ncclResult_t ncclGetVersion(int *version) {
+  *version = VERSION;
+  return ncclSuccess;
+}
+
+const char *ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess: return "no error";
+    case ncclSystemError: return "unhandled system error";
+    case ncclInternalError: return "internal error";
+    case ncclInvalidArgument: return "invalid argument";
+    case ncclInvalidUsage: return "invalid usage";
+    case ncclRemoteError: return "remote process exited or there was a network error";
+    case ncclInProgress: return "NCCL operation in progress";
+    default: return "unhandled cuda error";
+  }
+}
+
+const char *ncclGetLastError(struct comm *comm) {
+  return comm != NULL && comm->state == ncclInvalidUsage ? "Duplicate GPU detected"
+                                                         : "said by the double";
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  static int number;
+  memset(id, 0x5a, sizeof *id);
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  snprintf(id->internal, 100, "/weft-nccl-double-%d-%lx%lx-%d", getpid(), now.tv_sec, now.tv_nsec,
+           __atomic_add_fetch(&number, 1, __ATOMIC_SEQ_CST));
+  id->internal[127] = 0x77;
+  return ncclSuccess;
+}
+
+#ifndef WEFT_DOUBLE_OLD
+ncclResult_t ncclCommInitRankConfig(struct comm **out, int nranks, ncclUniqueId id, int rank,
+                                    struct config *config) {
+  if (config->size < sizeof *config || config->magic != 0xcafebeef || config->version < 21400) {
+    double_violation("ncclConfig_t of size %zu, magic %x, version %u", config->size, config->magic,
+                     config->version);
+    return ncclInvalidArgument;
+  }
+  if (config->blocking != 0) {
+    double_violation("a blocking communicator");
+  }
+  if (id.internal[127] != 0x77 || id.internal[126] != 0x5a) {
+    double_violation("the unique id did not arrive whole");
+    return ncclInvalidArgument;
+  }
+  int device = double_current_device();
+  if (device < 0 || nranks < 1 || nranks > MOST_RANKS || rank < 0 || rank >= nranks) {
+    double_violation("rank %d of %d on device %d", rank, nranks, device);
+    return ncclInvalidArgument;
+  }
+  struct comm *comm = calloc(1, sizeof *comm);
+  snprintf(comm->name, sizeof comm->name, "%.100s", id.internal);
+  comm->rank = rank;
+  comm->nranks = nranks;
+  comm->device = device;
+  return launch_start(comm, out);
+}
+#endif
+
+static ncclResult_t check(struct comm *comm, const char *caller) {
+  if (comm == NULL || !pthread_equal(comm->owner, pthread_self())) {
+    double_violation("%s from another thread than the one that made the communicator", caller);
+    return ncclInvalidUsage;
+  }
+  if (comm->state == ncclInProgress || comm->polls > 0) {
+    double_violation("%s while the communicator is still busy", caller);
+    return ncclInvalidUsage;
+  }
+  if (comm->finalizing || comm->aborted) {
+    double_violation("%s on a communicator that was given up", caller);
+    return ncclInvalidUsage;
+  }
+  if (double_current_device() != comm->device) {
+    double_violation("%s in the context of device %d, the communicator has %d", caller,
+                     double_current_device(), comm->device);
+    return ncclInvalidUsage;
+  }
+  return comm->state;
+}
+
+/* ---- ends ---- */
+
+static int have_all_gone(struct comm *comm) {
+  take(comm->clique);
+  int all = 1;
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    all &= comm->clique->gone[rank];
+  }
+  give(comm->clique);
+  return all;
+}
+
+static void go(struct comm *comm) {
+  if (comm->clique != NULL) {
+    take(comm->clique);
+    comm->clique->gone[comm->rank] = 1;
+    ring_all(comm->clique);
+    give(comm->clique);
+  }
+}
+
+ncclResult_t ncclCommGetAsyncError(struct comm *comm, ncclResult_t *state) {
+  if (comm->polls > 0) {
+    comm->polls--;
+    *state = ncclInProgress;
+  } else if (comm->finalizing && comm->state == ncclSuccess) {
+    *state = have_all_gone(comm) ? ncclSuccess : ncclInProgress;
+  } else {
+    *state = comm->state;
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(struct comm *comm) {
+  ncclResult_t result = check(comm, "ncclCommFinalize");
+  if (result == ncclSuccess) {
+    if (__atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) > 0) {
+      double_violation("ncclCommFinalize with work in flight");
+    }
+    go(comm);
+    comm->finalizing = 1;
+    result = ncclInProgress;
+  }
+  return result;
+}
+
+static void end(struct comm *comm) {
+  if (comm->starting) {
+    pthread_join(comm->starter, NULL);
+  }
+  while (__atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) > 0) {
+    usleep(100);
+  }
+  if (comm->clique != NULL) {
+    if (comm->clique->joined < comm->nranks) {
+      shm_unlink(comm->name);
+    }
+    munmap(comm->clique, sizeof *comm->clique);
+  }
+  free(comm);
+  double_count("nccl communicators", -1);
+}
+
+ncclResult_t ncclCommDestroy(struct comm *comm) {
+  if (!comm->finalizing || !have_all_gone(comm)) {
+    double_violation("ncclCommDestroy, which blocks until all ranks have finalized");
+  }
+  end(comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(struct comm *comm) {
+  if (!pthread_equal(comm->owner, pthread_self())) {
+    double_violation("ncclCommAbort from another thread than the one that uses it");
+  }
+  comm->aborted = 1;
+  if (comm->starting) {
+    pthread_join(comm->starter, NULL);
+    comm->starting = 0;
+  }
+  go(comm);
+  end(comm);
+  return ncclSuccess;
+}
+
+/* ---- moving ---- */
+
+static int step_send(struct comm *comm, struct transfer *transfer) {
+  struct slot *slot = &comm->clique->slots[comm->rank][transfer->peer];
+  if (slot->full) {
+    return 0;
+  }
+  size_t left = transfer->bytes - transfer->moved;
+  slot->bytes = left < SLOT_BYTES ? left : SLOT_BYTES;
+  slot->total = transfer->bytes;
+  slot->tag = transfer->tag;
+  memcpy(slot->data, transfer->data + transfer->moved, slot->bytes);
+  slot->full = 1;
+  transfer->moved += slot->bytes;
+  transfer->done = transfer->moved == transfer->bytes;
+  pthread_cond_broadcast(&comm->clique->bells[transfer->peer]);
+  return 1;
+}
+
+static int step_receive(struct comm *comm, struct transfer *transfer) {
+  struct slot *slot = &comm->clique->slots[transfer->peer][comm->rank];
+  if (!slot->full || slot->total != transfer->bytes || slot->tag != transfer->tag) {
+    if (slot->full && slot->tag != transfer->tag) {
+      double_violation("rank %d is at operation %x, rank %d at %x", comm->rank, transfer->tag,
+                       transfer->peer, slot->tag);
+      transfer->tag = slot->tag;
+      transfer->bytes = SIZE_MAX;
+    }
+    return 0;
+  }
+  memcpy(transfer->data + transfer->moved, slot->data, slot->bytes);
+  transfer->moved += slot->bytes;
+  transfer->done = transfer->moved == transfer->bytes;
+  slot->full = 0;
+  pthread_cond_broadcast(&comm->clique->bells[transfer->peer]);
+  return 1;
+}
+
+/* All at once, those with one peer in one direction in their order. 0 when aborted. */
+static int move(struct comm *comm, struct transfer *transfers, int count) {
+  take(comm->clique);
+  int left = count;
+  while (left > 0 && !comm->aborted) {
+    char busy[2][MOST_RANKS] = {{0}};
+    int progress = 0;
+    left = 0;
+    for (int i = 0; i < count; i++) {
+      struct transfer *each = &transfers[i];
+      if (!each->done && !busy[each->is_send][each->peer]) {
+        busy[each->is_send][each->peer] = 1;
+        progress |= each->is_send ? step_send(comm, each) : step_receive(comm, each);
+      }
+      left += !each->done;
+    }
+    if (left > 0 && !progress) {
+      wait_bell(comm);
+    }
+  }
+  give(comm->clique);
+  return !comm->aborted;
+}
+
+/* ---- collectives ---- */
+
+static size_t bytes_of(int type) {
+  static const size_t bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+  return type >= 0 && type < 10 ? bytes[type] : 0;
+}
+
+#define COMBINE(TYPE)                                                              \
+  for (size_t i = 0; i < count; i++) {                                             \
+    TYPE *a = (TYPE *)into + i;                                                    \
+    TYPE b = ((const TYPE *)from)[i];                                              \
+    *a = op == 0 ? *a + b : op == 1 ? *a * b : op == 2 ? (*a > b ? *a : b)         \
+                                             : (*a < b ? *a : b);                  \
+  }
+
+static void combine(char *into, const char *from, size_t count, int type, int op) {
+  switch (type) {
+    case 0: COMBINE(int8_t) break;
+    case 2: COMBINE(uint32_t) break;
+    case 4: COMBINE(uint64_t) break;
+    case 7: COMBINE(float) break;
+    case 8: COMBINE(double) break;
+    default: break;
+  }
+}
+
+/* MIN and MAX compare with a sign; sums and products of unsigned values wrap as signed ones do. */
+static void combine_signed(char *into, const char *from, size_t count, int type, int op) {
+  if (op >= 2 && type == 2) {
+    COMBINE(int32_t)
+  } else if (op >= 2 && type == 4) {
+    COMBINE(int64_t)
+  } else {
+    combine(into, from, count, type, op);
+  }
+}
+
+static int tag_of(struct comm *comm, const struct task *task) {
+  return comm->collectives << 8 | task->kind << 4 | (task->type & 15);
+}
+
+static struct transfer transfer(int peer, int is_send, int tag, const void *data, size_t bytes) {
+  struct transfer made = {peer, is_send, tag, (char *)data, bytes, 0, 0};
+  return made;
+}
+
+/* Everybody's part of `bytes` comes to the root and is reduced in the order of the ranks. */
+static int reduce_to(struct comm *comm, const struct task *task, int root, const char *own,
+                     size_t count, char *result, int tag) {
+  size_t bytes = count * bytes_of(task->type);
+  struct transfer transfers[MOST_RANKS];
+  if (comm->rank != root) {
+    transfers[0] = transfer(root, 1, tag, own, bytes);
+    return move(comm, transfers, 1);
+  }
+  char *parts = malloc(bytes * comm->nranks + 1);
+  int n = 0;
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    if (rank != root) {
+      transfers[n++] = transfer(rank, 0, tag, parts + rank * bytes, bytes);
+    }
+  }
+  memcpy(parts + root * bytes, own, bytes);
+  int whole = move(comm, transfers, n);
+  for (int rank = 1; whole && rank < comm->nranks; rank++) {
+    combine_signed(parts, parts + rank * bytes, count, task->type, task->op);
+  }
+  if (whole) {
+    memcpy(result, parts, bytes);
+  }
+  free(parts);
+  return whole;
+}
+
+static int broadcast(struct comm *comm, int root, const char *from, char *to, size_t bytes,
+                     int tag) {
+  struct transfer transfers[MOST_RANKS];
+  int n = 0;
+  if (comm->rank != root) {
+    transfers[n++] = transfer(root, 0, tag, to, bytes);
+    return move(comm, transfers, n);
+  }
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    if (rank != root) {
+      transfers[n++] = transfer(rank, 1, tag, from, bytes);
+    }
+  }
+  memmove(to, from, bytes);
+  return move(comm, transfers, n);
+}
+
+static int all_gather(struct comm *comm, const struct task *task, int tag) {
+  size_t bytes = task->count * bytes_of(task->type);
+  struct transfer transfers[2 * MOST_RANKS];
+  int n = 0;
+  memmove(task->receive + comm->rank * bytes, task->send, bytes);
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    if (rank != comm->rank) {
+      transfers[n++] =
+          transfer(rank, 1, tag, task->receive + comm->rank * bytes, bytes);
+      transfers[n++] = transfer(rank, 0, tag, task->receive + rank * bytes, bytes);
+    }
+  }
+  return move(comm, transfers, n);
+}
+
+static int reduce_scatter(struct comm *comm, const struct task *task, int tag) {
+  size_t bytes = task->count * bytes_of(task->type);
+  int whole = 1;
+  char *result = malloc(bytes + 1);
+  for (int root = 0; whole && root < comm->nranks; root++) {
+    whole = reduce_to(comm, task, root, task->send + root * bytes, task->count, result, tag);
+  }
+  if (whole) {
+    memcpy(task->receive, result, bytes);
+  }
+  free(result);
+  return whole;
+}
+
+static int run_collective(struct comm *comm, const struct task *task) {
+  int tag = tag_of(comm, task);
+  size_t bytes = task->count * bytes_of(task->type);
+  comm->collectives++;
+  switch (task->kind) {
+    case ALL_REDUCE:
+      return reduce_to(comm, task, 0, task->send, task->count, task->receive, tag) &&
+             broadcast(comm, 0, task->receive, task->receive, bytes, tag);
+    case REDUCE:
+      return reduce_to(comm, task, task->peer, task->send, task->count, task->receive, tag);
+    case BROADCAST:
+      return broadcast(comm, task->peer, task->send, task->receive, bytes, tag);
+    case ALL_GATHER:
+      return all_gather(comm, task, tag);
+    default:
+      return reduce_scatter(comm, task, tag);
+  }
+}
+
+static void run_pairs(struct comm *comm, struct batch *batch) {
+  struct transfer *transfers = calloc(batch->count, sizeof *transfers);
+  int n = 0;
+  for (int i = 0; i < batch->count; i++) {
+    struct task *task = &batch->tasks[i];
+    size_t bytes = task->count * bytes_of(task->type);
+    if (task->kind == SEND) {
+      transfers[n++] = transfer(task->peer, 1, SEND, task->send, bytes);
+    } else if (task->kind == RECEIVE) {
+      transfers[n++] = transfer(task->peer, 0, SEND, task->receive, bytes);
+    }
+  }
+  move(comm, transfers, n);
+  free(transfers);
+}
+
+static void run_batch(void *argument) {
+  struct batch *batch = argument;
+  struct comm *comm = batch->comm;
+  if (batch->fault) {
+    comm->state = batch->fault;
+  } else {
+    int whole = 1;
+    for (int i = 0; whole && i < batch->count; i++) {
+      if (batch->tasks[i].kind < SEND) {
+        whole = run_collective(comm, &batch->tasks[i]);
+      }
+    }
+    if (whole) {
+      run_pairs(comm, batch);
+    }
+  }
+  free(batch);
+  __atomic_sub_fetch(&comm->in_flight, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---- groups ---- */
+
+static size_t sent_bytes(struct comm *comm, const struct task *task) {
+  size_t bytes = task->count * bytes_of(task->type);
+  switch (task->kind) {
+    case RECEIVE: return 0;
+    case BROADCAST: return task->peer == comm->rank ? bytes : 0;
+    case REDUCE_SCATTER: return bytes * comm->nranks;
+    default: return bytes;
+  }
+}
+
+static size_t received_bytes(struct comm *comm, const struct task *task) {
+  size_t bytes = task->count * bytes_of(task->type);
+  switch (task->kind) {
+    case SEND: return 0;
+    case REDUCE: return task->peer == comm->rank ? bytes : 0;
+    case ALL_GATHER: return bytes * comm->nranks;
+    default: return bytes;
+  }
+}
+
+static ncclResult_t launch(struct batch *batch) {
+  struct double_range ranges[DOUBLE_MOST_RANGES];
+  int n = 0;
+  int pairs = 0;
+  struct comm *comm = batch->comm;
+  for (int i = 0; i < batch->count; i++) {
+    struct task *task = &batch->tasks[i];
+    ranges[n++] = (struct double_range){task->send, sent_bytes(comm, task)};
+    ranges[n++] = (struct double_range){task->receive, received_bytes(comm, task)};
+    pairs += task->kind >= SEND;
+  }
+  if (pairs != 0 && pairs != batch->count) {
+    double_violation("collectives and pairs in one group, which run one after the other");
+  }
+  for (int i = 0; i < n; i++) {
+    if (ranges[i].bytes > 0 && !double_is_on_device(ranges[i].start, ranges[i].bytes, comm->device)) {
+      double_violation("%zu bytes at %p are not in memory of device %d", ranges[i].bytes,
+                       ranges[i].start, comm->device);
+      free(batch);
+      return ncclInvalidArgument;
+    }
+  }
+  batch->fault = __atomic_exchange_n(&fault, 0, __ATOMIC_SEQ_CST);
+  __atomic_add_fetch(&comm->in_flight, 1, __ATOMIC_SEQ_CST);
+  comm->polls = 1;
+  double_enqueue(batch->stream, run_batch, batch, ranges, n);
+  return ncclInProgress;
+}
+
+ncclResult_t ncclGroupStart(void) {
+  group_depth++;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+  if (group_depth == 0) {
+    double_violation("ncclGroupEnd without a start");
+    return ncclInvalidUsage;
+  }
+  struct batch *batch = group;
+  if (--group_depth > 0 || batch == NULL) {
+    return ncclSuccess;
+  }
+  group = NULL;
+  return launch(batch);
+}
+
+static ncclResult_t add(struct comm *comm, void *stream, struct task task, const char *caller) {
+  ncclResult_t result = check(comm, caller);
+  if (result != ncclSuccess) {
+    return result;
+  }
+  if (double_stream_device(stream, caller) != comm->device) {
+    return ncclInvalidUsage;
+  }
+  if (bytes_of(task.type) == 0 || task.op < 0 || task.op > 3 || task.peer < 0 ||
+      task.peer >= comm->nranks || (task.kind >= SEND && task.peer == comm->rank && !group_depth)) {
+    double_violation("%s: type %d, reduction %d, peer %d", caller, task.type, task.op, task.peer);
+    return ncclInvalidArgument;
+  }
+  if (group != NULL && (group->comm != comm || group->stream != stream)) {
+    double_violation("%s: two communicators or streams in one group", caller);
+    return ncclInvalidUsage;
+  }
+  if (group == NULL) {
+    group = calloc(1, sizeof *group);
+    group->comm = comm;
+    group->stream = stream;
+  }
+  if (group->count == MOST_TASKS) {
+    double_violation("the double takes %d operations in a group", MOST_TASKS);
+    return ncclInvalidArgument;
+  }
+  group->tasks[group->count++] = task;
+  if (group_depth > 0) {
+    return ncclSuccess;
+  }
+  struct batch *batch = group;
+  group = NULL;
+  return launch(batch);
+}
+
+ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, int type, int op,
+                           struct comm *comm, void *stream) {
+  struct task task = {ALL_REDUCE, send, receive, count, type, op, 0};
+  return add(comm, stream, task, "ncclAllReduce");
+}
+
+ncclResult_t ncclReduce(const void *send, void *receive, size_t count, int type, int op, int root,
+                        struct comm *comm, void *stream) {
+  struct task task = {REDUCE, send, receive, count, type, op, root};
+  return add(comm, stream, task, "ncclReduce");
+}
+
+ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, int type, int root,
+                           struct comm *comm, void *stream) {
+  struct task task = {BROADCAST, send, receive, count, type, 0, root};
+  return add(comm, stream, task, "ncclBroadcast");
+}
+
+ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, int type,
+                           struct comm *comm, void *stream) {
+  struct task task = {ALL_GATHER, send, receive, count, type, 0, 0};
+  return add(comm, stream, task, "ncclAllGather");
+}
+
+ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, int type, int op,
+                               struct comm *comm, void *stream) {
+  struct task task = {REDUCE_SCATTER, send, receive, count, type, op, 0};
+  return add(comm, stream, task, "ncclReduceScatter");
+}
+
+ncclResult_t ncclSend(const void *send, size_t count, int type, int peer, struct comm *comm,
+                      void *stream) {
+  struct task task = {SEND, send, NULL, count, type, 0, peer};
+  return add(comm, stream, task, "ncclSend");
+}
+
+ncclResult_t ncclRecv(void *receive, size_t count, int type, int peer, struct comm *comm,
+                      void *stream) {
+  struct task task = {RECEIVE, NULL, receive, count, type, 0, peer};
+  return add(comm, stream, task, "ncclRecv");
+}

@@ -1,0 +1,97 @@
+package io.weft.crosshost;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import java.time.Duration;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+
+/** Communicators that nobody uses go, by agreement of both ends, and come back when needed. */
+class IdleCliquesTest extends TransferFixture {
+  private static final Duration SHORT = Duration.ofMillis(200);
+  private static final Duration NEVER = Duration.ofDays(1);
+
+  @Override
+  Executors.Communicators communicators() {
+    return (folder, executor) ->
+        new HostCommunicators(
+            HostOptions.defaults()
+                .withFolder(folder.resolve("host-" + executor))
+                .withHostIdentity("host-" + executor));
+  }
+
+  private static TransferOptions idle(Duration idle) {
+    return TransferOptions.DEFAULT.withDeadline(DEADLINE).withBatchAge(DEADLINE).withIdle(idle);
+  }
+
+  private long retired(int executor) {
+    return executors.count(executor, TransferCounter.CLIQUES_RETIRED);
+  }
+
+  @Test
+  void bothEndsGiveUpWhatBothDoNotUseAndMeetAnew() {
+    open(idle(SHORT));
+    executors.start(2);
+    for (int life = 1; life <= 3; life++) {
+      exchange(life);
+      long lives = life;
+      Awaitility.await("the end of communicator " + life)
+          .atMost(DEADLINE)
+          .until(() -> retired(0) == lives && retired(1) == lives);
+      for (int executor = 0; executor < 2; executor++) {
+        TransferStatistics statistics = executors.get(executor).statistics();
+        assertThat(statistics.cliques().created()).isEqualTo(life);
+        assertThat(statistics.cliques().evicted()).isEqualTo(life);
+        assertThat(statistics.cliques().open()).isZero();
+        assertThat(statistics.get(TransferCounter.FAILED)).isZero();
+      }
+    }
+  }
+
+  /** One end asks, the other comes with work instead: the communicator stays, for both. */
+  @Test
+  void whoHasWorkKeepsTheCommunicatorForBoth() {
+    open(idle(SHORT));
+    executors.start(1);
+    executors.options(idle(NEVER)).start(1);
+    exchange(1);
+    for (int key = 2; key <= 4; key++) {
+      awaitQuestionOfTheFirst();
+      exchange(key);
+    }
+    for (int executor = 0; executor < 2; executor++) {
+      assertThat(retired(executor)).isZero();
+      assertThat(executors.get(executor).statistics().cliques().created()).isEqualTo(1);
+      assertThat(executors.count(executor, TransferCounter.FAILED)).isZero();
+    }
+    assertThat(executors.count(0, TransferCounter.CLIQUE_REUSES)).isGreaterThanOrEqualTo(3);
+  }
+
+  /** Nothing is lost by asking: a peer that goes away meanwhile breaks nothing but the question. */
+  @Test
+  void aPeerThatLeavesInsteadOfAnsweringFailsNothing() {
+    open(idle(SHORT));
+    executors.start(1);
+    executors.options(idle(NEVER)).start(1);
+    exchange(1);
+    awaitQuestionOfTheFirst();
+    executors.get(1).close();
+    executors.start(1, "second", 1);
+    exchange(2);
+    assertThat(executors.count(0, TransferCounter.FAILED)).isZero();
+    assertThat(retired(0)).isZero();
+    assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(2);
+  }
+
+  /** A round that only one end has begun, when no transfer needs one. */
+  private void awaitQuestionOfTheFirst() {
+    Awaitility.await("an end that would leave")
+        .atMost(DEADLINE)
+        .until(
+            () ->
+                executors.count(0, TransferCounter.MANIFESTS)
+                    == executors.count(1, TransferCounter.MANIFESTS) + 1);
+  }
+}

@@ -1,0 +1,65 @@
+package io.weft.spark.columns;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * Spark's own form of an array of numbers, made from a list column's elements by one bulk copy:
+ *
+ * <pre>
+ *   0               8                                  header
+ *  +---------------+----------------------------------+-------------------------+
+ *  | elements      | a bit each, all 0: none is null  | elements, padded with 0 |
+ *  +---------------+----------------------------------+-------------------------+
+ * </pre>
+ *
+ * <p>One array is made after another in the same memory. For one thread.
+ */
+final class ArrayCopy {
+  /** What the Java virtual machine allows for the length of a byte array, with room to spare. */
+  private static final long MOST_BYTES = Integer.MAX_VALUE - 15;
+
+  private final UnsafeArrayData array = new UnsafeArrayData();
+  private final int width;
+  private byte[] bytes = new byte[0];
+
+  /**
+   * @param width bytes of an element: 1, 2, 4 or 8
+   */
+  ArrayCopy(int width) {
+    this.width = width;
+  }
+
+  /**
+   * Copies elements [start, start + count) that lie at an address, none of them null.
+   *
+   * @return the array, valid until the next call
+   * @throws IllegalArgumentException if it is longer than a Java array can be
+   */
+  UnsafeArrayData copy(long values, int start, int count) {
+    int header = UnsafeArrayData.calculateHeaderPortionInBytes(count);
+    long length = (long) width * count;
+    long size = header + ((length + 7) & -8L);
+    if (size > MOST_BYTES) {
+      throw new IllegalArgumentException(
+          "An array of " + count + " elements of " + width + " bytes is too long for a row");
+    }
+    reserve((int) size);
+    // The padding is set with the last word first: what the last array left there is not for this.
+    Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET + size - 8, 0);
+    Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET, count);
+    for (int word = 8; word < header; word += 8) {
+      Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET + word, 0);
+    }
+    Platform.copyMemory(
+        null, values + (long) width * start, bytes, Platform.BYTE_ARRAY_OFFSET + header, length);
+    array.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET, (int) size);
+    return array;
+  }
+
+  private void reserve(int size) {
+    if (bytes.length < size) {
+      bytes = new byte[(int) Math.min(MOST_BYTES, Math.max(64L, 2L * size))];
+    }
+  }
+}

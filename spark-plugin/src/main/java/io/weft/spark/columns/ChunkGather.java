@@ -1,0 +1,65 @@
+package io.weft.spark.columns;
+
+import io.weft.memory.ArenaFullException;
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import org.apache.spark.sql.types.StructType;
+
+/** Copies runs of rows out of several chunks into one of their own. For one task thread. */
+public final class ChunkGather implements AutoCloseable {
+  private final ColumnBuilder[] builders;
+  private final int nodes;
+  private final BufferPool pool = BufferPool.borrow();
+  private final ChunkWriter writer = new ChunkWriter();
+  private int rows;
+  private boolean closed;
+
+  /** Opens a gather of chunks of that schema. */
+  public ChunkGather(StructType schema) {
+    ColumnarSchema layout = ColumnarSchema.of(schema);
+    BuilderContext context = new BuilderContext(pool, 1);
+    this.builders =
+        layout.columns().stream()
+            .map(column -> ColumnBuilder.of(column, context))
+            .toArray(ColumnBuilder[]::new);
+    this.nodes = layout.nodes();
+  }
+
+  /** Copies neighbouring rows of a chunk; it is no longer needed afterwards. */
+  public void append(ChunkView chunk, int start, int count) {
+    for (int i = 0; i < builders.length; i++) {
+      builders[i].appendRun(chunk.column(i), start, count, 0);
+    }
+    rows += count;
+  }
+
+  /**
+   * Writes what has been appended, which may be nothing, as a chunk and starts anew.
+   *
+   * @return the chunk, exactly as long as its content; the caller frees it
+   */
+  public Extent write(SharedArena arena) throws ArenaFullException {
+    long bytes = ChunkFormat.headerBytes(nodes);
+    for (ColumnBuilder builder : builders) {
+      bytes += builder.measure(0);
+    }
+    Extent chunk = arena.trim(arena.allocate(bytes), bytes);
+    writer.begin(chunk.address(), rows, nodes, bytes);
+    for (ColumnBuilder builder : builders) {
+      builder.write(0, writer);
+      builder.clear(0, false);
+    }
+    writer.end();
+    rows = 0;
+    return chunk;
+  }
+
+  /** Gives private memory back. Can be repeated. */
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      pool.close();
+    }
+  }
+}

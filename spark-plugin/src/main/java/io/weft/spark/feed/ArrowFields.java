@@ -1,0 +1,199 @@
+package io.weft.spark.feed;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.arrow.vector.types.DateUnit;
+import org.apache.arrow.vector.types.FloatingPointPrecision;
+import org.apache.arrow.vector.types.IntervalUnit;
+import org.apache.arrow.vector.types.TimeUnit;
+import org.apache.arrow.vector.types.pojo.ArrowType;
+import org.apache.arrow.vector.types.pojo.Field;
+import org.apache.arrow.vector.types.pojo.FieldType;
+import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DayTimeIntervalType;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.UserDefinedType;
+import org.apache.spark.sql.types.YearMonthIntervalType;
+
+/**
+ * The Arrow schema under which a feed's chunks can be read as they are.
+ *
+ * <p>Tensor columns of one shape are {@code FixedSizeList} with the canonical extension {@code
+ * arrow.fixed_shape_tensor}; others lists. Decimals of up to 18 digits lie in 8 bytes, for which
+ * Arrow's older readers have no type: they are int64, unscaled, with precision and scale in the
+ * metadata {@value #DECIMAL_KEY}. bfloat16 is int16. Everything else is as in Spark's own Arrow
+ * conversion.
+ */
+final class ArrowFields {
+  static final String EXTENSION_NAME = "ARROW:extension:name";
+  static final String EXTENSION_METADATA = "ARROW:extension:metadata";
+  static final String FIXED_SHAPE_TENSOR = "arrow.fixed_shape_tensor";
+  static final String DECIMAL_KEY = "weft.decimal";
+  private static final String UTC = "UTC";
+
+  private ArrowFields() {}
+
+  /**
+   * The schema of a feed.
+   *
+   * @throws IllegalArgumentException naming a column that has no Arrow form
+   */
+  static Schema of(StructType schema) {
+    List<Field> fields = new ArrayList<>();
+    for (int i = 0; i < schema.size(); i++) {
+      StructField field = schema.fields()[i];
+      Optional<TensorColumn> tensor =
+          TensorColumn.of(schema, i)
+              .filter(column -> column.source() != TensorColumn.Source.NUMBER);
+      fields.add(
+          tensor.isPresent() && tensor.get().fixed()
+              ? tensor(tensor.get())
+              : field(
+                  field.name(),
+                  field.dataType(),
+                  field.nullable(),
+                  tensor.map(ArrowFields::described).orElse(Map.of())));
+    }
+    return new Schema(fields);
+  }
+
+  private static Field tensor(TensorColumn column) {
+    Map<String, String> metadata = new HashMap<>(described(column));
+    metadata.put(EXTENSION_NAME, FIXED_SHAPE_TENSOR);
+    metadata.put(EXTENSION_METADATA, "{\"shape\":%s}".formatted(json(column.shape())));
+    ArrowType type = new ArrowType.FixedSizeList(Math.toIntExact(column.elements()));
+    Field item = new Field("item", FieldType.notNullable(element(column)), null);
+    return new Field(column.name(), new FieldType(false, type, null, metadata), List.of(item));
+  }
+
+  /** What no Arrow type says of every tensor. */
+  private static Map<String, String> described(TensorColumn column) {
+    return Map.of(
+        WeftTensors.METADATA_KEY,
+        "{\"dtype\":\"%s\",\"shape\":%s}".formatted(column.dtype(), json(column.shape())));
+  }
+
+  static String json(long[] shape) {
+    return Arrays.toString(shape).replace(" ", "");
+  }
+
+  private static ArrowType element(TensorColumn column) {
+    return switch (column.dtype()) {
+      case INT8 -> integer(8);
+      case INT16, BFLOAT16 -> integer(16);
+      case INT32 -> integer(32);
+      case INT64 -> integer(64);
+      case FLOAT16 -> floating(FloatingPointPrecision.HALF);
+      case FLOAT32 -> floating(FloatingPointPrecision.SINGLE);
+      case FLOAT64 -> floating(FloatingPointPrecision.DOUBLE);
+    };
+  }
+
+  private static ArrowType integer(int bits) {
+    return new ArrowType.Int(bits, true);
+  }
+
+  private static ArrowType floating(FloatingPointPrecision precision) {
+    return new ArrowType.FloatingPoint(precision);
+  }
+
+  private static Field field(
+      String name, DataType declared, boolean nullable, Map<String, String> metadata) {
+    DataType type = declared;
+    while (type instanceof UserDefinedType<?> udt) {
+      type = udt.sqlType();
+    }
+    Map<String, String> all = new HashMap<>(metadata);
+    if (type instanceof DecimalType decimal && inLong(decimal)) {
+      all.put(DECIMAL_KEY, decimal.precision() + "," + decimal.scale());
+    }
+    FieldType fieldType = new FieldType(nullable, arrowType(name, type), null, all);
+    return new Field(name, fieldType, children(name, type));
+  }
+
+  private static List<Field> children(String name, DataType type) {
+    if (type instanceof ArrayType array) {
+      return List.of(child(name, "item", array.elementType(), array.containsNull()));
+    }
+    if (type instanceof MapType map) {
+      List<Field> entry =
+          List.of(
+              child(name, "key", map.keyType(), false),
+              child(name, "value", map.valueType(), map.valueContainsNull()));
+      return List.of(new Field("entries", FieldType.notNullable(new ArrowType.Struct()), entry));
+    }
+    if (type instanceof StructType struct) {
+      return Arrays.stream(struct.fields())
+          .map(field -> child(name, field.name(), field.dataType(), field.nullable()))
+          .toList();
+    }
+    return List.of();
+  }
+
+  private static Field child(String path, String name, DataType type, boolean nullable) {
+    Field field = field(path + "." + name, type, nullable, Map.of());
+    return new Field(name, field.getFieldType(), field.getChildren());
+  }
+
+  private static boolean inLong(DecimalType decimal) {
+    return decimal.precision() <= org.apache.spark.sql.types.Decimal.MAX_LONG_DIGITS();
+  }
+
+  private static ArrowType arrowType(String name, DataType type) {
+    if (type instanceof DecimalType decimal) {
+      return inLong(decimal)
+          ? integer(64)
+          : new ArrowType.Decimal(decimal.precision(), decimal.scale(), 128);
+    }
+    if (type instanceof StringType) {
+      return new ArrowType.Utf8();
+    }
+    if (type instanceof ArrayType) {
+      return new ArrowType.List();
+    }
+    if (type instanceof MapType) {
+      return new ArrowType.Map(false);
+    }
+    if (type instanceof StructType) {
+      return new ArrowType.Struct();
+    }
+    if (type instanceof YearMonthIntervalType) {
+      return new ArrowType.Interval(IntervalUnit.YEAR_MONTH);
+    }
+    if (type instanceof DayTimeIntervalType) {
+      return new ArrowType.Duration(TimeUnit.MICROSECOND);
+    }
+    return plain(name, type);
+  }
+
+  private static ArrowType plain(String name, DataType type) {
+    return switch (type.typeName()) {
+      case "boolean" -> new ArrowType.Bool();
+      case "byte" -> integer(8);
+      case "short" -> integer(16);
+      case "integer" -> integer(32);
+      case "long" -> integer(64);
+      case "float" -> floating(FloatingPointPrecision.SINGLE);
+      case "double" -> floating(FloatingPointPrecision.DOUBLE);
+      case "binary" -> new ArrowType.Binary();
+      case "date" -> new ArrowType.Date(DateUnit.DAY);
+      case "timestamp" -> new ArrowType.Timestamp(TimeUnit.MICROSECOND, UTC);
+      case "timestamp_ntz" -> new ArrowType.Timestamp(TimeUnit.MICROSECOND, null);
+      case "void" -> new ArrowType.Null();
+      default ->
+          throw new IllegalArgumentException(
+              "column %s: %s has no Arrow form in a feed; cast it or leave it out"
+                  .formatted(name, type.simpleString()));
+    };
+  }
+}

@@ -1,0 +1,145 @@
+package io.weft.spark.feed;
+
+import io.weft.spark.columns.ChunkView;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.memory.ForeignAllocation;
+import org.apache.arrow.memory.RootAllocator;
+import org.apache.arrow.vector.VectorLoader;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.ipc.message.ArrowFieldNode;
+import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
+import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Arrow's view of chunks: buffers of foreign memory, counted by an allocator that allocates nothing
+ * but the bitmap that all columns without nulls share. Closed at the end of its task; for its
+ * thread, though what it made may be released on any.
+ */
+final class ArrowMemory implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ArrowMemory.class);
+
+  private static final long LEAST_BITMAP = 1024;
+
+  private BufferAllocator allocator;
+  private final List<ArrowBuf> bitmaps = new ArrayList<>();
+
+  /** A chunk's memory, and what to do once Arrow has let go of it. */
+  private static final class ChunkAllocation extends ForeignAllocation {
+    private final Runnable released;
+
+    ChunkAllocation(ChunkView chunk, Runnable released) {
+      super(chunk.length(), chunk.address());
+      this.released = released;
+    }
+
+    @Override
+    protected void release0() {
+      released.run();
+    }
+  }
+
+  /**
+   * A chunk as vectors on its own memory.
+   *
+   * @param released told when nothing of it is used any more
+   * @return for the caller to close
+   */
+  VectorSchemaRoot root(StructType schema, ChunkView chunk, Runnable released) {
+    Schema arrow = ArrowFields.of(schema);
+    VectorSchemaRoot root = VectorSchemaRoot.create(arrow, allocator());
+    ArrowBuf memory = allocator().wrapForeignAllocation(new ChunkAllocation(chunk, released));
+    try {
+      Layout layout = new Layout(memory, chunk.address());
+      ArrowBuffers.walk(schema, arrow, chunk, layout);
+      try (ArrowRecordBatch batch =
+          new ArrowRecordBatch(chunk.rows(), layout.nodes, layout.buffers)) {
+        new VectorLoader(root).load(batch);
+      }
+      return root;
+    } catch (RuntimeException | Error e) {
+      root.close();
+      throw e;
+    } finally {
+      memory.close();
+    }
+  }
+
+  /** As {@link FeedBatch#exportTo}. */
+  void export(
+      StructType schema,
+      ChunkView chunk,
+      Runnable released,
+      long arrayAddress,
+      long schemaAddress) {
+    CDataExport.requirePresent();
+    try (VectorSchemaRoot root = root(schema, chunk, released)) {
+      CDataExport.export(allocator(), root, arrayAddress, schemaAddress);
+    }
+  }
+
+  private BufferAllocator allocator() {
+    if (allocator == null) {
+      allocator = new RootAllocator();
+    }
+    return allocator;
+  }
+
+  /** Slices of one bitmap, which grows; a smaller one may still be in use, and stays. */
+  private ArrowBuf ones(int values) {
+    long bytes = (values + 7L) >> 3;
+    ArrowBuf last = bitmaps.isEmpty() ? null : bitmaps.get(bitmaps.size() - 1);
+    if (last == null || last.capacity() < bytes) {
+      last = allocator().buffer(Math.max(2 * bytes, LEAST_BITMAP));
+      bitmaps.add(last);
+      last.setOne(0, last.capacity());
+    }
+    return last.slice(0, bytes);
+  }
+
+  /** Collects the parts of a record batch. */
+  private final class Layout implements ArrowBuffers.Target {
+    private final ArrowBuf memory;
+    private final long start;
+    private final List<ArrowFieldNode> nodes = new ArrayList<>();
+    private final List<ArrowBuf> buffers = new ArrayList<>();
+
+    Layout(ArrowBuf memory, long start) {
+      this.memory = memory;
+      this.start = start;
+    }
+
+    @Override
+    public void node(int values, int nulls) {
+      nodes.add(new ArrowFieldNode(values, nulls));
+    }
+
+    @Override
+    public void allValid(int values) {
+      buffers.add(ones(values));
+    }
+
+    @Override
+    public void buffer(long address, long bytes) {
+      buffers.add(memory.slice(address - start, bytes));
+    }
+  }
+
+  @Override
+  public void close() {
+    if (allocator == null) {
+      return;
+    }
+    bitmaps.forEach(ArrowBuf::close);
+    try {
+      allocator.close();
+    } catch (IllegalStateException e) {
+      LOG.warn("Arrow batches of a feed are still in use when their task ends", e);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+package io.weft.spark.feed;
+
+import io.weft.tensor.Tensor;
+import java.nio.ByteBuffer;
+import org.apache.arrow.vector.VectorSchemaRoot;
+
+/**
+ * Rows of one step on one rank, where the exchange put them: every view is of the same memory and
+ * nothing is copied. Valid until the next batch or the feed's end; use after that reads foreign
+ * memory or ends the process. Do not write to it: other epochs read the same bytes.
+ */
+public interface FeedBatch {
+  /** Rows; 0 only with {@link LastBatch#KEEP}. */
+  int rows();
+
+  /**
+   * A column's values as an array of [rows, shape...].
+   *
+   * @param column a number column without nulls (shape [rows]), or a column of {@link
+   *     io.weft.spark.feed.WeftTensors} of fixed shape
+   * @throws IllegalArgumentException if there is no such column or its type is no tensor's
+   * @throws IllegalStateException if a row's value is null, has a null inside or another shape,
+   *     naming column, row and both shapes
+   */
+  Tensor tensor(String column);
+
+  /** The bytes of {@link #tensor}, read-only, in the byte order of the machine. */
+  ByteBuffer byteBuffer(String column);
+
+  /**
+   * All columns as Arrow vectors on the same memory. Closed with the batch; closing it before does
+   * no harm.
+   */
+  VectorSchemaRoot arrow();
+
+  /**
+   * Exports {@link #arrow()} by Arrow's C data interface into structures that the caller allocated.
+   * The consumer calls their release function as the interface says; a lease keeps the memory until
+   * then.
+   *
+   * @param arrayAddress of a {@code struct ArrowArray}
+   * @param schemaAddress of a {@code struct ArrowSchema}
+   * @throws IllegalStateException if {@code org.apache.arrow:arrow-c-data} is not on the class path
+   */
+  void exportTo(long arrayAddress, long schemaAddress);
+
+  /** Whether all of it is read where its map task wrote it, or where the network delivered it. */
+  boolean inPlace();
+
+  /** Keeps this batch, and everything read from it, until the lease is closed. */
+  FeedLease retain();
+}

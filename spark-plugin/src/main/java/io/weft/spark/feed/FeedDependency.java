@@ -1,0 +1,80 @@
+package io.weft.spark.feed;
+
+import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.shuffle.ExchangeDependency;
+import io.weft.spark.shuffle.ShuffleBlocks;
+import io.weft.spark.sql.ScalaInterop;
+import org.apache.spark.PartitionIdPassthrough;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriteProcessor;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.UnsafeRowSerializer;
+import org.apache.spark.util.CollectionAccumulator;
+import scala.Option;
+import scala.Product2;
+
+/**
+ * The shuffle of a feed: one partition per rank, in chunks of a batch's rows. Created on the
+ * driver, immutable, and sent to every task of both sides.
+ */
+final class FeedDependency extends ShuffleDependency<Object, InternalRow, InternalRow>
+    implements ExchangeDependency {
+  private final FeedSpec spec;
+  private final CollectionAccumulator<MapRows> written;
+
+  /**
+   * @param rows of the spec's schema, with keys followed by the rank of each
+   * @param written what the map tasks report to
+   */
+  FeedDependency(RDD<InternalRow> rows, FeedSpec spec, CollectionAccumulator<MapRows> written) {
+    super(
+        records(rows),
+        new PartitionIdPassthrough(spec.ranks()),
+        new UnsafeRowSerializer(spec.schema().size(), null),
+        Option.empty(),
+        Option.empty(),
+        false,
+        new ShuffleWriteProcessor(),
+        ScalaInterop.erasedTag(Integer.TYPE),
+        ScalaInterop.tag(InternalRow.class),
+        ScalaInterop.tag(InternalRow.class));
+    this.spec = spec;
+    this.written = written;
+    // A merged shuffle is made of Spark's data files, which this one does not write.
+    setShuffleMergeAllowed(false);
+  }
+
+  /** Rows where the type says pairs: the writer is ours, too, and Spark only hands them over. */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static RDD<Product2<Object, InternalRow>> records(RDD<InternalRow> rows) {
+    return (RDD) rows;
+  }
+
+  FeedSpec spec() {
+    return spec;
+  }
+
+  @Override
+  public <K, V> ShuffleWriter<K, V> newWriter(
+      long mapId,
+      TaskContext context,
+      ShuffleWriteMetricsReporter metrics,
+      ExecutorExchange exchange) {
+    return new FeedWriter<>(this, mapId, context, metrics, exchange, written);
+  }
+
+  @Override
+  public <K, C> ShuffleReader<K, C> newReader(
+      ShuffleBlocks blocks,
+      TaskContext context,
+      ShuffleReadMetricsReporter metrics,
+      ExecutorExchange exchange) {
+    return new FeedReader<>(spec, blocks, context, metrics, exchange);
+  }
+}

@@ -1,0 +1,135 @@
+package io.weft.spark.feed;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.Serializable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The batches of a feed as Arrow IPC files, one per rank, in shared memory of the hosts where the
+ * ranks' tasks ran: for processes that are no executors, of the same user. A file's buffers start
+ * at multiples of 64 bytes, so a reader that maps it copies nothing.
+ *
+ * <p>Closing it frees the files; the end of the application, or of an executor, does so as well. A
+ * process that has a lock ({@code fcntl}) on a shard's lease file keeps the shard until it lets go
+ * or dies, and what it has mapped stays mapped in any case.
+ *
+ * <p>On the driver; thread-safe.
+ */
+public final class FeedExport implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(FeedExport.class);
+
+  private final SparkContext context;
+  private final int number;
+  private final FeedSpec spec;
+  private final List<Shard> shards;
+  private boolean closed;
+
+  /**
+   * One rank's file.
+   *
+   * @param rank which
+   * @param host where it lies
+   * @param executor that keeps it
+   * @param file its path
+   * @param lease path of the file to lock
+   * @param batches in the file
+   * @param rows in all of them
+   * @param bytes of the file
+   */
+  public record Shard(
+      int rank,
+      String host,
+      String executor,
+      String file,
+      String lease,
+      int batches,
+      long rows,
+      long bytes)
+      implements Serializable {}
+
+  FeedExport(SparkContext context, int number, FeedSpec spec, List<Shard> shards) {
+    this.context = context;
+    this.number = number;
+    this.spec = spec;
+    this.shards = List.copyOf(shards);
+  }
+
+  /** The files, in the order of the ranks. */
+  public List<Shard> shards() {
+    return shards;
+  }
+
+  /**
+   * All of it as JSON: {@code ranks}, {@code batchRows}, {@code rows}, {@code schema} (as Spark
+   * writes it), {@code tensors} (per column {@code dtype} and {@code shape} of one row) and {@code
+   * shards} as {@link Shard} names them.
+   */
+  public String manifest() {
+    Map<String, Object> tensors = new LinkedHashMap<>();
+    for (TensorColumn column : TensorCheck.columns(spec.schema())) {
+      Map<String, Object> type = new LinkedHashMap<>();
+      type.put("dtype", column.dtype().toString());
+      type.put("shape", column.shape());
+      tensors.put(column.name(), type);
+    }
+    Map<String, Object> manifest = new LinkedHashMap<>();
+    ObjectMapper json = new ObjectMapper();
+    try {
+      manifest.put("ranks", spec.ranks());
+      manifest.put("batchRows", spec.batchRows());
+      manifest.put("rows", shards.stream().mapToLong(Shard::rows).sum());
+      manifest.put("schema", json.readTree(spec.schema().json()));
+      manifest.put("tensors", tensors);
+      manifest.put("shards", shards.stream().map(FeedExport::described).toList());
+      return json.writerWithDefaultPrettyPrinter().writeValueAsString(manifest);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("the manifest of a feed cannot be written", e);
+    }
+  }
+
+  private static Map<String, Object> described(Shard shard) {
+    Map<String, Object> described = new LinkedHashMap<>();
+    described.put("rank", shard.rank());
+    described.put("host", shard.host());
+    described.put("executor", shard.executor());
+    described.put("file", shard.file());
+    described.put("lease", shard.lease());
+    described.put("batches", shard.batches());
+    described.put("rows", shard.rows());
+    described.put("bytes", shard.bytes());
+    return described;
+  }
+
+  /** Writes {@link #manifest()} to a file of the driver's host. */
+  public void writeManifest(Path file) throws IOException {
+    Files.writeString(file, manifest());
+  }
+
+  /** Frees the files that nobody has a lock on; the others when that is over. Can be repeated. */
+  @Override
+  public synchronized void close() {
+    if (!closed) {
+      closed = true;
+      release(context, number);
+    }
+  }
+
+  /** Executors let go of what is kept under a number as they do of a shuffle. */
+  static void release(SparkContext context, int number) {
+    if (context.isStopped()) {
+      LOG.debug("export {} went with its application", number);
+      return;
+    }
+    SparkEnv.get().blockManager().master().removeShuffle(number, true);
+  }
+}

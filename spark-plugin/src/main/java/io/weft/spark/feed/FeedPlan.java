@@ -1,0 +1,208 @@
+package io.weft.spark.feed;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.IntStream;
+
+/**
+ * Which rank reads which batch: a function of the numbers of rows that the map tasks wrote, so that
+ * all ranks come to the same without a word. Immutable.
+ *
+ * <p>A map task wrote chunks of exactly a batch's rows and, last in its partitions, what was left:
+ * a remainder. Full chunks are batches as they are. Remainders are put together to batches in the
+ * order of (map task, partition).
+ *
+ * <p>With keys a rank has the batches of its own partition. Without, every rank gets as many
+ * batches as the others, or one more: first of its own partition, then of the surplus of others,
+ * then those made of remainders.
+ */
+final class FeedPlan {
+  private final FeedSpec spec;
+  private final int[][] rows;
+  private final List<List<Batch>> ranks;
+  private final int steps;
+
+  /** Rows of a chunk, from one row on. */
+  record Piece(int map, int partition, int chunk, int start, int rows) {}
+
+  /** What a batch is made of; nothing for one without rows. */
+  record Batch(List<Piece> pieces) {
+    static final Batch EMPTY = new Batch(List.of());
+
+    int rows() {
+      return pieces.stream().mapToInt(Piece::rows).sum();
+    }
+  }
+
+  private FeedPlan(FeedSpec spec, int[][] rows, List<List<Batch>> dealt, int steps) {
+    this.spec = spec;
+    this.rows = rows;
+    this.steps = steps;
+    this.ranks = dealt.stream().map(batches -> ofLength(batches, steps)).toList();
+  }
+
+  /**
+   * Deals what was written.
+   *
+   * @param rows by map task and partition, of which there are as many as ranks
+   */
+  static FeedPlan of(FeedSpec spec, int[][] rows) {
+    List<List<Batch>> own =
+        IntStream.range(0, spec.ranks()).mapToObj(rank -> fullChunks(spec, rows, rank)).toList();
+    return spec.byKey() ? byKey(spec, rows, own) : evenly(spec, rows, own);
+  }
+
+  private static FeedPlan byKey(FeedSpec spec, int[][] rows, List<List<Batch>> own) {
+    boolean keep = spec.lastBatch() == LastBatch.KEEP;
+    for (int rank = 0; rank < spec.ranks(); rank++) {
+      own.get(rank).addAll(cut(spec, remainders(spec, rows, rank, rank + 1)));
+    }
+    IntStream sizes = own.stream().mapToInt(List::size);
+    int steps = (keep ? sizes.max() : sizes.min()).orElseThrow();
+    return new FeedPlan(spec, rows, own, steps);
+  }
+
+  private static FeedPlan evenly(FeedSpec spec, int[][] rows, List<List<Batch>> own) {
+    List<Batch> made = cut(spec, remainders(spec, rows, 0, spec.ranks()));
+    int batches = own.stream().mapToInt(List::size).sum() + made.size();
+    int least = batches / spec.ranks();
+    // With KEEP so many ranks have a batch more than the others.
+    int more = spec.lastBatch() == LastBatch.KEEP ? batches % spec.ranks() : 0;
+    List<Batch> pool = new ArrayList<>();
+    for (int rank = 0; rank < spec.ranks(); rank++) {
+      List<Batch> surplus = surplus(own.get(rank), least + (rank < more ? 1 : 0));
+      pool.addAll(surplus);
+      surplus.clear();
+    }
+    pool.addAll(made);
+    int next = 0;
+    for (int rank = 0; rank < spec.ranks(); rank++) {
+      int wanted = least + (rank < more ? 1 : 0) - own.get(rank).size();
+      own.get(rank).addAll(pool.subList(next, next + wanted));
+      next += wanted;
+    }
+    moveLast(own);
+    return new FeedPlan(spec, rows, own, least + (more > 0 ? 1 : 0));
+  }
+
+  private static List<Batch> surplus(List<Batch> own, int wanted) {
+    return own.subList(Math.min(own.size(), wanted), own.size());
+  }
+
+  /** The batch that is not full, if one was dealt, goes where its rank comes to it last. */
+  private static void moveLast(List<List<Batch>> dealt) {
+    for (List<Batch> batches : dealt) {
+      batches.sort(Comparator.comparingInt(Batch::rows).reversed());
+    }
+  }
+
+  private static List<Batch> ofLength(List<Batch> batches, int steps) {
+    List<Batch> cut = new ArrayList<>(batches.subList(0, Math.min(steps, batches.size())));
+    cut.addAll(Collections.nCopies(steps - cut.size(), Batch.EMPTY));
+    return List.copyOf(cut);
+  }
+
+  private static List<Batch> fullChunks(FeedSpec spec, int[][] rows, int partition) {
+    List<Batch> full = new ArrayList<>();
+    for (int map = 0; map < rows.length; map++) {
+      for (int chunk = 0; chunk < rows[map][partition] / spec.batchRows(); chunk++) {
+        full.add(new Batch(List.of(new Piece(map, partition, chunk, 0, spec.batchRows()))));
+      }
+    }
+    return full;
+  }
+
+  private static List<Piece> remainders(FeedSpec spec, int[][] rows, int from, int to) {
+    List<Piece> pieces = new ArrayList<>();
+    for (int map = 0; map < rows.length; map++) {
+      for (int partition = from; partition < to; partition++) {
+        int left = rows[map][partition] % spec.batchRows();
+        if (left > 0) {
+          int chunk = rows[map][partition] / spec.batchRows();
+          pieces.add(new Piece(map, partition, chunk, 0, left));
+        }
+      }
+    }
+    return pieces;
+  }
+
+  /** Batches of remainders; with KEEP the last one may not be full. */
+  private static List<Batch> cut(FeedSpec spec, List<Piece> pieces) {
+    List<Batch> batches = new ArrayList<>();
+    List<Piece> open = new ArrayList<>();
+    int missing = spec.batchRows();
+    for (Piece piece : pieces) {
+      int start = 0;
+      while (start < piece.rows()) {
+        int taken = Math.min(missing, piece.rows() - start);
+        open.add(new Piece(piece.map(), piece.partition(), piece.chunk(), start, taken));
+        start += taken;
+        missing -= taken;
+        if (missing == 0) {
+          batches.add(new Batch(List.copyOf(open)));
+          open.clear();
+          missing = spec.batchRows();
+        }
+      }
+    }
+    if (!open.isEmpty() && spec.lastBatch() == LastBatch.KEEP) {
+      batches.add(new Batch(List.copyOf(open)));
+    }
+    return batches;
+  }
+
+  /** Batches of every rank. */
+  int steps() {
+    return steps;
+  }
+
+  /** A rank's batches, as many as there are steps; those without rows come last. */
+  List<Batch> rank(int rank) {
+    return ranks.get(rank);
+  }
+
+  /** Rows that a map task wrote to one chunk of a partition. */
+  int chunkRows(int map, int partition, int chunk) {
+    long left = rows[map][partition] - (long) chunk * spec.batchRows();
+    return (int) Math.max(0, Math.min(left, spec.batchRows()));
+  }
+
+  /** Whether a batch is a chunk as it was written. */
+  boolean isChunk(Batch batch) {
+    if (batch.pieces().size() != 1) {
+      return false;
+    }
+    Piece piece = batch.pieces().get(0);
+    return piece.rows() == chunkRows(piece.map(), piece.partition(), piece.chunk());
+  }
+
+  /** Rows that were written. */
+  long writtenRows() {
+    return Arrays.stream(rows).flatMapToInt(Arrays::stream).asLongStream().sum();
+  }
+
+  /** Rows that no rank is fed. */
+  long droppedRows() {
+    return writtenRows() - ranks.stream().flatMap(List::stream).mapToLong(Batch::rows).sum();
+  }
+
+  /**
+   * The order of a rank's batches in an epoch: with a seed, full batches in an order drawn from
+   * (seed, epoch, rank), behind them those that are not full.
+   *
+   * @return positions in {@link #rank(int)}
+   */
+  List<Integer> order(int rank, int epoch) {
+    List<Integer> order = new ArrayList<>(IntStream.range(0, steps).boxed().toList());
+    if (spec.seed().isPresent()) {
+      long full = ranks.get(rank).stream().filter(b -> b.rows() == spec.batchRows()).count();
+      Random random = new Random(Seeds.of(spec.seed().get(), epoch, rank));
+      Collections.shuffle(order.subList(0, (int) full), random);
+    }
+    return order;
+  }
+}

@@ -1,0 +1,51 @@
+package io.weft.spark.feed;
+
+import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.shuffle.ShuffleBlocks;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import scala.Product2;
+import scala.collection.Iterator;
+
+/**
+ * Gives a rank its shard of the exchanged rows. For one task thread.
+ *
+ * @param <K> unused
+ * @param <C> unused: a shard is no iterator of records
+ */
+final class FeedReader<K, C> implements ShuffleReader<K, C> {
+  private final FeedSpec spec;
+  private final ShuffleBlocks blocks;
+  private final TaskContext context;
+  private final ShuffleReadMetricsReporter metrics;
+  private final ExecutorExchange exchange;
+
+  FeedReader(
+      FeedSpec spec,
+      ShuffleBlocks blocks,
+      TaskContext context,
+      ShuffleReadMetricsReporter metrics,
+      ExecutorExchange exchange) {
+    this.spec = spec;
+    this.blocks = blocks;
+    this.context = context;
+    this.metrics = metrics;
+    this.exchange = exchange;
+  }
+
+  /**
+   * Brings a rank's chunks within reach and waits for those that come over the network.
+   *
+   * @param rows what the map tasks wrote
+   */
+  FeedShard shard(int[][] rows, int rank) {
+    FeedPlan plan = FeedPlan.of(spec, rows);
+    return new ShardLoader(spec, plan, rank, exchange, context, metrics).load(blocks);
+  }
+
+  @Override
+  public Iterator<Product2<K, C>> read() {
+    throw new UnsupportedOperationException("a feed is read by batches, not by records");
+  }
+}

@@ -1,0 +1,122 @@
+package io.weft.spark.feed;
+
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import io.weft.spark.columns.ChunkView;
+import io.weft.spark.metrics.FeedCounter;
+import io.weft.spark.metrics.FeedCounters;
+import io.weft.transfer.ChunkReader;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The batches of one rank, all within reach until it is closed. Owns the reader of the chunks, and
+ * the memory of batches that were put together. Closed at the end of its task. For its task's
+ * thread.
+ */
+final class FeedShard implements AutoCloseable {
+  private final FeedSpec spec;
+  private final FeedPlan plan;
+  private final int rank;
+  private final ChunkReader reader;
+  private final SharedArena arena;
+  private final List<ShardChunk> chunks = new ArrayList<>();
+  private final List<Extent> gathered = new ArrayList<>();
+  private final Map<String, TensorColumn> tensors = new HashMap<>();
+  private final ArrowMemory arrow = new ArrowMemory();
+  private boolean closed;
+
+  /**
+   * One batch's chunk.
+   *
+   * @param inPlace whether it is where its map task wrote it, or where the network delivered it
+   */
+  record ShardChunk(ChunkView view, boolean inPlace) {}
+
+  FeedShard(FeedSpec spec, FeedPlan plan, int rank, ChunkReader reader, SharedArena arena) {
+    this.spec = spec;
+    this.plan = plan;
+    this.rank = rank;
+    this.reader = reader;
+    this.arena = arena;
+    TensorCheck.columns(spec.schema()).forEach(column -> tensors.put(column.name(), column));
+  }
+
+  /** The next batch, a chunk of the reader's. */
+  void add(ChunkView chunk) {
+    chunks.add(new ShardChunk(chunk, true));
+    FeedCounters.add(FeedCounter.BATCHES_IN_PLACE, 1);
+  }
+
+  /** The next batch, put together in memory that is given away. */
+  void add(Extent chunk) {
+    gathered.add(chunk);
+    ChunkView view =
+        ChunkView.of(spec.schema(), chunk.address(), chunk.length(), "a batch of remainders");
+    chunks.add(new ShardChunk(view, false));
+    FeedCounters.add(FeedCounter.BATCHES_GATHERED, 1);
+    FeedCounters.add(FeedCounter.ROWS_GATHERED, view.rows());
+    FeedCounters.add(FeedCounter.BYTES_GATHERED, view.length());
+  }
+
+  FeedSpec spec() {
+    return spec;
+  }
+
+  FeedPlan plan() {
+    return plan;
+  }
+
+  int rank() {
+    return rank;
+  }
+
+  int steps() {
+    return plan.steps();
+  }
+
+  /** The batches in the order of an epoch. */
+  List<ShardChunk> epoch(int epoch) {
+    return plan.order(rank, epoch).stream().map(chunks::get).toList();
+  }
+
+  /**
+   * A column that can be looked at as a tensor.
+   *
+   * @throws IllegalArgumentException if there is no such column
+   */
+  TensorColumn tensor(String column) {
+    TensorColumn found = tensors.get(column);
+    if (found == null) {
+      throw new IllegalArgumentException(noTensor(column));
+    }
+    return found;
+  }
+
+  private String noTensor(String column) {
+    String[] names = spec.schema().fieldNames();
+    int ordinal = Arrays.asList(names).indexOf(column);
+    return ordinal < 0
+        ? "the feed has no column %s, but %s".formatted(column, Arrays.toString(names))
+        : "column %s of type %s is no number and has no tensor type: see WeftTensors"
+            .formatted(column, spec.schema().fields()[ordinal].dataType().simpleString());
+  }
+
+  ArrowMemory arrow() {
+    return arrow;
+  }
+
+  /** Lets go of all memory. Can be repeated. */
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      arrow.close();
+      gathered.forEach(arena::free);
+      reader.close();
+    }
+  }
+}

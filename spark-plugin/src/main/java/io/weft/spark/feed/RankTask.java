@@ -1,0 +1,61 @@
+package io.weft.spark.feed;
+
+import io.weft.collectives.Communicator;
+import io.weft.spark.collectives.WeftCollectives;
+import org.apache.spark.BarrierTaskContext;
+
+/** A task of {@link WeftFeed#train}. For its thread. */
+final class RankTask implements FeedTask, AutoCloseable {
+  private final FeedShard shard;
+  private final BarrierTaskContext context;
+  private final StepDump dump;
+  private ShardBatches open;
+
+  RankTask(FeedShard shard, BarrierTaskContext context) {
+    this.shard = shard;
+    this.context = context;
+    this.dump = new StepDump(shard);
+  }
+
+  @Override
+  public Communicator communicator() {
+    return WeftCollectives.communicator(context);
+  }
+
+  @Override
+  public int rank() {
+    return shard.rank();
+  }
+
+  @Override
+  public int ranks() {
+    return shard.spec().ranks();
+  }
+
+  @Override
+  public long steps() {
+    return shard.steps();
+  }
+
+  @Override
+  public FeedBatches batches(int epoch) {
+    if (epoch < 0) {
+      throw new IllegalArgumentException("epochs are counted from 0, not " + epoch);
+    }
+    closeEpoch();
+    open = new ShardBatches(shard, epoch, context, dump);
+    return open;
+  }
+
+  @Override
+  public void close() {
+    closeEpoch();
+    dump.close();
+  }
+
+  private void closeEpoch() {
+    if (open != null) {
+      open.close();
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package io.weft.spark.feed;
+
+import io.weft.spark.columns.ChunkView;
+import io.weft.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.arrow.vector.VectorSchemaRoot;
+
+/** A batch of a shard. Its views are for the task's thread, leases for any. */
+final class ShardBatch implements FeedBatch {
+  private final FeedShard shard;
+  private final FeedShard.ShardChunk chunk;
+
+  /** The epoch's hold, and one for each lease. */
+  private final AtomicInteger holds = new AtomicInteger(1);
+
+  private VectorSchemaRoot arrow;
+
+  ShardBatch(FeedShard shard, FeedShard.ShardChunk chunk) {
+    this.shard = shard;
+    this.chunk = chunk;
+  }
+
+  @Override
+  public int rows() {
+    return chunk.view().rows();
+  }
+
+  @Override
+  public Tensor tensor(String column) {
+    ChunkView view = view();
+    return shard.tensor(column).in(view);
+  }
+
+  @Override
+  public ByteBuffer byteBuffer(String column) {
+    return tensor(column).byteBuffer().asReadOnlyBuffer().order(ByteOrder.nativeOrder());
+  }
+
+  @Override
+  public VectorSchemaRoot arrow() {
+    ChunkView view = view();
+    synchronized (holds) {
+      if (arrow == null) {
+        arrow = shard.arrow().root(shard.spec().schema(), view, () -> {});
+      }
+      return arrow;
+    }
+  }
+
+  @Override
+  public void exportTo(long arrayAddress, long schemaAddress) {
+    FeedLease lease = retain();
+    try {
+      shard
+          .arrow()
+          .export(shard.spec().schema(), view(), lease::close, arrayAddress, schemaAddress);
+    } catch (RuntimeException | Error e) {
+      lease.close();
+      throw e;
+    }
+  }
+
+  @Override
+  public boolean inPlace() {
+    return chunk.inPlace();
+  }
+
+  /** The chunk, while somebody holds it. */
+  private ChunkView view() {
+    if (holds.get() == 0) {
+      throw over();
+    }
+    return chunk.view();
+  }
+
+  private static IllegalStateException over() {
+    return new IllegalStateException(
+        "the batch is over: it is valid until the next one, retain() keeps it longer");
+  }
+
+  @Override
+  public FeedLease retain() {
+    int before = holds.getAndUpdate(count -> count == 0 ? 0 : count + 1);
+    if (before == 0) {
+      throw over();
+    }
+    AtomicBoolean closed = new AtomicBoolean();
+    return () -> {
+      if (!closed.getAndSet(true)) {
+        letGo();
+      }
+    };
+  }
+
+  /** One hold less; the last one closes what was made of the batch. */
+  void letGo() {
+    if (holds.decrementAndGet() == 0) {
+      synchronized (holds) {
+        if (arrow != null) {
+          arrow.close();
+          arrow = null;
+        }
+      }
+    }
+  }
+}

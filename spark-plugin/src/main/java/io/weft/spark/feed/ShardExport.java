@@ -1,0 +1,71 @@
+package io.weft.spark.feed;
+
+import io.weft.host.LentFolder;
+import io.weft.peer.PeerAddress;
+import io.weft.spark.executor.LentFolders;
+import io.weft.spark.executor.WeftExecutor;
+import io.weft.spark.metrics.FeedCounter;
+import io.weft.spark.metrics.FeedCounters;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Writes a rank's batches to a file for other processes. */
+final class ShardExport {
+  private ShardExport() {}
+
+  /**
+   * Writes the file and keeps it in this executor under a number.
+   *
+   * @param task of this attempt: an earlier one may have left a file
+   * @throws IOException if there is no room in the executor's folder
+   */
+  static FeedExport.Shard write(FeedShard shard, int number, long task) throws IOException {
+    PeerAddress here = WeftExecutor.exchange().address();
+    String name = "feed-%d-rank-%d-task-%d".formatted(number, shard.rank(), task);
+    LentFolder folder = LentFolder.create(Path.of(here.folder()), name);
+    try {
+      Path file = folder.createFile("rank-" + shard.rank() + ".arrow");
+      FeedExport.Shard written = write(shard, here, folder, file);
+      LentFolders.keep(number, folder);
+      FeedCounters.add(FeedCounter.FILES_EXPORTED, 1);
+      FeedCounters.add(FeedCounter.BYTES_EXPORTED, written.bytes());
+      return written;
+    } catch (IOException e) {
+      boolean unused = folder.removeUnlessHeld();
+      throw noRoom(shard, here, e);
+    } catch (RuntimeException | Error e) {
+      boolean unused = folder.removeUnlessHeld();
+      throw e;
+    }
+  }
+
+  private static IOException noRoom(FeedShard shard, PeerAddress here, IOException cause) {
+    return new IOException(
+        "the batches of rank %d could not be written to %s: %s"
+            .formatted(shard.rank(), here.folder(), cause),
+        cause);
+  }
+
+  private static FeedExport.Shard write(
+      FeedShard shard, PeerAddress here, LentFolder folder, Path file) throws IOException {
+    List<FeedShard.ShardChunk> batches = shard.epoch(0);
+    long rows = 0;
+    try (ShardFile out = new ShardFile(file, shard.spec().schema())) {
+      for (FeedShard.ShardChunk batch : batches) {
+        out.add(batch.view());
+        rows += batch.view().rows();
+      }
+      out.finish();
+      return new FeedExport.Shard(
+          shard.rank(),
+          here.host(),
+          here.executorId(),
+          file.toString(),
+          folder.lease().toString(),
+          batches.size(),
+          rows,
+          out.bytes());
+    }
+  }
+}

@@ -1,0 +1,160 @@
+package io.weft.spark.feed;
+
+import io.weft.exchange.ExecutorExchange;
+import io.weft.memory.ArenaFullException;
+import io.weft.spark.columns.ChunkGather;
+import io.weft.spark.columns.ChunkView;
+import io.weft.spark.shuffle.FetchMetrics;
+import io.weft.spark.shuffle.ShuffleBlocks;
+import io.weft.spark.shuffle.Unchecked;
+import io.weft.transfer.BlockFetchException;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchInterruptedException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.util.TaskCompletionListener;
+
+/**
+ * Brings the batches of a rank within reach, once for all epochs: chunks of this host stay where
+ * they are, those of others arrive in this executor's memory, and only remainders are copied
+ * together. For one task thread.
+ */
+final class ShardLoader {
+  private final FeedSpec spec;
+  private final FeedPlan plan;
+  private final int rank;
+  private final ExecutorExchange exchange;
+  private final TaskContext context;
+  private final ShuffleReadMetricsReporter metrics;
+  private final Map<ChunkId, ChunkView> chunks = new HashMap<>();
+
+  /** The n-th chunk of a partition of a map output. */
+  private record ChunkId(int map, int partition, int chunk) {
+    static ChunkId of(FeedPlan.Piece piece) {
+      return new ChunkId(piece.map(), piece.partition(), piece.chunk());
+    }
+  }
+
+  ShardLoader(
+      FeedSpec spec,
+      FeedPlan plan,
+      int rank,
+      ExecutorExchange exchange,
+      TaskContext context,
+      ShuffleReadMetricsReporter metrics) {
+    this.spec = spec;
+    this.plan = plan;
+    this.rank = rank;
+    this.exchange = exchange;
+    this.context = context;
+    this.metrics = metrics;
+  }
+
+  /**
+   * Reads all blocks that the rank needs.
+   *
+   * <p>Throws Spark's fetch failure, unchecked, where one cannot be had.
+   */
+  FeedShard load(ShuffleBlocks blocks) {
+    ChunkReader reader = exchange.read(requests(blocks), new FetchMetrics(metrics));
+    FeedShard shard = new FeedShard(spec, plan, rank, reader, exchange.arena());
+    context.addTaskCompletionListener(
+        (TaskCompletionListener)
+            ended -> {
+              shard.close();
+              ended.taskMetrics().mergeShuffleReadMetrics();
+            });
+    try {
+      reader.retainAll();
+      readChunks(reader);
+      putTogether(shard);
+      return shard;
+    } catch (BlockFetchException e) {
+      throw Unchecked.<RuntimeException>raise(blocks.failure(e));
+    } catch (FetchInterruptedException e) {
+      context.killTaskIfInterrupted(); // Spark's own exception says why the task was killed.
+      throw e;
+    } catch (ArenaFullException e) {
+      throw new UncheckedIOException("no memory to put remainders of rows together", e);
+    }
+  }
+
+  /** Only partitions that the rank has batches of, in the order of map tasks and partitions. */
+  private List<BlockRequest> requests(ShuffleBlocks blocks) {
+    Map<Integer, TreeSet<Integer>> needed = new HashMap<>();
+    for (FeedPlan.Batch batch : plan.rank(rank)) {
+      for (FeedPlan.Piece piece : batch.pieces()) {
+        needed.computeIfAbsent(piece.map(), map -> new TreeSet<>()).add(piece.partition());
+      }
+    }
+    List<BlockRequest> requests = new ArrayList<>();
+    for (BlockRequest all : blocks.requests()) {
+      for (int partition : needed.getOrDefault(all.mapIndex(), new TreeSet<>())) {
+        requests.add(
+            new BlockRequest(
+                all.executorId(),
+                all.key(),
+                all.mapIndex(),
+                partition,
+                partition + 1,
+                all.expectedBytes() / spec.ranks()));
+      }
+    }
+    return requests;
+  }
+
+  private void readChunks(ChunkReader reader) throws BlockFetchException {
+    Map<ChunkId, Integer> seen = new HashMap<>();
+    while (reader.next()) {
+      int map = reader.request().mapIndex();
+      int partition = reader.partition();
+      int chunk = seen.merge(new ChunkId(map, partition, 0), 1, Integer::sum) - 1;
+      String name = "chunk %d of partition %d of %s".formatted(chunk, partition, reader.request());
+      ChunkView view = ChunkView.of(spec.schema(), reader.address(), reader.length(), name);
+      chunks.put(new ChunkId(map, partition, chunk), view);
+      metrics.incRecordsRead(view.rows());
+    }
+  }
+
+  private void putTogether(FeedShard shard) throws ArenaFullException {
+    try (ChunkGather gather = new ChunkGather(spec.schema())) {
+      for (FeedPlan.Batch batch : plan.rank(rank)) {
+        for (FeedPlan.Piece piece : batch.pieces()) {
+          verify(piece);
+        }
+        if (plan.isChunk(batch)) {
+          shard.add(chunks.get(ChunkId.of(batch.pieces().get(0))));
+        } else {
+          for (FeedPlan.Piece piece : batch.pieces()) {
+            gather.append(chunks.get(ChunkId.of(piece)), piece.start(), piece.rows());
+          }
+          shard.add(gather.write(exchange.arena()));
+        }
+      }
+    }
+  }
+
+  /** A map task that is run again over input whose order changes may write other chunks. */
+  private void verify(FeedPlan.Piece piece) {
+    int planned = plan.chunkRows(piece.map(), piece.partition(), piece.chunk());
+    ChunkView found = chunks.get(ChunkId.of(piece));
+    if (found == null || found.rows() != planned) {
+      throw new IllegalStateException(
+          "map task %d wrote %s in place of %d rows to chunk %d of rank %d when it was run again:"
+                  .formatted(
+                      piece.map(),
+                      found == null ? "nothing" : found.rows() + " rows",
+                      planned,
+                      piece.chunk(),
+                      piece.partition())
+              + " the data of a feed must not depend on the order of unordered input");
+    }
+  }
+}

@@ -1,0 +1,162 @@
+package io.weft.spark.feed;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.spark.columns.BlockColumnVector;
+import io.weft.spark.columns.ChunkView;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.UserDefinedType;
+
+/**
+ * A column that can be looked at as a tensor: where in its vectors the elements lie. Immutable.
+ *
+ * @param ordinal in the feed's schema
+ * @param name of the column
+ * @param source what a value is
+ * @param dtype of the elements
+ * @param dimensions of one value, -1 first where it varies; none for a plain number
+ */
+record TensorColumn(int ordinal, String name, Source source, DataType dtype, List<Long> dimensions)
+    implements Serializable {
+  /** Which of an ml vector's fields hold what. */
+  static final int VECTOR_KIND = 0;
+
+  static final int VECTOR_VALUES = 3;
+  static final int VECTOR_FIELDS = 4;
+
+  /** What holds the elements of a value. */
+  enum Source {
+    NUMBER,
+    ARRAY,
+    BINARY,
+    VECTOR
+  }
+
+  /**
+   * What a column is as a tensor.
+   *
+   * @return empty if it is none: no number, and without metadata
+   * @throws IllegalArgumentException if metadata and type contradict each other
+   */
+  static Optional<TensorColumn> of(StructType schema, int ordinal) {
+    StructField field = schema.fields()[ordinal];
+    Optional<long[]> shape = WeftTensors.shapeOf(field);
+    if (shape.isEmpty()) {
+      return elementType(field.dataType())
+          .map(dtype -> new TensorColumn(ordinal, field.name(), Source.NUMBER, dtype, List.of()));
+    }
+    DataType dtype = WeftTensors.dtypeOf(field).orElseThrow();
+    List<Long> dimensions = Arrays.stream(shape.get()).boxed().toList();
+    return Optional.of(
+        new TensorColumn(ordinal, field.name(), source(field, dtype), dtype, dimensions));
+  }
+
+  private static Source source(StructField field, DataType dtype) {
+    if (field.dataType() instanceof ArrayType array && fits(array.elementType(), dtype)) {
+      return Source.ARRAY;
+    }
+    if (field.dataType() instanceof BinaryType) {
+      return Source.BINARY;
+    }
+    if (isVector(field.dataType()) && dtype == DataType.FLOAT64) {
+      return Source.VECTOR;
+    }
+    throw new IllegalArgumentException(
+        "column %s: values of type %s are no tensors of %s"
+            .formatted(field.name(), field.dataType().simpleString(), dtype));
+  }
+
+  private static boolean fits(org.apache.spark.sql.types.DataType element, DataType dtype) {
+    boolean half = dtype == DataType.FLOAT16 || dtype == DataType.BFLOAT16;
+    return elementType(element).filter(half ? DataType.INT16::equals : dtype::equals).isPresent();
+  }
+
+  /** By its shape: the class is in Spark's ml library, which a feed does not need. */
+  private static boolean isVector(org.apache.spark.sql.types.DataType type) {
+    return type instanceof UserDefinedType<?> udt
+        && udt.sqlType() instanceof StructType struct
+        && Arrays.equals(struct.fieldNames(), new String[] {"type", "size", "indices", "values"})
+        && struct.fields()[VECTOR_VALUES].dataType() instanceof ArrayType array
+        && elementType(array.elementType()).filter(DataType.FLOAT64::equals).isPresent();
+  }
+
+  private static Optional<DataType> elementType(org.apache.spark.sql.types.DataType type) {
+    return Optional.ofNullable(
+        switch (type.typeName()) {
+          case "byte" -> DataType.INT8;
+          case "short" -> DataType.INT16;
+          case "integer" -> DataType.INT32;
+          case "long" -> DataType.INT64;
+          case "float" -> DataType.FLOAT32;
+          case "double" -> DataType.FLOAT64;
+          default -> null;
+        });
+  }
+
+  /** Sizes of one value, -1 first where it varies; none for a plain number. */
+  long[] shape() {
+    return dimensions.stream().mapToLong(Long::longValue).toArray();
+  }
+
+  /** Whether all values have the same shape. */
+  boolean fixed() {
+    return dimensions.isEmpty() || dimensions.get(0) >= 0;
+  }
+
+  /** Elements of a value, or of one index of its first dimension where that varies. */
+  long elements() {
+    long elements = 1;
+    for (long size : dimensions) {
+      elements *= Math.abs(size);
+    }
+    return elements;
+  }
+
+  /** As in {@code float32[3, 1024]}. */
+  String type() {
+    return dtype + dimensions.toString();
+  }
+
+  /** The column's elements in a chunk whose rows were verified when they were written. */
+  Tensor in(ChunkView chunk) {
+    if (!fixed()) {
+      throw new IllegalArgumentException(
+          "column %s: its values have different shapes (%s), so that no tensor holds all of them;"
+                  .formatted(name, type())
+              + " arrow() has them as lists");
+    }
+    BlockColumnVector column = chunk.column(ordinal);
+    requireNoNulls(column, chunk.rows());
+    long count = chunk.rows() * elements();
+    TensorType type = TensorType.of(dtype, shape()).withRows(chunk.rows());
+    return Tensor.of(TypedBuffer.at(values(column), dtype, count), type.shape());
+  }
+
+  private void requireNoNulls(BlockColumnVector column, int rows) {
+    for (int row = 0; column.hasNull() && row < rows; row++) {
+      if (column.isNullAt(row)) {
+        throw new IllegalStateException(
+            "column %s, row %d of the batch: null is no value of a tensor %s"
+                .formatted(name, row, type()));
+      }
+    }
+  }
+
+  /** Where the elements lie. */
+  long values(BlockColumnVector column) {
+    return switch (source) {
+      case NUMBER, BINARY -> column.values();
+      case ARRAY -> column.getChild(0).values();
+      case VECTOR -> column.getChild(VECTOR_VALUES).getChild(0).values();
+    };
+  }
+}

@@ -1,0 +1,134 @@
+package io.weft.spark.feed;
+
+import io.weft.spark.config.WeftSettings;
+import java.util.List;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * A data set on its way into training: exchanged onto ranks and read in batches of exactly the
+ * asked number of rows. Immutable, each setting gives another feed; made and used on the driver,
+ * with the plugin on.
+ *
+ * <pre>{@code
+ * List<Double> losses =
+ *     WeftFeed.shards(features, 2).batchRows(256).shuffled(17).train(task -> {
+ *       double loss = 0;
+ *       for (int epoch = 0; epoch < 3; epoch++) {
+ *         try (FeedBatches batches = task.batches(epoch)) {
+ *           while (batches.hasNext()) {
+ *             FeedBatch batch = batches.next();
+ *             loss = step(batch.tensor("x"), batch.tensor("y"), task.communicator());
+ *           }
+ *         }
+ *       }
+ *       return loss;
+ *     });
+ * }</pre>
+ */
+public final class WeftFeed {
+  private static final int DEFAULT_BATCH_ROWS = 256;
+
+  private final Dataset<Row> data;
+  private final int ranks;
+  private final int batchRows;
+  private final List<String> keys;
+  private final Long seed;
+  private final LastBatch lastBatch;
+
+  private WeftFeed(
+      Dataset<Row> data,
+      int ranks,
+      int batchRows,
+      List<String> keys,
+      Long seed,
+      LastBatch lastBatch) {
+    this.data = data;
+    this.ranks = ranks;
+    this.batchRows = batchRows;
+    this.keys = keys;
+    this.seed = seed;
+    this.lastBatch = lastBatch;
+  }
+
+  /**
+   * Rows dealt evenly, in batches of 256, in the order of the data, incomplete ones dropped.
+   *
+   * @param ranks tasks to train in, at least 1; all run at once, each on a core
+   */
+  public static WeftFeed shards(Dataset<Row> data, int ranks) {
+    if (ranks < 1) {
+      throw new IllegalArgumentException("a feed needs at least one rank, not " + ranks);
+    }
+    return new WeftFeed(data, ranks, DEFAULT_BATCH_ROWS, List.of(), null, LastBatch.DROP);
+  }
+
+  /** Rows of every full batch, 1 or more. */
+  public WeftFeed batchRows(int rows) {
+    if (rows < 1) {
+      throw new IllegalArgumentException("a batch needs at least one row, not " + rows);
+    }
+    return new WeftFeed(data, ranks, rows, keys, seed, lastBatch);
+  }
+
+  /**
+   * Sends rows whose key columns are equal to the same rank, instead of dealing them evenly. Ranks
+   * then have as many rows as their keys have; see {@link LastBatch} for what becomes of the
+   * surplus.
+   */
+  public WeftFeed by(String... keyColumns) {
+    return new WeftFeed(data, ranks, batchRows, List.of(keyColumns), seed, lastBatch);
+  }
+
+  /** Another order in every epoch, which is a function of the seed, the epoch and the data. */
+  public WeftFeed shuffled(long shuffleSeed) {
+    return new WeftFeed(data, ranks, batchRows, keys, shuffleSeed, lastBatch);
+  }
+
+  /** What becomes of rows that fill no batch; {@link LastBatch#DROP} unless said otherwise. */
+  public WeftFeed lastBatch(LastBatch choice) {
+    return new WeftFeed(data, ranks, batchRows, keys, seed, choice);
+  }
+
+  /**
+   * Exchanges the rows, then runs the function on every rank in one barrier stage. Blocks until all
+   * have ended. The exchanged rows are freed before it returns.
+   *
+   * @return the results, in the order of the ranks
+   */
+  public <T> List<T> train(FeedFunction<T> function) {
+    try (FeedExchange exchange = exchange()) {
+      return exchange.onRanks(
+          (shard, context) -> {
+            try (RankTask task = new RankTask(shard, context)) {
+              return function.run(task);
+            }
+          });
+    }
+  }
+
+  /**
+   * Exchanges the rows and writes each rank's batches, in the order of epoch 0, to an Arrow file in
+   * shared memory for other processes: one copy of each batch, which their mapping reads in place.
+   * Blocks until all are written.
+   *
+   * @return what keeps the files; the caller closes it
+   */
+  public FeedExport export() {
+    try (FeedExchange exchange = exchange()) {
+      return exchange.export();
+    }
+  }
+
+  private FeedExchange exchange() {
+    SQLConf conf =
+        ((org.apache.spark.sql.classic.Dataset<Row>) data).sparkSession().sessionState().conf();
+    FeedSpec.DumpAt dumpAt =
+        new FeedSpec.DumpAt(
+            WeftSettings.DEBUG_DUMP_STEP.get(conf), WeftSettings.DEBUG_DUMP_FOLDER.get(conf));
+    FeedSpec spec =
+        new FeedSpec(data.schema(), ranks, batchRows, !keys.isEmpty(), seed, lastBatch, dumpAt);
+    return FeedExchange.run(data, spec, keys);
+  }
+}

@@ -1,0 +1,107 @@
+package io.weft.spark.kryo;
+
+import com.esotericsoftware.kryo.io.Output;
+import io.weft.memory.Memory;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.codec.CodecKind;
+import io.weft.tensor.codec.TensorEncoder;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Collects one record: what Kryo writes, and between it the tensors, whose bytes stay where they
+ * are until the record is placed. Then the length is known, and everything is copied to its place
+ * once. The tensors must stay open and unchanged in between. For one thread.
+ */
+public final class RecordOutput extends Output {
+  private static final int FIRST_BYTES = 4 << 10;
+  private static final int KEPT_BYTES = 1 << 20;
+
+  /** A tensor that belongs behind so many bytes of what Kryo wrote. */
+  private record Insertion(int behind, Tensor tensor, TensorEncoder encoder) {
+    /** An encoded tensor has its length before it. */
+    long bound() {
+      return encoder == null ? tensor.type().bytes() : Long.BYTES + encoder.bound();
+    }
+  }
+
+  private final CodecKind codec;
+  private final List<Insertion> insertions = new ArrayList<>();
+
+  /**
+   * @param codec for the tensors whose type it encodes
+   */
+  public RecordOutput(CodecKind codec) {
+    super(FIRST_BYTES, -1);
+    this.codec = codec;
+  }
+
+  /** Makes it empty for the next record. */
+  public void reset() {
+    insertions.clear();
+    if (capacity > KEPT_BYTES) {
+      setBuffer(new byte[FIRST_BYTES], -1);
+    }
+    clear();
+  }
+
+  void writeTensor(Tensor tensor) {
+    CodecKind kind = codec.orNone(tensor.type().dtype());
+    if (kind == CodecKind.NONE || tensor.type().elements() == 0) {
+      writeByte(TensorSerializer.PLAIN);
+      TensorTypeSerializer.write(this, tensor.type());
+      tensor.buffer(); // Fails here if it is closed.
+      insertions.add(new Insertion(position, tensor, null));
+    } else {
+      writeByte(TensorSerializer.ENCODED);
+      insertions.add(new Insertion(position, tensor, kind.codec().encoder(tensor)));
+    }
+  }
+
+  /** Most bytes the record may need. */
+  public long bound() {
+    long bound = position;
+    for (Insertion insertion : insertions) {
+      bound = Math.addExact(bound, insertion.bound());
+    }
+    return bound;
+  }
+
+  /**
+   * Copies the record to a place of {@link #bound} bytes.
+   *
+   * @return bytes it has there
+   */
+  public long place(long address) {
+    long at = address;
+    int taken = 0;
+    for (Insertion insertion : insertions) {
+      at = placeOwn(taken, insertion.behind(), at);
+      taken = insertion.behind();
+      at = insertion.encoder() == null ? plain(insertion.tensor(), at) : encoded(insertion, at);
+    }
+    return placeOwn(taken, position, at) - address;
+  }
+
+  private long placeOwn(int from, int to, long at) {
+    Memory.copyFrom(buffer, Memory.BYTE_ARRAY + from, at, to - from);
+    return at + to - from;
+  }
+
+  private static long plain(Tensor tensor, long at) {
+    Memory.copy(tensor.address(), at, tensor.type().bytes());
+    return at + tensor.type().bytes();
+  }
+
+  private static long encoded(Insertion insertion, long at) {
+    TensorEncoder encoder = insertion.encoder();
+    long start = at + Long.BYTES;
+    long end = start + encoder.bound();
+    long next = start;
+    while (encoder.hasNext()) {
+      next += encoder.next(next, end - next);
+    }
+    Memory.putLong(at, next - start);
+    return next;
+  }
+}

@@ -1,0 +1,93 @@
+package io.weft.spark.kryo;
+
+import com.esotericsoftware.kryo.Kryo;
+import com.esotericsoftware.kryo.KryoException;
+import com.esotericsoftware.kryo.Serializer;
+import com.esotericsoftware.kryo.io.Input;
+import com.esotericsoftware.kryo.io.Output;
+import io.weft.memory.Memory;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+import io.weft.tensor.codec.CorruptTensorException;
+import java.lang.ref.Reference;
+
+/**
+ * Writes a tensor's type and its bytes, or, into a {@link RecordOutput} that has a codec, the
+ * tensor encoded. Between a stream and the tensor's memory bytes go in small pieces; a {@link
+ * RecordOutput} and a {@link RecordInput} copy them from memory to memory, once.
+ *
+ * <p>A tensor that is read has memory of its own, which {@link Tensor#close} or the collector
+ * frees; one of shape [0] is {@link Tensor#empty}. As with Kryo, for one thread at a time.
+ */
+public final class TensorSerializer extends Serializer<Tensor> {
+  static final byte PLAIN = 0;
+  static final byte ENCODED = 1;
+
+  private static final int PIECE_BYTES = 8 << 10;
+
+  private final byte[] piece = new byte[PIECE_BYTES];
+
+  public TensorSerializer() {
+    super(false, true);
+  }
+
+  @Override
+  public void write(Kryo kryo, Output output, Tensor tensor) {
+    if (output instanceof RecordOutput record) {
+      record.writeTensor(tensor);
+      return;
+    }
+    output.writeByte(PLAIN);
+    TensorTypeSerializer.write(output, tensor.type());
+    try {
+      writePieces(output, tensor.address(), tensor.type().bytes());
+    } finally {
+      // Or the collector may free the memory under the loop.
+      Reference.reachabilityFence(tensor);
+    }
+  }
+
+  private void writePieces(Output output, long address, long bytes) {
+    for (long done = 0; done < bytes; done += PIECE_BYTES) {
+      int part = (int) Math.min(PIECE_BYTES, bytes - done);
+      Memory.copyTo(address + done, piece, Memory.BYTE_ARRAY, part);
+      output.writeBytes(piece, 0, part);
+    }
+  }
+
+  @Override
+  public Tensor read(Kryo kryo, Input input, Class<Tensor> wanted) {
+    byte form = input.readByte();
+    RecordInput record = input instanceof RecordInput ours ? ours : null;
+    if (form == PLAIN) {
+      TensorType type = TensorTypeSerializer.read(input);
+      return record == null ? readPieces(input, type) : record.readTensor(type);
+    }
+    if (form != ENCODED || record == null) {
+      throw new KryoException("no tensor: it has the form " + form);
+    }
+    try {
+      return record.readEncoded();
+    } catch (CorruptTensorException e) {
+      throw new KryoException(e.getMessage(), e);
+    }
+  }
+
+  private Tensor readPieces(Input input, TensorType type) {
+    if (type.rank() == 1 && type.elements() == 0) {
+      return Tensor.empty(type.dtype());
+    }
+    Tensor tensor = Tensor.allocate(type);
+    try {
+      for (long done = 0; done < type.bytes(); done += PIECE_BYTES) {
+        int part = (int) Math.min(PIECE_BYTES, type.bytes() - done);
+        input.readBytes(piece, 0, part);
+        Memory.copyFrom(piece, Memory.BYTE_ARRAY, tensor.address() + done, part);
+      }
+      return tensor;
+    } catch (KryoException e) {
+      tensor.close();
+      throw e;
+    }
+  }
+}

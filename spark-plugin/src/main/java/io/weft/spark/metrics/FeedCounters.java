@@ -1,0 +1,28 @@
+package io.weft.spark.metrics;
+
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+
+/** Adds up what the feeds of this JVM do. Thread-safe. */
+public final class FeedCounters {
+  private static final Map<FeedCounter, LongAdder> COUNTS = new EnumMap<>(FeedCounter.class);
+
+  static {
+    for (FeedCounter counter : FeedCounter.values()) {
+      COUNTS.put(counter, new LongAdder());
+    }
+  }
+
+  private FeedCounters() {}
+
+  /** Counts on. */
+  public static void add(FeedCounter counter, long amount) {
+    COUNTS.get(counter).add(amount);
+  }
+
+  /** The count so far. */
+  public static long get(FeedCounter counter) {
+    return COUNTS.get(counter).sum();
+  }
+}

@@ -1,0 +1,83 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.columns.BatchRows;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Spark's conversion of batches to rows, with arrays of numbers copied in bulk: see {@link
+ * BatchRows}. It is not part of generated code.
+ */
+public final class WeftColumnarToRowExec extends ColumnarToRowExec {
+  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  public WeftColumnarToRowExec(SparkPlan child) {
+    super(child);
+  }
+
+  @Override
+  public String nodeName() {
+    return "WeftColumnarToRow";
+  }
+
+  @Override
+  public boolean supportCodegen() {
+    return false;
+  }
+
+  @Override
+  public RDD<InternalRow> doExecute() {
+    return rows(
+        child().executeColumnar(),
+        child().schema(),
+        longMetric("numInputBatches"),
+        longMetric("numOutputRows"));
+  }
+
+  /** Static, so that the plan does not travel to the tasks. */
+  private static RDD<InternalRow> rows(
+      RDD<ColumnarBatch> input, StructType schema, SQLMetric batches, SQLMetric rows) {
+    return NarrowRDD.over(
+        input,
+        InternalRow.class,
+        elements -> {
+          BatchRows conversion = new BatchRows(schema);
+          return elements.flatMap(
+              batch -> {
+                batches.add(1);
+                rows.add(batch.numRows());
+                return CollectionConverters.asScala(conversion.of(batch));
+              });
+        });
+  }
+
+  @Override
+  public ColumnarToRowExec copy(SparkPlan child) {
+    return new WeftColumnarToRowExec(child);
+  }
+
+  @Override
+  public ColumnarToRowExec withNewChildInternal(SparkPlan child) {
+    return copy(child);
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof WeftColumnarToRowExec;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return canEqual(other) && super.equals(other);
+  }
+
+  @Override
+  public int hashCode() {
+    return super.hashCode();
+  }
+}

@@ -1,0 +1,77 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** Runs a script of the tests' resources in Node.js. */
+final class NodeScript {
+  private static final String ARROW = "apache-arrow@21.2.0";
+
+  private NodeScript() {}
+
+  /**
+   * Arrow JavaScript, which npm fetches once into the build folder. Where it cannot, the test is
+   * skipped with the reason.
+   */
+  static Path arrow() throws Exception {
+    for (String program : List.of("node", "npm")) {
+      assumeTrue(isThere(program), program + " is not on the path");
+    }
+    Path folder = Path.of("target", "npm").toAbsolutePath();
+    Path library = folder.resolve(Path.of("node_modules", "apache-arrow"));
+    if (!Files.exists(library.resolve("package.json"))) {
+      Files.createDirectories(folder);
+      Path log = folder.resolve("npm.log");
+      Process npm =
+          new ProcessBuilder("npm", "install", "--ignore-scripts", "--prefix", ".", ARROW)
+              .directory(folder.toFile())
+              .redirectErrorStream(true)
+              .redirectOutput(log.toFile())
+              .start();
+      boolean ended = npm.waitFor(120, TimeUnit.SECONDS);
+      npm.destroyForcibly();
+      assumeTrue(
+          ended && npm.exitValue() == 0,
+          () -> "npm could not fetch " + ARROW + ": " + contents(log));
+    }
+    return library;
+  }
+
+  private static String contents(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      return e.toString();
+    }
+  }
+
+  private static boolean isThere(String program) {
+    return Arrays.stream(System.getenv("PATH").split(File.pathSeparator))
+        .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
+  }
+
+  /** What a script writes, as JSON. */
+  static JsonNode run(String script, String... arguments) throws Exception {
+    Path file = Path.of(NodeScript.class.getResource(script).toURI());
+    List<String> command = new ArrayList<>(List.of("node", file.toString()));
+    command.addAll(List.of(arguments));
+    Process node =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    String out = new String(node.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(node.waitFor(60, TimeUnit.SECONDS)).isTrue();
+    assertThat(node.exitValue()).as(out).isZero();
+    return new ObjectMapper().readTree(out);
+  }
+}

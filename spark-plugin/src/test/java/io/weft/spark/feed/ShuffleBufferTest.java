@@ -1,0 +1,48 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/** Rows leave the buffer once each, in an order that the seed decides. */
+class ShuffleBufferTest {
+  private static List<Integer> shuffled(int kept, int rows, long seed) throws IOException {
+    List<Integer> order = new ArrayList<>();
+    ShuffleBuffer buffer = new ShuffleBuffer(kept, seed, row -> order.add(row.getInt(0)));
+    UnsafeRow row = UnsafeRow.createFromByteArray(16, 1);
+    for (int i = 0; i < rows; i++) {
+      row.setInt(0, i); // One row object for all, as Spark's operators do.
+      buffer.add(row);
+    }
+    buffer.finish();
+    return order;
+  }
+
+  @Property(tries = 200)
+  void everyRowLeavesOnce(
+      @ForAll @IntRange(min = 1, max = 50) int kept,
+      @ForAll @IntRange(max = 200) int rows,
+      @ForAll long seed)
+      throws IOException {
+    List<Integer> order = shuffled(kept, rows, seed);
+    assertThat(order)
+        .containsExactlyInAnyOrderElementsOf(IntStream.range(0, rows).boxed().toList())
+        .isEqualTo(shuffled(kept, rows, seed));
+    // A row cannot leave before so many others have come.
+    for (int position = 0; position < rows; position++) {
+      assertThat(order.get(position)).isLessThanOrEqualTo(position + kept);
+    }
+  }
+
+  @Property(tries = 20)
+  void anotherSeedGivesAnotherOrder(@ForAll long seed) throws IOException {
+    assertThat(shuffled(100, 500, seed)).isNotEqualTo(shuffled(100, 500, seed + 1));
+  }
+}

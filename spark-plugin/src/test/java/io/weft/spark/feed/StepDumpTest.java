@@ -1,0 +1,89 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.weft.collectives.buffer.DataType;
+import io.weft.spark.LocalSpark;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What ranks write down at a step, and when they never come to it. */
+class StepDumpTest {
+  private static LocalSpark spark;
+
+  @TempDir Path folder;
+
+  @BeforeAll
+  static void start() {
+    spark = LocalSpark.start(Map.of());
+  }
+
+  @AfterAll
+  static void stop() {
+    spark.close();
+  }
+
+  private JsonNode dump(int step, int rank) throws IOException {
+    spark.session().conf().set("spark.weft.debug.dumpStep", String.valueOf(step));
+    spark.session().conf().set("spark.weft.debug.dumpFolder", folder.toString());
+    try {
+      WeftFeed.shards(FeedData.rows(spark.session(), 100, 2), 2)
+          .batchRows(10)
+          .train(task -> FeedData.epoch(task, 0).size() + FeedData.epoch(task, 1).size());
+    } finally {
+      spark.session().conf().unset("spark.weft.debug.dumpStep");
+      spark.session().conf().unset("spark.weft.debug.dumpFolder");
+    }
+    return new ObjectMapper().readTree(folder.resolve("rank-" + rank + ".json").toFile());
+  }
+
+  /** Ids 0 to 49 are of the first map task: rank 0 has its batches 0, 2 and 4. */
+  @Test
+  void theStepIsWrittenDown() throws IOException {
+    JsonNode dump = dump(7, 0);
+    assertThat(dump.get("reached").asBoolean()).isTrue();
+    assertThat(dump.get("epoch").asInt()).isEqualTo(1);
+    assertThat(dump.get("plan").get("steps").asInt()).isEqualTo(5);
+    assertThat(dump.get("plan").get("batches").get(2).get(0).asText())
+        .isEqualTo("map 0, partition 0, chunk 2, rows 0 to 9");
+    assertThat(dump.get("transfers").get("localBytes").asLong()).isPositive();
+    JsonNode batch = dump.get("batch");
+    assertThat(batch.get("rows").asInt()).isEqualTo(10);
+    assertThat(batch.get("inPlace").asBoolean()).isTrue();
+    JsonNode x = batch.get("tensors").get("x");
+    assertThat(x.get("type").asText()).isEqualTo("float32[2, 3]");
+    assertThat(x.get("min").asDouble()).isEqualTo(40);
+    assertThat(x.get("max").asDouble()).isEqualTo(49 + 5);
+    assertThat(x.get("mean").asDouble()).isEqualTo(44.5 + 2.5);
+    assertThat(x.get("zeros").asInt()).isZero();
+  }
+
+  @Test
+  void aStepThatIsNeverReachedIsSaid() throws IOException {
+    JsonNode dump = dump(10, 1);
+    assertThat(dump.get("reached").asBoolean()).isFalse();
+    assertThat(dump.get("step").asInt()).isEqualTo(10);
+    assertThat(dump.get("taken").asInt()).isEqualTo(10);
+  }
+
+  @Test
+  void statisticsLeaveOutWhatIsNotFinite() {
+    try (Tensor tensor = Tensor.allocate(TensorType.of(DataType.FLOAT64, 6))) {
+      double[] values = {Double.NaN, -1, 0, 4, Double.NEGATIVE_INFINITY, -0.0};
+      for (int i = 0; i < values.length; i++) {
+        tensor.byteBuffer().putDouble(8 * i, values[i]);
+      }
+      assertThat(TensorStatistics.of(tensor)).isEqualTo(new TensorStatistics(-1, 4, 0.75, 2, 1, 1));
+    }
+    assertThat(TensorStatistics.of(Tensor.empty(DataType.INT8)).min()).isNaN();
+  }
+}

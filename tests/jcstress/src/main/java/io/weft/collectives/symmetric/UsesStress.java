@@ -1,0 +1,44 @@
+package io.weft.collectives.symmetric;
+
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/** Memory of a window is given back once, after the last who uses it. */
+@JCStressTest
+@Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Used, then given back.")
+@Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "Given back, not used.")
+@Outcome(expect = FORBIDDEN, desc = "Used when given back, given back twice or never.")
+@State
+public class UsesStress {
+  private final AtomicInteger givenBack = new AtomicInteger();
+  private final Uses uses = new Uses(givenBack::incrementAndGet);
+
+  @Actor
+  public void use(II_Result result) {
+    try {
+      uses.retain();
+    } catch (IllegalStateException e) {
+      return;
+    }
+    result.r1 = givenBack.get() == 0 ? 1 : 2;
+    uses.release();
+  }
+
+  @Actor
+  public void end() {
+    uses.release();
+  }
+
+  @Arbiter
+  public void look(II_Result result) {
+    result.r2 = givenBack.get();
+  }
+}

@@ -1,0 +1,147 @@
+package io.weft.tests.system;
+
+import static org.apache.spark.sql.functions.col;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.tests.support.KillAtTask;
+import io.weft.tests.support.Rows;
+import io.weft.tests.support.WeftCluster;
+import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Queries;
+import io.weft.tests.workload.RowText;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.spark.SparkException;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.StageInfo;
+import org.apache.spark.sql.SparkSession;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * A map stage that makes other rows when it is run again, of which an executor is killed. It deals
+ * rows out in turn, without sorting them, in the order in which it got them from a shuffle. Each
+ * row arrives once, or the job fails as Spark lets it fail.
+ */
+class IndeterminateStageTest {
+  private static final int ROWS = 25_000;
+  private static final int FIRST_TASKS = 6;
+  private static final int DEALING_TASKS = 8;
+  private static final int DEALT_TASKS = 7;
+  private static final int LAST_TASKS = 9;
+
+  @RegisterExtension
+  @Order(1)
+  static final Workspace WORKSPACE = new Workspace();
+
+  @RegisterExtension
+  @Order(2)
+  static final WeftCluster CLUSTER =
+      new WeftCluster(WORKSPACE)
+          // In place, what a killed executor has dealt is still read on its host, and no harm done.
+          .set("spark.weft.transport", "tcp")
+          .set("spark.weft.fetch.timeout", "20s")
+          .set("spark.stage.maxConsecutiveAttempts", "10")
+          .set("spark.sql.execution.sortBeforeRepartition", "false")
+          // What the plan says has to do, also where Spark could see it by checksums.
+          .set("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
+          .set("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
+          // Else the optimizer keeps the last of several repartitions only.
+          .set(
+              "spark.sql.optimizer.excludedRules",
+              "org.apache.spark.sql.catalyst.optimizer.CollapseRepartition");
+
+  @BeforeEach
+  void allExecutorsAreThere() {
+    CLUSTER.awaitExecutors();
+  }
+
+  /** Two tasks that read what was dealt have ended: what they read must not be dealt otherwise. */
+  @ParameterizedTest(name = "{0}")
+  @ValueSource(strings = {"rows", "columns"})
+  void allTasksThatDealAreRunAgain(String route) {
+    List<String> expected = expected();
+    Stages stages = new Stages();
+    CLUSTER.context().addSparkListener(stages);
+    try (KillAtTask killer = KillAtTask.arm(CLUSTER, 2, 2)) {
+      Rows.assertSame("dealt twice", expected, collect(route));
+      assertThat(killer.victim()).isNotNull();
+      Awaitility.await("repeated stages, all of their tasks")
+          .untilAsserted(
+              () ->
+                  assertThat(stages.repeated)
+                      .anyMatch(stage -> stage.numTasks() == DEALING_TASKS)
+                      .anyMatch(stage -> stage.numTasks() == DEALT_TASKS));
+    } finally {
+      CLUSTER.context().removeSparkListener(stages);
+    }
+  }
+
+  /** Rows that the driver has cannot be taken back. */
+  @Tag("slow")
+  @ParameterizedTest(name = "{0}")
+  @ValueSource(strings = {"rows", "columns"})
+  void aJobWhoseResultsCannotBeTakenBackFails(String route) {
+    Optional<List<String>> rows;
+    try (KillAtTask killer = KillAtTask.arm(CLUSTER, 3, 1)) {
+      rows = collectOrFail(route);
+      assertThat(killer.victim()).isNotNull();
+    }
+    rows.ifPresent(all -> Rows.assertSame("nothing of it was lost", expected(), all));
+    CLUSTER.awaitExecutors();
+    Rows.assertSame("the next job", expected(), collect(route));
+  }
+
+  private static Optional<List<String>> collectOrFail(String route) {
+    try {
+      return Optional.of(collect(route));
+    } catch (Exception e) {
+      assertThat(e).isInstanceOf(SparkException.class).hasMessageContaining("indeterminate output");
+      return Optional.empty();
+    }
+  }
+
+  private static List<String> collect(String route) {
+    SparkSession session = CLUSTER.session();
+    Queries.configure(session, false);
+    session.conf().set("spark.weft.route", route);
+    return session
+        .range(0, ROWS, 1, FIRST_TASKS)
+        .selectExpr("id", "id % 101 AS k")
+        .repartition(DEALING_TASKS, col("k"))
+        .repartition(DEALT_TASKS)
+        .repartition(LAST_TASKS, col("id"))
+        .javaRDD()
+        .map(RowText.FUNCTION)
+        .collect()
+        .stream()
+        .sorted()
+        .toList();
+  }
+
+  private static List<String> expected() {
+    return RowText.collect(CLUSTER.session().range(0, ROWS, 1, 1).selectExpr("id", "id % 101 AS k"))
+        .stream()
+        .sorted()
+        .toList();
+  }
+
+  /** Attempts at stages that are not the first. */
+  private static final class Stages extends SparkListener {
+    private final List<StageInfo> repeated = new CopyOnWriteArrayList<>();
+
+    @Override
+    public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
+      if (submitted.stageInfo().attemptNumber() > 0) {
+        repeated.add(submitted.stageInfo());
+      }
+    }
+  }
+}

@@ -1,0 +1,123 @@
+package io.weft.tests.system;
+
+import static org.apache.spark.sql.functions.col;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.tests.support.NetworkNamespaces;
+import io.weft.tests.support.Rows;
+import io.weft.tests.support.WeftCluster;
+import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Queries;
+import io.weft.tests.workload.RowText;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkException;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Executors on two hosts whose network is slow, loses frames, or is cut in the midst of a job. */
+class SlowNetworkTest {
+  private static final int ROWS = 30_000;
+  private static final String SQL =
+      "SELECT id, REPEAT(STRING(id), 4) AS s FROM RANGE(0, " + ROWS + ", 1, 6)";
+
+  @RegisterExtension
+  @Order(1)
+  static final Workspace WORKSPACE = new Workspace();
+
+  @RegisterExtension
+  @Order(2)
+  static final NetworkNamespaces NETWORK = new NetworkNamespaces(WORKSPACE);
+
+  /** The executors have the kernel and the file system in common, so they have to be told. */
+  @RegisterExtension
+  @Order(3)
+  static final WeftCluster CLUSTER =
+      new WeftCluster(WORKSPACE)
+          .network(NETWORK)
+          .set("spark.weft.transport", "tcp")
+          .set("spark.weft.fetch.timeout", "6s")
+          .set("spark.stage.maxConsecutiveAttempts", "2");
+
+  @BeforeEach
+  void allExecutorsAreThere() {
+    CLUSTER.awaitExecutors();
+  }
+
+  @AfterEach
+  void mend() {
+    NETWORK.heal();
+    NETWORK.impair(0, 0);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void latenessAndLossChangeNoRow(String route) {
+    NETWORK.impair(20, 1);
+    long before = CLUSTER.sum("remoteBytes");
+    Rows.assertSame("20 ms, 1 %", expected(), collect(route));
+    assertThat(CLUSTER.sum("remoteBytes")).as("bytes between the hosts").isGreaterThan(before);
+  }
+
+  /** Every reduce task needs both hosts. Either Spark gets by with one, or it says why not. */
+  @Test
+  void aCutLinkEndsTheJobAndTheNextOneAfterItWorks() throws Exception {
+    NETWORK.impair(20, 0);
+    FirstReduceTask first = new FirstReduceTask();
+    CLUSTER.context().addSparkListener(first);
+    CompletableFuture<List<String>> rows = CompletableFuture.supplyAsync(() -> collect("rows"));
+    try {
+      assertThat(first.ended.await(60, TimeUnit.SECONDS)).as("a reduce task that ended").isTrue();
+      NETWORK.cut();
+      Rows.assertSame("cut", expected(), rows.get(90, TimeUnit.SECONDS));
+    } catch (ExecutionException e) {
+      assertThat(e.getCause())
+          .isInstanceOf(SparkException.class)
+          .hasMessageContaining("FetchFailed");
+    } finally {
+      CLUSTER.context().removeSparkListener(first);
+    }
+    NETWORK.heal();
+    Rows.assertSame("after it", expected(), collect("rows"));
+  }
+
+  private static List<String> collect(String route) {
+    Queries.configure(CLUSTER.session(), false);
+    CLUSTER.session().conf().set("spark.weft.route", route);
+    return CLUSTER
+        .session()
+        .sql(SQL)
+        .repartition(12, col("id"))
+        .javaRDD()
+        .map(RowText.FUNCTION)
+        .collect()
+        .stream()
+        .sorted()
+        .toList();
+  }
+
+  private static List<String> expected() {
+    return CLUSTER.session().sql(SQL).collectAsList().stream().map(RowText::of).sorted().toList();
+  }
+
+  private static final class FirstReduceTask extends SparkListener {
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    @Override
+    public void onTaskEnd(SparkListenerTaskEnd end) {
+      if (end.taskType().equals("ResultTask")) {
+        ended.countDown();
+      }
+    }
+  }
+}
