@@ -30,6 +30,11 @@ import org.junit.jupiter.params.provider.EnumSource;
 class SpillTest {
   private static final Sizes SIZES = (map, partition, chunk) -> chunk == 0 ? 100_000 : 0;
 
+  /** So large that the pages a kernel maps around a touched one are a small part. */
+  private static final long LARGE_SEGMENT_BYTES = 16 << 20;
+
+  private static final int BLOCK_BYTES = 80_000;
+
   @TempDir Path folder;
 
   private TestCluster cluster;
@@ -88,19 +93,23 @@ class SpillTest {
     return requests;
   }
 
-  /** 200 blocks of 4,000 bytes in one segment on disk; one of them is read. */
+  /** 200 blocks of 80,000 bytes in one segment on disk; one of them is read. */
   private ExecutorExchange ownerOfManyBlocks() throws IOException {
-    cluster.memory(TestCluster.SEGMENT_BYTES, 64 << 20);
+    cluster.segments(LARGE_SEGMENT_BYTES).memory(LARGE_SEGMENT_BYTES, 256 << 20);
     ExecutorExchange owner = cluster.open("owner");
-    write(owner, new BlockKey(2, 0), 1, (map, p, chunk) -> chunk == 0 ? 1_048_000 : 0);
-    write(owner, new BlockKey(1, 0), 200, (map, p, chunk) -> chunk == 0 ? 4000 : 0);
+    write(
+        owner,
+        new BlockKey(2, 0),
+        1,
+        (map, p, chunk) -> chunk == 0 ? (int) LARGE_SEGMENT_BYTES - 4096 : 0);
+    write(owner, new BlockKey(1, 0), 200, (map, p, chunk) -> chunk == 0 ? BLOCK_BYTES : 0);
     assertThat(owner.statistics().get(ExchangeCounter.BYTES_SPILLED)).isPositive();
     cluster.memory(64 << 20, 0);
     return owner;
   }
 
   private static List<BlockRequest> oneOfMany() {
-    return List.of(request("owner", new BlockKey(1, 0), 100, 101, 4000));
+    return List.of(request("owner", new BlockKey(1, 0), 100, 101, BLOCK_BYTES));
   }
 
   @Test
@@ -110,8 +119,8 @@ class SpillTest {
     try (ChunkReader chunks = reader.read(oneOfMany(), FetchListener.NONE)) {
       assertThat(chunks.next()).isTrue();
       assertThat(residentKibibytes(cluster.local()))
-          .as("KiB of the segment of 1 MiB, of which the kernel maps 64 around a page")
-          .isBetween(4L, 200L);
+          .as("KiB of the segment of 16 MiB; kernels map up to 2 MiB around each of its two ends")
+          .isBetween((long) BLOCK_BYTES >> 10, 4200L);
       assertThat(chunks.next()).isFalse();
     }
   }
@@ -135,6 +144,6 @@ class SpillTest {
     cluster.mode(TransportMode.TCP);
     ExecutorExchange owner = ownerOfManyBlocks();
     assertThat(readAll(cluster.open("reader"), oneOfMany())).hasSize(1);
-    assertThat(owner.statistics().get(ExchangeCounter.BYTES_SERVED)).isEqualTo(4000);
+    assertThat(owner.statistics().get(ExchangeCounter.BYTES_SERVED)).isEqualTo(BLOCK_BYTES);
   }
 }

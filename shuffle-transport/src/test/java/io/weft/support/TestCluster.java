@@ -41,6 +41,7 @@ public final class TestCluster implements AutoCloseable {
   private Duration timeout = Duration.ofSeconds(30);
   private long requestBytes = 256 << 10;
   private long maxBytesInFlight = 1 << 20;
+  private long segmentBytes = SEGMENT_BYTES;
   private long memoryBytes = 256 << 20;
   private long diskBytes = 256 << 20;
   private SparkConf conf = new SparkConf(false);
@@ -68,6 +69,11 @@ public final class TestCluster implements AutoCloseable {
     return this;
   }
 
+  public TestCluster segments(long newSegmentBytes) {
+    segmentBytes = newSegmentBytes;
+    return this;
+  }
+
   public TestCluster memory(long newMemoryBytes, long newDiskBytes) {
     memoryBytes = newMemoryBytes;
     diskBytes = newDiskBytes;
@@ -92,7 +98,7 @@ public final class TestCluster implements AutoCloseable {
         executorId,
         "test",
         new MemoryOptions(
-            Optional.of(root), List.of(local), SEGMENT_BYTES, memoryBytes, diskBytes, 0),
+            Optional.of(root), List.of(local), segmentBytes, memoryBytes, diskBytes, 0),
         new NetworkOptions(
             "localhost",
             "localhost",
