@@ -21,9 +21,11 @@ import picocli.CommandLine.Option;
     })
 public final class ShuffleBenchCommand implements Callable<Integer> {
   private static final long FULL_ROWS = Workload.NUMERIC.rows(1);
-  private static final double QUICK_FACTOR = 0.2;
-  private static final Duration QUICK_BUDGET = Duration.ofSeconds(125);
-  private static final List<Integer> QUICK_QUERIES = List.of(3, 10, 18);
+  private static final double QUICK_FACTOR = 0.1;
+  private static final Duration QUICK_BUDGET = Duration.ofSeconds(100);
+  private static final String WORKLOADS = "numeric,strings,tensors,computed,small-blocks,tpch";
+  private static final String QUICK_WORKLOADS = "numeric,tensors,computed,tpch";
+  private static final List<Integer> QUICK_QUERIES = List.of(3, 18);
   private static final List<Integer> QUERIES =
       List.of(3, 4, 5, 7, 8, 9, 10, 12, 13, 16, 17, 18, 20, 21);
 
@@ -33,16 +35,15 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
   @Option(
       names = "--workloads",
       split = ",",
-      defaultValue = "numeric,strings,tensors,computed,small-blocks,tpch",
       paramLabel = "NAME",
-      description = "What to measure. Default: ${DEFAULT-VALUE}")
+      description = "What to measure. Default: " + WORKLOADS + "; with --quick: " + QUICK_WORKLOADS)
   private List<String> workloads;
 
   @Option(
       names = "--queries",
       split = ",",
       paramLabel = "N",
-      description = "Numbers of the TPC-H queries. Default: 14 of them, or 3 with --quick")
+      description = "Numbers of the TPC-H queries. Default: 14 of them, or 2 with --quick")
   private List<Integer> numbers;
 
   @Option(
@@ -63,7 +64,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       names = "--rows",
       paramLabel = "N",
       description =
-          "Rows of the numeric workload; the others change alike. Default: 10000000, or a fifth"
+          "Rows of the numeric workload; the others change alike. Default: 10000000, or a tenth"
               + " with --quick")
   private Long rows;
 
@@ -112,9 +113,13 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
   }
 
   private ShuffleBenchOptions options() {
-    boolean queries = workloads.contains(ShuffleBenchOptions.TPCH);
+    List<String> chosen =
+        workloads != null
+            ? workloads
+            : List.of((quick ? QUICK_WORKLOADS : WORKLOADS).split(",", -1));
+    boolean queries = chosen.contains(ShuffleBenchOptions.TPCH);
     return new ShuffleBenchOptions(
-        workloads.stream()
+        chosen.stream()
             .filter(name -> !name.equals(ShuffleBenchOptions.TPCH))
             .map(Workload::of)
             .toList(),
