@@ -3,7 +3,6 @@ package io.weft.tcp;
 import io.weft.wire.OpenBlocks;
 import io.weft.wire.StreamId;
 import org.apache.spark.network.client.RpcResponseCallback;
-import org.apache.spark.network.client.StreamCallback;
 
 /**
  * A connection to a peer's block server, shared by the readers of this executor. Nothing blocks.
@@ -14,7 +13,7 @@ public interface PeerConnection {
   void open(OpenBlocks request, RpcResponseCallback callback);
 
   /** Asks for the bytes of a stream. Streams of one connection come one after the other. */
-  void receive(StreamId stream, StreamCallback callback);
+  void receive(StreamId stream, StreamReceiver receiver);
 
   /** Tells the peer that a stream is not wanted. */
   void decline(StreamId stream);

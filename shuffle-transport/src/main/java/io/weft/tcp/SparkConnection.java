@@ -4,6 +4,9 @@ import io.netty.channel.ChannelFuture;
 import io.weft.wire.CloseStream;
 import io.weft.wire.OpenBlocks;
 import io.weft.wire.StreamId;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Optional;
 import org.apache.spark.network.client.RpcResponseCallback;
 import org.apache.spark.network.client.StreamCallback;
 import org.apache.spark.network.client.TransportClient;
@@ -11,9 +14,11 @@ import org.apache.spark.network.client.TransportClient;
 /** A connection on Spark's transport. Thread-safe. */
 final class SparkConnection implements PeerConnection {
   private final TransportClient client;
+  private final Optional<InPlaceReads> inPlace;
 
   SparkConnection(TransportClient client) {
     this.client = client;
+    this.inPlace = InPlaceReads.of(client.getChannel());
   }
 
   @Override
@@ -22,8 +27,35 @@ final class SparkConnection implements PeerConnection {
   }
 
   @Override
-  public void receive(StreamId stream, StreamCallback callback) {
-    client.stream(stream.toString(), callback);
+  public void receive(StreamId stream, StreamReceiver receiver) {
+    client.stream(
+        stream.toString(),
+        inPlace.<StreamCallback>map(reads -> new InPlaceStream(reads, receiver)).orElse(receiver));
+  }
+
+  /**
+   * Lets the connection know when a stream arrives. Its beginning comes with the message that
+   * announces it.
+   */
+  private record InPlaceStream(InPlaceReads reads, StreamReceiver receiver)
+      implements StreamCallback {
+    @Override
+    public void onData(String stream, ByteBuffer data) throws IOException {
+      reads.arriving(receiver);
+      receiver.onData(stream, data);
+    }
+
+    @Override
+    public void onComplete(String stream) throws IOException {
+      reads.arrived();
+      receiver.onComplete(stream);
+    }
+
+    @Override
+    public void onFailure(String stream, Throwable cause) throws IOException {
+      reads.arrived();
+      receiver.onFailure(stream, cause);
+    }
   }
 
   @Override

@@ -73,8 +73,9 @@ public final class SparkTransport implements AutoCloseable {
   TransportClientFactory createClientFactory() {
     return context.createClientFactory(
         security.isAuthenticationEnabled()
-            ? List.of(new AuthClientBootstrap(conf, secretName, security))
-            : List.of());
+            ? List.of(
+                new InPlaceReads.Bootstrap(), new AuthClientBootstrap(conf, secretName, security))
+            : List.of(new InPlaceReads.Bootstrap()));
   }
 
   @Override

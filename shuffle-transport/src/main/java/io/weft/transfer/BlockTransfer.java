@@ -5,6 +5,7 @@ import io.weft.integrity.ChecksumException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.tcp.PeerConnection;
+import io.weft.tcp.StreamReceiver;
 import io.weft.wire.BlocksOpened;
 import io.weft.wire.BlocksRefused;
 import io.weft.wire.DamagedMessageException;
@@ -16,17 +17,17 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.apache.spark.network.client.RpcResponseCallback;
-import org.apache.spark.network.client.StreamCallback;
 
 /**
  * One request to a peer and the memory its answer goes to, which is set aside before the request is
  * sent: nothing is allocated while bytes arrive.
  *
  * <p>The reader's thread starts it, takes its chunks and closes it; connections call it on their
- * event loops. The memory is written to under the same lock that {@link #close()} takes, so it can
- * be freed at once, and what arrives later is dropped.
+ * event loops. The memory is copied to under the same lock that {@link #close()} takes, so it can
+ * be freed at once, and what arrives later is dropped; only while it is lent for a read, which does
+ * not block, does freeing it wait for the connection to return it.
  */
-final class BlockTransfer implements RpcResponseCallback, StreamCallback {
+final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private final TransferPlan plan;
   private final OpenBlocks message;
   private final SharedArena arena;
@@ -48,6 +49,9 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
 
   @GuardedBy("this")
   private boolean closed;
+
+  @GuardedBy("this")
+  private boolean lent;
 
   @GuardedBy("this")
   private ReceiveCursor cursor;
@@ -179,10 +183,30 @@ final class BlockTransfer implements RpcResponseCallback, StreamCallback {
     if (cursor != null) {
       cursor.close();
     }
-    if (extent != null) {
+    free();
+  }
+
+  @GuardedBy("this")
+  private void free() {
+    if (extent != null && !lent) {
       arena.free(extent);
       extent = null;
       target = null;
+    }
+  }
+
+  @Override
+  public synchronized ByteBuffer room() {
+    ByteBuffer room = ended ? null : cursor.room(target);
+    lent = room != null;
+    return room;
+  }
+
+  @Override
+  public synchronized void roomReturned() {
+    lent = false;
+    if (closed) {
+      free();
     }
   }
 

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.weft.integrity.Checksum;
 import io.weft.integrity.ChecksumException;
+import io.weft.memory.Memory;
 import io.weft.wire.BlocksOpened;
 import io.weft.wire.ChunkTable;
 import io.weft.wire.Compression;
@@ -18,6 +19,12 @@ import java.util.zip.CRC32C;
  */
 final class ReceiveCursor implements AutoCloseable {
   private static final long ALIGNMENT = 64;
+
+  /** Reading less than this into its place is not worth a system call of its own. */
+  private static final int LEAST_ROOM = 64 << 10;
+
+  /** What was read stays in the processor's cache until its checksum is computed. */
+  private static final int MOST_ROOM = 512 << 10;
 
   private final ChunkTable table;
   private final Compression compression;
@@ -63,7 +70,29 @@ final class ReceiveCursor implements AutoCloseable {
   }
 
   /**
-   * Takes bytes out of the data as long as a chunk wants some.
+   * Where the bytes that come next belong, as far as these places follow on one another.
+   *
+   * @return null if that is not far, or what comes next is packed
+   */
+  ByteBuffer room(ByteBuffer target) {
+    if (chunk == offset.length || table.isPacked(chunk)) {
+      return null;
+    }
+    long from = offset[chunk] + filled;
+    long to = offset[chunk] + table.length(chunk);
+    for (int i = chunk + 1; i < offset.length && to - from < MOST_ROOM; i++) {
+      if (offset[i] != to || table.isPacked(i)) {
+        break;
+      }
+      to += table.length(i);
+    }
+    long length = Math.min(to - from, MOST_ROOM);
+    return length < LEAST_ROOM ? null : target.slice((int) from, (int) length);
+  }
+
+  /**
+   * Takes bytes out of the data as long as a chunk wants some. Those that are in the {@link #room}
+   * for them already are left there.
    *
    * @throws ChecksumException if a chunk is not what was sent; those before it have arrived
    */
@@ -77,7 +106,10 @@ final class ReceiveCursor implements AutoCloseable {
       if (table.isPacked(chunk)) {
         receivePacked(piece, last, target);
       } else {
-        target.put((int) (offset[chunk] + filled), piece, 0, count);
+        int place = (int) (offset[chunk] + filled);
+        if (!isThere(piece, target, place)) {
+          target.put(place, piece, 0, count);
+        }
         sum(piece);
       }
       filled += count;
@@ -87,6 +119,10 @@ final class ReceiveCursor implements AutoCloseable {
         filled = 0;
       }
     }
+  }
+
+  private static boolean isThere(ByteBuffer piece, ByteBuffer target, int place) {
+    return piece.isDirect() && Memory.addressOf(piece) == Memory.addressOf(target) + place;
   }
 
   /** Of the bytes that have just been copied, as they are in the processor's cache now. */

@@ -280,7 +280,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     }
 
     @Override
-    public void receive(StreamId stream, StreamCallback callback) {
+    public void receive(StreamId stream, StreamReceiver callback) {
       String name = stream.toString();
       run(
           () -> {

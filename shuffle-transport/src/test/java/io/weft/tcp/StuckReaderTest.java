@@ -33,7 +33,6 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.client.RpcResponseCallback;
-import org.apache.spark.network.client.StreamCallback;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.client.TransportClientFactory;
 import org.apache.spark.network.server.NoOpRpcHandler;
@@ -165,8 +164,16 @@ class StuckReaderTest {
     }
   }
 
-  private static final StreamCallback IGNORING =
-      new StreamCallback() {
+  private static final StreamReceiver IGNORING =
+      new StreamReceiver() {
+        @Override
+        public ByteBuffer room() {
+          return null;
+        }
+
+        @Override
+        public void roomReturned() {}
+
         @Override
         public void onData(String streamId, ByteBuffer data) {}
 

@@ -43,7 +43,9 @@ final class BlockRows {
                 List.of(
                     new Contestant("Weft/tcp", () -> tcp.readTogether(blocks)),
                     new Contestant("without checksums", () -> unchecked.readTogether(blocks)),
-                    new Contestant("plain sockets", () -> tcp.readPlain(blocks.allBytes()))));
+                    new Contestant("plain sockets", () -> tcp.readPlain(blocks.allBytes())),
+                    new Contestant(
+                        "memory to memory", () -> tcp.readPlainMemory(blocks.allBytes()))));
     double part = sides.get(2).seconds().median() / sides.get(0).seconds().median();
     return new RowResult(
         Row.STREAM.id(),

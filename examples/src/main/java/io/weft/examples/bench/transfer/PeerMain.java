@@ -6,6 +6,7 @@ import io.weft.peer.PeerAddress;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -22,12 +23,15 @@ import org.HdrHistogram.Histogram;
  *   <li>{@code together OWNER BLOCKS}, {@code one-by-one OWNER BLOCKS}: says nanoseconds
  *   <li>{@code again OWNER TIMES BLOCKS}: says a histogram of single reads
  *   <li>{@code plain PORT BYTES}, {@code plain-again PORT TIMES BYTES}: the same by sockets
+ *   <li>{@code plain-memory PORT BYTES}: from memory to memory as large as the blocks
  *   <li>{@code cpu}: says the nanoseconds that this process has used processors
  * </ul>
  */
 public final class PeerMain {
   private final Map<String, PeerAddress> known;
   private final ExecutorExchange exchange;
+  private final ByteBuffer buffer = ByteBuffer.allocateDirect(PlainServer.BUFFER_BYTES);
+  private ByteBuffer memory;
 
   private PeerMain(Map<String, PeerAddress> known, ExecutorExchange exchange) {
     this.known = known;
@@ -74,7 +78,8 @@ public final class PeerMain {
       case "together" -> PeerBlocks.parse(words, 2).readTogether(exchange, words[1]);
       case "one-by-one" -> PeerBlocks.parse(words, 2).readOneByOne(exchange, words[1]);
       case "again" -> again(words[1], Integer.parseInt(words[2]), PeerBlocks.parse(words, 3));
-      case "plain" -> plain(Integer.parseInt(words[1]), Long.parseLong(words[2]));
+      case "plain" -> plain(buffer, Integer.parseInt(words[1]), Long.parseLong(words[2]));
+      case "plain-memory" -> plain(memory(), Integer.parseInt(words[1]), Long.parseLong(words[2]));
       case "plain-again" ->
           plainAgain(
               Integer.parseInt(words[1]), Integer.parseInt(words[2]), Long.parseLong(words[3]));
@@ -99,14 +104,22 @@ public final class PeerMain {
     return Histograms.encode(histogram);
   }
 
-  private static long plain(int port, long bytes) throws IOException {
-    try (PlainClient client = new PlainClient(port)) {
+  /** Kept, so that its pages are there when it counts. */
+  private ByteBuffer memory() {
+    if (memory == null) {
+      memory = ByteBuffer.allocateDirect(PlainServer.MEMORY_BYTES);
+    }
+    return memory;
+  }
+
+  private static long plain(ByteBuffer content, int port, long bytes) throws IOException {
+    try (PlainClient client = new PlainClient(port, content)) {
       return client.read(bytes);
     }
   }
 
-  private static String plainAgain(int port, int times, long bytes) throws IOException {
-    try (PlainClient client = new PlainClient(port)) {
+  private String plainAgain(int port, int times, long bytes) throws IOException {
+    try (PlainClient client = new PlainClient(port, buffer)) {
       Histogram histogram = Histograms.create();
       client.readAgain(bytes, times, histogram);
       return Histograms.encode(histogram);

@@ -101,6 +101,10 @@ final class PeerPair implements AutoCloseable {
     return timed("plain " + plainPort + " " + bytes);
   }
 
+  Cost readPlainMemory(long bytes) throws IOException, InterruptedException {
+    return timed("plain-memory " + plainPort + " " + bytes);
+  }
+
   private Cost timed(String order) throws IOException, InterruptedException {
     long before = processorNanos();
     long nanos = Long.parseLong(ask(reader, order)[1]);

@@ -13,9 +13,16 @@ import org.HdrHistogram.Histogram;
 final class PlainClient implements AutoCloseable {
   private final SocketChannel channel;
   private final ByteBuffer request = ByteBuffer.allocateDirect(Long.BYTES);
-  private final ByteBuffer content = ByteBuffer.allocateDirect(PlainServer.BUFFER_BYTES);
+  private final ByteBuffer content;
 
-  PlainClient(int port) throws IOException {
+  /**
+   * Connects.
+   *
+   * @param content where to put what comes; more than {@link PlainServer#BUFFER_BYTES} if the
+   *     server is to send out of memory of that size as well
+   */
+  PlainClient(int port, ByteBuffer content) throws IOException {
+    this.content = content;
     channel = SocketChannel.open(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
     channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
   }
@@ -23,18 +30,17 @@ final class PlainClient implements AutoCloseable {
   /** Asks for so many bytes and takes them; returns nanoseconds. */
   long read(long bytes) throws IOException {
     long start = System.nanoTime();
-    request.putLong(0, bytes).clear();
+    boolean large = content.capacity() > PlainServer.BUFFER_BYTES;
+    request.putLong(0, large ? -bytes : bytes).clear();
     while (request.hasRemaining()) {
       channel.write(request);
     }
-    long left = bytes;
-    while (left > 0) {
-      content.clear().limit((int) Math.min(content.capacity(), left));
-      int read = channel.read(content);
+    for (long done = 0; done < bytes; ) {
+      int read = channel.read(PlainServer.piece(content, done, bytes));
       if (read < 0) {
         throw new EOFException("the server closed the connection");
       }
-      left -= read;
+      done += read;
     }
     return System.nanoTime() - start;
   }

@@ -10,12 +10,16 @@ import java.nio.channels.SocketChannel;
 
 /**
  * What Java's sockets do by themselves: whoever connects asks for so many bytes, as a long, and
- * gets them out of one buffer. Serves one connection after the other, on a thread of its own until
- * it is closed.
+ * gets them out of one buffer, which stays in the processor's cache; or, if the number is negative,
+ * out of memory much larger than that. Serves one connection after the other, on a thread of its
+ * own until it is closed.
  */
 final class PlainServer implements AutoCloseable {
   /** What is written and read at once, the best of a few sizes. */
   static final int BUFFER_BYTES = 1 << 20;
+
+  /** As much as the blocks take up that they are compared with. */
+  static final int MEMORY_BYTES = 256 << 20;
 
   private final ServerSocketChannel listening;
 
@@ -38,29 +42,38 @@ final class PlainServer implements AutoCloseable {
   }
 
   private void serveAll() {
-    ByteBuffer content = ByteBuffer.allocateDirect(BUFFER_BYTES);
+    ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER_BYTES);
+    ByteBuffer memory = ByteBuffer.allocateDirect(MEMORY_BYTES);
     while (listening.isOpen()) {
       try (SocketChannel client = listening.accept()) {
         client.setOption(StandardSocketOptions.TCP_NODELAY, true);
-        serve(client, content);
+        serve(client, buffer, memory);
       } catch (IOException e) {
         // The client is gone, or the server closed: then the loop ends.
       }
     }
   }
 
-  private static void serve(SocketChannel client, ByteBuffer content) throws IOException {
+  private static void serve(SocketChannel client, ByteBuffer buffer, ByteBuffer memory)
+      throws IOException {
     ByteBuffer request = ByteBuffer.allocateDirect(Long.BYTES);
     while (client.read(request) >= 0) {
       if (!request.hasRemaining()) {
-        long left = request.getLong(0);
+        long bytes = Math.abs(request.getLong(0));
+        ByteBuffer content = request.getLong(0) < 0 ? memory : buffer;
         request.clear();
-        while (left > 0) {
-          content.clear().limit((int) Math.min(content.capacity(), left));
-          left -= client.write(content);
+        for (long done = 0; done < bytes; ) {
+          done += client.write(piece(content, done, bytes));
         }
       }
     }
+  }
+
+  /** What comes next of the content, which is gone through again and again. */
+  static ByteBuffer piece(ByteBuffer content, long done, long bytes) {
+    int at = (int) (done % content.capacity());
+    long length = Math.min(Math.min(BUFFER_BYTES, bytes - done), content.capacity() - at);
+    return content.limit((int) (at + length)).position(at);
   }
 
   @Override

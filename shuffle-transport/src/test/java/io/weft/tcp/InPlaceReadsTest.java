@@ -1,0 +1,212 @@
+package io.weft.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.memory.Memory;
+import io.weft.wire.StreamId;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.buffer.NioManagedBuffer;
+import org.apache.spark.network.client.RpcResponseCallback;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientFactory;
+import org.apache.spark.network.server.RpcHandler;
+import org.apache.spark.network.server.StreamManager;
+import org.apache.spark.network.server.TransportServer;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import scala.Option;
+
+/** Streams that are read straight into the memory of who asked for them, where that can be. */
+class InPlaceReadsTest {
+  private static final int BYTES = (8 << 20) + 13;
+  private static final int STREAMS = 3;
+  private static final byte[] CONTENTS = new byte[BYTES];
+
+  static {
+    new Random(5).nextBytes(CONTENTS);
+  }
+
+  /** Ways a user may have set a connection up. */
+  private enum Setting {
+    PLAIN,
+    NIO,
+    AUTHENTICATED,
+    ENCRYPTED,
+    SASL_ENCRYPTED;
+
+    SparkConf conf() {
+      SparkConf conf = new SparkConf(false);
+      return switch (this) {
+        case PLAIN -> conf;
+        case NIO -> conf.set("spark.shuffle.io.mode", "NIO");
+        case AUTHENTICATED -> secret(conf);
+        case ENCRYPTED -> secret(conf).set("spark.network.crypto.enabled", "true");
+        case SASL_ENCRYPTED -> secret(conf).set("spark.authenticate.enableSaslEncryption", "true");
+      };
+    }
+
+    private static SparkConf secret(SparkConf conf) {
+      return conf.set("spark.authenticate", "true").set("spark.authenticate.secret", "swordfish");
+    }
+
+    boolean isPlainOnTheWire() {
+      return this != ENCRYPTED && this != SASL_ENCRYPTED;
+    }
+  }
+
+  /** Every stream has the same bytes. */
+  private static final class Server extends RpcHandler {
+    @Override
+    public void receive(TransportClient client, ByteBuffer message, RpcResponseCallback callback) {
+      callback.onFailure(new IOException("streams only"));
+    }
+
+    @Override
+    public StreamManager getStreamManager() {
+      return new StreamManager() {
+        @Override
+        public ManagedBuffer getChunk(long streamId, int chunkIndex) {
+          throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public ManagedBuffer openStream(String streamId) {
+          return new NioManagedBuffer(ByteBuffer.wrap(CONTENTS));
+        }
+      };
+    }
+  }
+
+  /** Lends its memory for every read, and asserts that this goes by turns. */
+  private static final class Receiver implements StreamReceiver {
+    private static final int ROOM = 300_000;
+
+    private final ByteBuffer memory = ByteBuffer.allocateDirect(BYTES);
+    private final CompletableFuture<Void> end = new CompletableFuture<>();
+    private final int breaksOffAt;
+    private final PeerConnection connection;
+    private int filled;
+    private int inPlace;
+    private boolean lent;
+    private int misuses;
+
+    Receiver(PeerConnection connection, int breaksOffAt) {
+      this.connection = connection;
+      this.breaksOffAt = breaksOffAt;
+    }
+
+    @Override
+    public ByteBuffer room() {
+      misuses += lent || end.isDone() ? 1 : 0;
+      if (filled == BYTES) {
+        return null;
+      }
+      lent = true;
+      return memory.slice(filled, Math.min(ROOM, BYTES - filled));
+    }
+
+    @Override
+    public void roomReturned() {
+      misuses += lent ? 0 : 1;
+      lent = false;
+    }
+
+    @Override
+    public void onData(String stream, ByteBuffer data) {
+      misuses += lent ? 1 : 0;
+      int bytes = data.remaining();
+      boolean there =
+          data.isDirect()
+              && Memory.addressOf(data) + data.position() == Memory.addressOf(memory) + filled;
+      if (there) {
+        inPlace += bytes;
+        data.position(data.limit());
+      } else {
+        memory.put(filled, data, data.position(), bytes);
+      }
+      filled += bytes;
+      if (filled >= breaksOffAt) {
+        connection.abort();
+      }
+    }
+
+    @Override
+    public void onComplete(String stream) {
+      misuses += lent ? 1 : 0;
+      end.complete(null);
+    }
+
+    @Override
+    public void onFailure(String stream, Throwable cause) {
+      misuses += lent ? 1 : 0;
+      end.completeExceptionally(cause);
+    }
+  }
+
+  private interface Use {
+    void with(PeerConnection connection) throws Exception;
+  }
+
+  private static void connected(Setting setting, Use use) throws Exception {
+    SparkConf conf = setting.conf();
+    SecurityManager security = new SecurityManager(conf, Option.empty(), null);
+    try (SparkTransport transport =
+            new SparkTransport(
+                SparkTransport.settings(conf, security, 1), security, "weft", new Server());
+        TransportServer server = transport.createServer("localhost", 0);
+        TransportClientFactory factory = transport.createClientFactory()) {
+      use.with(new SparkConnection(factory.createClient("localhost", server.getPort())));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void streamsAreReadIntoTheMemoryOfTheirReceiver(Setting setting) throws Exception {
+    connected(
+        setting,
+        connection -> {
+          Receiver[] receivers = new Receiver[STREAMS];
+          for (int i = 0; i < STREAMS; i++) {
+            receivers[i] = new Receiver(connection, Integer.MAX_VALUE);
+            connection.receive(new StreamId(1, i), receivers[i]);
+          }
+          for (Receiver receiver : receivers) {
+            receiver.end.get(30, TimeUnit.SECONDS);
+            assertThat(receiver.filled).isEqualTo(BYTES);
+            assertThat(receiver.memory).isEqualTo(ByteBuffer.wrap(CONTENTS));
+            assertThat(receiver.misuses).isZero();
+            if (setting.isPlainOnTheWire()) {
+              assertThat(receiver.inPlace)
+                  .as("all but what came with a message before it")
+                  .isGreaterThan(BYTES - (512 << 10));
+            } else {
+              assertThat(receiver.inPlace).isZero();
+            }
+          }
+        });
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void memoryIsGivenBackWhenTheConnectionBreaks(Setting setting) throws Exception {
+    connected(
+        setting,
+        connection -> {
+          Receiver receiver = new Receiver(connection, BYTES / 2);
+          connection.receive(new StreamId(1, 0), receiver);
+          assertThat(receiver.end)
+              .failsWithin(30, TimeUnit.SECONDS)
+              .withThrowableOfType(ExecutionException.class);
+          assertThat(receiver.misuses).isZero();
+          assertThat(receiver.lent).isFalse();
+        });
+  }
+}
