@@ -3,6 +3,8 @@ package io.weft.crosshost;
 import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.clique.CliqueLease;
 import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.crosshost.wire.Manifest;
 import io.weft.crosshost.wire.ManifestEntry;
 import io.weft.crosshost.wire.TransferWire;
@@ -49,12 +51,15 @@ final class CliqueChannel implements AutoCloseable {
   private volatile TransferWire wire;
   private volatile long lastRoundNanos;
 
-  /** Guards {@link #working} and {@link #ended}, and is notified when there may be more to do. */
+  /** Guards what follows, and is notified when there may be more to do. */
   private final Object lock = new Object();
 
   private boolean working;
   private Event work = HostEvent.completed("nothing");
   private RuntimeException ended;
+
+  /** The lane's thread while it waits for the peer to meet it. */
+  private Thread meeting;
 
   /**
    * One end, with nothing to do yet.
@@ -270,28 +275,59 @@ final class CliqueChannel implements AutoCloseable {
     return fits;
   }
 
-  /** A wire that broke while nothing was under way is of no use, but no reason to fail either. */
+  /**
+   * A wire that broke while nothing was under way is of no use, but no reason to fail either,
+   * unless the peer is dead: nobody would come to meet anew.
+   */
   private void dropBrokenWire() {
     Optional<RuntimeException> failure = wire == null ? Optional.empty() : wire.failure();
-    if (failure.isPresent()) {
-      if (agreement.isWaiting()) {
-        throw failure.get();
-      }
-      LOG.info("{} meets anew: {}", key, failure.get().getMessage());
-      int unused = agreement.fail(failure.get());
-      letGo();
+    if (failure.isEmpty()) {
+      return;
     }
+    if (agreement.isWaiting()) {
+      throw failure.get();
+    }
+    if (isDeath(failure.get())) {
+      queue.takeReady(transfer -> fail(transfer, failure.get()));
+      throw failure.get();
+    }
+    LOG.info("{} meets anew: {}", key, failure.get().getMessage());
+    int unused = agreement.fail(failure.get());
+    letGo();
+  }
+
+  private static boolean isDeath(RuntimeException failure) {
+    return failure instanceof CollectiveException known && known.kind() == Kind.DEAD;
   }
 
   /** What waited for it fails if there is no communicator to be had. */
   private void acquire() {
     try {
-      lease = access.acquire(key, self);
+      lease = meet();
       wire = access.wires().open(lease.communicator());
       failIfEnded();
     } catch (RuntimeException e) {
       queue.takeReady(transfer -> fail(transfer, e));
       throw e;
+    }
+  }
+
+  /** Waits for the peer until this channel ends: then nobody would come any more. */
+  private CliqueLease meet() {
+    synchronized (lock) {
+      failIfEnded();
+      meeting = Thread.currentThread();
+    }
+    try {
+      return access.acquire(key, self);
+    } finally {
+      synchronized (lock) {
+        meeting = null;
+        if (ended != null) {
+          // It was for the meeting.
+          boolean unused = Thread.interrupted();
+        }
+      }
     }
   }
 
@@ -374,6 +410,9 @@ final class CliqueChannel implements AutoCloseable {
       }
       ended = cause;
       lock.notifyAll();
+      if (meeting != null) {
+        meeting.interrupt();
+      }
       if (!working) {
         work = submit("the end of " + key, this::endAll);
       }

@@ -9,13 +9,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 
 /**
  * The cliques of this executor, each with a channel from the first transfer on. Thread-safe. Owns
- * the channels and, from the first on, a thread, "weft-transfer-idle-…", that looks for idle ones.
+ * the channels and, from the first on, a thread that looks for idle ones.
  */
 final class TransferCliques implements AutoCloseable {
   private static final Duration LANE_PATIENCE = Duration.ofSeconds(5);
@@ -29,9 +26,7 @@ final class TransferCliques implements AutoCloseable {
   private final String executor;
   private final CliqueAccess access;
   private final TransferCounters counters;
-  private final Duration idle;
-  private final ScheduledThreadPoolExecutor looks;
-  private boolean looking;
+  private final IdleLooks looks;
   private boolean closed;
 
   /** A life of a process. */
@@ -46,33 +41,18 @@ final class TransferCliques implements AutoCloseable {
     this.executor = executor;
     this.access = access;
     this.counters = counters;
-    this.idle = idle;
+    // Of two ends, the one that looks first waits for the other's look: hence often.
     this.looks =
-        new ScheduledThreadPoolExecutor(
-            1,
-            task -> {
-              Thread thread = new Thread(task, "weft-transfer-idle-" + executor);
-              thread.setDaemon(true);
-              return thread;
-            });
+        new IdleLooks(
+            executor,
+            Duration.ofNanos(Math.min(MOST_BETWEEN_LOOKS.toNanos(), idle.toNanos() / LOOKS)),
+            () -> looks(idle));
   }
 
-  /** Of two ends, the one that looks first waits for the other's look: hence often. */
-  private void beginToLook() {
-    if (!looking) {
-      looking = true;
-      long everyNanos = Math.min(MOST_BETWEEN_LOOKS.toNanos(), idle.toNanos() / LOOKS);
-      ScheduledFuture<?> unused =
-          looks.scheduleWithFixedDelay(
-              () -> channels().forEach(channel -> channel.retireIfIdle(idle)),
-              everyNanos,
-              everyNanos,
-              TimeUnit.NANOSECONDS);
-    }
-  }
-
-  private synchronized List<CliqueChannel> channels() {
-    return List.copyOf(channels.values());
+  private synchronized List<Runnable> looks(Duration idle) {
+    return channels.values().stream()
+        .map(channel -> (Runnable) () -> channel.retireIfIdle(idle))
+        .toList();
   }
 
   /** Gives transfers to their clique, or fails them. */
@@ -103,7 +83,7 @@ final class TransferCliques implements AutoCloseable {
 
   /** Under the monitor. */
   private CliqueChannel open(CliqueKey key) {
-    beginToLook();
+    looks.begin();
     CliqueMember self =
         key.members().stream()
             .filter(member -> member.process().equals(executor))
@@ -156,13 +136,13 @@ final class TransferCliques implements AutoCloseable {
   /** First all are told to end, then each is waited for. */
   @Override
   public void close() {
-    List<Runnable> unused = looks.shutdownNow();
     List<CliqueChannel> all;
     synchronized (this) {
       closed = true;
       all = List.copyOf(channels.values());
       channels.clear();
     }
+    looks.close();
     IllegalStateException cause =
         new IllegalStateException("the transfers of executor " + executor + " were closed");
     all.forEach(channel -> channel.end(cause));

@@ -15,6 +15,7 @@ import java.util.Map;
  * @param retiredBytes of removed shuffles, that wait now for their last reader
  * @param mappedPeerSegments segments of peers on this host that are mapped now
  * @param openReaders readers that were opened and not closed
+ * @param receivingBytes that these readers have asked for over the network and not yet used
  * @param openStreams answers to peers that hold memory now
  * @param servedBytes of these answers
  */
@@ -25,6 +26,7 @@ public record ExchangeStatistics(
     long retiredBytes,
     int mappedPeerSegments,
     int openReaders,
+    long receivingBytes,
     int openStreams,
     long servedBytes) {
   public ExchangeStatistics {

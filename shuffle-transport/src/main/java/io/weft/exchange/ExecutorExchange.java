@@ -166,6 +166,7 @@ public final class ExecutorExchange implements AutoCloseable {
         network.requestBytes(),
         network.maxBytesInFlight(),
         options.traffic().maxPeerBytesInFlight(),
+        network.maxExecutorBytesInFlight(),
         options.traffic().checksums(),
         options.traffic().compression(),
         network.fetchTimeout());
@@ -272,6 +273,7 @@ public final class ExecutorExchange implements AutoCloseable {
         catalog.retiredBytes(),
         hostPeers.mappedSegments(),
         readers.open(),
+        readers.receivingBytes(),
         server.openStreams(),
         server.servedBytes());
   }

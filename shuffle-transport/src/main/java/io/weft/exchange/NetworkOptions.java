@@ -17,6 +17,8 @@ import org.apache.spark.SparkConf;
  * @param requestBytes asked of a peer at a time, at least 1
  * @param maxBytesInFlight a reader holds at most so many bytes asked for and not yet used, at least
  *     {@code requestBytes}; one chunk larger than that still comes, alone
+ * @param maxExecutorBytesInFlight all readers together hold at most so many, at least 1; a reader
+ *     without anything under way still asks for something
  * @param fetchTimeout a request that makes no progress for so long fails
  * @param conf Spark's configuration; the transport settings are those of its shuffle module
  * @param security whether peers authenticate and how traffic is encrypted
@@ -29,6 +31,7 @@ public record NetworkOptions(
     TransportMode mode,
     long requestBytes,
     long maxBytesInFlight,
+    long maxExecutorBytesInFlight,
     Duration fetchTimeout,
     SparkConf conf,
     SecurityManager security) {
@@ -40,6 +43,9 @@ public record NetworkOptions(
     if (requestBytes < 1 || maxBytesInFlight < requestBytes) {
       throw new IllegalArgumentException(
           "requestBytes " + requestBytes + ", maxBytesInFlight " + maxBytesInFlight);
+    }
+    if (maxExecutorBytesInFlight < 1) {
+      throw new IllegalArgumentException("maxExecutorBytesInFlight " + maxExecutorBytesInFlight);
     }
     if (fetchTimeout.isNegative() || fetchTimeout.isZero()) {
       throw new IllegalArgumentException("fetchTimeout " + fetchTimeout + " is not positive");

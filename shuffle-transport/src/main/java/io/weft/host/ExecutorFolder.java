@@ -35,7 +35,7 @@ public final class ExecutorFolder implements AutoCloseable {
   private final String incarnation;
   private final String token;
   private final LockedFile alive;
-  private final Thread closeAtExit = new Thread(this::remove, "weft-folder-close");
+  private final Thread exitHook = new Thread(this::closeAtExit, "weft-folder-close");
   private final AtomicBoolean closed = new AtomicBoolean();
   private final LongSupplier clock;
   private final AtomicLong lastSweep;
@@ -106,7 +106,7 @@ public final class ExecutorFolder implements AutoCloseable {
   private void takePlace(Path starting) throws IOException {
     try {
       Files.move(starting, path, StandardCopyOption.ATOMIC_MOVE);
-      Runtime.getRuntime().addShutdownHook(closeAtExit);
+      Runtime.getRuntime().addShutdownHook(exitHook);
     } catch (IOException | RuntimeException | Error e) {
       alive.close();
       throw e;
@@ -138,7 +138,7 @@ public final class ExecutorFolder implements AutoCloseable {
     return currentBootId();
   }
 
-  private static String currentBootId() {
+  static String currentBootId() {
     try {
       return read(BOOT_ID).trim();
     } catch (IOException e) {
@@ -191,24 +191,40 @@ public final class ExecutorFolder implements AutoCloseable {
    */
   @Override
   public void close() {
-    remove();
+    if (remove()) {
+      FolderSweep.application(path.getParent());
+      removeParents(path);
+    }
     try {
-      Runtime.getRuntime().removeShutdownHook(closeAtExit);
+      Runtime.getRuntime().removeShutdownHook(exitHook);
     } catch (IllegalStateException e) {
       LOG.debug("The virtual machine is ending; its hook finds the folder removed");
     }
   }
 
-  private void remove() {
+  /** Nobody has closed what this process reads of others. */
+  private void closeAtExit() {
+    if (remove()) {
+      FolderSweep.atExit(FolderSweep.entries(path.getParent()));
+      removeParents(path);
+    }
+  }
+
+  /** False if that was done before. */
+  private boolean remove() {
     if (!closed.compareAndSet(false, true)) {
-      return;
+      return false;
     }
     try (alive) {
       ExecutorFiles.remove(path);
     } catch (IOException e) {
       LOG.warn("The folder {} was not removed: {}", path, e.toString());
     }
-    FolderSweep.application(path.getParent());
-    FolderSweep.removeIfEmpty(path.getParent().getParent());
+    return true;
+  }
+
+  static void removeParents(Path executor) {
+    FolderSweep.removeIfEmpty(executor.getParent());
+    FolderSweep.removeIfEmpty(executor.getParent().getParent());
   }
 }

@@ -12,8 +12,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,6 +31,9 @@ final class FolderSweep {
   /** An unfinished folder this old belongs to a process that died while it started. */
   private static final Duration LONGEST_START = Duration.ofMinutes(10);
 
+  private static final int LOOKS_AT_EXIT = 3;
+  private static final long EXIT_PAUSE_NANOS = Duration.ofMillis(10).toNanos();
+
   private FolderSweep() {}
 
   /** Sweeps all applications of a user. */
@@ -39,41 +44,74 @@ final class FolderSweep {
   /** Sweeps one application. */
   static void application(Path applicationFolder) {
     for (Path executor : entries(applicationFolder)) {
-      try {
-        executor(executor);
-      } catch (NoSuchFileException e) {
-        LOG.debug("{} went while it was looked at: renamed or removed by another", executor);
-      } catch (IOException e) {
-        LOG.warn("The folder {} of a dead executor was not removed: {}", executor, e.toString());
-      }
+      boolean unused = sweep(executor, false);
     }
     removeIfEmpty(applicationFolder);
   }
 
-  private static void executor(Path folder) throws IOException {
-    if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS) || isStarting(folder)) {
-      return;
-    }
-    try {
-      Optional<LockedFile> dead = LockedFile.seize(folder.resolve(Names.ALIVE));
-      if (dead.isEmpty()) {
-        return;
+  /**
+   * Sweeps executors of one application as the last thing that this process does for it. What it
+   * could read itself keeps nothing any more: its leases on what dead executors left end here. So
+   * of several processes that end at once, the last one finds no lease of the others.
+   *
+   * @param executors their folders
+   */
+  static void atExit(Collection<Path> executors) {
+    List<Path> left = List.copyOf(executors);
+    for (int look = 1; !left.isEmpty() && look <= LOOKS_AT_EXIT; look++) {
+      if (look > 1) {
+        // Another process may have had a lock just to see whether its owner lives.
+        LockSupport.parkNanos(EXIT_PAUSE_NANOS);
       }
-      LockedFile lock = dead.get();
-      try (lock) {
-        removeUnlessRead(folder);
-      }
-    } catch (NoSuchFileException e) {
-      // Somebody died, or is busy, between removing the lock and the folder.
-      removeUnlessRead(folder);
+      left = left.stream().filter(executor -> !sweep(executor, true)).toList();
     }
   }
 
-  private static void removeUnlessRead(Path folder) throws IOException {
-    if (!new LeaseBoard(folder).anyLiving()) {
-      ExecutorFiles.remove(folder);
-      LOG.info("Removed the folder {} of a dead executor", folder);
+  /** Returns whether nothing is left of it, so that there is no need to look again. */
+  private static boolean sweep(Path executor, boolean atExit) {
+    try {
+      if (!isAbandoned(executor)) {
+        return false;
+      }
+      if (atExit) {
+        Lease.closeAll(executor);
+      }
+      return removeUnlessRead(executor);
+    } catch (NoSuchFileException e) {
+      LOG.debug("{} went while it was looked at: renamed or removed by another", executor);
+    } catch (IOException e) {
+      LOG.warn("The folder {} of a dead executor was not removed: {}", executor, e.toString());
     }
+    return true;
+  }
+
+  /**
+   * Whether its owner is dead, which is for ever; so the lock is not kept. Whoever has it looks
+   * like a living owner to others.
+   */
+  private static boolean isAbandoned(Path folder) throws IOException {
+    if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS) || isStarting(folder)) {
+      return false;
+    }
+    try {
+      Optional<LockedFile> dead = LockedFile.seize(folder.resolve(Names.ALIVE));
+      if (dead.isPresent()) {
+        dead.get().close();
+      }
+      return dead.isPresent();
+    } catch (NoSuchFileException e) {
+      // Somebody died, or is busy, between removing the lock and the folder.
+      return true;
+    }
+  }
+
+  private static boolean removeUnlessRead(Path folder) throws IOException {
+    if (new LeaseBoard(folder).anyLiving()) {
+      return false;
+    }
+    ExecutorFiles.remove(folder);
+    LOG.info("Removed the folder {} of a dead executor", folder);
+    return true;
   }
 
   private static boolean isStarting(Path folder) throws IOException {

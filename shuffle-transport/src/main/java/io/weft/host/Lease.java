@@ -4,8 +4,12 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A reader's word that it may be looking at a shuffle's memory of another executor on this host:
@@ -17,6 +21,11 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>Owned by the reader; thread-safe.
  */
 public final class Lease implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Lease.class);
+
+  /** All of this process, for its end. */
+  private static final Set<Lease> OPEN = ConcurrentHashMap.newKeySet();
+
   private static final AtomicLong NEXT = new AtomicLong();
 
   private final Path file;
@@ -50,7 +59,9 @@ public final class Lease implements AutoCloseable {
     LockedFile lock = LockedFile.create(starting, file);
     try {
       Files.move(starting, file, StandardCopyOption.ATOMIC_MOVE);
-      return new Lease(file, lock);
+      Lease lease = new Lease(file, lock);
+      OPEN.add(lease);
+      return lease;
     } catch (IOException | RuntimeException | Error e) {
       Files.deleteIfExists(starting);
       lock.close();
@@ -58,10 +69,28 @@ public final class Lease implements AutoCloseable {
     }
   }
 
+  /**
+   * Closes what this process holds in a folder whose owner is dead, so that the memory is never
+   * used for anything else: a process that ends lets go of it.
+   */
+  static void closeAll(Path ownerFolder) throws IOException {
+    Path folder = ownerFolder.toRealPath();
+    for (Lease lease : OPEN) {
+      if (folder.equals(lease.file.getParent())) {
+        try {
+          lease.close();
+        } catch (IOException e) {
+          LOG.warn("The lease {} was not closed: {}", lease.file, e.toString());
+        }
+      }
+    }
+  }
+
   /** Lets the owner use the memory again; nothing of it may be read any more. */
   @Override
   public void close() throws IOException {
     if (closed.compareAndSet(false, true)) {
+      OPEN.remove(this);
       try {
         Files.deleteIfExists(file);
       } finally {

@@ -39,7 +39,7 @@ public final class BlockReaders {
    * @param peers addresses of the others
    * @param client with connections to them
    * @param arena for memory to receive into
-   * @param limits for each reader
+   * @param limits for each reader, and for all together
    * @param counters of the exchange
    */
   public BlockReaders(
@@ -57,7 +57,14 @@ public final class BlockReaders {
     this.catalog = catalog;
     this.hostPeers = hostPeers;
     this.access =
-        new RemoteAccess(arena, client, peers, limits, counters, new FetchFailures(executorId));
+        new RemoteAccess(
+            arena,
+            client,
+            peers,
+            limits,
+            new ReceiveBudget(limits.maxExecutorBytesInFlight()),
+            counters,
+            new FetchFailures(executorId));
   }
 
   /** Opens a reader. Does not block. The caller closes it. */
@@ -71,6 +78,11 @@ public final class BlockReaders {
   /** How many readers are open. */
   public int open() {
     return open.size();
+  }
+
+  /** Bytes that they have asked other executors for over the network and not yet used. */
+  public long receivingBytes() {
+    return access.budget().bytes();
   }
 
   /** Lets no reader go on to another chunk. They are still to be closed by their tasks. */

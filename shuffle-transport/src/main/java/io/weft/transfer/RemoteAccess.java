@@ -12,6 +12,7 @@ import io.weft.tcp.PeerConnections;
  * @param client with the connections
  * @param peers whose addresses are forgotten when they do not answer
  * @param limits for each reader
+ * @param budget of all readers together
  * @param counters of the exchange
  * @param failures words for what goes wrong
  */
@@ -20,5 +21,6 @@ record RemoteAccess(
     PeerConnections client,
     KnownPeers peers,
     TransferLimits limits,
+    ReceiveBudget budget,
     ExchangeCounters counters,
     FetchFailures failures) {}

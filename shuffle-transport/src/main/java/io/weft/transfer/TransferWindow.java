@@ -24,7 +24,7 @@ final class TransferWindow implements AutoCloseable {
   private final Consumer<IncomingBlocks> events;
   private final Map<IncomingBlocks, Held> held = new HashMap<>();
   private final List<IncomingBlocks> kept = new ArrayList<>();
-  private long bytesInFlight;
+  private final ReceiveShare share;
 
   /** What became of a request. */
   enum Sent {
@@ -54,6 +54,7 @@ final class TransferWindow implements AutoCloseable {
   TransferWindow(RemoteAccess access, Consumer<IncomingBlocks> events) {
     this.access = access;
     this.events = events;
+    this.share = new ReceiveShare(access.budget(), access.counters());
   }
 
   /**
@@ -64,13 +65,13 @@ final class TransferWindow implements AutoCloseable {
   Sent send(PeerQueue queue) {
     TransferPlan plan = queue.plan(access.limits().requestBytes());
     boolean waitable = isAnythingUnderWay();
-    if (waitable && bytesInFlight + plan.room() > access.limits().maxBytesInFlight()) {
+    if (waitable && share.bytes() + plan.room() > access.limits().maxBytesInFlight()) {
       return Sent.NO_ROOM;
     }
     if (isPeerFull(queue, plan.room())) {
       return Sent.NO_ROOM_FOR_PEER;
     }
-    Extent extent = allocate(plan, waitable);
+    Extent extent = reserve(plan, waitable);
     if (extent == null) {
       return Sent.NO_ROOM;
     }
@@ -92,7 +93,23 @@ final class TransferWindow implements AutoCloseable {
     return waitable && bytes > access.limits().maxPeerBytesInFlight();
   }
 
-  /** Null if there will be memory when something under way was used up. */
+  /**
+   * Memory for a request, and its place among those of the executor's readers. Null if there will
+   * be both when something under way was used up.
+   */
+  private Extent reserve(TransferPlan plan, boolean waitable) {
+    if (!share.take(plan.room(), waitable)) {
+      return null;
+    }
+    Extent extent = null;
+    try {
+      extent = allocate(plan, waitable);
+    } finally {
+      share.change((extent == null ? 0 : extent.length()) - plan.room());
+    }
+    return extent;
+  }
+
   private Extent allocate(TransferPlan plan, boolean waitable) {
     try {
       return access.arena().allocate(plan.room());
@@ -118,7 +135,7 @@ final class TransferWindow implements AutoCloseable {
   IncomingBlocks sendAgain(IncomingBlocks failed) {
     BlockTransfer transfer = failed.transfer();
     TransferPlan rest = transfer.plan().rest(transfer.answer(), transfer.arrivedChunks());
-    return start(rest, allocate(rest, false), true, transfer.lastProgress());
+    return start(rest, reserve(rest, false), true, transfer.lastProgress());
   }
 
   /**
@@ -128,7 +145,7 @@ final class TransferWindow implements AutoCloseable {
    */
   IncomingBlocks resume(Postponed postponed) {
     BlockTransfer busy = postponed.refused().transfer();
-    Extent extent = allocate(busy.plan(), isAnythingUnderWay());
+    Extent extent = reserve(busy.plan(), isAnythingUnderWay());
     return extent == null
         ? null
         : start(busy.plan(), extent, postponed.second(), busy.lastProgress());
@@ -150,7 +167,6 @@ final class TransferWindow implements AutoCloseable {
     IncomingBlocks incoming = new IncomingBlocks(transfer, signalled);
     itself[0] = incoming;
     held.put(incoming, new Held(extent.length(), second));
-    bytesInFlight += extent.length();
     access.counters().increment(REQUESTS);
     transfer.start(access.client().connect(plan.queue().peer()));
     return incoming;
@@ -166,7 +182,7 @@ final class TransferWindow implements AutoCloseable {
     incoming.transfer().trim();
     Held memory = held.get(incoming);
     long now = incoming.transfer().heldBytes();
-    bytesInFlight -= memory.bytes - now;
+    share.change(now - memory.bytes);
     memory.bytes = now;
   }
 
@@ -175,13 +191,13 @@ final class TransferWindow implements AutoCloseable {
     Held memory = held.remove(incoming);
     if (memory != null) {
       incoming.transfer().close();
-      bytesInFlight -= memory.bytes;
+      share.change(-memory.bytes);
     }
   }
 
   /** A transfer is over, and its memory stays until the end without counting any more. */
   void keep(IncomingBlocks delivered) {
-    bytesInFlight -= held.remove(delivered).bytes;
+    share.change(-held.remove(delivered).bytes);
     kept.add(delivered);
   }
 
@@ -200,6 +216,6 @@ final class TransferWindow implements AutoCloseable {
     held.clear();
     kept.forEach(transfer -> transfer.transfer().close());
     kept.clear();
-    bytesInFlight = 0;
+    share.close();
   }
 }

@@ -33,6 +33,14 @@ final class Content {
     return of(BufferShape.of(DataType.INT32, count), seed);
   }
 
+  /** Writes what {@link #check} expects. */
+  static void fill(TypedBuffer buffer, long seed) {
+    SplittableRandom random = new SplittableRandom(seed);
+    for (long at = 0; at < buffer.bytes(); at++) {
+      Memory.putByte(buffer.address() + at, (byte) random.nextInt());
+    }
+  }
+
   static void check(TypedBuffer buffer, long seed) {
     SplittableRandom random = new SplittableRandom(seed);
     for (long at = 0; at < buffer.bytes(); at++) {

@@ -76,6 +76,7 @@ final class TransferChild {
     try {
       switch (order) {
         case "exchange" -> say(exchange());
+        case "receive" -> say(Content.failure(receive()).getMessage());
         case "wait" -> waitForEver();
         case "cliques" -> say(cliques());
         default -> throw new IllegalArgumentException(order);
@@ -112,18 +113,22 @@ final class TransferChild {
             statistics.get(TransferCounter.MANIFESTS));
   }
 
+  /** What the other executor never sends. */
+  private Event receive() {
+    return transfers
+        .receive(
+            Executors.device(executor),
+            List.of(BufferShape.of(DataType.INT8, 1000)),
+            List.of(Executors.device(1 - executor)),
+            new long[] {99})
+        .get(0)
+        .event();
+  }
+
   /** Waits for what never comes, and says what came instead. */
   private void waitForEver() {
     long manifests = transfers.statistics().get(TransferCounter.MANIFESTS);
-    Event event =
-        transfers
-            .receive(
-                Executors.device(executor),
-                List.of(BufferShape.of(DataType.INT8, 1000)),
-                List.of(Executors.device(1 - executor)),
-                new long[] {99})
-            .get(0)
-            .event();
+    Event event = receive();
     Awaitility.await()
         .until(() -> transfers.statistics().get(TransferCounter.MANIFESTS) > manifests);
     say("waits");

@@ -9,7 +9,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.buffer.TransferBuffer;
 import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -254,5 +256,33 @@ abstract class TransferContract extends TransferFixture {
     await(received.event());
     check(buffer, 3);
     assertThat(executors.get(1).statistics().buffers().out()).isZero();
+  }
+
+  /**
+   * Trap 9: the same for what is sent; who gets other memory meanwhile writes into that at once.
+   */
+  @Test
+  void aSourceThatIsReleasedAfterItsSubmissionArrivesAsItWas() throws Exception {
+    executors.start(2);
+    BufferShape shape = shapes(1).get(0);
+    HostEvent written = new HostEvent("the work that takes its time");
+    TransferBuffer memory = executors.get(0).buffers().take(shape.bytes());
+    TypedBuffer source = memory.as(shape);
+    Content.fill(source, 7);
+    Event sent =
+        executors
+            .get(0)
+            .send(
+                List.of(new SourceBuffer(device(0), source, written)), List.of(device(1)), keys(7))
+            .get(0);
+    memory.close();
+    try (TransferBuffer other = executors.get(0).buffers().take(shape.bytes())) {
+      Content.fill(other.as(shape), 8);
+      List<ReceivedBuffer> received = receive(1, 0, 7);
+      written.complete();
+      await(sent);
+      checkAll(received, 7);
+    }
+    assertThat(executors.get(0).statistics().buffers().out()).isZero();
   }
 }

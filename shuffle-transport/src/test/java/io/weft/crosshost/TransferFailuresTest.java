@@ -19,6 +19,9 @@ import io.weft.device.HostEvent;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -68,14 +71,12 @@ class TransferFailuresTest extends TransferFixture {
         .hasMessageContaining("its source (the work that never comes) was still PENDING");
   }
 
-  /** A wire that fails when it is to move payload for the first time. */
-  private static final class BreakingWire implements TransferWire {
+  /** A wire to be meddled with. */
+  private static class OwnWire implements TransferWire {
     private final TransferWire wire;
-    private final AtomicInteger toBreak;
 
-    private BreakingWire(Communicator communicator, AtomicInteger toBreak) {
+    OwnWire(Communicator communicator) {
       this.wire = new CommunicatorWire(communicator);
-      this.toBreak = toBreak;
     }
 
     @Override
@@ -85,9 +86,6 @@ class TransferFailuresTest extends TransferFixture {
 
     @Override
     public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
-      if (!sends.isEmpty() && toBreak.getAndDecrement() > 0) {
-        throw new IllegalStateException("the cable was cut");
-      }
       wire.move(sends, receives);
     }
 
@@ -99,6 +97,54 @@ class TransferFailuresTest extends TransferFixture {
     @Override
     public void abort(String reason) {
       wire.abort(reason);
+    }
+  }
+
+  /** A wire that fails when it is to move payload for the first time. */
+  private static final class BreakingWire extends OwnWire {
+    private final AtomicInteger toBreak;
+
+    BreakingWire(Communicator communicator, AtomicInteger toBreak) {
+      super(communicator);
+      this.toBreak = toBreak;
+    }
+
+    @Override
+    public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+      if (!sends.isEmpty() && toBreak.getAndDecrement() > 0) {
+        throw new IllegalStateException("the cable was cut");
+      }
+      super.move(sends, receives);
+    }
+  }
+
+  /** A wire whose lane, once that is wanted, looks at it just when it is broken. */
+  private static final class LateWire extends OwnWire {
+    private final CountDownLatch looked = new CountDownLatch(1);
+    private final CountDownLatch aborted = new CountDownLatch(1);
+    private volatile boolean wanted;
+
+    LateWire(Communicator communicator) {
+      super(communicator);
+    }
+
+    @Override
+    public Optional<RuntimeException> failure() {
+      if (wanted) {
+        looked.countDown();
+        try {
+          assertThat(aborted.await(60, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      }
+      return super.failure();
+    }
+
+    @Override
+    public void abort(String reason) {
+      super.abort(reason);
+      aborted.countDown();
     }
   }
 
@@ -156,6 +202,46 @@ class TransferFailuresTest extends TransferFixture {
     assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(2);
     assertThat(executors.get(0).statistics().cliques().aborted()).isEqualTo(1);
     assertThat(again.statistics().cliques().created()).isEqualTo(1);
+  }
+
+  /** It finds its wire broken, and must not look for the peer again. */
+  @Test
+  void aRoundThatBeginsWhileTheExecutorClosesIsTheLast() throws Exception {
+    List<LateWire> wires = new CopyOnWriteArrayList<>();
+    executors
+        .wires(
+            communicator -> {
+              LateWire wire = new LateWire(communicator);
+              wires.add(wire);
+              return wire;
+            })
+        .start(1);
+    executors.wires(CommunicatorWire::new).start(1);
+    exchange(1);
+    assertThat(wires).hasSize(1);
+    wires.get(0).wanted = true;
+    Event sent = send(0, 1, 2).get(0);
+    ReceivedBuffer received = receive(0, 1, 3).get(0);
+    assertThat(wires.get(0).looked.await(60, TimeUnit.SECONDS)).isTrue();
+    executors.get(0).close();
+    assertNamesBoth(failure(sent));
+    assertNamesBoth(failure(received.event()));
+    received.close();
+    assertThat(executors.get(0).statistics().buffers().out()).isZero();
+  }
+
+  /** Nobody comes to meet it. */
+  @Test
+  void anExecutorThatClosesWaitsForNoPeer() {
+    executors.start(2);
+    ReceivedBuffer received = receive(0, 1, 3).get(0);
+    Awaitility.await()
+        .atMost(DEADLINE)
+        .until(() -> executors.get(0).statistics().cliques().requests() > 0);
+    executors.get(0).close();
+    assertNamesBoth(failure(received.event()));
+    received.close();
+    assertThat(executors.get(0).statistics().buffers().out()).isZero();
   }
 
   /** Trap 22: launchers, lanes, callbacks, memory. */

@@ -62,6 +62,21 @@ class TransferProcessesTest {
     assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
   }
 
+  /** Nothing was under way when it was killed, and nobody is told that it is gone. */
+  @ParameterizedTest(name = "on the same host: {0}")
+  @ValueSource(booleans = {true, false})
+  void aProcessKilledBetweenTransfersIsNamedByTheNextOne(boolean sameHost) throws Exception {
+    start(sameHost, DEADLINE);
+    assertThat(all("exchange")).allSatisfy(answer -> assertThat(answer).startsWith("right"));
+    processes.get(1).kill();
+    long start = System.nanoTime();
+    processes.get(0).order("receive");
+    assertThat(processes.get(0).answer())
+        .contains("key 99 from executor 1/device 0 to executor 0/device 0 failed: ")
+        .contains("rank 1 is dead");
+    assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
+  }
+
   /** Trap 15: a process that lives and does nothing holds up nobody beyond the deadline. */
   @Test
   void aStoppedProcessIsNamedAtTheDeadline() throws Exception {

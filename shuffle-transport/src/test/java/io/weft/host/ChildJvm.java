@@ -70,8 +70,15 @@ final class ChildJvm implements AutoCloseable {
 
   /** What a cluster manager does first. */
   void terminate() throws InterruptedException {
-    process.destroy();
-    awaitEnd();
+    terminateAll(List.of(this));
+  }
+
+  /** All at once. */
+  static void terminateAll(List<ChildJvm> children) throws InterruptedException {
+    children.forEach(child -> child.process.destroy());
+    for (ChildJvm child : children) {
+      child.awaitEnd();
+    }
   }
 
   /** Lets the child do the last thing it was told to do, and end. */

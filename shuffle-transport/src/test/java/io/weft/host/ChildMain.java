@@ -16,6 +16,8 @@ final class ChildMain {
       case "executor" -> executor(arguments);
       case "closing" -> closing(arguments);
       case "lease" -> lease(arguments);
+      case "reader" -> reader(arguments);
+      case "driver" -> driver(arguments);
       case "churn" -> churn(arguments);
       default -> throw new IllegalArgumentException(arguments[0]);
     }
@@ -52,6 +54,23 @@ final class ChildMain {
       say(lease);
       awaitLine();
     }
+  }
+
+  /** root, application, executor, folder of the owner: reads, and ends without closing anything. */
+  private static void reader(String[] a) throws IOException {
+    ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3]);
+    Lease lease = Lease.take(Path.of(a[4]), 1, a[3], folder.incarnation());
+    say(lease);
+    awaitLine();
+    System.exit(0);
+  }
+
+  /** folder of an executor, token that it announced. */
+  private static void driver(String[] a) throws IOException {
+    FoldersAtExit.sweep(ExecutorFolder.currentBootId(), Path.of(a[1]), a[2]);
+    FoldersAtExit.sweep("of another host", Path.of(a[1]), a[2]);
+    say("knows it");
+    awaitLine();
   }
 
   /** root, application, executor, times. */

@@ -41,6 +41,7 @@ public final class TestCluster implements AutoCloseable {
   private Duration timeout = Duration.ofSeconds(30);
   private long requestBytes = 256 << 10;
   private long maxBytesInFlight = 1 << 20;
+  private long maxExecutorBytesInFlight = 64 << 20;
   private long segmentBytes = SEGMENT_BYTES;
   private long memoryBytes = 256 << 20;
   private long diskBytes = 256 << 20;
@@ -66,6 +67,12 @@ public final class TestCluster implements AutoCloseable {
   public TestCluster window(long newRequestBytes, long newMaxBytesInFlight) {
     requestBytes = newRequestBytes;
     maxBytesInFlight = newMaxBytesInFlight;
+    return this;
+  }
+
+  /** For all readers of an executor together. */
+  public TestCluster receiving(long newMaxExecutorBytesInFlight) {
+    maxExecutorBytesInFlight = newMaxExecutorBytesInFlight;
     return this;
   }
 
@@ -107,6 +114,7 @@ public final class TestCluster implements AutoCloseable {
             mode,
             requestBytes,
             maxBytesInFlight,
+            maxExecutorBytesInFlight,
             timeout,
             conf,
             security),
@@ -150,6 +158,7 @@ public final class TestCluster implements AutoCloseable {
             () -> {
               ExchangeStatistics now = exchange.statistics();
               assertThat(now.openReaders()).as("open readers").isZero();
+              assertThat(now.receivingBytes()).as("bytes that readers wait for").isZero();
               assertThat(now.openStreams()).as("open streams").isZero();
               assertThat(now.servedBytes()).as("bytes held for peers").isZero();
               assertThat(now.arena().usedBytes()).as("arena bytes in use").isZero();

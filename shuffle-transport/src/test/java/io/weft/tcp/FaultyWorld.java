@@ -135,7 +135,8 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
     long request = 4096 << random.nextInt(4);
     Compression compression =
         random.nextBoolean() ? Compression.NONE : Compression.values()[random.nextInt(3)];
-    return new TransferLimits(request, 3 * request, 2 * request, true, compression, timeout);
+    return new TransferLimits(
+        request, 3 * request, 2 * request, 4 * request, true, compression, timeout);
   }
 
   private boolean read(FaultyNetwork network, TransferLimits limits) {

@@ -134,7 +134,10 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   @Override
   public Optional<CollectiveException> peerFailure(int peer) {
     synchronized (announcing) {
-      return closed ? failure() : neighbours.has(peer) ? neighbours.end(peer) : Optional.empty();
+      if (closed) {
+        return failure();
+      }
+      return neighbours.has(peer) ? neighbours.end(peer) : remotes.end(peer);
     }
   }
 

@@ -15,7 +15,7 @@ import java.util.function.Supplier;
 /**
  * The ranks on other hosts, as their connections show them. What is asked of them goes through the
  * agents, so it is answered while they compute. For the thread that runs operations, except {@link
- * #tellFailure} and {@link #tellClosed}, which are thread-safe.
+ * #tellFailure}, {@link #tellClosed} and {@link #end}, which are thread-safe.
  */
 final class RemoteRanks {
   /** Of a communicator on one host. */
@@ -93,6 +93,26 @@ final class RemoteRanks {
               ? Optional.of(dead(rank, call, broken.get().reason()))
               : Optional.empty();
     };
+  }
+
+  /**
+   * Why nothing more is to be expected of a rank, as far as its agent knows; empty while it lives.
+   * What it sent before may still be on its way.
+   */
+  Optional<CollectiveException> end(int rank) {
+    ControlPeer control = remotes.get(rank).control();
+    return switch (control.state()) {
+      case OPEN -> Optional.empty();
+      case FAILED -> control.failure();
+      case CLOSED -> Optional.of(ended(Kind.CLOSED, rank, " closed its communicator"));
+      case ENDED ->
+          Optional.of(
+              ended(Kind.DEAD, rank, " is dead: its connection ended (" + control.end() + ")"));
+    };
+  }
+
+  private static CollectiveException ended(Kind kind, int rank, String how) {
+    return new CollectiveException(kind, List.of(rank), "rank " + rank + how);
   }
 
   private static CollectiveException dead(int rank, Call call, String reason) {

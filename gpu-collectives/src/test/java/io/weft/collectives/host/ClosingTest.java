@@ -10,8 +10,10 @@ import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.logging.CapturedLogs;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -59,6 +61,25 @@ class ClosingTest {
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
+    }
+  }
+
+  /** Also by a rank that runs nothing. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void theEndOfAnotherRankIsKnown(boolean oneHost) {
+    try (RankGang gang = gang(oneHost)) {
+      HostCommunicator rank = (HostCommunicator) gang.rank(0);
+      assertThat(rank.peerFailure(1)).isEmpty();
+      gang.rank(1).close();
+      CollectiveException end =
+          Awaitility.await()
+              .atMost(Duration.ofSeconds(60))
+              .until(() -> rank.peerFailure(1), Optional::isPresent)
+              .orElseThrow();
+      assertThat(end).hasMessage("rank 1 closed its communicator");
+      assertThat(end.kind()).isEqualTo(Kind.CLOSED);
+      assertThat(end.ranks()).containsExactly(1);
     }
   }
 

@@ -97,6 +97,17 @@ class ProcessRanksTest {
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));
   }
 
+  /** Nobody waits for it: the locks of the host and the connections between hosts tell. */
+  @ParameterizedTest
+  @EnumSource
+  void killedRankIsNamedWhileNoOperationRuns(Placement placement) throws Exception {
+    List<RankProcess> ranks = start(placement, 4, Duration.ofMinutes(5));
+    assertThat(all(ranks, "check")).containsOnly("right");
+    ranks.get(VICTIM).signal("KILL");
+    assertThat(all(survivors(ranks), "await " + VICTIM))
+        .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] rank 2 is dead: "));
+  }
+
   /** All placements at once: they wait most of the time. */
   @Test
   void stoppedRankIsNamedAtTheTimeout() throws Exception {

@@ -4,6 +4,7 @@ import io.weft.collectives.Bootstrap;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.InPlaceRegions;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.SocketBootstrap;
 import io.weft.collectives.buffer.DataType;
@@ -25,9 +26,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 
 /**
  * A rank in a Java virtual machine of its own, ordered about by lines of text. Answers start with
@@ -162,6 +165,7 @@ final class RankProcess implements AutoCloseable {
           }
           case "check" -> check();
           case "loop" -> loop();
+          case "await" -> awaitEnd(Integer.parseInt(order[1]));
           case "close" -> {
             communicator.close();
             say("closed");
@@ -184,6 +188,17 @@ final class RankProcess implements AutoCloseable {
       communicator.allReduce(large, ReduceOp.SUM);
       Values.check("large", large, i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, nranks, i));
       say("right");
+    }
+
+    /** Says what is known of another rank's end, though no operation waits for it. */
+    private void awaitEnd(int peer) {
+      InPlaceRegions ranks = (InPlaceRegions) communicator;
+      CollectiveException end =
+          Awaitility.await()
+              .atMost(Duration.ofSeconds(PATIENCE_SECONDS / 2))
+              .until(() -> ranks.peerFailure(peer), Optional::isPresent)
+              .orElseThrow();
+      throw end;
     }
 
     /** Computes until that fails. */

@@ -157,6 +157,16 @@ public final class WeftSettings {
           APPLICATION,
           "Of these, bytes asked of one executor.");
 
+  /** How much all readers of an executor hold in flight. */
+  public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT_PER_EXECUTOR =
+      new Setting<>(
+          PREFIX + "fetch.maxBytesInFlightPerExecutor",
+          SettingTypes.bytes(KIB, TIB),
+          GIB,
+          APPLICATION,
+          "Bytes all readers of an executor together have at most asked for over TCP and not yet"
+              + " used. A reader with nothing under way still sends one request.");
+
   /** How much an executor holds for peers. */
   public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT =
       new Setting<>(
@@ -328,6 +338,7 @@ public final class WeftSettings {
           FETCH_REQUEST_SIZE,
           FETCH_MAX_BYTES_IN_FLIGHT,
           FETCH_MAX_BYTES_IN_FLIGHT_PER_PEER,
+          FETCH_MAX_BYTES_IN_FLIGHT_PER_EXECUTOR,
           SERVE_MAX_BYTES_IN_FLIGHT,
           SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER,
           CHECKSUMS,

@@ -2,10 +2,12 @@ package io.weft.spark.driver;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
+import io.weft.host.FoldersAtExit;
 import io.weft.peer.PeerAddress;
 import io.weft.spark.config.Activation;
 import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -80,6 +82,7 @@ public final class DriverState {
 
   void announced(PeerAddress address) {
     peers.put(address.executorId(), address);
+    FoldersAtExit.sweep(address.bootId(), Path.of(address.folder()), address.token());
     LOG.info("Weft serves {}", address);
   }
 

@@ -76,6 +76,7 @@ final class ExecutorOptions {
         WeftSettings.TRANSPORT.get(conf),
         Math.min(WeftSettings.FETCH_REQUEST_SIZE.get(conf), inFlight),
         inFlight,
+        WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT_PER_EXECUTOR.get(conf),
         WeftSettings.FETCH_TIMEOUT.get(conf),
         conf,
         env.securityManager());

@@ -72,6 +72,12 @@ public final class WeftMetrics {
   private static final Metric OPEN_READERS =
       gauge("openReaders", "readers of running tasks", s -> s.exchange().openReaders());
 
+  private static final Metric RECEIVING_BYTES =
+      gauge(
+          "receivingBytes",
+          "bytes that these readers have asked for over the network and not yet used",
+          s -> s.exchange().receivingBytes());
+
   private static final Metric OPEN_STREAMS =
       gauge("openStreams", "answers to peers that are being sent", s -> s.exchange().openStreams());
 
@@ -96,6 +102,7 @@ public final class WeftMetrics {
                   PEAK_USED,
                   RETIRED_BYTES,
                   OPEN_READERS,
+                  RECEIVING_BYTES,
                   OPEN_STREAMS,
                   SERVED_BYTES,
                   MAPPED_PEER_SEGMENTS),

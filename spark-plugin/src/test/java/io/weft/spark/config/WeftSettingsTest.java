@@ -32,6 +32,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.fetch.requestSize", "8m");
     expected.put("spark.weft.fetch.maxBytesInFlight", "48m");
     expected.put("spark.weft.fetch.maxBytesInFlightPerPeer", "48m");
+    expected.put("spark.weft.fetch.maxBytesInFlightPerExecutor", "1g");
     expected.put("spark.weft.serve.maxBytesInFlight", "1g");
     expected.put("spark.weft.serve.maxBytesInFlightPerPeer", "256m");
     expected.put("spark.weft.checksums", "true");

@@ -2,6 +2,7 @@ package io.weft.tests.support;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -12,6 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
@@ -21,7 +25,8 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * Two hosts beside this one: network namespaces with an address each, on a network that can be
  * slow, lossy or cut between the two. Frames really get lost, so what is tested includes the
  * kernel's TCP. A static field with {@code @RegisterExtension}, before the cluster. Needs root,
- * iproute2, Python and tap devices; a class is skipped, with the reason, where one is missing.
+ * iproute2, Python and tap devices; a class is skipped, with the reason, where one is missing, and
+ * fails where anything else goes wrong.
  *
  * <p>A switch in user space does it rather than {@code tc netem}, which many kernels are built
  * without.
@@ -29,7 +34,13 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallback {
   private static final Duration LIMIT = Duration.ofSeconds(30);
   private static final String SWITCH = "link.py";
-  private static final List<String> ROLES = List.of("driver", "first", "second");
+  private static final Path TUN = Path.of("/dev/net/tun");
+  private static final List<String> ROLES = List.of("driver", "first", "second", "trial");
+  private static final int TRIAL = 3;
+
+  /** What commands say that may not do something, however much of a root their user is. */
+  private static final Pattern FORBIDDEN =
+      Pattern.compile("not permitted|[Pp]ermission denied|Read-only file system");
 
   /** Fewer, larger frames: the switch is what limits this network. */
   private static final int FRAME_BYTES = 9000;
@@ -91,25 +102,52 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
 
   @Override
   public void beforeAll(ExtensionContext context) {
-    Optional<String> reason = open();
-    assumeTrue(reason.isEmpty(), () -> reason.orElseThrow());
+    Optional<String> lacking = lacking().or(this::connect);
+    assumeTrue(lacking.isEmpty(), () -> "no network namespaces here: " + lacking.orElseThrow());
+    configure();
   }
 
-  /** Makes the network; why that is not possible, if it is not. */
-  private Optional<String> open() {
-    try {
-      network =
-          ChildProcess.start(
-              "the network",
-              List.of("python3", script().toString(), port(0), port(1), port(2)),
-              Path.of("/"),
-              Map.of());
-      network.awaitLine("^made$", LIMIT);
-      configure();
-      return Optional.empty();
-    } catch (AssertionError | UncheckedIOException e) {
-      return Optional.of("no network namespaces here (root, iproute2, python3): " + e.getMessage());
+  /** The program, device or right that there is not; empty if there is all that is needed. */
+  private Optional<String> lacking() {
+    for (String program : List.of("ip", "python3")) {
+      if (!isOnPath(program)) {
+        return Optional.of("there is no program " + program);
+      }
     }
+    return Files.exists(TUN) ? forbidden() : Optional.of("there is no device " + TUN);
+  }
+
+  private static boolean isOnPath(String program) {
+    return Stream.of(System.getenv("PATH").split(File.pathSeparator))
+        .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
+  }
+
+  /** Why this user may not make a namespace. */
+  private Optional<String> forbidden() {
+    removeNamespace(TRIAL);
+    List<String> attempt = List.of("ip", "netns", "add", namespace(TRIAL));
+    try (ChildProcess child = ChildProcess.start("a trial", attempt, Path.of("/"), Map.of())) {
+      boolean made = child.awaitExit(LIMIT) == 0;
+      String output = child.output();
+      if (!made && !FORBIDDEN.matcher(output).find()) {
+        throw new AssertionError(child.describe("made no namespace"));
+      }
+      removeNamespace(TRIAL);
+      return made ? Optional.empty() : Optional.of("this user may not make any: " + output);
+    }
+  }
+
+  /** Starts the network; why this user may not, if so. */
+  private Optional<String> connect() {
+    network =
+        ChildProcess.start(
+            "the network",
+            List.of("python3", script().toString(), port(0), port(1), port(2)),
+            Path.of("/"),
+            Map.of());
+    Matcher answer = network.awaitLine("^made$|^not permitted: (.*)$", LIMIT);
+    return Optional.ofNullable(answer.group(1))
+        .map(why -> "this user may not use " + TUN + ": " + why);
   }
 
   private Path script() {
@@ -160,9 +198,13 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
   /** Also those that a killed process of the same number has left. */
   private void removeNamespaces() {
     for (int host = 1; host <= 2; host++) {
-      if (Files.exists(Path.of("/run/netns", namespace(host)))) {
-        ChildProcess.run("ip", "netns", "del", namespace(host));
-      }
+      removeNamespace(host);
+    }
+  }
+
+  private void removeNamespace(int role) {
+    if (Files.exists(Path.of("/run/netns", namespace(role)))) {
+      ChildProcess.run("ip", "netns", "del", namespace(role));
     }
   }
 }

@@ -1,6 +1,8 @@
 package io.weft.tests.support;
 
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -8,12 +10,14 @@ import org.apache.spark.FetchFailed;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.SparkListenerTaskStart;
 
 /** What the scheduler does from now on until it is closed. Every question waits for its events. */
 public final class TaskLog extends SparkListener implements AutoCloseable {
   private static final long LIMIT_MILLIS = TimeUnit.SECONDS.toMillis(60);
 
   private final SparkContext context;
+  private final Map<Long, String> executors = new ConcurrentHashMap<>();
   private final List<SparkListenerTaskEnd> ends = new CopyOnWriteArrayList<>();
 
   private TaskLog(SparkContext context) {
@@ -28,8 +32,19 @@ public final class TaskLog extends SparkListener implements AutoCloseable {
   }
 
   @Override
+  public void onTaskStart(SparkListenerTaskStart start) {
+    executors.put(start.taskInfo().taskId(), start.taskInfo().executorId());
+  }
+
+  @Override
   public void onTaskEnd(SparkListenerTaskEnd end) {
     ends.add(end);
+  }
+
+  /** The executor that got an attempt at a task. */
+  public String executorOf(long attempt) {
+    awaitEvents();
+    return executors.get(attempt);
   }
 
   /** Map tasks that ended, whatever way. */

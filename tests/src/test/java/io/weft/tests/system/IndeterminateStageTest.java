@@ -3,15 +3,19 @@ package io.weft.tests.system;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.tests.support.HeldTask;
 import io.weft.tests.support.KillAtTask;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkException;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
@@ -66,14 +70,21 @@ class IndeterminateStageTest {
   /** Two tasks that read what was dealt have ended: what they read must not be dealt otherwise. */
   @ParameterizedTest(name = "{0}")
   @ValueSource(strings = {"rows", "columns"})
-  void allTasksThatDealAreRunAgain(String route) {
+  void allTasksThatDealAreRunAgain(String route) throws Exception {
     List<String> expected = expected();
     Stages stages = new Stages();
     CLUSTER.context().addSparkListener(stages);
-    try (KillAtTask killer = KillAtTask.arm(CLUSTER, 2, 2)) {
-      Rows.assertSame("dealt twice", expected, collect(route));
+    // A third one is held, on the other executor, so that the job does not end before the kill.
+    try (HeldTask held = HeldTask.register(CLUSTER.session(), WORKSPACE, 0).hold();
+        KillAtTask killer = KillAtTask.arm(CLUSTER, 2, 2)) {
+      CompletableFuture<List<String>> rows =
+          CompletableFuture.supplyAsync(() -> collect(route, "id + hold(id * 0) AS id"));
+      held.awaitHeld();
       assertThat(killer.victim()).isNotNull();
+      held.release();
+      Rows.assertSame("dealt twice", expected, rows.get(3, TimeUnit.MINUTES));
       Awaitility.await("repeated stages, all of their tasks")
+          .atMost(Duration.ofMinutes(1))
           .untilAsserted(
               () ->
                   assertThat(stages.repeated)
@@ -96,19 +107,20 @@ class IndeterminateStageTest {
     }
     rows.ifPresent(all -> Rows.assertSame("nothing of it was lost", expected(), all));
     CLUSTER.awaitExecutors();
-    Rows.assertSame("the next job", expected(), collect(route));
+    Rows.assertSame("the next job", expected(), collect(route, "id"));
   }
 
   private static Optional<List<String>> collectOrFail(String route) {
     try {
-      return Optional.of(collect(route));
+      return Optional.of(collect(route, "id"));
     } catch (Exception e) {
       assertThat(e).isInstanceOf(SparkException.class).hasMessageContaining("indeterminate output");
       return Optional.empty();
     }
   }
 
-  private static List<String> collect(String route) {
+  /** By this expression for the id, in the tasks that read what was dealt. */
+  private static List<String> collect(String route, String id) {
     SparkSession session = CLUSTER.session();
     Queries.configure(session, false);
     session.conf().set("spark.weft.route", route);
@@ -117,6 +129,7 @@ class IndeterminateStageTest {
         .selectExpr("id", "id % 101 AS k")
         .repartition(DEALING_TASKS, col("k"))
         .repartition(DEALT_TASKS)
+        .selectExpr(id, "k")
         .repartition(LAST_TASKS, col("id"))
         .javaRDD()
         .map(RowText.FUNCTION)

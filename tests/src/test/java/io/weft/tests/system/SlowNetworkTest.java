@@ -47,7 +47,11 @@ class SlowNetworkTest {
           .network(NETWORK)
           .set("spark.weft.transport", "tcp")
           .set("spark.weft.fetch.timeout", "6s")
-          .set("spark.stage.maxConsecutiveAttempts", "2");
+          .set("spark.stage.maxConsecutiveAttempts", "2")
+          // Also for what executors ask each other for besides blocks, and for new connections.
+          .set("spark.shuffle.io.connectionTimeout", "8s")
+          .set("spark.shuffle.io.maxRetries", "1")
+          .set("spark.shuffle.io.retryWait", "1s");
 
   @BeforeEach
   void allExecutorsAreThere() {
@@ -77,9 +81,9 @@ class SlowNetworkTest {
     CLUSTER.context().addSparkListener(first);
     CompletableFuture<List<String>> rows = CompletableFuture.supplyAsync(() -> collect("rows"));
     try {
-      assertThat(first.ended.await(60, TimeUnit.SECONDS)).as("a reduce task that ended").isTrue();
+      assertThat(first.ended.await(2, TimeUnit.MINUTES)).as("a reduce task that ended").isTrue();
       NETWORK.cut();
-      Rows.assertSame("cut", expected(), rows.get(90, TimeUnit.SECONDS));
+      Rows.assertSame("cut", expected(), rows.get(3, TimeUnit.MINUTES));
     } catch (ExecutionException e) {
       assertThat(e.getCause())
           .isInstanceOf(SparkException.class)

@@ -1,6 +1,7 @@
 """A switch between the network namespaces of a test: frames between the second and the third port
 come late and some never, as orders on standard input say. Arguments are the names of the ports,
-which are made here as tap devices of the caller's namespace, to be moved to others.
+which are made here as tap devices of the caller's namespace, to be moved to others. Says "made" then,
+or "not permitted" and why.
 
 Orders: "late MILLISECONDS lose PERCENT", "cut", "heal". Each is answered by "done".
 """
@@ -94,6 +95,10 @@ class Switch:
 
 
 if __name__ == "__main__":
-    switch = Switch([tap(name) for name in sys.argv[1:4]])
+    try:
+        switch = Switch([tap(name) for name in sys.argv[1:4]])
+    except PermissionError as refusal:
+        print("not permitted:", refusal, flush=True)
+        sys.exit(1)
     print("made", flush=True)
     switch.run()

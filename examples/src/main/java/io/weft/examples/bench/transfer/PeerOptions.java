@@ -68,6 +68,7 @@ record PeerOptions(
             mode,
             8 * MIB,
             48 * MIB,
+            1024 * MIB,
             Duration.ofMinutes(1),
             conf,
             new SecurityManager(conf, Option.empty(), null)),
