@@ -18,15 +18,17 @@ final class TrainTable {
     TextTable table =
         new TextTable()
             .column("hand-off by", Align.LEFT)
-            .column("s", Align.RIGHT)
-            .column("hand-off s", Align.RIGHT)
-            .column("steps s", Align.RIGHT)
-            .column("files", Align.RIGHT)
-            .column("copied", Align.RIGHT)
-            .column("steps", Align.RIGHT)
-            .column("waited s", Align.RIGHT)
-            .column("loss", Align.RIGHT)
-            .column("accuracy", Align.RIGHT);
+            .columns(
+                Align.RIGHT,
+                "s",
+                "hand-off s",
+                "steps s",
+                "files",
+                "copied",
+                "steps",
+                "waited s",
+                "loss",
+                "accuracy");
     for (TrainOutcome outcome : outcomes) {
       RankReport rank = outcome.ranks().get(0);
       table.row(

@@ -51,7 +51,7 @@ final class ShardExport {
       FeedShard shard, PeerAddress here, LentFolder folder, Path file) throws IOException {
     List<FeedShard.ShardChunk> batches = shard.epoch(0);
     long rows = 0;
-    try (ShardFile out = new ShardFile(file, shard.spec().schema())) {
+    try (ShardFile out = ShardFile.start(file, shard.spec().schema())) {
       for (FeedShard.ShardChunk batch : batches) {
         out.add(batch.view());
         rows += batch.view().rows();
