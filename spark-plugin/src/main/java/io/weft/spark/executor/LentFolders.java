@@ -46,6 +46,22 @@ public final class LentFolders {
     lookIfNeeded();
   }
 
+  /** As {@link #release(int)}, of one folder: that of a task which came to nothing after all. */
+  public static void release(int number, LentFolder folder) {
+    synchronized (LentFolders.class) {
+      List<LentFolder> kept = LENT.get(number);
+      if (kept == null || !kept.remove(folder)) {
+        return;
+      }
+      if (kept.isEmpty()) {
+        LENT.remove(number);
+      }
+      RELEASED.add(folder);
+    }
+    removeReleased();
+    lookIfNeeded();
+  }
+
   private static synchronized void lookIfNeeded() {
     if (!RELEASED.isEmpty() && !looking) {
       looking = true;

@@ -52,7 +52,7 @@ final class ArrowMemory implements AutoCloseable {
    */
   BatchRoot root(StructType schema, ChunkView chunk, Runnable released) {
     Schema arrow = ArrowFields.of(schema);
-    BatchRoot root = BatchRoot.create(arrow, allocator());
+    BatchRoot root = BatchRoot.empty(arrow, allocator());
     ArrowBuf memory = allocator().wrapForeignAllocation(new ChunkAllocation(chunk, released));
     try {
       Layout layout = new Layout(memory, chunk.address());

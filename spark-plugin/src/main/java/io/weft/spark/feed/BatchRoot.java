@@ -20,7 +20,7 @@ final class BatchRoot extends VectorSchemaRoot {
   }
 
   /** Vectors without values. */
-  static BatchRoot create(Schema schema, BufferAllocator allocator) {
+  static BatchRoot empty(Schema schema, BufferAllocator allocator) {
     List<FieldVector> vectors = new ArrayList<>();
     for (Field field : schema.getFields()) {
       vectors.add(field.createVector(allocator));

@@ -140,7 +140,7 @@ final class FeedExchange implements AutoCloseable {
     int number = context.newShuffleId();
     List<FeedExport.Shard> shards = null;
     try {
-      shards = onRanks((shard, task) -> ShardExport.write(shard, number, task.taskAttemptId()));
+      shards = onRanks((shard, task) -> ShardExport.write(shard, number, task));
       return new FeedExport(context, number, dependency.spec(), shards);
     } finally {
       // Not by a catch: Spark's exceptions are checked ones that no method declares.

@@ -155,7 +155,7 @@ class FeedAttemptsTest {
       // The last one of which all is there: that of the ranks' results has nothing yet.
       int feed =
           CollectionConverters.asJava(tracker.shuffleStatuses()).entrySet().stream()
-              .filter(shuffle -> shuffle.getValue().numAvailableOutputs() == 2)
+              .filter(shuffle -> shuffle.getValue().findMissingPartitions().isEmpty())
               .mapToInt(shuffle -> (Integer) shuffle.getKey())
               .max()
               .orElseThrow();
