@@ -23,8 +23,7 @@ final class ShardExport {
    *     killed, the file goes
    * @throws IOException if it cannot be written to the executor's folder
    */
-  static FeedExport.Shard write(FeedShard shard, int number, TaskContext task)
-      throws IOException {
+  static FeedExport.Shard write(FeedShard shard, int number, TaskContext task) throws IOException {
     PeerAddress here = WeftExecutor.exchange().address();
     String name = "feed-%d-rank-%d-task-%d".formatted(number, shard.rank(), task.taskAttemptId());
     try {

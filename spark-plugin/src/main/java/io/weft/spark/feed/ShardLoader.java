@@ -94,9 +94,9 @@ final class ShardLoader {
     }
   }
 
-  /** Partitions that the rank has batches of, by map task. */
-  private Map<Integer, TreeSet<Integer>> needed() {
-    Map<Integer, TreeSet<Integer>> needed = new HashMap<>();
+  /** Partitions that the rank has batches of, in order, by map task. */
+  private Map<Integer, Set<Integer>> needed() {
+    Map<Integer, Set<Integer>> needed = new HashMap<>();
     for (FeedPlan.Batch batch : plan.rank(rank)) {
       for (FeedPlan.Piece piece : batch.pieces()) {
         needed.computeIfAbsent(piece.map(), map -> new TreeSet<>()).add(piece.partition());
@@ -107,10 +107,10 @@ final class ShardLoader {
 
   /** Only what is needed, in the order of map tasks and partitions. */
   private List<BlockRequest> requests(ShuffleBlocks blocks) {
-    Map<Integer, TreeSet<Integer>> needed = needed();
+    Map<Integer, Set<Integer>> needed = needed();
     List<BlockRequest> requests = new ArrayList<>();
     for (BlockRequest all : blocks.requests()) {
-      for (int partition : needed.getOrDefault(all.mapIndex(), new TreeSet<>())) {
+      for (int partition : needed.getOrDefault(all.mapIndex(), Set.of())) {
         requests.add(
             new BlockRequest(
                 all.executorId(),
