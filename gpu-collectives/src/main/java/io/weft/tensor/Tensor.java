@@ -91,6 +91,7 @@ public final class Tensor implements AutoCloseable {
     return EMPTY.get(dtype);
   }
 
+  /** Element type and shape; known after close, too. */
   public TensorType type() {
     return type;
   }

@@ -78,6 +78,7 @@ public final class TensorType implements Serializable {
     return elements;
   }
 
+  /** The type of the elements. */
   public DataType dtype() {
     return dtype;
   }

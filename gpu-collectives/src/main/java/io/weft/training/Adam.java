@@ -46,6 +46,7 @@ public final class Adam implements AutoCloseable {
     return steps;
   }
 
+  /** Of the next step; more than 0. */
   public double learningRate() {
     return learningRate;
   }

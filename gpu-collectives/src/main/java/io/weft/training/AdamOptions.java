@@ -3,12 +3,14 @@ package io.weft.training;
 import io.weft.collectives.buffer.DataType;
 
 /**
- * The constants of {@link Adam}.
+ * The constants of {@link Adam}. It computes with them as float32, so the ranges hold for what they
+ * round to as well. Immutable.
  *
  * @param learningRate more than 0
  * @param beta1 of the mean of gradients, from 0 to less than 1
  * @param beta2 of the mean of their squares, from 0 to less than 1
- * @param epsilon added to the denominator, more than 0
+ * @param epsilon added to the denominator, more than 0: where a gradient has always been 0, so is
+ *     the rest of it
  * @param weightDecay decoupled from the gradient (Loshchilov and Hutter, ICLR 2019): every step
  *     takes this part times the learning rate off a parameter; 0 for none
  * @param moments how both means are kept: FLOAT32, or BFLOAT16 for half the memory
@@ -24,11 +26,16 @@ public record AdamOptions(
   public static final AdamOptions DEFAULT =
       new AdamOptions(1e-3, 0.9, 0.999, 1e-8, 0, DataType.BFLOAT16);
 
+  /**
+   * Checks the ranges.
+   *
+   * @throws IllegalArgumentException naming the constant that is out of its range
+   */
   public AdamOptions {
-    require(learningRate > 0, "learning rate", learningRate);
-    require(beta1 >= 0 && beta1 < 1, "beta1", beta1);
-    require(beta2 >= 0 && beta2 < 1, "beta2", beta2);
-    require(epsilon > 0, "epsilon", epsilon);
+    require((float) learningRate > 0, "learning rate", learningRate);
+    require(beta1 >= 0 && (float) beta1 < 1, "beta1", beta1);
+    require(beta2 >= 0 && (float) beta2 < 1, "beta2", beta2);
+    require((float) epsilon > 0, "epsilon", epsilon);
     require(weightDecay >= 0, "weight decay", weightDecay);
     if (moments != DataType.FLOAT32 && moments != DataType.BFLOAT16) {
       throw new IllegalArgumentException("moments are float32 or bfloat16, not " + moments);
@@ -36,19 +43,23 @@ public record AdamOptions(
   }
 
   private static void require(boolean holds, String what, double value) {
-    if (!holds || Double.isInfinite(value)) {
-      throw new IllegalArgumentException("a " + what + " of " + value + " is out of range");
+    if (!holds || Float.isInfinite((float) value)) {
+      throw new IllegalArgumentException(
+          "a " + what + " of " + value + ", " + (float) value + " as float32, is out of range");
     }
   }
 
+  /** The same with another learning rate, more than 0. */
   public AdamOptions withLearningRate(double other) {
     return new AdamOptions(other, beta1, beta2, epsilon, weightDecay, moments);
   }
 
+  /** The same with another weight decay, 0 or more. */
   public AdamOptions withWeightDecay(double other) {
     return new AdamOptions(learningRate, beta1, beta2, epsilon, other, moments);
   }
 
+  /** The same with moments kept as FLOAT32 or BFLOAT16. */
   public AdamOptions withMoments(DataType other) {
     return new AdamOptions(learningRate, beta1, beta2, epsilon, weightDecay, other);
   }

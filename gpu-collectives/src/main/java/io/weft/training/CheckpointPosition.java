@@ -10,6 +10,11 @@ public record CheckpointPosition(long epoch, long step) implements Comparable<Ch
   /** Before the first batch. */
   public static final CheckpointPosition START = new CheckpointPosition(0, 0);
 
+  /**
+   * Checks the numbers.
+   *
+   * @throws IllegalArgumentException if one is negative
+   */
   public CheckpointPosition {
     if (epoch < 0 || step < 0) {
       throw new IllegalArgumentException("no position: epoch " + epoch + ", step " + step);

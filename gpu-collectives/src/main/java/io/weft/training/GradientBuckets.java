@@ -105,7 +105,7 @@ public final class GradientBuckets implements AutoCloseable {
       LayoutAgreement.check(communicator, parameters, bucketBytes);
       BucketLayout layout = BucketLayout.of(parameters, bucketBytes);
       return new GradientBuckets(communicator, List.copyOf(parameters), layout, memory);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) { // An error is what a lack of direct memory ends in.
       memory.close();
       throw e;
     }

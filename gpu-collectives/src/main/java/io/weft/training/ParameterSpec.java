@@ -12,6 +12,11 @@ import java.util.Objects;
  * @param count elements, 1 or more
  */
 public record ParameterSpec(String name, DataType type, long count) {
+  /**
+   * Checks type and count.
+   *
+   * @throws IllegalArgumentException naming the parameter
+   */
   public ParameterSpec {
     Objects.requireNonNull(name, "name");
     if (type != DataType.FLOAT32 && type != DataType.BFLOAT16) {

@@ -131,6 +131,7 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
       }
     }
 
+    /** Rows of the batch, ignored ones too. */
     public int rows() {
       return labels.length;
     }

@@ -6,6 +6,7 @@ import java.io.IOException;
 public class StateException extends IOException {
   private static final long serialVersionUID = 1L;
 
+  /** Says what is wrong with the bytes. */
   public StateException(String message) {
     super(message);
   }

@@ -36,10 +36,12 @@ public final class Weights {
     return parameter;
   }
 
+  /** Where these values lie, in this form. */
   public TypedBuffer values() {
     return values;
   }
 
+  /** Whether this is another form of the weights than the optimiser steps. */
   public boolean isCopy() {
     return copy;
   }

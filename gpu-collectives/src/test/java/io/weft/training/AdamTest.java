@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.nio.channels.Channels;
 import java.util.Arrays;
 import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -237,5 +238,27 @@ class AdamTest {
       adam.step(List.of(guarded.slice(0, 3)), List.of(gradients));
     }
     assertThat(Memory.getFloat(guarded.address() + 12)).isEqualTo(42f);
+  }
+
+  /** What is in range as a double may be 0, 1 or infinite as the float that is computed with. */
+  @Test
+  void constantsOutOfRangeAsFloatsAreRefused() {
+    DataType kept = DataType.FLOAT32;
+    assertOutOfRange("epsilon", () -> new AdamOptions(1e-3, 0.9, 0.999, 1e-46, 0, kept));
+    assertOutOfRange("epsilon", () -> new AdamOptions(1e-3, 0.9, 0.999, 0, 0, kept));
+    assertOutOfRange("epsilon", () -> new AdamOptions(1e-3, 0.9, 0.999, Double.NaN, 0, kept));
+    assertOutOfRange("beta1", () -> new AdamOptions(1e-3, 1 - 1e-9, 0.999, 1e-8, 0, kept));
+    assertOutOfRange("beta2", () -> new AdamOptions(1e-3, 0.9, 1 - 1e-9, 1e-8, 0, kept));
+    assertOutOfRange("learning rate", () -> AdamOptions.DEFAULT.withLearningRate(1e-46));
+    assertOutOfRange("learning rate", () -> AdamOptions.DEFAULT.withLearningRate(1e39));
+    assertOutOfRange("weight decay", () -> AdamOptions.DEFAULT.withWeightDecay(-1));
+    assertThat(new AdamOptions(1e-3, 0.9, 0.999, 1e-45, 0, kept).epsilon()).isEqualTo(1e-45);
+  }
+
+  private static void assertOutOfRange(String constant, ThrowingCallable made) {
+    assertThatThrownBy(made)
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith("a " + constant + " of ")
+        .hasMessageEndingWith("is out of range");
   }
 }

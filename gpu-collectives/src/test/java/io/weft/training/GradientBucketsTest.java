@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.Communicator;
+import io.weft.collectives.buffer.BufferOwner;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
@@ -62,7 +63,33 @@ class GradientBucketsTest {
   }
 
   private static GradientBuckets open(Communicator communicator) {
-    return GradientBuckets.open(communicator, MODEL, BUCKET_BYTES, BucketMemory.ofProcess());
+    return open(communicator, MODEL, BUCKET_BYTES);
+  }
+
+  private static GradientBuckets open(
+      Communicator communicator, List<ParameterSpec> model, long bucketBytes) {
+    return GradientBuckets.open(communicator, model, bucketBytes, BucketMemory.ofProcess());
+  }
+
+  /** What a rank does with buckets of the model. */
+  private interface Steps {
+    void run(Communicator communicator, GradientBuckets buckets) throws Exception;
+  }
+
+  private static void onRanks(int nranks, RankGang.Part part) {
+    try (RankGang gang = local(nranks)) {
+      gang.run(part);
+    }
+  }
+
+  private static void withBuckets(int nranks, Steps steps) {
+    onRanks(
+        nranks,
+        communicator -> {
+          try (GradientBuckets buckets = open(communicator)) {
+            steps.run(communicator, buckets);
+          }
+        });
   }
 
   private static List<Integer> backwards() {
@@ -135,212 +162,210 @@ class GradientBucketsTest {
       names = {"FLOAT32", "BFLOAT16"})
   void oneRankKeepsItsGradients(DataType type) {
     List<ParameterSpec> model = List.of(new ParameterSpec("w", type, 100));
-    try (RankGang gang = local(1)) {
-      gang.run(
-          communicator -> {
-            try (GradientBuckets buckets =
-                GradientBuckets.open(communicator, model, 1 << 20, BucketMemory.ofProcess())) {
-              Values.fill(buckets.gradient(0), i -> i);
-              buckets.ready(0);
-              buckets.await(soon());
-              Values.check("gradient", buckets.gradient(0), i -> i);
-            }
-          });
-    }
+    onRanks(
+        1,
+        communicator -> {
+          try (GradientBuckets buckets = open(communicator, model, 1 << 20)) {
+            Values.fill(buckets.gradient(0), i -> i);
+            buckets.ready(0);
+            buckets.await(soon());
+            Values.check("gradient", buckets.gradient(0), i -> i);
+          }
+        });
   }
 
   @Test
   void aBucketIsAveragedBeforeTheOtherGradientsAreReady() {
-    try (RankGang gang = local(2)) {
-      gang.run(
-          communicator -> {
-            try (GradientBuckets buckets = open(communicator)) {
-              Values.fill(buckets.gradient(3), i -> communicator.rank());
-              buckets.ready(3);
-              assertThat(buckets.started()).hasSize(1);
-              buckets.started().get(0).await(soon());
-              Values.check("the last layer", buckets.gradient(3), i -> 0.5);
-              List.of(2, 1, 0).forEach(buckets::ready);
-              buckets.await(soon());
-            }
-          });
-    }
+    withBuckets(
+        2,
+        (communicator, buckets) -> {
+          Values.fill(buckets.gradient(3), i -> communicator.rank());
+          buckets.ready(3);
+          assertThat(buckets.started()).hasSize(1);
+          buckets.started().get(0).await(soon());
+          Values.check("the last layer", buckets.gradient(3), i -> 0.5);
+          List.of(2, 1, 0).forEach(buckets::ready);
+          buckets.await(soon());
+        });
   }
 
   @Test
   void aBucketWaitsForThoseBeforeItSoThatRanksKeepOneOrder() {
-    try (RankGang gang = local(1)) {
-      gang.run(
-          communicator -> {
-            try (GradientBuckets buckets = open(communicator)) {
-              buckets.ready(0);
-              buckets.ready(1);
-              buckets.ready(2);
-              assertThat(buckets.started()).isEmpty();
-              buckets.ready(3);
-              assertThat(buckets.started()).hasSize(3);
-              buckets.await(soon());
-            }
-          });
-    }
+    withBuckets(
+        1,
+        (communicator, buckets) -> {
+          buckets.ready(0);
+          buckets.ready(1);
+          buckets.ready(2);
+          assertThat(buckets.started()).isEmpty();
+          buckets.ready(3);
+          assertThat(buckets.started()).hasSize(3);
+          buckets.await(soon());
+        });
   }
 
   @Test
   void ranksThatRegisterOtherParametersAllFailWithTheName() {
-    try (RankGang gang = local(3)) {
-      gang.run(
-          communicator -> {
-            List<ParameterSpec> model =
-                communicator.rank() == 2
-                    ? List.of(floats("a", 1000), floats("c", 12), floats("b", 20), floats("d", 300))
-                    : MODEL;
-            CollectiveException failure =
-                catchThrowableOfType(
-                    CollectiveException.class,
-                    () ->
-                        GradientBuckets.open(
-                            communicator, model, BUCKET_BYTES, BucketMemory.ofProcess()));
-            assertThat(failure.kind()).isEqualTo(CollectiveException.Kind.MISMATCH);
-            assertThat(failure.ranks()).containsExactly(2);
-            assertThat(failure)
-                .hasMessageContaining("rank 2")
-                .hasMessageContaining(model.get(1).name() + " (");
-          });
-    }
+    onRanks(
+        3,
+        communicator -> {
+          List<ParameterSpec> model =
+              communicator.rank() == 2
+                  ? List.of(floats("a", 1000), floats("c", 12), floats("b", 20), floats("d", 300))
+                  : MODEL;
+          CollectiveException failure =
+              catchThrowableOfType(
+                  CollectiveException.class, () -> open(communicator, model, BUCKET_BYTES));
+          assertThat(failure.kind()).isEqualTo(CollectiveException.Kind.MISMATCH);
+          assertThat(failure.ranks()).containsExactly(2);
+          assertThat(failure)
+              .hasMessageContaining("rank 2")
+              .hasMessageContaining(model.get(1).name() + " (");
+        });
   }
 
   @Test
   void anotherBucketSizeIsAMismatchToo() {
-    try (RankGang gang = local(2)) {
-      gang.run(
-          communicator ->
-              assertThatThrownBy(
-                      () ->
-                          GradientBuckets.open(
-                              communicator,
-                              MODEL,
-                              BUCKET_BYTES + communicator.rank(),
-                              BucketMemory.ofProcess()))
-                  .isInstanceOf(CollectiveException.class)
-                  .hasMessageContaining("rank 1")
-                  .hasMessageContaining("buckets of"));
-    }
+    onRanks(
+        2,
+        communicator ->
+            assertThatThrownBy(() -> open(communicator, MODEL, BUCKET_BYTES + communicator.rank()))
+                .isInstanceOf(CollectiveException.class)
+                .hasMessageContaining("rank 1")
+                .hasMessageContaining("buckets of"));
   }
 
   @Test
   void aGradientThatNeverComesFailsAllRanksByNameInsteadOfHangingThem() {
-    try (RankGang gang = local(2)) {
-      gang.run(
-          communicator -> {
-            try (GradientBuckets buckets = open(communicator)) {
-              List<Integer> mine = communicator.rank() == 1 ? List.of(3, 0) : backwards();
-              mine.forEach(buckets::ready);
-              Throwable failure = catchThrowable(() -> buckets.await(soon()));
-              if (communicator.rank() == 1) {
-                assertThat(failure)
-                    .isInstanceOf(IllegalStateException.class)
-                    .hasMessageContaining("b, c")
-                    .hasMessageContaining("rank 1");
-              } else {
-                assertThat(failure)
-                    .isInstanceOf(EventFailedException.class)
-                    .hasMessageContaining("rank 1");
-              }
-            }
-          });
-    }
+    withBuckets(
+        2,
+        (communicator, buckets) -> {
+          List<Integer> mine = communicator.rank() == 1 ? List.of(3, 0) : backwards();
+          mine.forEach(buckets::ready);
+          Throwable failure = catchThrowable(() -> buckets.await(soon()));
+          if (communicator.rank() == 1) {
+            assertThat(failure)
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("b, c")
+                .hasMessageContaining("rank 1");
+          } else {
+            assertThat(failure)
+                .isInstanceOf(EventFailedException.class)
+                .hasMessageContaining("rank 1");
+          }
+        });
   }
 
   @Test
   void aParameterWithoutAPartInTheStepCountsAsZero() {
-    try (RankGang gang = local(2)) {
-      gang.run(
-          communicator -> {
-            try (GradientBuckets buckets = open(communicator)) {
-              Values.fill(buckets.gradient(0), i -> 8);
-              if (communicator.rank() == 0) {
-                buckets.ready(0);
-              } else {
-                buckets.readyUnused(0);
-              }
-              List.of(1, 2, 3).forEach(buckets::ready);
-              buckets.await(soon());
-              Values.check("half the gradient", buckets.gradient(0), i -> 4);
-            }
-          });
-    }
+    withBuckets(
+        2,
+        (communicator, buckets) -> {
+          Values.fill(buckets.gradient(0), i -> 8);
+          if (communicator.rank() == 0) {
+            buckets.ready(0);
+          } else {
+            buckets.readyUnused(0);
+          }
+          List.of(1, 2, 3).forEach(buckets::ready);
+          buckets.await(soon());
+          Values.check("half the gradient", buckets.gradient(0), i -> 4);
+        });
   }
 
   @Test
   void aGradientIsReadyOnceInAStep() {
-    try (RankGang gang = local(1)) {
-      gang.run(
-          communicator -> {
-            try (GradientBuckets buckets = open(communicator)) {
-              buckets.ready(1);
-              assertThatThrownBy(() -> buckets.ready(1))
-                  .isInstanceOf(IllegalStateException.class)
-                  .hasMessageContaining("b (20 float32)");
-              assertThatThrownBy(() -> buckets.readyUnused(1))
-                  .isInstanceOf(IllegalStateException.class);
-            }
-          });
-    }
+    withBuckets(
+        1,
+        (communicator, buckets) -> {
+          buckets.ready(1);
+          assertThatThrownBy(() -> buckets.ready(1))
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageContaining("b (20 float32)");
+          assertThatThrownBy(() -> buckets.readyUnused(1))
+              .isInstanceOf(IllegalStateException.class);
+        });
   }
 
   @Test
   void theAllReducesOfARankThatLeavesEnd() {
     CyclicBarrier bothStarted = new CyclicBarrier(2);
-    try (RankGang gang = local(2)) {
-      gang.run(
-          communicator -> {
-            GradientBuckets buckets = open(communicator);
-            if (communicator.rank() == 0) {
-              buckets.ready(3);
-              Event event = buckets.started().get(0);
-              bothStarted.await();
-              assertThatThrownBy(() -> event.await(soon()))
-                  .isInstanceOf(EventFailedException.class)
-                  .hasMessageContaining("rank 1");
-              buckets.close();
-            } else {
-              bothStarted.await();
-              buckets.close();
-              communicator.abort("this rank leaves");
-            }
-          });
-    }
+    onRanks(
+        2,
+        communicator -> {
+          GradientBuckets buckets = open(communicator);
+          if (communicator.rank() == 0) {
+            buckets.ready(3);
+            Event event = buckets.started().get(0);
+            bothStarted.await();
+            assertThatThrownBy(() -> event.await(soon()))
+                .isInstanceOf(EventFailedException.class)
+                .hasMessageContaining("rank 1");
+            buckets.close();
+          } else {
+            bothStarted.await();
+            buckets.close();
+            communicator.abort("this rank leaves");
+          }
+        });
   }
 
   @Test
   void closedBucketsTakeNothing() {
-    try (RankGang gang = local(1)) {
-      gang.run(
-          communicator -> {
-            GradientBuckets buckets = open(communicator);
-            buckets.close();
-            buckets.close();
-            assertThatThrownBy(() -> buckets.ready(0)).isInstanceOf(IllegalStateException.class);
-            assertThatThrownBy(() -> buckets.await(soon()))
-                .isInstanceOf(IllegalStateException.class);
-          });
-    }
+    onRanks(
+        1,
+        communicator -> {
+          GradientBuckets buckets = open(communicator);
+          buckets.close();
+          buckets.close();
+          assertThatThrownBy(() -> buckets.ready(0)).isInstanceOf(IllegalStateException.class);
+          assertThatThrownBy(() -> buckets.await(soon())).isInstanceOf(IllegalStateException.class);
+        });
   }
 
   @Test
   void namesAreDistinct() {
-    try (RankGang gang = local(1)) {
-      gang.run(
-          communicator ->
-              assertThatThrownBy(
-                      () ->
-                          GradientBuckets.open(
-                              communicator,
-                              List.of(floats("w", 1), floats("w", 2)),
-                              64,
-                              BucketMemory.ofProcess()))
-                  .isInstanceOf(IllegalArgumentException.class)
-                  .hasMessageContaining("same name"));
+    onRanks(
+        1,
+        communicator ->
+            assertThatThrownBy(
+                    () -> open(communicator, List.of(floats("w", 1), floats("w", 2)), 64))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("same name"));
+  }
+
+  /** An error, as when the JVM's limit for direct memory is reached, with one bucket made. */
+  @Test
+  void memoryOfBucketsThatCouldNotBeOpenedIsFreed() {
+    onRanks(
+        1,
+        communicator -> {
+          ScarceMemory memory = new ScarceMemory();
+          assertThatThrownBy(() -> GradientBuckets.open(communicator, MODEL, BUCKET_BYTES, memory))
+              .isInstanceOf(OutOfMemoryError.class);
+          assertThat(memory.allocated).isEqualTo(1);
+          assertThat(memory.closed).isTrue();
+        });
+  }
+
+  private static final class ScarceMemory implements BucketMemory {
+    private final BucketMemory memory = BucketMemory.ofProcess();
+    private int allocated;
+    private boolean closed;
+
+    @Override
+    public BufferOwner allocate(long bytes) {
+      if (allocated > 0) {
+        throw new OutOfMemoryError("no direct memory, as the test asked");
+      }
+      allocated++;
+      return memory.allocate(bytes);
+    }
+
+    @Override
+    public void close() {
+      closed = true;
+      memory.close();
     }
   }
 }

@@ -15,15 +15,9 @@ final class DemoTable {
     TextTable table =
         new TextTable()
             .column("query", Align.LEFT)
-            .column("rows", Align.RIGHT)
-            .column("Spark s", Align.RIGHT)
-            .column("Weft s", Align.RIGHT)
-            .column("faster", Align.RIGHT)
+            .columns(Align.RIGHT, "rows", "Spark s", "Weft s", "faster")
             .column("equal", Align.LEFT)
-            .column("own", Align.RIGHT)
-            .column("same host", Align.RIGHT)
-            .column("network", Align.RIGHT)
-            .column("spilled", Align.RIGHT);
+            .columns(Align.RIGHT, "own", "same host", "network", "spilled");
     outcomes.forEach(outcome -> row(table, outcome));
     table.separator();
     total(table, outcomes);

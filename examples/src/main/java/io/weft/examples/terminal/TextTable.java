@@ -22,6 +22,14 @@ public final class TextTable {
     return this;
   }
 
+  /** Adds columns that are aligned alike. */
+  public TextTable columns(Align align, String... titles) {
+    for (String title : titles) {
+      column(title, align);
+    }
+    return this;
+  }
+
   /**
    * Adds a row.
    *

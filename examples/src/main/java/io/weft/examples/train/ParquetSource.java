@@ -23,7 +23,11 @@ final class ParquetSource implements BatchSource, AutoCloseable {
   private final int width;
   private long gatheredBytes;
 
-  /** Collective: the rank with the fewest rows says how many steps there are. */
+  /**
+   * Collective: the rank with the fewest rows says how many steps there are.
+   *
+   * @param rows that stay the caller's, and open for as long as this is
+   */
   ParquetSource(Communicator communicator, ParquetRows rows, int width, int batchRows, long seed) {
     this.communicator = communicator;
     this.rows = rows;
@@ -104,6 +108,5 @@ final class ParquetSource implements BatchSource, AutoCloseable {
   public void close() {
     features.close();
     labels.close();
-    rows.close();
   }
 }

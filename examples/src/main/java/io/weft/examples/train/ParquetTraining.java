@@ -15,16 +15,15 @@ record ParquetTraining(
     implements BarrierRanks.RankFunction<RankReport> {
   @Override
   public RankReport run(Communicator communicator) throws Exception {
-    ParquetRows rows = new ParquetRows(plan.shape().features());
-    rows.read(
-        ParquetRows.files(Path.of(folder)).get(communicator.rank()),
-        PriceClasses.FEATURES,
-        PriceClasses.LABEL);
-    try (ParquetSource source =
-            new ParquetSource(communicator, rows, plan.shape().features(), batchRows, seed);
-        TrainingModel model = models.open(plan.shape(), plan.seed());
-        RankTrainer trainer = new RankTrainer(plan, source, model)) {
-      return trainer.run();
+    Path file = ParquetRows.files(Path.of(folder)).get(communicator.rank());
+    try (ParquetRows rows = new ParquetRows(plan.shape().features())) {
+      rows.read(file, PriceClasses.FEATURES, PriceClasses.LABEL);
+      try (ParquetSource source =
+              new ParquetSource(communicator, rows, plan.shape().features(), batchRows, seed);
+          TrainingModel model = models.open(plan.shape(), plan.seed());
+          RankTrainer trainer = new RankTrainer(plan, source, model)) {
+        return trainer.run();
+      }
     }
   }
 }

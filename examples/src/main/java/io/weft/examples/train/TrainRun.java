@@ -125,7 +125,7 @@ final class TrainRun {
     out.println();
     out.print(table);
     out.println();
-    out.println(TrainTable.LEGEND);
+    out.println(TrainTable.summary(outcomes));
     out.println(
         "Written: "
             + Files.writeString(
@@ -134,6 +134,6 @@ final class TrainRun {
         "Written: "
             + Files.writeString(
                 options.out().resolve("train.txt"),
-                subtitle + "\n\n" + table + "\n" + TrainTable.LEGEND + "\n"));
+                subtitle + "\n\n" + table + "\n" + TrainTable.summary(outcomes) + "\n"));
   }
 }

@@ -31,8 +31,7 @@ class TextTableTest {
 
   @Test
   void linesDoNotEndInSpaces() {
-    TextTable table =
-        new TextTable().column("left", Align.LEFT).column("last", Align.LEFT).row("x", "");
+    TextTable table = new TextTable().columns(Align.LEFT, "left", "last").row("x", "");
     assertThat(table.toText().lines()).noneMatch(line -> line.endsWith(" "));
   }
 

@@ -4,6 +4,7 @@ package io.weft.tensor.codec;
 public final class CorruptTensorException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
+  /** Says what is wrong with the bytes. */
   public CorruptTensorException(String message) {
     super(message);
   }

@@ -34,13 +34,35 @@ public final class LentFolders {
   }
 
   /** Removes the folders of a number, if there are any, or lets that happen later. */
-  public static synchronized void release(int number) {
-    List<LentFolder> released = LENT.remove(number);
-    if (released == null) {
-      return;
+  public static void release(int number) {
+    synchronized (LentFolders.class) {
+      List<LentFolder> released = LENT.remove(number);
+      if (released == null) {
+        return;
+      }
+      RELEASED.addAll(released);
     }
-    RELEASED.addAll(released);
     removeReleased();
+    lookIfNeeded();
+  }
+
+  /** As {@link #release(int)}, of one folder: that of a task which came to nothing after all. */
+  public static void release(int number, LentFolder folder) {
+    synchronized (LentFolders.class) {
+      List<LentFolder> kept = LENT.get(number);
+      if (kept == null || !kept.remove(folder)) {
+        return;
+      }
+      if (kept.isEmpty()) {
+        LENT.remove(number);
+      }
+      RELEASED.add(folder);
+    }
+    removeReleased();
+    lookIfNeeded();
+  }
+
+  private static synchronized void lookIfNeeded() {
     if (!RELEASED.isEmpty() && !looking) {
       looking = true;
       Thread thread = new Thread(LentFolders::look, "weft-lent-folders");
@@ -50,25 +72,35 @@ public final class LentFolders {
   }
 
   private static void look() {
-    boolean more = true;
-    while (more) {
+    do {
       LockSupport.parkNanos(LOOK_NANOS);
-      synchronized (LentFolders.class) {
-        removeReleased();
-        more = !RELEASED.isEmpty();
-        looking = more;
-      }
-    }
+      removeReleased();
+    } while (isMoreToRemove());
   }
 
+  /** If not, the thread that asks ends: then the next release starts another. */
+  private static synchronized boolean isMoreToRemove() {
+    looking = !RELEASED.isEmpty();
+    return looking;
+  }
+
+  /** Two threads may try the same folder: to one of them it looks held, or gone. */
   private static void removeReleased() {
-    RELEASED.removeIf(LentFolders::isRemoved);
+    List<LentFolder> released;
+    synchronized (LentFolders.class) {
+      released = List.copyOf(RELEASED);
+    }
+    List<LentFolder> removed = released.stream().filter(LentFolders::isRemoved).toList();
+    synchronized (LentFolders.class) {
+      RELEASED.removeAll(removed);
+    }
   }
 
   private static boolean isRemoved(LentFolder folder) {
     try {
       return folder.removeUnlessHeld();
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
+      // Of any kind: the thread that looks has other folders, too.
       LOG.warn("{} was not removed: {}", folder.path(), e.toString());
       return true; // What is left goes with the executor's folder.
     }

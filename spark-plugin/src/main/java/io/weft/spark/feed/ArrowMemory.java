@@ -50,9 +50,9 @@ final class ArrowMemory implements AutoCloseable {
    * @param released told when nothing of it is used any more
    * @return for the caller to close
    */
-  VectorSchemaRoot root(StructType schema, ChunkView chunk, Runnable released) {
+  BatchRoot root(StructType schema, ChunkView chunk, Runnable released) {
     Schema arrow = ArrowFields.of(schema);
-    VectorSchemaRoot root = VectorSchemaRoot.create(arrow, allocator());
+    BatchRoot root = BatchRoot.empty(arrow, allocator());
     ArrowBuf memory = allocator().wrapForeignAllocation(new ChunkAllocation(chunk, released));
     try {
       Layout layout = new Layout(memory, chunk.address());

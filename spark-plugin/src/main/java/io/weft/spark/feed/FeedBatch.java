@@ -28,8 +28,8 @@ public interface FeedBatch {
   ByteBuffer byteBuffer(String column);
 
   /**
-   * All columns as Arrow vectors on the same memory. Closed with the batch; closing it before does
-   * no harm.
+   * All columns as Arrow vectors on the same memory. Closed with the batch; closed or cleared
+   * before, the next call makes others.
    */
   VectorSchemaRoot arrow();
 

@@ -75,6 +75,6 @@ final class FeedDependency extends ShuffleDependency<Object, InternalRow, Intern
       TaskContext context,
       ShuffleReadMetricsReporter metrics,
       ExecutorExchange exchange) {
-    return new FeedReader<>(spec, blocks, context, metrics, exchange);
+    return new FeedReader<>(shuffleId(), spec, blocks, context, metrics, exchange);
   }
 }

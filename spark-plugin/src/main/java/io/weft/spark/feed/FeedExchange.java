@@ -1,31 +1,25 @@
 package io.weft.spark.feed;
 
-import io.weft.spark.columns.ColumnarSchema;
-import io.weft.spark.config.Activation;
 import io.weft.spark.shuffle.Unchecked;
-import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.NarrowRDD;
 import io.weft.spark.sql.ScalaInterop;
 import java.io.Serializable;
-import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Optional;
-import java.util.Set;
 import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.ShuffleStatus;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.SparkException;
 import org.apache.spark.api.java.JavaRDD;
-import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.functions;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.CollectionAccumulator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,48 +34,46 @@ import scala.reflect.ClassTag;
  */
 final class FeedExchange implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(FeedExchange.class);
-  private static final String RANK_COLUMN = "weft.rank";
 
   private final SparkContext context;
   private final FeedDependency dependency;
-  private final int[][] rows;
+  private final CollectionAccumulator<MapRows> reports;
+
+  /** Rows by map task and partition, once they are dealt. */
+  private int[][] rows = {};
 
   /** A Scala function that travels. */
   private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
 
-  private record RankResult<T>(int rank, T result) implements Serializable {}
-
-  private FeedExchange(SparkContext context, FeedDependency dependency, int[][] rows) {
+  private FeedExchange(
+      SparkContext context, FeedDependency dependency, CollectionAccumulator<MapRows> reports) {
     this.context = context;
     this.dependency = dependency;
-    this.rows = rows;
+    this.reports = reports;
   }
 
   /**
    * Runs the map side: deals the rows.
    *
    * @param keys columns whose values decide on the rank; none to deal evenly
+   * @throws IllegalStateException if the application cannot run feeds
    * @throws IllegalArgumentException if the data cannot be fed
    */
   static FeedExchange run(Dataset<Row> data, FeedSpec spec, List<String> keys) {
-    check(spec);
-    var withRanks =
-        (org.apache.spark.sql.classic.Dataset<Row>)
-            (spec.byKey() ? data.withColumn(RANK_COLUMN, rankOf(data, spec, keys)) : data);
+    FeedRequirements.check(spec);
+    var withRanks = (org.apache.spark.sql.classic.Dataset<Row>) withRanks(data, spec, keys);
     SparkContext context = withRanks.sparkSession().sparkContext();
     RDD<InternalRow> input = withRanks.queryExecution().toRdd();
-    CollectionAccumulator<MapRows> written = new CollectionAccumulator<>();
-    context.register(written);
+    CollectionAccumulator<MapRows> reports = new CollectionAccumulator<>();
+    context.register(reports);
     // Which batch a row is in depends on the rows before it.
     RDD<InternalRow> ordered =
         NarrowRDD.orderSensitive(input, InternalRow.class, elements -> elements);
-    FeedDependency dependency = new FeedDependency(ordered, spec, written);
-    int[][] rows = new int[input.getNumPartitions()][spec.ranks()];
-    FeedExchange exchange = new FeedExchange(context, dependency, rows);
+    FeedDependency dependency = new FeedDependency(ordered, spec, reports);
+    FeedExchange exchange = new FeedExchange(context, dependency, reports);
     boolean dealt = false;
     try {
-      exchange.runMapStage();
-      written.value().forEach(map -> rows[map.map()] = map.byPartition());
+      exchange.deal(input.getNumPartitions());
       exchange.report();
       dealt = true;
       return exchange;
@@ -94,45 +86,36 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  private static void check(FeedSpec spec) {
-    SparkEnv env = SparkEnv.get();
-    if (!(env.shuffleManager() instanceof WeftShuffleManager) || !Activation.isActive(env.conf())) {
-      throw new IllegalStateException(
-          "Feeds need Weft's plugin: is spark.plugins set to %s, and does the log say that Weft stays off?"
-              .formatted(Activation.PLUGIN));
+  /** With keys, behind the columns Spark's own partition of a row by them. */
+  private static Dataset<Row> withRanks(Dataset<Row> data, FeedSpec spec, List<String> keys) {
+    if (!spec.byKey()) {
+      return data;
     }
-    StructType schema = spec.schema();
-    if (schema.isEmpty()) {
-      throw new IllegalArgumentException("a feed needs at least one column");
-    }
-    if (spec.byKey() && List.of(schema.fieldNames()).contains(RANK_COLUMN)) {
-      throw new IllegalArgumentException(
-          "a column of a feed by key cannot be called " + RANK_COLUMN);
-    }
-    Set<String> names = new HashSet<>();
-    for (String name : schema.fieldNames()) {
-      if (!names.add(name)) {
-        throw new IllegalArgumentException("two columns of a feed are called " + name);
-      }
-    }
-    Optional<String> unsupported = ColumnarSchema.unsupportedReason(schema);
-    if (unsupported.isPresent()) {
-      throw new IllegalArgumentException("a feed cannot carry " + unsupported.get());
-    }
-    // Says what is wrong with a column's metadata before anything runs.
-    List<TensorColumn> unused = TensorCheck.columns(schema);
-  }
-
-  /** Spark's own partition of a row by these keys. */
-  private static Column rankOf(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     Column[] columns = keys.stream().map(data::col).toArray(Column[]::new);
-    return functions.pmod(functions.hash(columns), functions.lit(spec.ranks()));
+    return data.withColumn(
+        FeedRequirements.RANK_COLUMN,
+        functions.pmod(functions.hash(columns), functions.lit(spec.ranks())));
   }
 
-  private void runMapStage() throws SparkException {
-    if (rows.length > 0) {
+  private void deal(int maps) throws SparkException {
+    if (maps > 0) {
       context.submitMapStage(dependency).get();
+      rows = MapRows.written(reports.value(), registered());
     }
+  }
+
+  /** The output of each map task that readers will find. */
+  private long[] registered() {
+    ShuffleStatus status = tracker().shuffleStatuses().apply(dependency.shuffleId());
+    return status.withMapStatuses(
+        outputs ->
+            Arrays.stream(outputs)
+                .mapToLong(output -> output == null ? MapRows.UNREGISTERED : output.mapId())
+                .toArray());
+  }
+
+  private static MapOutputTrackerMaster tracker() {
+    return (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
   }
 
   private void report() {
@@ -155,14 +138,15 @@ final class FeedExchange implements AutoCloseable {
   /** Has every rank write a file of its batches. */
   FeedExport export() {
     int number = context.newShuffleId();
-    FeedSpec spec = dependency.spec();
+    List<FeedExport.Shard> shards = null;
     try {
-      List<FeedExport.Shard> shards =
-          onRanks((shard, task) -> ShardExport.write(shard, number, task.taskAttemptId()));
-      return new FeedExport(context, number, spec, shards);
-    } catch (RuntimeException | Error e) {
-      FeedExport.release(context, number);
-      throw e;
+      shards = onRanks((shard, task) -> ShardExport.write(shard, number, task));
+      return new FeedExport(context, number, dependency.spec(), shards);
+    } finally {
+      // Not by a catch: Spark's exceptions are checked ones that no method declares.
+      if (shards == null) {
+        FeedExport.release(context, number);
+      }
     }
   }
 
@@ -175,35 +159,17 @@ final class FeedExchange implements AutoCloseable {
     // Spark repeats a barrier stage that feeds a shuffle, and gives up one that ends its job.
     List<byte[]> collected = new JavaRDD<>(results, tag).repartition(1).collect();
     return collected.stream()
-        .map(FeedExchange::<T>decode)
+        .map(RankResult::<T>decode)
         .sorted(Comparator.comparingInt(RankResult::rank))
         .map(RankResult::result)
         .toList();
-  }
-
-  /**
-   * Java's serialisation, as for the function itself: {@code spark.serializer} may be Kryo, which
-   * cannot fill records.
-   */
-  private static <T> byte[] encode(RankResult<T> result) {
-    ClassTag<RankResult<T>> tag = ScalaInterop.erasedTag(RankResult.class);
-    return JavaUtils.bufferToArray(
-        SparkEnv.get().closureSerializer().newInstance().serialize(result, tag));
-  }
-
-  private static <T> RankResult<T> decode(byte[] bytes) {
-    ClassTag<RankResult<T>> tag = ScalaInterop.erasedTag(RankResult.class);
-    return SparkEnv.get()
-        .closureSerializer()
-        .newInstance()
-        .deserialize(ByteBuffer.wrap(bytes), Thread.currentThread().getContextClassLoader(), tag);
   }
 
   private static <T> Iterator<byte[]> result(ShardFunction<T> function, FeedShard shard) {
     try {
       T result = function.run(shard, BarrierTaskContext.get());
       return CollectionConverters.asScala(
-          List.of(encode(new RankResult<>(shard.rank(), result))).iterator());
+          List.of(new RankResult<>(shard.rank(), result).encode()).iterator());
     } catch (RuntimeException e) {
       throw e;
     } catch (Exception e) {
@@ -216,10 +182,18 @@ final class FeedExchange implements AutoCloseable {
     T run(FeedShard shard, BarrierTaskContext context) throws Exception;
   }
 
+  /** Frees the rows in all executors, in the background. */
   @Override
   public void close() {
-    if (context.cleaner().isDefined()) {
-      context.cleaner().get().doCleanupShuffle(dependency.shuffleId(), false);
+    int shuffle = dependency.shuffleId();
+    if (context.isStopped()) {
+      LOG.debug("the rows of feed {} went with its application", shuffle);
+    } else if (context.cleaner().isDefined()) {
+      context.cleaner().get().doCleanupShuffle(shuffle, false);
+    } else if (tracker().containsShuffle(shuffle)) {
+      // As Spark's cleaner would, which spark.cleaner.referenceTracking has turned off.
+      context.shuffleDriverComponents().removeShuffle(shuffle, false);
+      tracker().unregisterShuffle(shuffle);
     }
   }
 }

@@ -165,7 +165,17 @@ final class FeedPlan {
     return ranks.get(rank);
   }
 
-  /** Rows that a map task wrote to one chunk of a partition. */
+  /** Map tasks. */
+  int maps() {
+    return rows.length;
+  }
+
+  /** Rows that a map task wrote to a partition. */
+  int rows(int map, int partition) {
+    return rows[map][partition];
+  }
+
+  /** Rows that a map task wrote to one chunk of a partition; 0 for one behind the last. */
   int chunkRows(int map, int partition, int chunk) {
     long left = rows[map][partition] - (long) chunk * spec.batchRows();
     return (int) Math.max(0, Math.min(left, spec.batchRows()));

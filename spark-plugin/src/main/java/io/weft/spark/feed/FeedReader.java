@@ -1,7 +1,11 @@
 package io.weft.spark.feed;
 
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.shuffle.ReadRange;
 import io.weft.spark.shuffle.ShuffleBlocks;
+import io.weft.transfer.BlockRequest;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
@@ -15,6 +19,7 @@ import scala.collection.Iterator;
  * @param <C> unused: a shard is no iterator of records
  */
 final class FeedReader<K, C> implements ShuffleReader<K, C> {
+  private final int shuffleId;
   private final FeedSpec spec;
   private final ShuffleBlocks blocks;
   private final TaskContext context;
@@ -22,11 +27,13 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
   private final ExecutorExchange exchange;
 
   FeedReader(
+      int shuffleId,
       FeedSpec spec,
       ShuffleBlocks blocks,
       TaskContext context,
       ShuffleReadMetricsReporter metrics,
       ExecutorExchange exchange) {
+    this.shuffleId = shuffleId;
     this.spec = spec;
     this.blocks = blocks;
     this.context = context;
@@ -41,7 +48,16 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
    */
   FeedShard shard(int[][] rows, int rank) {
     FeedPlan plan = FeedPlan.of(spec, rows);
-    return new ShardLoader(spec, plan, rank, exchange, context, metrics).load(blocks);
+    return new ShardLoader(spec, plan, rank, exchange, context, metrics)
+        .load(blocks, writersTo(rank));
+  }
+
+  /** Map tasks whose output has data in a partition. */
+  private Set<Integer> writersTo(int partition) {
+    ReadRange range = new ReadRange(shuffleId, 0, Integer.MAX_VALUE, partition, partition + 1);
+    return ShuffleBlocks.of(range).requests().stream()
+        .map(BlockRequest::mapIndex)
+        .collect(Collectors.toSet());
   }
 
   @Override

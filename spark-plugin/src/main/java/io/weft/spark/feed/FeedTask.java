@@ -10,6 +10,7 @@ public interface FeedTask {
   /** 0 to {@link #ranks()} - 1. */
   int rank();
 
+  /** Tasks that this feed is dealt to, 1 or more: as many as the communicator has ranks. */
   int ranks();
 
   /**

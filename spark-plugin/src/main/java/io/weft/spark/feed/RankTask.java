@@ -47,6 +47,16 @@ final class RankTask implements FeedTask, AutoCloseable {
     return open;
   }
 
+  /** Runs the rank's function on this. */
+  <T> T run(FeedFunction<T> function) throws Exception {
+    try {
+      return function.run(this);
+    } catch (Exception | Error e) {
+      dump.failed(e);
+      throw e;
+    }
+  }
+
   @Override
   public void close() {
     closeEpoch();

@@ -16,7 +16,7 @@ final class ShardBatch implements FeedBatch {
   /** The epoch's hold, and one for each lease. */
   private final AtomicInteger holds = new AtomicInteger(1);
 
-  private VectorSchemaRoot arrow;
+  private BatchRoot arrow;
 
   ShardBatch(FeedShard shard, FeedShard.ShardChunk chunk) {
     this.shard = shard;
@@ -43,7 +43,7 @@ final class ShardBatch implements FeedBatch {
   public VectorSchemaRoot arrow() {
     ChunkView view = view();
     synchronized (holds) {
-      if (arrow == null) {
+      if (arrow == null || arrow.isCleared()) {
         arrow = shard.arrow().root(shard.spec().schema(), view, () -> {});
       }
       return arrow;

@@ -9,6 +9,8 @@ import io.weft.spark.metrics.FeedCounters;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
 
 /** Writes a rank's batches to a file for other processes. */
 final class ShardExport {
@@ -17,13 +19,32 @@ final class ShardExport {
   /**
    * Writes the file and keeps it in this executor under a number.
    *
-   * @param task of this attempt: an earlier one may have left a file
-   * @throws IOException if there is no room in the executor's folder
+   * @param task of this attempt: an earlier one may have left a file; if it fails after all, or is
+   *     killed, the file goes
+   * @throws IOException if it cannot be written to the executor's folder
    */
-  static FeedExport.Shard write(FeedShard shard, int number, long task) throws IOException {
+  static FeedExport.Shard write(FeedShard shard, int number, TaskContext task) throws IOException {
     PeerAddress here = WeftExecutor.exchange().address();
-    String name = "feed-%d-rank-%d-task-%d".formatted(number, shard.rank(), task);
-    LentFolder folder = LentFolder.create(Path.of(here.folder()), name);
+    String name = "feed-%d-rank-%d-task-%d".formatted(number, shard.rank(), task.taskAttemptId());
+    try {
+      LentFolder folder = LentFolder.create(Path.of(here.folder()), name);
+      FeedExport.Shard written = write(shard, number, here, folder);
+      task.addTaskCompletionListener(
+          (TaskCompletionListener)
+              ended -> {
+                // The driver may have released the number before this file was kept under it.
+                if (ended.isFailed() || ended.isInterrupted()) {
+                  LentFolders.release(number, folder);
+                }
+              });
+      return written;
+    } catch (IOException e) {
+      throw unwritten(shard, here, e);
+    }
+  }
+
+  private static FeedExport.Shard write(
+      FeedShard shard, int number, PeerAddress here, LentFolder folder) throws IOException {
     try {
       Path file = folder.createFile("rank-" + shard.rank() + ".arrow");
       FeedExport.Shard written = write(shard, here, folder, file);
@@ -31,16 +52,21 @@ final class ShardExport {
       FeedCounters.add(FeedCounter.FILES_EXPORTED, 1);
       FeedCounters.add(FeedCounter.BYTES_EXPORTED, written.bytes());
       return written;
-    } catch (IOException e) {
-      boolean unused = folder.removeUnlessHeld();
-      throw noRoom(shard, here, e);
-    } catch (RuntimeException | Error e) {
-      boolean unused = folder.removeUnlessHeld();
+    } catch (IOException | RuntimeException | Error e) {
+      remove(folder, e);
       throw e;
     }
   }
 
-  private static IOException noRoom(FeedShard shard, PeerAddress here, IOException cause) {
+  private static void remove(LentFolder folder, Throwable cause) {
+    try {
+      boolean unused = folder.removeUnlessHeld();
+    } catch (IOException e) {
+      cause.addSuppressed(e);
+    }
+  }
+
+  private static IOException unwritten(FeedShard shard, PeerAddress here, IOException cause) {
     return new IOException(
         "the batches of rank %d could not be written to %s: %s"
             .formatted(shard.rank(), here.folder(), cause),
@@ -51,7 +77,7 @@ final class ShardExport {
       FeedShard shard, PeerAddress here, LentFolder folder, Path file) throws IOException {
     List<FeedShard.ShardChunk> batches = shard.epoch(0);
     long rows = 0;
-    try (ShardFile out = new ShardFile(file, shard.spec().schema())) {
+    try (ShardFile out = ShardFile.start(file, shard.spec().schema())) {
       for (FeedShard.ShardChunk batch : batches) {
         out.add(batch.view());
         rows += batch.view().rows();

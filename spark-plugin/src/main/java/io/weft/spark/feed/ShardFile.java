@@ -50,18 +50,33 @@ final class ShardFile implements AutoCloseable {
   private final List<ArrowBlock> blocks = new ArrayList<>();
   private long position;
 
+  private ShardFile(Path path, StructType schema) throws IOException {
+    this.schema = schema;
+    this.arrow = ArrowFields.of(schema);
+    this.file = FileChannel.open(path, StandardOpenOption.WRITE);
+  }
+
   /**
    * Starts a file.
    *
    * @param path of an empty file
+   * @return for the caller to close
    */
-  ShardFile(Path path, StructType schema) throws IOException {
-    this.schema = schema;
-    this.arrow = ArrowFields.of(schema);
-    this.file = FileChannel.open(path, StandardOpenOption.WRITE);
+  static ShardFile start(Path path, StructType schema) throws IOException {
+    ShardFile started = new ShardFile(path, schema);
+    try {
+      started.begin();
+      return started;
+    } catch (IOException | RuntimeException | Error e) {
+      started.close();
+      throw e;
+    }
+  }
+
+  private void begin() throws IOException {
     write(ByteBuffer.wrap(MAGIC));
     align();
-    message(MessageSerializer.serializeMetadata(arrow, IpcOption.DEFAULT));
+    int unused = message(MessageSerializer.serializeMetadata(arrow, IpcOption.DEFAULT));
   }
 
   /** Adds a record batch. */

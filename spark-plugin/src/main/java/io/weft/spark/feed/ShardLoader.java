@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -33,6 +34,7 @@ final class ShardLoader {
   private final ExecutorExchange exchange;
   private final TaskContext context;
   private final ShuffleReadMetricsReporter metrics;
+  private final PlanCheck check;
   private final Map<ChunkId, ChunkView> chunks = new HashMap<>();
 
   /** The n-th chunk of a partition of a map output. */
@@ -51,6 +53,7 @@ final class ShardLoader {
       ShuffleReadMetricsReporter metrics) {
     this.spec = spec;
     this.plan = plan;
+    this.check = new PlanCheck(plan);
     this.rank = rank;
     this.exchange = exchange;
     this.context = context;
@@ -61,8 +64,13 @@ final class ShardLoader {
    * Reads all blocks that the rank needs.
    *
    * <p>Throws Spark's fetch failure, unchecked, where one cannot be had.
+   *
+   * @param blocks of all ranks
+   * @param writers map tasks that wrote to this rank's own partition
+   * @throws IllegalStateException if the blocks are not what was planned
    */
-  FeedShard load(ShuffleBlocks blocks) {
+  FeedShard load(ShuffleBlocks blocks, Set<Integer> writers) {
+    check.wroteTo(rank, writers);
     ChunkReader reader = exchange.read(requests(blocks), new FetchMetrics(metrics));
     FeedShard shard = new FeedShard(spec, plan, rank, reader, exchange.arena());
     context.addTaskCompletionListener(
@@ -86,17 +94,23 @@ final class ShardLoader {
     }
   }
 
-  /** Only partitions that the rank has batches of, in the order of map tasks and partitions. */
-  private List<BlockRequest> requests(ShuffleBlocks blocks) {
-    Map<Integer, TreeSet<Integer>> needed = new HashMap<>();
+  /** Partitions that the rank has batches of, in order, by map task. */
+  private Map<Integer, Set<Integer>> needed() {
+    Map<Integer, Set<Integer>> needed = new HashMap<>();
     for (FeedPlan.Batch batch : plan.rank(rank)) {
       for (FeedPlan.Piece piece : batch.pieces()) {
         needed.computeIfAbsent(piece.map(), map -> new TreeSet<>()).add(piece.partition());
       }
     }
+    return needed;
+  }
+
+  /** Only what is needed, in the order of map tasks and partitions. */
+  private List<BlockRequest> requests(ShuffleBlocks blocks) {
+    Map<Integer, Set<Integer>> needed = needed();
     List<BlockRequest> requests = new ArrayList<>();
     for (BlockRequest all : blocks.requests()) {
-      for (int partition : needed.getOrDefault(all.mapIndex(), new TreeSet<>())) {
+      for (int partition : needed.getOrDefault(all.mapIndex(), Set.of())) {
         requests.add(
             new BlockRequest(
                 all.executorId(),
@@ -118,17 +132,22 @@ final class ShardLoader {
       int chunk = seen.merge(new ChunkId(map, partition, 0), 1, Integer::sum) - 1;
       String name = "chunk %d of partition %d of %s".formatted(chunk, partition, reader.request());
       ChunkView view = ChunkView.of(spec.schema(), reader.address(), reader.length(), name);
+      check.chunk(map, partition, chunk, view.rows());
       chunks.put(new ChunkId(map, partition, chunk), view);
       metrics.incRecordsRead(view.rows());
     }
+    needed()
+        .forEach(
+            (map, partitions) ->
+                partitions.forEach(
+                    partition ->
+                        check.end(
+                            map, partition, seen.getOrDefault(new ChunkId(map, partition, 0), 0))));
   }
 
   private void putTogether(FeedShard shard) throws ArenaFullException {
     try (ChunkGather gather = new ChunkGather(spec.schema())) {
       for (FeedPlan.Batch batch : plan.rank(rank)) {
-        for (FeedPlan.Piece piece : batch.pieces()) {
-          verify(piece);
-        }
         if (plan.isChunk(batch)) {
           shard.add(chunks.get(ChunkId.of(batch.pieces().get(0))));
         } else {
@@ -138,23 +157,6 @@ final class ShardLoader {
           shard.add(gather.write(exchange.arena()));
         }
       }
-    }
-  }
-
-  /** A map task that is run again over input whose order changes may write other chunks. */
-  private void verify(FeedPlan.Piece piece) {
-    int planned = plan.chunkRows(piece.map(), piece.partition(), piece.chunk());
-    ChunkView found = chunks.get(ChunkId.of(piece));
-    if (found == null || found.rows() != planned) {
-      throw new IllegalStateException(
-          "map task %d wrote %s in place of %d rows to chunk %d of rank %d when it was run again:"
-                  .formatted(
-                      piece.map(),
-                      found == null ? "nothing" : found.rows() + " rows",
-                      planned,
-                      piece.chunk(),
-                      piece.partition())
-              + " the data of a feed must not depend on the order of unordered input");
     }
   }
 }

@@ -26,6 +26,7 @@ final class StepDump implements AutoCloseable {
   private final FeedSpec.DumpAt at;
   private long steps;
   private boolean reached;
+  private Throwable failure;
 
   StepDump(FeedShard shard) {
     this.shard = shard;
@@ -140,18 +141,27 @@ final class StepDump implements AutoCloseable {
     }
   }
 
+  /** The rank takes no further step, because of this. */
+  void failed(Throwable cause) {
+    failure = cause;
+  }
+
   /** The rank has taken its last step. */
   @Override
   public void close() {
-    if (at.step() >= 0 && !reached) {
-      LOG.warn(
-          "Step {} (spark.weft.debug.dumpStep) was not reached: rank {} took {} steps",
-          at.step(),
-          shard.rank(),
-          steps);
-      Map<String, Object> dump = header();
-      dump.put("taken", steps);
-      write(dump);
+    if (at.step() < 0 || reached) {
+      return;
     }
+    String why =
+        failure == null
+            ? "was not reached: the rank took " + steps + " steps"
+            : "was not reached: the rank failed after " + steps + " steps: " + failure;
+    LOG.warn("Step {} of rank {} (spark.weft.debug.dumpStep) {}", at.step(), shard.rank(), why);
+    Map<String, Object> dump = header();
+    dump.put("taken", steps);
+    if (failure != null) {
+      dump.put("failed", failure.toString());
+    }
+    write(dump);
   }
 }

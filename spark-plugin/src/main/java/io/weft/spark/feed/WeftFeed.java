@@ -102,7 +102,7 @@ public final class WeftFeed {
       return exchange.onRanks(
           (shard, context) -> {
             try (RankTask task = new RankTask(shard, context)) {
-              return function.run(task);
+              return task.run(function);
             }
           });
     }

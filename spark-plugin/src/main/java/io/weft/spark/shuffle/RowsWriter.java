@@ -91,7 +91,7 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
   }
 
   @Override
-  long checksum() {
+  protected long checksum() {
     return checksums == null ? 0 : checksums.aggregate();
   }
 }

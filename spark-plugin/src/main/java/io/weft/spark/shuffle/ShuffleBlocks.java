@@ -35,7 +35,7 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
    *
    * <p>Throws Spark's fetch failure, unchecked, where a map output is missing.
    */
-  static ShuffleBlocks of(ReadRange range) {
+  public static ShuffleBlocks of(ReadRange range) {
     Iterator<Tuple2<BlockManagerId, scala.collection.Seq<Tuple3<BlockId, Object, Object>>>>
         byExecutor =
             SparkEnv.get()

@@ -75,6 +75,26 @@ class ArrowFeedTest {
         });
   }
 
+  /** A root that its user has let go of has no values any more, and still says that it has rows. */
+  @Test
+  void vectorsThatWereClosedOrClearedAreMadeAnew() {
+    onFirstBatch(
+        rows(),
+        task -> {
+          FeedBatch batch = task.batches(0).next();
+          List<Long> ids = FeedData.ids(batch);
+          VectorSchemaRoot closed = batch.arrow();
+          closed.close();
+          VectorSchemaRoot cleared = batch.arrow();
+          assertThat(cleared).isNotSameAs(closed);
+          check(cleared, ids);
+          cleared.clear();
+          check(batch.arrow(), ids);
+          assertThat(data(batch.arrow().getVector("id"))).isEqualTo(batch.tensor("id").address());
+          return true;
+        });
+  }
+
   @Test
   void valuesAreThoseOfTheRows() {
     onFirstBatch(

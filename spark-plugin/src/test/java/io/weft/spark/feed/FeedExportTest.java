@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.executor.WeftExecutor;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -15,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.BigIntVector;
@@ -25,7 +28,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Files for other processes, read by Arrow Java, by Arrow JavaScript, and byte by byte. */
+/** Files for other processes, read by Arrow Java, by Arrow JavaScript, and by numpy. */
 class FeedExportTest {
   private static LocalSpark spark;
 
@@ -138,10 +141,54 @@ class FeedExportTest {
   }
 
   @Test
-  void aFailedExportLeavesNothing() {
+  void aTypeWithoutAnArrowFormFailsTheExportAndLeavesNothing() throws IOException {
     var rows = spark.session().range(20).selectExpr("make_interval(0, 1, 0, id) span", "id");
-    assertThatThrownBy(() -> WeftFeed.shards(rows, 1).batchRows(5).export())
-        .hasStackTraceContaining("column span: interval has no Arrow form in a feed");
+    assertLeavesNothing(
+        WeftFeed.shards(rows, 1).batchRows(5), "column span: interval has no Arrow form in a feed");
+  }
+
+  /** Rank 1 finds its folder taken; rank 0 may have written its file by then. */
+  @Test
+  void anExportThatFailsOnOneRankLeavesNothing() throws IOException {
+    int number = spark.session().sparkContext().newShuffleId() + 2;
+    List<Path> taken = new ArrayList<>();
+    for (int task = 0; task < 500; task++) {
+      Path name = executorFolder().resolve("feed-" + number + "-rank-1-task-" + task);
+      taken.add(Files.createDirectory(name));
+    }
+    try {
+      assertLeavesNothing(feed(200), "the batches of rank 1 could not be written to");
+    } finally {
+      for (Path name : taken) {
+        Files.delete(name);
+      }
+    }
+  }
+
+  private static void assertLeavesNothing(WeftFeed feed, String said) throws IOException {
+    long used = LocalSpark.statistics().arena().usedBytes();
+    List<Path> before = files();
+    assertThatThrownBy(feed::export).hasStackTraceContaining(said);
+    Awaitility.await("the end of what a failed export had made")
+        .atMost(Duration.ofSeconds(60))
+        .ignoreException(UncheckedIOException.class) // A file goes while the folder is listed.
+        .untilAsserted(
+            () -> {
+              assertThat(files()).containsExactlyElementsOf(before);
+              assertThat(LocalSpark.statistics().arena().usedBytes()).isLessThanOrEqualTo(used);
+              assertThat(LocalSpark.statistics().openReaders()).isZero();
+            });
+  }
+
+  private static Path executorFolder() {
+    return Path.of(WeftExecutor.exchange().address().folder());
+  }
+
+  /** Of exports, and their leases. */
+  private static List<Path> files() throws IOException {
+    try (Stream<Path> all = Files.walk(executorFolder())) {
+      return all.filter(file -> file.toString().contains("feed-")).sorted().toList();
+    }
   }
 
   /** The reader shares no line of code with what wrote the file. */
@@ -161,6 +208,24 @@ class FeedExportTest {
         read.get("ids").forEach(id -> ids.add(id.asLong()));
       }
       assertThat(ids).containsExactlyInAnyOrderElementsOf(range(200));
+    }
+  }
+
+  /** The script takes the file apart itself; an array has to start where the file has it. */
+  @Test
+  void numpyFindsEveryTensorAtItsAddress() throws Exception {
+    try (FeedExport export = feed(205).lastBatch(LastBatch.KEEP).export()) {
+      Path manifest = folder.resolve("feed.json");
+      export.writeManifest(manifest);
+      JsonNode read = PythonScript.run("read-feed.py", manifest.toString());
+      assertThat(read.get("batches").asInt())
+          .isEqualTo(export.shards().stream().mapToInt(FeedExport.Shard::batches).sum());
+      assertThat(read.get("wrong").asInt()).isZero();
+      assertThat(read.get("misaligned").asInt()).isZero();
+      assertThat(read.get("elsewhere").asInt()).isZero();
+      List<Long> ids = new ArrayList<>();
+      read.get("ids").forEach(id -> ids.add(id.asLong()));
+      assertThat(ids).containsExactlyInAnyOrderElementsOf(range(205));
     }
   }
 }

@@ -1,17 +1,11 @@
 package io.weft.spark.feed;
 
-import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.File;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
@@ -27,7 +21,7 @@ final class NodeScript {
    */
   static Path arrow() throws Exception {
     for (String program : List.of("node", "npm")) {
-      assumeTrue(isThere(program), program + " is not on the path");
+      assumeTrue(Scripts.isThere(program), program + " is not on the path");
     }
     Path folder = Path.of("target", "npm").toAbsolutePath();
     Path library = folder.resolve(Path.of("node_modules", "apache-arrow"));
@@ -57,21 +51,8 @@ final class NodeScript {
     }
   }
 
-  private static boolean isThere(String program) {
-    return Arrays.stream(System.getenv("PATH").split(File.pathSeparator))
-        .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
-  }
-
   /** What a script writes, as JSON. */
   static JsonNode run(String script, String... arguments) throws Exception {
-    Path file = Path.of(NodeScript.class.getResource(script).toURI());
-    List<String> command = new ArrayList<>(List.of("node", file.toString()));
-    command.addAll(List.of(arguments));
-    Process node =
-        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
-    String out = new String(node.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    assertThat(node.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    assertThat(node.exitValue()).as(out).isZero();
-    return new ObjectMapper().readTree(out);
+    return Scripts.run("node", script, arguments);
   }
 }

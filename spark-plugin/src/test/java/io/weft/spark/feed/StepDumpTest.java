@@ -1,6 +1,7 @@
 package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -16,7 +17,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What ranks write down at a step, and when they never come to it. */
+/** What ranks write down at a step, and when they never come to it, or fail before. */
 class StepDumpTest {
   private static LocalSpark spark;
 
@@ -33,17 +34,23 @@ class StepDumpTest {
   }
 
   private JsonNode dump(int step, int rank) throws IOException {
+    train(step, task -> FeedData.epoch(task, 0).size() + FeedData.epoch(task, 1).size());
+    return read(rank);
+  }
+
+  private JsonNode read(int rank) throws IOException {
+    return new ObjectMapper().readTree(folder.resolve("rank-" + rank + ".json").toFile());
+  }
+
+  private void train(int step, FeedFunction<Integer> function) {
     spark.session().conf().set("spark.weft.debug.dumpStep", String.valueOf(step));
     spark.session().conf().set("spark.weft.debug.dumpFolder", folder.toString());
     try {
-      WeftFeed.shards(FeedData.rows(spark.session(), 100, 2), 2)
-          .batchRows(10)
-          .train(task -> FeedData.epoch(task, 0).size() + FeedData.epoch(task, 1).size());
+      WeftFeed.shards(FeedData.rows(spark.session(), 100, 2), 2).batchRows(10).train(function);
     } finally {
       spark.session().conf().unset("spark.weft.debug.dumpStep");
       spark.session().conf().unset("spark.weft.debug.dumpFolder");
     }
-    return new ObjectMapper().readTree(folder.resolve("rank-" + rank + ".json").toFile());
   }
 
   /** Ids 0 to 49 are of the first map task: rank 0 has its batches 0, 2 and 4. */
@@ -73,6 +80,27 @@ class StepDumpTest {
     assertThat(dump.get("reached").asBoolean()).isFalse();
     assertThat(dump.get("step").asInt()).isEqualTo(10);
     assertThat(dump.get("taken").asInt()).isEqualTo(10);
+    assertThat(dump.has("failed")).isFalse();
+  }
+
+  /** Not a step that was set too high. */
+  @Test
+  void aRankThatFailsBeforeTheStepSaysSo() throws IOException {
+    assertThatThrownBy(
+            () ->
+                train(
+                    7,
+                    task -> {
+                      int steps = FeedData.epoch(task, 0).size();
+                      task.communicator().barrier();
+                      throw new IllegalStateException("failed after " + steps + " steps");
+                    }))
+        .hasStackTraceContaining("failed after 5 steps");
+    JsonNode dump = read(0);
+    assertThat(dump.get("reached").asBoolean()).isFalse();
+    assertThat(dump.get("taken").asInt()).isEqualTo(5);
+    // Either its own failure, or that of the other rank, which was faster.
+    assertThat(dump.get("failed").asText()).isNotBlank();
   }
 
   @Test

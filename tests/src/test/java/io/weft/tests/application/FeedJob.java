@@ -44,7 +44,7 @@ public record FeedJob(String folder, boolean victim) implements Serializable {
    * What a rank found.
    *
    * @param ids of its rows
-   * @param copied batches that are not in a mapped segment
+   * @param copied batches that are not in a mapped segment, or not where a map task wrote them
    * @param sum of all ranks' ids
    * @param refusal of an export by Arrow's C data interface
    */
@@ -89,7 +89,7 @@ public record FeedJob(String folder, boolean victim) implements Serializable {
           if (epoch == 0) {
             ids.addAll(seen);
           }
-          copied += isMapped(batch.tensor("x").address()) ? 0 : 1;
+          copied += batch.inPlace() && isMapped(batch.tensor("x").address()) ? 0 : 1;
           refusal = refusal(batch);
         }
       }

@@ -117,7 +117,8 @@ class FeedsTest {
             () -> new FeedJob(notes.toString(), true).run(CLUSTER.session()));
     Awaitility.await("the victim waits")
         .atMost(Duration.ofMinutes(2))
-        .until(() -> Files.exists(notes.resolve("victim")));
+        .until(() -> Files.exists(notes.resolve("victim")) || job.isDone());
+    assertThat(job).as("the job, before its executor was killed").isNotDone();
     String victim = Files.readString(notes.resolve("victim"));
     CLUSTER.executors().stream()
         .filter(executor -> executor.id().equals(victim))

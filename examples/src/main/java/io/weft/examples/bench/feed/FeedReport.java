@@ -46,11 +46,8 @@ record FeedReport(List<Double> scanSeconds, Map<HandOff, List<FeedResult>> resul
     TextTable table =
         new TextTable()
             .column("hand-off by", Align.LEFT)
-            .column("s", Align.RIGHT)
-            .column("min – max", Align.RIGHT)
-            .column("tensors", Align.RIGHT)
-            .column("files", Align.RIGHT)
-            .column("copied after the exchange", Align.RIGHT);
+            .columns(
+                Align.RIGHT, "s", "min – max", "tensors", "files", "copied after the exchange");
     for (HandOff handOff : HandOff.values()) {
       Spread spread = seconds(handOff);
       FeedResult one = results.get(handOff).get(0);

@@ -1,0 +1,42 @@
+package io.weft.examples.train;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class TrainTableTest {
+  private static TrainOutcome outcome(HandOff handOff, double seconds, double stepSeconds) {
+    RankReport rank = new RankReport(0, 0, 120, 30_720, 0.5, stepSeconds, 0.25, 4_000, 7);
+    return new TrainOutcome(handOff, seconds, 2_000_000, List.of(rank), 0.875);
+  }
+
+  private static final TrainOutcome FEED = outcome(HandOff.FEED, 5, 4);
+  private static final TrainOutcome SLOW_FEED = outcome(HandOff.FEED, 7, 4);
+  private static final TrainOutcome PARQUET = outcome(HandOff.PARQUET, 12, 4);
+
+  @Test
+  void everyTrainingIsARow() {
+    List<String> lines =
+        TrainTable.of(List.of(FEED, PARQUET))
+            .lines()
+            .map(line -> line.strip().replaceAll(" +", " "))
+            .toList();
+    assertThat(lines).contains("Weft feed 5.00 1.00 4.00 2.00 MB 4.00 kB 120 0.250 0.5000 87.5 %");
+    assertThat(lines.get(3)).startsWith("Spark + Parquet 12.0 8.00 4.00");
+  }
+
+  /** Medians: 6 s of which 2 are the hand-off, against 12 and 8. */
+  @Test
+  void bothHandOffsAreCompared() {
+    assertThat(TrainTable.summary(List.of(FEED, PARQUET, SLOW_FEED)))
+        .startsWith(
+            "By the feed the hand-off is 4.00× as fast as by Spark's shuffle and Parquet, and the"
+                + " whole 2.00×, by the medians.\n\"hand-off\" is");
+  }
+
+  @Test
+  void oneHandOffAloneIsComparedWithNothing() {
+    assertThat(TrainTable.summary(List.of(FEED))).startsWith("\"hand-off\" is");
+  }
+}

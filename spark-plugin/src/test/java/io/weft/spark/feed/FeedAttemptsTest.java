@@ -1,0 +1,166 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.spark.LocalSpark;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.LongStream;
+import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataTypes;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Map tasks that run more than once. Their outputs are lost by word only, as all is in this JVM.
+ */
+class FeedAttemptsTest {
+  private static final int ROWS = 100;
+
+  /** So many runs of map task 1 have begun. */
+  private static final AtomicInteger STARTS = new AtomicInteger();
+
+  private static LocalSpark spark;
+
+  @BeforeAll
+  static void start() {
+    spark = LocalSpark.start(Map.of("spark.master", "local[2,4]"));
+  }
+
+  @AfterAll
+  static void stop() {
+    spark.close();
+  }
+
+  @BeforeEach
+  void noneHasStarted() {
+    STARTS.set(0);
+  }
+
+  private static boolean isMapTask1() {
+    return TaskContext.get() != null && TaskContext.getPartitionId() == 1;
+  }
+
+  /** Two map tasks; a predicate on the id says which rows they have. */
+  private static WeftFeed feed(UDF1<Long, Boolean> predicate) {
+    Dataset<Row> rows = FeedData.rows(spark.session(), ROWS, 2);
+    var filter = functions.udf(predicate, DataTypes.BooleanType).asNondeterministic();
+    return WeftFeed.shards(rows.filter(filter.apply(functions.col("id"))), 2)
+        .batchRows(10)
+        .lastBatch(LastBatch.KEEP);
+  }
+
+  private static List<Long> sorted(List<ArrayList<List<Long>>> fed) {
+    return fed.stream().flatMap(List::stream).flatMap(List::stream).sorted().toList();
+  }
+
+  private static List<Long> range(long from, long to) {
+    return LongStream.range(from, to).boxed().toList();
+  }
+
+  /** In the middle of its third batch, when two are in the arena. */
+  @Test
+  void rowsOfAMapTaskThatFailedAndRanAgainAreFedOnce() {
+    List<ArrayList<List<Long>>> fed =
+        feed(id -> {
+              if (id == 75 && TaskContext.get().attemptNumber() == 0) {
+                throw new IllegalStateException("the first attempt, as the test asked");
+              }
+              return true;
+            })
+            .train(task -> FeedData.epoch(task, 0));
+    assertThat(sorted(fed)).isEqualTo(range(0, ROWS));
+  }
+
+  @Test
+  void aLostMapOutputThatIsWrittenAgainChangesNothing() {
+    List<ArrayList<List<Long>>> fed =
+        feed(id -> true)
+            .train(
+                task -> {
+                  loseMapOutput1InTheFirstAttempt();
+                  return FeedData.epoch(task, 0);
+                });
+    assertThat(sorted(fed)).isEqualTo(range(0, ROWS));
+  }
+
+  /** Ids 50 to 99 first, without the last ones when the task runs again. */
+  @Test
+  void fewerRowsThanPlannedAreAnErrorThatNamesTheMapTask() {
+    assertThatThrownBy(() -> rowsOfASecondRun(id -> id < 97))
+        .hasStackTraceContaining(
+            "map task 1 wrote 7 rows in place of 10 rows to chunk 2 of rank 1 when it was run"
+                + " again");
+  }
+
+  @Test
+  void aChunkTooFewIsAnErrorThatNamesTheMapTask() {
+    assertThatThrownBy(() -> rowsOfASecondRun(id -> id < 90))
+        .hasStackTraceContaining(
+            "map task 1 wrote nothing in place of 10 rows to chunk 2 of rank 1");
+  }
+
+  /** In the first run only two batches, of which each rank gets one. */
+  @Test
+  void moreRowsThanPlannedAreAnErrorThatNamesTheMapTask() {
+    assertThatThrownBy(() -> rowsOfRuns(id -> id < 70, id -> true))
+        .hasStackTraceContaining("map task 1 wrote 10 rows in place of nothing to chunk 1 of rank");
+  }
+
+  /** In the first run one batch, for rank 1; the second run's other batch is nobody's. */
+  @Test
+  void rowsForARankThatWasToGetNoneAreAnErrorThatNamesTheMapTask() {
+    assertThatThrownBy(() -> rowsOfRuns(id -> id < 60, id -> id < 70))
+        .hasStackTraceContaining("map task 1 wrote rows in place of nothing to rank 0");
+  }
+
+  private static List<ArrayList<List<Long>>> rowsOfASecondRun(UDF1<Long, Boolean> second) {
+    return rowsOfRuns(id -> true, second);
+  }
+
+  private static List<ArrayList<List<Long>>> rowsOfRuns(
+      UDF1<Long, Boolean> first, UDF1<Long, Boolean> second) {
+    return feed(id -> {
+          if (!isMapTask1()) {
+            return true;
+          }
+          int run = id == 50 ? STARTS.incrementAndGet() : STARTS.get();
+          return run == 1 ? first.call(id) : second.call(id);
+        })
+        .train(
+            task -> {
+              loseMapOutput1InTheFirstAttempt();
+              return FeedData.epoch(task, 0);
+            });
+  }
+
+  /** As when its executor is lost: Spark runs the map task again, and then the ranks. */
+  private static void loseMapOutput1InTheFirstAttempt() {
+    BarrierTaskContext context = BarrierTaskContext.get();
+    if (context.stageAttemptNumber() == 0 && context.partitionId() == 0) {
+      MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
+      // The last one of which all is there: that of the ranks' results has nothing yet.
+      int feed =
+          CollectionConverters.asJava(tracker.shuffleStatuses()).entrySet().stream()
+              .filter(shuffle -> shuffle.getValue().findMissingPartitions().isEmpty())
+              .mapToInt(shuffle -> (Integer) shuffle.getKey())
+              .max()
+              .orElseThrow();
+      tracker.unregisterMapOutput(feed, 1, SparkEnv.get().blockManager().shuffleServerId());
+      throw new IllegalStateException("the first attempt of the ranks, as the test asked");
+    }
+  }
+}

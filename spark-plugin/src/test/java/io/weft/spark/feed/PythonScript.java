@@ -1,0 +1,28 @@
+package io.weft.spark.feed;
+
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
+
+/** Runs a script of the tests' resources in a Python that has numpy. */
+final class PythonScript {
+  /** The one on the path, and that of Debian's packages. */
+  private static final List<String> INTERPRETERS = List.of("python3", "/usr/bin/python3");
+
+  private PythonScript() {}
+
+  /** What a script writes, as JSON. Where there is no numpy the test is skipped. */
+  static JsonNode run(String script, String... arguments) throws Exception {
+    return Scripts.run(withNumpy(), script, arguments);
+  }
+
+  private static String withNumpy() throws Exception {
+    for (String python : INTERPRETERS) {
+      if (Scripts.isThere(python) && Scripts.succeeds(python, "-c", "import numpy")) {
+        return python;
+      }
+    }
+    return abort("no python3 with numpy: Debian's package is python3-numpy");
+  }
+}
