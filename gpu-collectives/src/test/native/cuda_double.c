@@ -6,14 +6,22 @@
 #define _GNU_SOURCE
 #include "gpu_double.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define DEVICES 8
+#define GRANULARITY ((size_t)2 << 20)
+#define MOST_IMPORTERS 64
 #define DEVICE_BYTES ((size_t)2 << 30)
 #define MOST_TEXT 8192
 
@@ -25,6 +33,7 @@ enum {
   NO_DEVICE = 100,
   INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201,
+  MAP_FAILURE = 205,
   INVALID_HANDLE = 400,
   NOT_READY = 600,
   ILLEGAL_STATE = 401
@@ -38,12 +47,41 @@ struct context {
   int lost;
 };
 
+enum memory_kind { PLAIN, PINNED, VIRTUAL, IMPORTED };
+
+/* Behind the bytes of plain device memory, for all processes that map it. */
+struct importers {
+  int pids[MOST_IMPORTERS];
+};
+
+/* Memory of cuMemCreate: lives as long as its handle or a mapping. */
+struct physical {
+  int file;
+  size_t bytes;
+  int device;
+  int references;
+  struct physical *next;
+};
+
 struct allocation {
   char *start;
   size_t bytes;
   int device; /* -1: pinned host memory */
   int uses;
+  enum memory_kind kind;
+  int file;
+  int references;              /* of an import */
+  unsigned long inode;         /* of plain and imported memory */
+  struct importers *importers; /* of plain and imported memory */
+  struct physical *physical;   /* of virtual memory */
+  int accessible;
   struct allocation *next;
+};
+
+struct reservation {
+  char *start;
+  size_t bytes;
+  struct reservation *next;
 };
 
 struct event {
@@ -78,6 +116,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct context contexts[DEVICES];
 static struct allocation *allocations;
+static struct physical *physicals;
+static struct reservation *reservations;
 static struct event *events;
 static struct stream *streams;
 static size_t used[DEVICES];
@@ -85,6 +125,8 @@ static int initialized;
 static int visible = DEVICES;
 static int driver_version = 12080;
 static int paused;
+static int pageable_copies;
+static int host_copies;
 static int violations;
 static char violation_text[MOST_TEXT];
 static __thread struct context *current;
@@ -150,6 +192,18 @@ void cudaDoublePause(int pause) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Copies from and to host memory that is not pinned, since this was asked last. */
+int cudaDoublePageableCopies(void) {
+  pthread_mutex_lock(&lock);
+  int count = pageable_copies;
+  pageable_copies = 0;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+/* Copies between host and device, since this was asked last. */
+int cudaDoubleHostCopies(void) { return __atomic_exchange_n(&host_copies, 0, __ATOMIC_SEQ_CST); }
+
 /* A device that fails everything with this code from now on, or works again with 0. */
 void cudaDoubleLose(int device, int code) {
   pthread_mutex_lock(&lock);
@@ -169,7 +223,8 @@ int double_current_device(void) { return current == NULL ? -1 : current->device;
 static struct allocation *covering(const void *start, size_t bytes) {
   for (struct allocation *each = allocations; each != NULL; each = each->next) {
     const char *at = start;
-    if (at >= each->start && bytes <= each->bytes && at + bytes <= each->start + each->bytes) {
+    if (each->accessible && at >= each->start && bytes <= each->bytes &&
+        at + bytes <= each->start + each->bytes) {
       return each;
     }
   }
@@ -496,6 +551,49 @@ CUresult cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned 
 
 /* ---- memory ---- */
 
+static struct allocation *add_allocation(char *start, size_t bytes, int device,
+                                         enum memory_kind kind) {
+  struct allocation *made = calloc(1, sizeof *made);
+  made->start = start;
+  made->bytes = bytes;
+  made->device = device;
+  made->kind = kind;
+  made->file = -1;
+  made->accessible = 1;
+  made->next = allocations;
+  allocations = made;
+  return made;
+}
+
+static size_t whole_pages(size_t bytes) { return (bytes + 4095) & ~(size_t)4095; }
+
+static char *map_file(int file, size_t bytes) {
+  char *start = mmap(NULL, whole_pages(bytes) + 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (start == MAP_FAILED) {
+    abort();
+  }
+  return start;
+}
+
+static void add_plain(int file, char *start, size_t bytes, int device, enum memory_kind kind) {
+  struct stat about;
+  fstat(file, &about);
+  struct allocation *made = add_allocation(start, bytes, device, kind);
+  made->file = file;
+  made->inode = about.st_ino;
+  made->references = 1;
+  made->importers = (struct importers *)(start + whole_pages(bytes));
+}
+
+/* A file without a name, which other processes open by that of this one: gone when this one is. */
+static int make_file(size_t bytes) {
+  int file = memfd_create("weft-cuda-double", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, bytes) != 0) {
+    abort();
+  }
+  return file;
+}
+
 static CUresult allocate(void **out, size_t bytes, int device, const char *caller) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context(caller);
@@ -505,55 +603,88 @@ static CUresult allocate(void **out, size_t bytes, int device, const char *calle
   if (result == SUCCESS && device >= 0 && used[device] + bytes > DEVICE_BYTES) {
     result = OUT_OF_MEMORY;
   }
-  if (result == SUCCESS) {
-    struct allocation *made = calloc(1, sizeof *made);
-    void *memory = NULL;
-    if (posix_memalign(&memory, 512, bytes) != 0) {
+  if (result == SUCCESS && device < 0) {
+    if (posix_memalign(out, 4096, bytes) != 0) {
       abort();
     }
-    made->start = memory;
-    made->bytes = bytes;
-    made->device = device;
-    made->next = allocations;
-    allocations = made;
-    if (device >= 0) {
-      used[device] += bytes;
-    }
-    double_count(device < 0 ? "pinned buffers" : "device allocations", 1);
-    *out = memory;
+    add_allocation(*out, bytes, device, PINNED);
+    double_count("pinned buffers", 1);
+  } else if (result == SUCCESS) {
+    int file = make_file(whole_pages(bytes) + 4096);
+    char *start = map_file(file, bytes);
+    add_plain(file, start, bytes, device, PLAIN);
+    used[device] += bytes;
+    double_count("device allocations", 1);
+    *out = start;
   }
   pthread_mutex_unlock(&lock);
   return result;
 }
 
-static CUresult release(void *start, int on_device, const char *caller) {
+static struct allocation **place_of(const void *start) {
+  struct allocation **each = &allocations;
+  while (*each != NULL && (*each)->start != start) {
+    each = &(*each)->next;
+  }
+  return each;
+}
+
+/* Another process that maps the memory and lives, or 0. */
+static int living_importer(struct allocation *allocation) {
+  for (int i = 0; i < MOST_IMPORTERS; i++) {
+    int pid = allocation->importers->pids[i];
+    if (pid != 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
+      return pid;
+    }
+  }
+  return 0;
+}
+
+static void free_allocation(struct allocation *found) {
+  memset(found->start, 0xdb, found->bytes < 4096 ? found->bytes : 4096);
+  if (found->kind == PINNED) {
+    free(found->start);
+  } else {
+    munmap(found->start, whole_pages(found->bytes) + 4096);
+    close(found->file);
+  }
+  free(found);
+}
+
+static CUresult check_unused(struct allocation *found, const char *caller) {
+  if (found->uses > 0) {
+    double_violation("%s of %zu bytes while %d pieces of work use them", caller, found->bytes,
+                     found->uses);
+    return ILLEGAL_STATE;
+  }
+  return SUCCESS;
+}
+
+static CUresult release(void *start, enum memory_kind kind, const char *caller) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context(caller);
   if (result == INVALID_CONTEXT || result == NOT_INITIALIZED) {
     pthread_mutex_unlock(&lock);
     return result;
   }
-  struct allocation **each = &allocations;
-  while (*each != NULL && (*each)->start != start) {
-    each = &(*each)->next;
-  }
+  struct allocation **each = place_of(start);
   struct allocation *found = *each;
-  if (found == NULL || (found->device >= 0) != on_device) {
+  if (found == NULL || found->kind != kind) {
     double_violation("%s of memory that is not there", caller);
     result = INVALID_VALUE;
-  } else if (found->uses > 0) {
-    double_violation("%s of %zu bytes while %d pieces of work use them", caller, found->bytes,
-                     found->uses);
+  } else if (check_unused(found, caller) != SUCCESS) {
     result = ILLEGAL_STATE;
   } else {
+    if (kind == PLAIN && living_importer(found) != 0) {
+      double_violation("%s of %zu bytes while process %d maps them", caller, found->bytes,
+                       living_importer(found));
+    }
     *each = found->next;
-    if (on_device) {
+    if (kind == PLAIN) {
       used[found->device] -= found->bytes;
     }
-    double_count(on_device ? "device allocations" : "pinned buffers", -1);
-    memset(found->start, 0xdb, found->bytes < 4096 ? found->bytes : 4096);
-    free(found->start);
-    free(found);
+    double_count(kind == PLAIN ? "device allocations" : "pinned buffers", -1);
+    free_allocation(found);
   }
   pthread_mutex_unlock(&lock);
   return result;
@@ -563,7 +694,7 @@ CUresult cuMemAlloc_v2(void **out, size_t bytes) {
   return allocate(out, bytes, double_current_device(), "cuMemAlloc");
 }
 
-CUresult cuMemFree_v2(void *start) { return release(start, 1, "cuMemFree"); }
+CUresult cuMemFree_v2(void *start) { return release(start, PLAIN, "cuMemFree"); }
 
 CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
   if (flags != 1) {
@@ -572,7 +703,7 @@ CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
   return allocate(out, bytes, -1, "cuMemHostAlloc");
 }
 
-CUresult cuMemFreeHost(void *start) { return release(start, 0, "cuMemFreeHost"); }
+CUresult cuMemFreeHost(void *start) { return release(start, PINNED, "cuMemFreeHost"); }
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   CUresult result = check_context("cuMemGetInfo");
@@ -583,16 +714,376 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   return result;
 }
 
+/* ---- memory of other processes ---- */
+
+struct ipc_handle {
+  int pid;
+  int file;
+  int device;
+  size_t bytes;
+  unsigned long inode;
+  char unused[32];
+};
+
+_Static_assert(sizeof(struct ipc_handle) == 64, "as CUipcMemHandle");
+
+CUresult cuIpcGetMemHandle(struct ipc_handle *handle, void *pointer) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_context("cuIpcGetMemHandle");
+  struct allocation *found = covering(pointer, 1);
+  if (result == SUCCESS && (found == NULL || found->kind != PLAIN)) {
+    double_violation("cuIpcGetMemHandle of memory that is not of cuMemAlloc");
+    result = INVALID_VALUE;
+  }
+  if (result == SUCCESS) {
+    memset(handle, 0x33, sizeof *handle);
+    handle->pid = getpid();
+    handle->file = found->file;
+    handle->device = found->device;
+    handle->bytes = found->bytes;
+    handle->inode = found->inode;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+static void note_importer(struct importers *importers, int from, int to) {
+  for (int i = 0; i < MOST_IMPORTERS; i++) {
+    int expected = from;
+    if (__atomic_compare_exchange_n(&importers->pids[i], &expected, to, 0, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST)) {
+      return;
+    }
+  }
+}
+
+static CUresult open_import_locked(void **out, struct ipc_handle handle) {
+  for (struct allocation *each = allocations; each != NULL; each = each->next) {
+    if (each->kind == IMPORTED && each->inode == handle.inode) {
+      each->references++;
+      *out = each->start;
+      return SUCCESS;
+    }
+  }
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", handle.pid, handle.file);
+  int file = open(path, O_RDWR | O_CLOEXEC);
+  struct stat about;
+  if (file < 0 || fstat(file, &about) != 0 || about.st_ino != handle.inode) {
+    if (file >= 0) {
+      close(file);
+    }
+    return MAP_FAILURE;
+  }
+  *out = map_file(file, handle.bytes);
+  add_plain(file, *out, handle.bytes, handle.device, IMPORTED);
+  note_importer(allocations->importers, 0, getpid());
+  double_count("imported memories", 1);
+  return SUCCESS;
+}
+
+CUresult cuIpcOpenMemHandle_v2(void **out, struct ipc_handle handle, unsigned flags) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_context("cuIpcOpenMemHandle");
+  if (result == SUCCESS && (flags != 1 || handle.unused[31] != 0x33)) {
+    double_violation("cuIpcOpenMemHandle with flags %u or a broken handle", flags);
+    result = INVALID_VALUE;
+  }
+  if (result == SUCCESS && handle.pid == getpid()) {
+    double_violation("cuIpcOpenMemHandle in the process that has the memory");
+    result = INVALID_CONTEXT;
+  }
+  if (result == SUCCESS) {
+    result = open_import_locked(out, handle);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuIpcCloseMemHandle(void *start) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_context("cuIpcCloseMemHandle");
+  struct allocation **each = place_of(start);
+  struct allocation *found = *each;
+  if (found == NULL || found->kind != IMPORTED) {
+    double_violation("cuIpcCloseMemHandle of memory that is not imported");
+    result = INVALID_VALUE;
+  } else if (--found->references == 0) {
+    result = check_unused(found, "cuIpcCloseMemHandle");
+    *each = found->next;
+    note_importer(found->importers, getpid(), 0);
+    munmap(found->start, whole_pages(found->bytes) + 4096);
+    close(found->file);
+    free(found);
+    double_count("imported memories", -1);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuMemGetAddressRange_v2(void **base, size_t *bytes, void *pointer) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_context("cuMemGetAddressRange");
+  struct allocation *found = covering(pointer, 1);
+  if (result == SUCCESS && (found == NULL || found->device < 0)) {
+    result = INVALID_VALUE;
+  }
+  if (result == SUCCESS) {
+    *base = found->start;
+    *bytes = found->bytes;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+/* ---- virtual memory ---- */
+
+struct location {
+  int type;
+  int id;
+};
+
+struct properties {
+  int type;
+  int handle_types;
+  struct location location;
+  void *unused;
+  unsigned char flags[8];
+};
+
+struct access {
+  struct location location;
+  int flags;
+};
+
+_Static_assert(sizeof(struct properties) == 32, "as CUmemAllocationProp");
+
+static CUresult check_properties(const struct properties *properties, const char *caller) {
+  CUresult result = check_context(caller);
+  if (result == SUCCESS && (properties->type != 1 || properties->location.type != 1 ||
+                            properties->location.id < 0 || properties->location.id >= DEVICES)) {
+    double_violation("%s of type %d at %d, %d", caller, properties->type,
+                     properties->location.type, properties->location.id);
+    result = INVALID_VALUE;
+  }
+  return result;
+}
+
+static CUresult check_size(size_t bytes, const char *caller) {
+  if (bytes == 0 || bytes % GRANULARITY != 0) {
+    double_violation("%s of %zu bytes, which are not whole granules", caller, bytes);
+    return INVALID_VALUE;
+  }
+  return SUCCESS;
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *bytes, const struct properties *properties,
+                                       int option) {
+  (void)option;
+  *bytes = GRANULARITY;
+  return check_properties(properties, "cuMemGetAllocationGranularity");
+}
+
+CUresult cuMemAddressReserve(void **out, size_t bytes, size_t alignment, void *hint,
+                             unsigned long long flags) {
+  if (alignment != 0 || hint != NULL || flags != 0 ||
+      check_size(bytes, "cuMemAddressReserve") != SUCCESS) {
+    return INVALID_VALUE;
+  }
+  char *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) {
+    return OUT_OF_MEMORY;
+  }
+  struct reservation *made = calloc(1, sizeof *made);
+  pthread_mutex_lock(&lock);
+  *made = (struct reservation){start, bytes, reservations};
+  reservations = made;
+  pthread_mutex_unlock(&lock);
+  double_count("address reservations", 1);
+  *out = start;
+  return SUCCESS;
+}
+
+CUresult cuMemAddressFree(void *start, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct reservation **each = &reservations;
+  while (*each != NULL && ((*each)->start != start || (*each)->bytes != bytes)) {
+    each = &(*each)->next;
+  }
+  struct reservation *found = *each;
+  CUresult result = found == NULL ? INVALID_VALUE : SUCCESS;
+  if (found == NULL || *place_of(start) != NULL) {
+    double_violation("cuMemAddressFree of addresses that are not reserved, or still mapped");
+  }
+  if (found != NULL) {
+    *each = found->next;
+    munmap(start, bytes);
+    free(found);
+    double_count("address reservations", -1);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuMemCreate(struct physical **out, size_t bytes, const struct properties *properties,
+                     unsigned long long flags) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_properties(properties, "cuMemCreate");
+  if (result == SUCCESS && (flags != 0 || check_size(bytes, "cuMemCreate") != SUCCESS)) {
+    result = INVALID_VALUE;
+  }
+  int device = properties->location.id;
+  if (result == SUCCESS && used[device] + bytes > DEVICE_BYTES) {
+    result = OUT_OF_MEMORY;
+  }
+  if (result == SUCCESS) {
+    struct physical *made = calloc(1, sizeof *made);
+    *made = (struct physical){make_file(bytes), bytes, device, 1, physicals};
+    physicals = made;
+    used[device] += bytes;
+    double_count("memory handles", 1);
+    *out = made;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+static struct physical **place_of_physical(struct physical *physical) {
+  struct physical **each = &physicals;
+  while (*each != NULL && *each != physical) {
+    each = &(*each)->next;
+  }
+  return each;
+}
+
+static void release_physical_locked(struct physical *physical) {
+  if (--physical->references == 0) {
+    struct physical **place = place_of_physical(physical);
+    *place = physical->next;
+    used[physical->device] -= physical->bytes;
+    close(physical->file);
+    free(physical);
+    double_count("memory handles", -1);
+  }
+}
+
+CUresult cuMemRelease(struct physical *physical) {
+  pthread_mutex_lock(&lock);
+  CUresult result = SUCCESS;
+  if (*place_of_physical(physical) == NULL) {
+    double_violation("cuMemRelease of a handle that is not there");
+    result = INVALID_VALUE;
+  } else {
+    release_physical_locked(physical);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+static int is_reserved(const char *start, size_t bytes) {
+  for (struct reservation *each = reservations; each != NULL; each = each->next) {
+    if (start >= each->start && start + bytes <= each->start + each->bytes) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+CUresult cuMemMap(void *start, size_t bytes, size_t offset, struct physical *physical,
+                  unsigned long long flags) {
+  pthread_mutex_lock(&lock);
+  CUresult result = SUCCESS;
+  if (!is_reserved(start, bytes) || offset != 0 || flags != 0 ||
+      *place_of_physical(physical) == NULL || physical->bytes != bytes) {
+    double_violation("cuMemMap of %zu bytes that are not reserved, or not in the handle", bytes);
+    result = INVALID_VALUE;
+  } else {
+    mmap(start, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->file, 0);
+    struct allocation *made = add_allocation(start, bytes, physical->device, VIRTUAL);
+    made->physical = physical;
+    made->accessible = 0;
+    physical->references++;
+    double_count("mappings", 1);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuMemSetAccess(void *start, size_t bytes, const struct access *access, size_t count) {
+  pthread_mutex_lock(&lock);
+  struct allocation *found = *place_of(start);
+  CUresult result = SUCCESS;
+  if (found == NULL || found->kind != VIRTUAL || found->bytes != bytes || count != 1 ||
+      access->location.type != 1 || access->location.id != found->device || access->flags != 3) {
+    double_violation("cuMemSetAccess of %zu bytes that are not mapped, or for another", bytes);
+    result = INVALID_VALUE;
+  } else {
+    mprotect(start, bytes, PROT_READ | PROT_WRITE);
+    found->accessible = 1;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuMemUnmap(void *start, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct allocation **each = place_of(start);
+  struct allocation *found = *each;
+  CUresult result = SUCCESS;
+  if (found == NULL || found->kind != VIRTUAL || found->bytes != bytes) {
+    double_violation("cuMemUnmap of %zu bytes that are not mapped", bytes);
+    result = INVALID_VALUE;
+  } else if (check_unused(found, "cuMemUnmap") != SUCCESS) {
+    result = ILLEGAL_STATE;
+  } else {
+    *each = found->next;
+    mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    release_physical_locked(found->physical);
+    free(found);
+    double_count("mappings", -1);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+int double_hold_virtual(const void *start, size_t bytes, int delta) {
+  pthread_mutex_lock(&lock);
+  struct allocation *found = covering(start, bytes);
+  int is_virtual = found != NULL && found->kind == VIRTUAL;
+  if (is_virtual) {
+    found->uses += delta;
+  }
+  pthread_mutex_unlock(&lock);
+  return is_virtual;
+}
+
+/* ---- copies ---- */
+
 struct copy {
   void *to;
   const void *from;
   size_t bytes;
+  int *done; /* or NULL, where nobody waits */
 };
 
 static void run_copy(void *argument) {
   struct copy *copy = argument;
   memmove(copy->to, copy->from, copy->bytes);
+  if (copy->done != NULL) {
+    pthread_mutex_lock(&lock);
+    *copy->done = 1;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+  }
   free(copy);
+}
+
+/* Host memory that is not pinned makes the driver wait for the stream, on the calling thread. */
+static void await_copy_locked(int *done) {
+  pageable_copies++;
+  while (!*done) {
+    pthread_cond_wait(&changed, &lock);
+  }
 }
 
 static CUresult copy_async(void *to, const void *from, size_t bytes, struct stream *stream,
@@ -600,9 +1091,12 @@ static CUresult copy_async(void *to, const void *from, size_t bytes, struct stre
   pthread_mutex_lock(&lock);
   CUresult result = check_stream(stream, caller);
   struct double_range ranges[2] = {{to, bytes}, {from, bytes}};
+  int pageable = 0;
+  int done = 0;
   for (int i = 0; result == SUCCESS && i < 2; i++) {
     struct allocation *found = covering(ranges[i].start, bytes);
     int on_device = found != NULL && found->device >= 0;
+    pageable |= found == NULL;
     if (on_device != (i == 0 ? to_device : from_device)) {
       double_violation("%s: %zu bytes are %son a device", caller, bytes, on_device ? "" : "not ");
       result = INVALID_VALUE;
@@ -610,8 +1104,12 @@ static CUresult copy_async(void *to, const void *from, size_t bytes, struct stre
   }
   if (result == SUCCESS) {
     struct copy *copy = malloc(sizeof *copy);
-    *copy = (struct copy){to, from, bytes};
+    *copy = (struct copy){to, from, bytes, pageable ? &done : NULL};
     enqueue_locked(stream, run_copy, copy, ranges, 2);
+    host_copies += to_device != from_device;
+    if (pageable) {
+      await_copy_locked(&done);
+    }
   }
   pthread_mutex_unlock(&lock);
   return result;

@@ -27,6 +27,12 @@ int double_stream_device(void *stream, const char *caller);
 /* Whether the range lies in one living allocation of the device. */
 int double_is_on_device(const void *start, size_t bytes, int device);
 
+/*
+ * Notes one more or less user of the allocation around the range, which keeps it from being freed.
+ * 0 where the range is not in one allocation of virtual memory, the only kind that windows take.
+ */
+int double_hold_virtual(const void *start, size_t bytes, int delta);
+
 /* Runs work on the stream's thread, in order; the ranges are in use until it has run. */
 void double_enqueue(void *stream, void (*run)(void *), void *argument,
                     const struct double_range *ranges, int count);

@@ -10,12 +10,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +30,9 @@
 #ifdef WEFT_DOUBLE_OLD
 #define VERSION 21212
 const char double_banner[] = "NCCL version 2.12.12+double";
+#elif defined(WEFT_DOUBLE_WITHOUT_WINDOWS)
+#define VERSION 22105
+const char double_banner[] = "NCCL version 2.21.5+double";
 #else
 #define VERSION 22803
 const char double_banner[] = "NCCL version 2.28.3+double";
@@ -60,13 +67,19 @@ struct slot {
   char data[SLOT_BYTES];
 };
 
+/*
+ * What ranks share. The lock is robust and the bells are counters that ranks sleep on in the kernel,
+ * as a rank may be killed at any place: a condition of pthreads would wait for a dead sleeper.
+ */
 struct clique {
   int ready;
   pthread_mutex_t lock;
-  pthread_cond_t bells[MOST_RANKS];
+  int bells[MOST_RANKS];
   int joined;
   int gone[MOST_RANKS];
   long gpu[MOST_RANKS]; /* 0 until the rank has joined */
+  int registered[MOST_RANKS];
+  size_t window_bytes[MOST_RANKS];
   struct slot slots[MOST_RANKS][MOST_RANKS];
 };
 
@@ -86,6 +99,14 @@ struct comm {
   int collectives;
   int in_flight;
   struct comm **out;
+  struct window *windows;
+  struct window **registering; /* where the handle goes once all ranks have registered */
+};
+
+struct window {
+  char *start;
+  size_t bytes;
+  struct window *next;
 };
 
 enum kind { ALL_REDUCE = 1, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, SEND, RECEIVE };
@@ -105,6 +126,7 @@ struct batch {
   void *stream;
   int count;
   int fault;
+  int hangs;
   struct task tasks[MOST_TASKS];
 };
 
@@ -121,11 +143,23 @@ struct transfer {
 static __thread int group_depth;
 static __thread struct batch *group;
 static int fault;
+static int death;
+static int hanging;
+static int launches;
 
 /* ---- what tests call ---- */
 
 /* The next work that is launched ends without an effect and leaves this state. */
 void ncclDoubleFailNext(int state) { fault = state; }
+
+/* So many pieces of work that are launched from now on wait for ever, until they are aborted. */
+void ncclDoubleHang(int operations) { hanging = operations; }
+
+/* Collectives and groups that were launched, since this was asked last. */
+int ncclDoubleLaunches(void) { return __atomic_exchange_n(&launches, 0, __ATOMIC_SEQ_CST); }
+
+/* Kills this process inside the operation that moves so many chunks from now on. */
+void ncclDoubleDieInside(int chunks) { death = chunks; }
 
 /* ---- meeting ---- */
 
@@ -137,23 +171,24 @@ static void take(struct clique *clique) {
 
 static void give(struct clique *clique) { pthread_mutex_unlock(&clique->lock); }
 
+/* Gives the lock up until the rank's bell has rung, at most 20 ms. */
 static void wait_bell(struct comm *comm) {
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_nsec += 20000000;
-  if (until.tv_nsec >= 1000000000) {
-    until.tv_nsec -= 1000000000;
-    until.tv_sec++;
-  }
-  if (pthread_cond_timedwait(&comm->clique->bells[comm->rank], &comm->clique->lock, &until) ==
-      EOWNERDEAD) {
-    pthread_mutex_consistent(&comm->clique->lock);
-  }
+  int *bell = &comm->clique->bells[comm->rank];
+  int heard = __atomic_load_n(bell, __ATOMIC_SEQ_CST);
+  struct timespec most = {0, 20000000};
+  give(comm->clique);
+  syscall(SYS_futex, bell, FUTEX_WAIT, heard, &most, NULL, 0);
+  take(comm->clique);
+}
+
+static void ring(struct clique *clique, int rank) {
+  __atomic_add_fetch(&clique->bells[rank], 1, __ATOMIC_SEQ_CST);
+  syscall(SYS_futex, &clique->bells[rank], FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 static void ring_all(struct clique *clique) {
   for (int rank = 0; rank < MOST_RANKS; rank++) {
-    pthread_cond_broadcast(&clique->bells[rank]);
+    ring(clique, rank);
   }
 }
 
@@ -163,17 +198,14 @@ static void initialise(struct clique *clique) {
   pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
   pthread_mutexattr_setrobust(&mutex, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&clique->lock, &mutex);
-  pthread_condattr_t bell;
-  pthread_condattr_init(&bell);
-  pthread_condattr_setpshared(&bell, PTHREAD_PROCESS_SHARED);
-  for (int rank = 0; rank < MOST_RANKS; rank++) {
-    pthread_cond_init(&clique->bells[rank], &bell);
-  }
   __atomic_store_n(&clique->ready, 1, __ATOMIC_RELEASE);
 }
 
-/* Whoever comes first makes the segment; the last to join unlinks it. */
-static struct clique *open_clique(const char *name) {
+/*
+ * Whoever comes first makes the segment; the last to join unlinks it. The first may die before it is
+ * done, so the others wait until they are aborted and no longer.
+ */
+static struct clique *open_clique(const char *name, volatile int *aborted) {
   int first = 1;
   int file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
   if (file < 0) {
@@ -187,6 +219,10 @@ static struct clique *open_clique(const char *name) {
     return NULL;
   }
   while (!first && lseek(file, 0, SEEK_END) < (off_t)sizeof(struct clique)) {
+    if (*aborted) {
+      close(file);
+      return NULL;
+    }
     sched_yield();
   }
   struct clique *clique =
@@ -199,6 +235,10 @@ static struct clique *open_clique(const char *name) {
     initialise(clique);
   }
   while (!__atomic_load_n(&clique->ready, __ATOMIC_ACQUIRE)) {
+    if (*aborted) {
+      munmap(clique, sizeof *clique);
+      return NULL;
+    }
     sched_yield();
   }
   return clique;
@@ -215,7 +255,7 @@ static int is_duplicate(struct comm *comm) {
 
 static void *start(void *argument) {
   struct comm *comm = argument;
-  struct clique *clique = open_clique(comm->name);
+  struct clique *clique = open_clique(comm->name, &comm->aborted);
   comm->clique = clique;
   if (clique == NULL) {
     comm->state = ncclSystemError;
@@ -320,7 +360,7 @@ static ncclResult_t check(struct comm *comm, const char *caller) {
     double_violation("%s from another thread than the one that made the communicator", caller);
     return ncclInvalidUsage;
   }
-  if (comm->state == ncclInProgress || comm->polls > 0) {
+  if (comm->state == ncclInProgress || comm->polls > 0 || comm->registering != NULL) {
     double_violation("%s while the communicator is still busy", caller);
     return ncclInvalidUsage;
   }
@@ -357,10 +397,33 @@ static void go(struct comm *comm) {
   }
 }
 
+/* Like the other answers of NCCL the handle arrives later, when all ranks have come. */
+static int have_all_registered(struct comm *comm) {
+  struct clique *clique = comm->clique;
+  take(clique);
+  int all = 1;
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    all &= clique->registered[rank] >= clique->registered[comm->rank];
+    if (clique->registered[rank] == clique->registered[comm->rank] &&
+        clique->window_bytes[rank] != clique->window_bytes[comm->rank]) {
+      double_violation("windows of %zu and %zu bytes", clique->window_bytes[rank],
+                       clique->window_bytes[comm->rank]);
+    }
+  }
+  give(clique);
+  if (all) {
+    *comm->registering = comm->windows;
+    comm->registering = NULL;
+  }
+  return all;
+}
+
 ncclResult_t ncclCommGetAsyncError(struct comm *comm, ncclResult_t *state) {
   if (comm->polls > 0) {
     comm->polls--;
     *state = ncclInProgress;
+  } else if (comm->registering != NULL && comm->state == ncclSuccess) {
+    *state = have_all_registered(comm) ? ncclSuccess : ncclInProgress;
   } else if (comm->finalizing && comm->state == ncclSuccess) {
     *state = have_all_gone(comm) ? ncclSuccess : ncclInProgress;
   } else {
@@ -382,12 +445,30 @@ ncclResult_t ncclCommFinalize(struct comm *comm) {
   return result;
 }
 
+static void drop_window(struct comm *comm, struct window *window) {
+  for (struct window **each = &comm->windows; *each != NULL; each = &(*each)->next) {
+    if (*each == window) {
+      *each = window->next;
+      break;
+    }
+  }
+  double_hold_virtual(window->start, window->bytes, -1);
+  double_count("nccl windows", -1);
+  free(window);
+}
+
 static void end(struct comm *comm) {
   if (comm->starting) {
     pthread_join(comm->starter, NULL);
   }
   while (__atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) > 0) {
     usleep(100);
+  }
+  if (comm->windows != NULL && !comm->aborted) {
+    double_violation("a communicator that ends with windows");
+  }
+  while (comm->windows != NULL) {
+    drop_window(comm, comm->windows);
   }
   if (comm->clique != NULL) {
     if (comm->clique->joined < comm->nranks) {
@@ -421,6 +502,80 @@ ncclResult_t ncclCommAbort(struct comm *comm) {
   return ncclSuccess;
 }
 
+/* ---- memory and windows ---- */
+
+extern int cuMemAddressReserve(void **out, size_t bytes, size_t alignment, void *hint,
+                               unsigned long long flags);
+extern int cuMemAddressFree(void *start, size_t bytes);
+extern int cuMemCreate(void **out, size_t bytes, const void *properties, unsigned long long flags);
+extern int cuMemRelease(void *memory);
+extern int cuMemMap(void *start, size_t bytes, size_t offset, void *memory,
+                    unsigned long long flags);
+extern int cuMemUnmap(void *start, size_t bytes);
+extern int cuMemSetAccess(void *start, size_t bytes, const void *access, size_t count);
+extern int cuMemGetAddressRange_v2(void **base, size_t *bytes, void *pointer);
+
+ncclResult_t ncclMemAlloc(void **out, size_t bytes) {
+  size_t granule = (size_t)2 << 20;
+  size_t whole = (bytes + granule - 1) / granule * granule;
+  int properties[8] = {1, 0, 1, double_current_device(), 0, 0, 0, 0};
+  int access[3] = {1, double_current_device(), 3};
+  void *memory;
+  if (cuMemAddressReserve(out, whole, 0, NULL, 0) != 0) {
+    return ncclUnhandledCudaError;
+  }
+  if (cuMemCreate(&memory, whole, properties, 0) != 0) {
+    cuMemAddressFree(*out, whole);
+    return ncclUnhandledCudaError;
+  }
+  int failed = cuMemMap(*out, whole, 0, memory, 0) || cuMemSetAccess(*out, whole, access, 1);
+  cuMemRelease(memory);
+  return failed ? ncclUnhandledCudaError : ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void *start) {
+  void *base;
+  size_t bytes;
+  if (cuMemGetAddressRange_v2(&base, &bytes, start) != 0 || base != start) {
+    double_violation("ncclMemFree of memory that is not there");
+    return ncclInvalidArgument;
+  }
+  return cuMemUnmap(start, bytes) || cuMemAddressFree(start, bytes) ? ncclUnhandledCudaError
+                                                                    : ncclSuccess;
+}
+
+#if !defined(WEFT_DOUBLE_OLD) && !defined(WEFT_DOUBLE_WITHOUT_WINDOWS)
+ncclResult_t ncclCommWindowRegister(struct comm *comm, void *start, size_t bytes,
+                                    struct window **out, int flags) {
+  ncclResult_t result = check(comm, "ncclCommWindowRegister");
+  if (result != ncclSuccess) {
+    return result;
+  }
+  if (flags != 1 || (uintptr_t)start % 4096 != 0 || !double_hold_virtual(start, bytes, 1)) {
+    double_violation("ncclCommWindowRegister of %zu bytes, which cannot be a window", bytes);
+    return ncclInvalidArgument;
+  }
+  struct window *window = calloc(1, sizeof *window);
+  *window = (struct window){start, bytes, comm->windows};
+  comm->windows = window;
+  comm->registering = out;
+  double_count("nccl windows", 1);
+  take(comm->clique);
+  comm->clique->registered[comm->rank]++;
+  comm->clique->window_bytes[comm->rank] = bytes;
+  give(comm->clique);
+  return ncclInProgress;
+}
+
+ncclResult_t ncclCommWindowDeregister(struct comm *comm, struct window *window) {
+  ncclResult_t result = check(comm, "ncclCommWindowDeregister");
+  if (result == ncclSuccess) {
+    drop_window(comm, window);
+  }
+  return result;
+}
+#endif
+
 /* ---- moving ---- */
 
 static int step_send(struct comm *comm, struct transfer *transfer) {
@@ -436,7 +591,7 @@ static int step_send(struct comm *comm, struct transfer *transfer) {
   slot->full = 1;
   transfer->moved += slot->bytes;
   transfer->done = transfer->moved == transfer->bytes;
-  pthread_cond_broadcast(&comm->clique->bells[transfer->peer]);
+  ring(comm->clique, transfer->peer);
   return 1;
 }
 
@@ -455,8 +610,16 @@ static int step_receive(struct comm *comm, struct transfer *transfer) {
   transfer->moved += slot->bytes;
   transfer->done = transfer->moved == transfer->bytes;
   slot->full = 0;
-  pthread_cond_broadcast(&comm->clique->bells[transfer->peer]);
+  ring(comm->clique, transfer->peer);
   return 1;
+}
+
+/* With the lock held and the slots half full: what a rank leaves behind that is killed here. */
+static void die_if_due(void) {
+  if (death > 0 && --death == 0) {
+    kill(getpid(), SIGKILL);
+    pause();
+  }
 }
 
 /* All at once, those with one peer in one direction in their order. 0 when aborted. */
@@ -471,7 +634,11 @@ static int move(struct comm *comm, struct transfer *transfers, int count) {
       struct transfer *each = &transfers[i];
       if (!each->done && !busy[each->is_send][each->peer]) {
         busy[each->is_send][each->peer] = 1;
-        progress |= each->is_send ? step_send(comm, each) : step_receive(comm, each);
+        int step = each->is_send ? step_send(comm, each) : step_receive(comm, each);
+        progress |= step;
+        if (step) {
+          die_if_due();
+        }
       }
       left += !each->done;
     }
@@ -643,6 +810,10 @@ static void run_batch(void *argument) {
   struct comm *comm = batch->comm;
   if (batch->fault) {
     comm->state = batch->fault;
+  } else if (batch->hangs) {
+    while (!comm->aborted) {
+      usleep(100);
+    }
   } else {
     int whole = 1;
     for (int i = 0; whole && i < batch->count; i++) {
@@ -703,7 +874,9 @@ static ncclResult_t launch(struct batch *batch) {
     }
   }
   batch->fault = __atomic_exchange_n(&fault, 0, __ATOMIC_SEQ_CST);
+  batch->hangs = hanging > 0 && __atomic_sub_fetch(&hanging, 1, __ATOMIC_SEQ_CST) >= 0;
   __atomic_add_fetch(&comm->in_flight, 1, __ATOMIC_SEQ_CST);
+  __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST);
   comm->polls = 1;
   double_enqueue(batch->stream, run_batch, batch, ranges, n);
   return ncclInProgress;

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -169,6 +170,21 @@ public abstract class OrderedCommunicator implements Communicator {
           }
         });
     return event;
+  }
+
+  /**
+   * Runs what is no operation, in its turn on the caller's thread; a failure breaks the
+   * communicator.
+   */
+  protected final void runInTurn(String what, Consumer<Deadline> work) {
+    startTurn(turns.take(), () -> what);
+    try {
+      work.accept(Deadline.afterNanos(timeoutNanos));
+    } catch (RuntimeException | Error e) {
+      throw broken(e, () -> what);
+    } finally {
+      turns.pass();
+    }
   }
 
   private void runInTurn(long ticket, Operation operation) {

@@ -180,6 +180,30 @@ public final class HostLane implements Lane {
     }
   }
 
+  /**
+   * Waits, after the close, until the last work has ended; an interrupt does not end the wait, and
+   * is kept.
+   *
+   * @return false when work still ran at the deadline, and at once on the lane's own thread
+   */
+  public boolean awaitEnd(Deadline deadline) {
+    if (Thread.currentThread() == thread) {
+      return false;
+    }
+    boolean interrupted = false;
+    while (thread.isAlive() && !deadline.expired()) {
+      try {
+        thread.join(Math.max(1, deadline.remainingNanos() / 1_000_000L));
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return !thread.isAlive();
+  }
+
   @Override
   public String toString() {
     return "lane " + name;

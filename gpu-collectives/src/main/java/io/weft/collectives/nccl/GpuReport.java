@@ -20,7 +20,7 @@ public final class GpuReport {
   /** One line each: the driver, every GPU, NCCL; where something cannot be used, why. */
   public static List<String> lines(ProbeOptions options) {
     List<String> lines = new ArrayList<>(asked("the driver", () -> driver(options)));
-    lines.addAll(asked("NCCL", () -> List.of(NcclLibrary.load(options).toString())));
+    lines.addAll(asked("NCCL", () -> nccl(options)));
     return lines;
   }
 
@@ -37,6 +37,12 @@ public final class GpuReport {
                         .formatted(
                             gpu.ordinal(), gpu.name(), Bytes.text(gpu.memoryBytes()), gpu.uuid())));
     return lines;
+  }
+
+  private static List<String> nccl(ProbeOptions options) {
+    NcclLibrary library = NcclLibrary.load(options);
+    return List.of(
+        library.toString(), "windows of NCCL: " + library.whyNoWindows().orElse("available"));
   }
 
   private static List<String> asked(String whom, Supplier<List<String>> question) {

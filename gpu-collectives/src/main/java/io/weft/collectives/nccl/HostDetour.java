@@ -3,6 +3,8 @@ package io.weft.collectives.nccl;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.operation.Operation;
+import io.weft.device.cuda.BounceBuffers;
+import io.weft.device.cuda.BounceBuffers.Wait;
 import io.weft.device.cuda.CudaStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -15,34 +17,34 @@ import java.util.List;
 final class HostDetour {
   private final Communicator host;
   private final CudaStream stream;
+  private final BounceBuffers bounce;
 
-  HostDetour(Communicator host, CudaStream stream) {
+  HostDetour(Communicator host, CudaStream stream, BounceBuffers bounce) {
     this.host = host;
     this.stream = stream;
+    this.bounce = bounce;
   }
 
   /** A buffer of the device and its copy on the host. */
   private record Copy(TypedBuffer device, TypedBuffer host) {}
 
   /**
-   * Runs the operation on copies of those buffers that lie on the device.
-   *
-   * @param awaitStream waits for what is enqueued
+   * Runs the operation on copies of those buffers that lie on the device, and returns when what it
+   * wrote is enqueued to go there.
    */
-  void run(Operation operation, Runnable awaitStream) {
+  void run(Operation operation, Wait wait) {
     List<Copy> copies = new ArrayList<>();
     Operation onHost = operation.withBuffers(buffer -> hostCopy(buffer, copies));
-    copies.forEach(
-        each -> stream.copyToHost(each.host().address(), each.device().address(), bytes(each)));
-    awaitStream.run();
+    for (Copy each : copies) {
+      bounce.copyToHost(each.host().address(), each.device().address(), bytes(each), wait);
+    }
     host.run(onHost);
     Placement placement = Placement.of(operation, host.rank());
-    copies.stream()
-        .filter(each -> placement.write().contains(each.device()))
-        .forEach(
-            each ->
-                stream.copyToDevice(each.device().address(), each.host().address(), bytes(each)));
-    awaitStream.run();
+    for (Copy each : copies) {
+      if (placement.write().contains(each.device())) {
+        bounce.copyToDevice(each.device().address(), each.host().address(), bytes(each), wait);
+      }
+    }
   }
 
   private static long bytes(Copy copy) {

@@ -20,6 +20,7 @@ final class NcclComm {
 
   private static final int CONFIG_MAGIC = 0xcafebeef;
   private static final int CONFIG_VERSION = 21400;
+  private static final int SYMMETRIC = 1;
   private static final long POLL_NANOS = 20_000;
 
   private final String name;
@@ -100,6 +101,38 @@ final class NcclComm {
             what + " on " + name + " was not taken by NCCL within " + deadline);
       }
       LockSupport.parkNanos(POLL_NANOS);
+    }
+  }
+
+  /**
+   * Registers memory as a window, which all ranks do together.
+   *
+   * @return the window, 0 where NCCL has no use for it on this machine
+   */
+  long register(long address, long bytes, Deadline deadline, Runnable watch) {
+    Memory window = new Memory(Long.BYTES);
+    window.clear();
+    check(
+        NcclWindowFunctions.ncclCommWindowRegister(
+            handle, address, bytes, Pointer.nativeValue(window), SYMMETRIC),
+        "ncclCommWindowRegister");
+    // NCCL writes to it until it is ready; where that fails, it is aborted before this goes.
+    try {
+      awaitReady("registering a window", deadline, watch);
+    } catch (RuntimeException e) {
+      abort();
+      throw e;
+    } finally {
+      Reference.reachabilityFence(window);
+    }
+    return window.getLong(0);
+  }
+
+  /** Ends a window; its memory stays the caller's. */
+  void deregister(long window) {
+    if (handle != 0) {
+      check(
+          NcclWindowFunctions.ncclCommWindowDeregister(handle, window), "ncclCommWindowDeregister");
     }
   }
 

@@ -14,6 +14,7 @@ import io.weft.device.EventFailedException;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.HostLane;
 import io.weft.device.Lane;
+import io.weft.device.cuda.CudaMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,7 +22,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 /** One rank of the NCCL implementation: what moves elements is left to two engines. */
-final class NcclCommunicator extends OrderedCommunicator {
+final class NcclCommunicator extends OrderedCommunicator implements DeviceCommunicator {
   private static final Duration SETTLING = Duration.ofSeconds(60);
 
   private final NcclOptions nccl;
@@ -110,6 +111,47 @@ final class NcclCommunicator extends OrderedCommunicator {
     }
     awaitAll(running);
     return algorithm.get();
+  }
+
+  @Override
+  public DeviceWindow register(CudaMemory memory) {
+    AtomicReference<DeviceWindow> registered = new AtomicReference<>();
+    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
+    runInTurn(
+        "registering a window",
+        deadline -> {
+          WindowAgreement.refusal(collectives.agreement().host(), nccl.device(), memory, deadline)
+              .ifPresent(refusal::set);
+          if (refusal.get() == null) {
+            registered.set(register(new DeviceWindow(memory, this::deregister), deadline));
+          }
+        });
+    if (refusal.get() != null) {
+      throw refusal.get();
+    }
+    return registered.get();
+  }
+
+  private DeviceWindow register(DeviceWindow window, Deadline deadline) {
+    try {
+      for (Side side : List.of(collectives, pairs)) {
+        run(side, "registering a window", () -> side.engine().register(window, deadline));
+      }
+      return window;
+    } catch (RuntimeException e) {
+      window.close();
+      throw e;
+    }
+  }
+
+  private void deregister(DeviceWindow window) {
+    for (Side side : List.of(collectives, pairs)) {
+      try {
+        settle(side.lane().submit("ending a window", () -> side.engine().deregister(window)));
+      } catch (IllegalStateException e) {
+        // The communicator was closed, and its windows with it.
+      }
+    }
   }
 
   /**

@@ -10,6 +10,7 @@ import io.weft.device.Deadline;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * Makes communicators over NCCL. Their ids travel through the bootstrap, and so do the ranks'
@@ -33,7 +34,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
   }
 
   @Override
-  public Communicator create(Bootstrap bootstrap, CommunicatorOptions common) {
+  public DeviceCommunicator create(Bootstrap bootstrap, CommunicatorOptions common) {
     Deadline deadline = Deadline.after(common.timeout());
     BootstrapRounds rounds = new BootstrapRounds(bootstrap, deadline);
     RankIdentity.check(
@@ -43,7 +44,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
     byte[] ids =
         rounds.exchange("ncclids", () -> bootstrap.rank() == 0 ? newIds() : new byte[0]).get(0);
     HostCommunicatorPair pair = hostCommunicators(bootstrap, common, ids);
-    NcclCommunicator communicator = open(bootstrap, common, pair);
+    NcclCommunicator communicator = openTogether(rounds, bootstrap, common, pair);
     try {
       rounds.barrier(
           "ncclconnected",
@@ -54,10 +55,14 @@ public final class NcclCommunicators implements CommunicatorFactory {
                   deadline));
       return communicator;
     } catch (RuntimeException | Error e) {
-      communicator.abort("it could not be created: " + e.getMessage());
-      communicator.close();
+      giveUp(communicator, e);
       throw e;
     }
+  }
+
+  private static void giveUp(NcclCommunicator communicator, Throwable cause) {
+    communicator.abort("it could not be created: " + cause.getMessage());
+    communicator.close();
   }
 
   private RankIdentity identity() {
@@ -94,6 +99,24 @@ public final class NcclCommunicators implements CommunicatorFactory {
           collectives, hosts.create(new PairsBootstrap(bootstrap, pairsId), common));
     } catch (RuntimeException | Error e) {
       collectives.close();
+      throw e;
+    }
+  }
+
+  /** Streams and staging may fail on one rank: then no other goes on to meet it in NCCL. */
+  private NcclCommunicator openTogether(
+      BootstrapRounds rounds,
+      Bootstrap bootstrap,
+      CommunicatorOptions common,
+      HostCommunicatorPair pair) {
+    AtomicReference<NcclCommunicator> opened = new AtomicReference<>();
+    try {
+      rounds.barrier("ncclopened", () -> opened.set(open(bootstrap, common, pair)));
+      return opened.get();
+    } catch (RuntimeException | Error e) {
+      if (opened.get() != null) {
+        giveUp(opened.get(), e);
+      }
       throw e;
     }
   }

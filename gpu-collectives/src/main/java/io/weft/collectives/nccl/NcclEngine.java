@@ -2,26 +2,25 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.operation.AllReduce;
 import io.weft.collectives.operation.Operation;
 import io.weft.collectives.operation.RaggedAllToAll;
 import io.weft.collectives.operation.RaggedLayout;
-import io.weft.collectives.operation.Receive;
 import io.weft.collectives.operation.Reduce;
 import io.weft.collectives.operation.ReduceScatter;
-import io.weft.collectives.operation.Send;
 import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
+import io.weft.device.cuda.BounceBuffers;
+import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Optional;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,28 +33,29 @@ import org.slf4j.LoggerFactory;
  */
 final class NcclEngine {
   private static final Logger LOG = LoggerFactory.getLogger(NcclEngine.class);
-  private static final long FIRST_PAUSE_NANOS = 5_000;
-  private static final long LONGEST_PAUSE_NANOS = 200_000;
-  private static final long WATCH_NANOS = 1_000_000;
-
-  /** What a rank that has closed sent before may still be on its way, also of one that died. */
-  private static final long CLOSED_GRACE_NANOS = 1_000_000_000;
-
-  private static final long GRACE_NANOS = 200_000_000;
+  private static final int BOUNCE_BUFFERS = 2;
+  private static final long BOUNCE_BYTES = 4L << 20;
 
   private static final Duration REST = Duration.ofSeconds(10);
 
   private final String name;
   private final Agreement agreement;
-  private final AtomicReference<CollectiveException> stop;
+  private final NcclWaits waits;
   private final CudaStream stream;
   private final CudaMemoryPool pool;
+  private final CudaMemoryPool pinned;
+  private final BounceBuffers bounce;
   private final HostDetour detour;
   private final int rank;
   private final int nranks;
   private NcclComm comm;
   private NcclCalls calls;
   private boolean closed;
+
+  /** Whether the device still worked when it was last waited for: what it uses is not freed. */
+  private boolean restless;
+
+  private final Map<DeviceWindow, Long> windows = new IdentityHashMap<>();
   private final List<StagedBuffers> inUse = new ArrayList<>();
 
   NcclEngine(
@@ -65,21 +65,26 @@ final class NcclEngine {
       AtomicReference<CollectiveException> stop) {
     this.name = name;
     this.agreement = agreement;
-    this.stop = stop;
     this.rank = agreement.host().rank();
     this.nranks = agreement.host().nranks();
+    this.waits = new NcclWaits(name, agreement, stop);
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
     this.pool =
         CudaMemoryPool.open(options.device(), CudaMemoryPool.Kind.DEVICE, options.stagingBytes());
-    this.detour = new HostDetour(agreement.host(), stream);
+    this.pinned =
+        CudaMemoryPool.open(
+            options.device(), CudaMemoryPool.Kind.PINNED, BOUNCE_BUFFERS * BOUNCE_BYTES);
+    this.bounce = new BounceBuffers(stream, pinned, BOUNCE_BYTES);
+    this.detour = new HostDetour(agreement.host(), stream, bounce);
   }
 
   /** Meets the other ranks in NCCL. */
   void connect(byte[] id, Deadline deadline) {
     stream.device().use();
     comm = NcclComm.start(name, id, rank, nranks);
+    waits.on(comm);
     try {
-      comm.awaitReady("creating a communicator of " + nranks, deadline, new Watch());
+      comm.awaitReady("creating a communicator of " + nranks, deadline, waits.watch());
       calls = new NcclCalls(comm, stream, rank, nranks);
     } catch (RuntimeException e) {
       comm.abort();
@@ -98,7 +103,7 @@ final class NcclEngine {
               launch(each, deadline);
             } else {
               finish(operations, deadline);
-              detour.run(each, () -> finish(operations, deadline));
+              detour.run(each, waits.until(operations, deadline));
               algorithm = Algorithm.THROUGH_HOST;
             }
           }
@@ -126,9 +131,9 @@ final class NcclEngine {
     if (ragged.isEmpty() && operation.signature().count() == 0) {
       return;
     }
-    StagedBuffers staged = staged(List.of(operation));
+    StagedBuffers staged = staged(List.of(operation), deadline);
     calls.collective(operation, staged, ragged);
-    comm.awaitReady(operation.signature().toString(), deadline, new Watch());
+    comm.awaitReady(operation.signature().toString(), deadline, waits.watch());
   }
 
   /** Runs sends and receives as one group; the ranks compare sizes while NCCL moves the data. */
@@ -137,36 +142,65 @@ final class NcclEngine {
         () -> {
           List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
           if (!moving.isEmpty()) {
-            calls.pairs(moving, staged(moving));
+            calls.pairs(moving, staged(moving, deadline));
           }
           agreement.onPairs(operations);
           if (!moving.isEmpty()) {
-            comm.awaitReady("a group of sends and receives", deadline, new Watch());
+            comm.awaitReady("a group of sends and receives", deadline, waits.watch());
           }
           finish(operations, deadline);
           return Algorithm.NCCL;
         });
   }
 
-  private StagedBuffers staged(List<Operation> operations) {
-    StagedBuffers staged = new StagedBuffers(stream, pool);
+  private StagedBuffers staged(List<Operation> operations, Deadline deadline) {
+    StagedBuffers staged = new StagedBuffers(stream, pool, bounce);
     inUse.add(staged);
     for (Operation each : operations) {
       Placement placement = Placement.of(each, rank);
-      staged.place(placement.read(), placement.write());
+      staged.place(placement.read(), placement.write(), waits.until(operations, deadline));
     }
     return staged;
   }
 
-  /** Waits for NCCL, then for the copies to the host, which do not start after a failure. */
-  private void finish(List<Operation> operations, Deadline deadline) {
-    awaitStream(operations, deadline);
-    boolean copied = false;
-    for (StagedBuffers each : inUse) {
-      copied |= each.copyBack();
+  /** Registers memory of this device as a window, together with the other ranks. */
+  void register(DeviceWindow window, Deadline deadline) {
+    guarded(
+        () -> {
+          long handle =
+              comm.register(
+                  window.memory().address(), window.memory().bytes(), deadline, waits.watch());
+          windows.put(window, handle);
+          return Algorithm.NCCL;
+        });
+  }
+
+  /** Ends a window that is still there. */
+  void deregister(DeviceWindow window) {
+    stream.device().use();
+    Long handle = windows.remove(window);
+    if (handle != null && handle != 0) {
+      comm.deregister(handle);
     }
-    if (copied) {
-      awaitStream(operations, deadline);
+  }
+
+  private void endWindows() {
+    try {
+      List.copyOf(windows.keySet()).forEach(this::deregister);
+    } catch (CollectiveException e) {
+      LOG.warn("{}: a window did not end well, so NCCL is aborted", name, e);
+      comm.abort();
+    }
+  }
+
+  /** Waits for NCCL, then copies to the host, which does not start after a failure. */
+  private void finish(List<Operation> operations, Deadline deadline) {
+    try (CudaMark mark = stream.mark()) {
+      waits.until(operations, deadline).until(mark);
+    }
+    comm.isReady(name);
+    for (StagedBuffers each : inUse) {
+      each.copyBack(waits.until(operations, deadline));
     }
     releaseStaging();
   }
@@ -174,45 +208,6 @@ final class NcclEngine {
   private void releaseStaging() {
     inUse.forEach(StagedBuffers::release);
     inUse.clear();
-  }
-
-  private void awaitStream(List<Operation> operations, Deadline deadline) {
-    Watch watch = new Watch();
-    try (CudaMark mark = stream.mark()) {
-      long pause = FIRST_PAUSE_NANOS;
-      while (!mark.isReached()) {
-        watch.run();
-        if (deadline.expired()) {
-          throw overdue(operations, deadline);
-        }
-        LockSupport.parkNanos(pause);
-        pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
-      }
-    }
-    comm.isReady(name);
-  }
-
-  /** All ranks have come to a collective that runs; the peer of a send may not have. */
-  private CollectiveException overdue(List<Operation> operations, Deadline deadline) {
-    List<Integer> peers =
-        operations.stream().flatMap(each -> peer(each).stream()).distinct().sorted().toList();
-    return new CollectiveException(
-        Kind.TIMEOUT,
-        peers,
-        operations.get(0).signature()
-            + " on rank "
-            + rank
-            + (peers.isEmpty() ? "" : " with " + CollectiveException.name(peers))
-            + " did not end within "
-            + deadline
-            + " in NCCL");
-  }
-
-  private static Optional<Integer> peer(Operation operation) {
-    if (operation instanceof Send send) {
-      return Optional.of(send.peer());
-    }
-    return operation instanceof Receive receive ? Optional.of(receive.peer()) : Optional.empty();
   }
 
   /** A step of the engine. */
@@ -239,21 +234,22 @@ final class NcclEngine {
     if (comm != null) {
       comm.abort();
     }
-    Deadline deadline = Deadline.after(REST);
-    try (CudaMark mark = stream.mark()) {
-      while (!mark.isReached()) {
-        if (deadline.expired()) {
-          LOG.warn("{}: the device still works {} after an abort; memory is kept", name, REST);
-          inUse.clear();
-          return;
-        }
-        LockSupport.parkNanos(LONGEST_PAUSE_NANOS);
+    settle();
+  }
+
+  /** Waits for the stream; memory goes back only when nothing uses it any more. */
+  private void settle() {
+    try {
+      if (stream.awaitRest(Deadline.after(REST))) {
+        bounce.reset();
+        releaseStaging();
+        return;
       }
-      releaseStaging();
-    } catch (RuntimeException e) {
-      LOG.warn("{}: the device failed after an abort; its staging memory is kept", name, e);
-      inUse.clear();
+      LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
+    } catch (CudaException e) {
+      LOG.warn("{}: the device failed; its staging memory is kept", name, e);
     }
+    restless = true;
   }
 
   /** Ends NCCL together with the other ranks, where all is well; see {@link NcclComm#finish}. */
@@ -262,45 +258,20 @@ final class NcclEngine {
     stream.device().use();
     if (comm != null) {
       if (healthy) {
+        endWindows();
         comm.finish(Deadline.after(linger));
       } else {
         comm.abort();
       }
     }
-    stream.close();
-    pool.close();
-  }
-
-  /** Looks from time to time whether a wait has become pointless. */
-  private final class Watch implements Runnable {
-    private long last = System.nanoTime();
-    private long troubleSince;
-
-    @Override
-    public void run() {
-      CollectiveException stopped = stop.get();
-      if (stopped != null) {
-        throw stopped;
-      }
-      long now = System.nanoTime();
-      if (now - last < WATCH_NANOS) {
-        return;
-      }
-      last = now;
-      comm.isReady(name);
-      Optional<CollectiveException> trouble = agreement.trouble();
-      if (trouble.isEmpty()) {
-        return;
-      }
-      if (troubleSince == 0) {
-        troubleSince = now;
-      } else if (now - troubleSince > graceNanos(trouble.get())) {
-        throw trouble.get();
-      }
+    if (!restless) {
+      settle();
     }
-
-    private static long graceNanos(CollectiveException trouble) {
-      return trouble.kind() == Kind.CLOSED ? CLOSED_GRACE_NANOS : GRACE_NANOS;
+    stream.close();
+    if (!restless) {
+      bounce.close();
+      pinned.close();
+      pool.close();
     }
   }
 }

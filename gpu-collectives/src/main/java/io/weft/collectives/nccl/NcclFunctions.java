@@ -24,6 +24,10 @@ final class NcclFunctions {
 
   static native int ncclCommAbort(long comm);
 
+  static native int ncclMemAlloc(long[] address, long bytes);
+
+  static native int ncclMemFree(long address);
+
   static native int ncclGroupStart();
 
   static native int ncclGroupEnd();

@@ -8,6 +8,7 @@ import io.weft.device.probe.LibraryLocation;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -15,6 +16,9 @@ import org.slf4j.LoggerFactory;
 public final class NcclLibrary {
   /** Non-blocking communicators whose aborts work; also the first with registered memory. */
   static final int OLDEST = 21903;
+
+  /** The first with windows. */
+  static final int WINDOWS = 22703;
 
   static final int SUCCESS = 0;
   static final int REMOTE_ERROR = 6;
@@ -46,8 +50,19 @@ public final class NcclLibrary {
       NativeBinding.bind(path, NcclVersionFunction.class);
       int version = supportedVersion(path);
       NativeBinding.bind(path, NcclFunctions.class);
+      if (version >= WINDOWS) {
+        NativeBinding.bind(path, NcclWindowFunctions.class);
+      }
       loaded = new NcclLibrary(path, version);
       LOG.info("{} is loaded", loaded);
+    }
+    return loaded;
+  }
+
+  /** What {@link #load} gave; for callers behind it. */
+  static synchronized NcclLibrary loaded() {
+    if (loaded == null) {
+      throw new IllegalStateException("NCCL was not loaded");
     }
     return loaded;
   }
@@ -87,6 +102,14 @@ public final class NcclLibrary {
 
   int versionNumber() {
     return version;
+  }
+
+  /** Why device memory cannot be registered as windows; empty where it can. */
+  public Optional<String> whyNoWindows() {
+    return version >= WINDOWS
+        ? Optional.empty()
+        : Optional.of(
+            "NCCL " + version() + " has no windows, which came with " + describe(WINDOWS));
   }
 
   /** A failure of a call, with what NCCL has to say about it. */

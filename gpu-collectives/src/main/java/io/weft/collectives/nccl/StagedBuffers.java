@@ -1,6 +1,8 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.device.cuda.BounceBuffers;
+import io.weft.device.cuda.BounceBuffers.Wait;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
@@ -27,17 +29,19 @@ final class StagedBuffers {
 
   private final CudaStream stream;
   private final CudaMemoryPool pool;
+  private final BounceBuffers bounce;
   private final List<Range> ranges = new ArrayList<>();
   private final List<TypedBuffer> written = new ArrayList<>();
   private final List<CudaMemory> memories = new ArrayList<>();
 
-  StagedBuffers(CudaStream stream, CudaMemoryPool pool) {
+  StagedBuffers(CudaStream stream, CudaMemoryPool pool, BounceBuffers bounce) {
     this.stream = stream;
     this.pool = pool;
+    this.bounce = bounce;
   }
 
   /** Copies what an operation reads; buffers that overlap, as in place, stay so in their copies. */
-  void place(List<TypedBuffer> read, List<TypedBuffer> write) {
+  void place(List<TypedBuffer> read, List<TypedBuffer> write, Wait wait) {
     List<TypedBuffer> onHost =
         Stream.concat(read.stream(), write.stream())
             .filter(this::isOnHost)
@@ -55,7 +59,7 @@ final class StagedBuffers {
     add(start, end);
     read.stream()
         .filter(this::isOnHost)
-        .forEach(each -> stream.copyToDevice(at(each), each.address(), each.bytes()));
+        .forEach(each -> bounce.copyToDevice(at(each), each.address(), each.bytes(), wait));
     write.stream().filter(this::isOnHost).forEach(written::add);
   }
 
@@ -86,10 +90,9 @@ final class StagedBuffers {
     return buffer.address();
   }
 
-  /** Enqueues the copies of what was written; false when there are none. */
-  boolean copyBack() {
-    written.forEach(each -> stream.copyToHost(each.address(), at(each), each.bytes()));
-    return !written.isEmpty();
+  /** Copies what was written back to the host. */
+  void copyBack(Wait wait) {
+    written.forEach(each -> bounce.copyToHost(each.address(), at(each), each.bytes(), wait));
   }
 
   /** The memory goes back; the stream must have come behind its last use. */

@@ -1,5 +1,6 @@
 package io.weft.collectives.symmetric;
 
+import io.weft.memory.OffsetLedger;
 import java.nio.file.Path;
 import java.util.Objects;
 

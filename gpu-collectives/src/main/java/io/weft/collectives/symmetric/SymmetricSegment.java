@@ -5,6 +5,7 @@ import io.weft.collectives.InPlaceRegions;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.host.RankFolder;
 import io.weft.memory.MappedSegment;
+import io.weft.memory.OffsetLedger;
 import io.weft.memory.SharedMapping;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;

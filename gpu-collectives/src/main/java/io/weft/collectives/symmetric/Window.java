@@ -7,6 +7,7 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.memory.Memory;
+import io.weft.memory.OffsetLedger;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 

@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 public final class CudaDevice implements AutoCloseable {
   private static final int MEMORY_TYPE = 2;
+  private static final int HOST_MEMORY = 1;
   private static final int DEVICE_MEMORY = 2;
 
   private final GpuDescription description;
@@ -57,10 +58,21 @@ public final class CudaDevice implements AutoCloseable {
 
   /** Whether memory of a GPU lies at this address; host memory, pinned or not, is none. */
   public boolean isDeviceMemory(long address) {
+    return memoryType(address) == DEVICE_MEMORY;
+  }
+
+  /** Whether host memory lies at this address that devices copy from and to by themselves. */
+  public boolean isPinnedMemory(long address) {
+    return memoryType(address) == HOST_MEMORY;
+  }
+
+  /** 0 for memory that the driver does not know. */
+  private int memoryType(long address) {
     use();
     int[] type = new int[1];
     return CudaFunctions.cuPointerGetAttribute(type, MEMORY_TYPE, address) == CudaLibrary.SUCCESS
-        && type[0] == DEVICE_MEMORY;
+        ? type[0]
+        : 0;
   }
 
   /** Gives the context back; what was made on this device has to be closed before. */

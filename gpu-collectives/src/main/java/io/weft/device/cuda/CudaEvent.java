@@ -2,6 +2,7 @@ package io.weft.device.cuda;
 
 import io.weft.device.Deadline;
 import io.weft.device.Event;
+import io.weft.device.EventFailedException;
 import io.weft.device.HostEvent;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -27,11 +28,19 @@ final class CudaEvent implements Event {
     host.record();
   }
 
-  /** Lets the stream wait for this work, unless it has ended well already. */
-  synchronized void orderBefore(CudaStream stream) {
-    if (mark != null) {
-      stream.waitFor(mark);
+  /**
+   * Lets the stream wait for this work, unless it has ended already.
+   *
+   * @throws EventFailedException when it has ended, and failed
+   */
+  void orderBefore(CudaStream stream, Deadline deadline) {
+    synchronized (this) {
+      if (mark != null) {
+        stream.waitFor(mark);
+        return;
+      }
     }
+    host.await(deadline);
   }
 
   /** The work has ended; the mark is given back before anybody hears of it. */

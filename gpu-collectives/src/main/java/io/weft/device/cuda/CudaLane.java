@@ -8,6 +8,7 @@ import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,7 +18,9 @@ import org.slf4j.LoggerFactory;
  * #stream()} and returns; its event is recorded then and completes when the device has come so far.
  *
  * <p>Work behind events of other CUDA lanes waits for them on the device; behind events of the host
- * it waits on the enqueuing thread, at most for the lane's patience.
+ * it waits on the enqueuing thread, at most for the lane's patience. The device cannot skip what is
+ * enqueued: where the event of another CUDA lane fails after it was recorded, the work behind it
+ * may run, and its event fails with the same cause.
  */
 public final class CudaLane implements Lane {
   private static final Logger LOG = LoggerFactory.getLogger(CudaLane.class);
@@ -29,6 +32,7 @@ public final class CudaLane implements Lane {
   private final CudaStream stream;
   private final HostLane enqueuer;
   private final HostLane watcher;
+  private final AtomicBoolean closing = new AtomicBoolean();
   private volatile boolean abandoned;
 
   private CudaLane(String name, Duration patience, CudaStream stream, Priority priority) {
@@ -90,16 +94,35 @@ public final class CudaLane implements Lane {
     } catch (Throwable e) {
       failure = e instanceof EventFailedException && e.getCause() != null ? e.getCause() : e;
     }
-    watch(event, stream.mark(), failure);
+    watch(new Enqueued(event, stream.mark(), dependencies), failure);
+  }
+
+  /** Work that has its place on the stream. */
+  private record Enqueued(CudaEvent event, CudaMark mark, List<Event> dependencies) {
+    /** Why work that came before failed on the device, having been recorded; null if none did. */
+    Throwable causeBefore(Duration patience) {
+      Deadline deadline = Deadline.after(patience);
+      for (Event each : dependencies) {
+        try {
+          each.await(deadline);
+        } catch (EventFailedException e) {
+          return e.getCause();
+        } catch (EventTimeoutException e) {
+          return e;
+        }
+      }
+      return null;
+    }
   }
 
   /** What work enqueued before it failed may still use its buffers, so its event ends as late. */
-  private void watch(CudaEvent event, CudaMark mark, Throwable failure) {
+  private void watch(Enqueued work, Throwable failure) {
+    CudaEvent event = work.event();
     if (failure == null) {
-      event.recorded(mark);
+      event.recorded(work.mark());
     }
     watcher
-        .submit(event.what(), () -> finish(event, mark, failure))
+        .submit(event.what(), () -> finish(work, failure))
         .whenDone(
             cause -> {
               if (cause != null) {
@@ -108,18 +131,21 @@ public final class CudaLane implements Lane {
             });
   }
 
-  private void finish(CudaEvent event, CudaMark mark, Throwable failure) {
+  private void finish(Enqueued work, Throwable failure) {
     stream.device().use();
     Throwable cause = failure;
     try {
-      awaitReached(event, mark);
+      awaitReached(work.event(), work.mark());
     } catch (RuntimeException e) {
       cause = cause == null ? e : cause;
     }
-    if (failure != null) {
-      mark.close();
+    if (cause == null) {
+      cause = work.causeBefore(patience);
     }
-    event.end(cause);
+    if (failure != null) {
+      work.mark().close();
+    }
+    work.event().end(cause);
   }
 
   private void awaitReached(CudaEvent event, CudaMark mark) {
@@ -137,7 +163,7 @@ public final class CudaLane implements Lane {
     for (Event each : dependencies) {
       if (each instanceof CudaEvent cuda) {
         cuda.awaitRecorded(deadline);
-        cuda.orderBefore(stream);
+        cuda.orderBefore(stream, deadline);
       } else {
         each.await(deadline);
       }
@@ -167,17 +193,47 @@ public final class CudaLane implements Lane {
     }
   }
 
+  /**
+   * As {@link Lane#close}. An interrupt does not shorten it: the stream ends behind the work that
+   * is on it, or is left to the driver.
+   */
   @Override
   public void close() {
-    enqueuer.close();
-    try {
-      watcher.drain(Deadline.after(patience));
-    } catch (EventTimeoutException e) {
-      LOG.warn("lane {}: the device still works {} after the close", name, patience);
-      abandoned = true;
+    if (!closing.compareAndSet(false, true)) {
+      return;
     }
-    watcher.close();
-    stream.close();
+    boolean interrupted = Thread.interrupted();
+    enqueuer.close();
+    if (enqueuer.awaitEnd(Deadline.after(patience))) {
+      interrupted |= Thread.interrupted();
+      interrupted |= awaitDevice();
+      watcher.close();
+      stream.close();
+    } else {
+      LOG.warn("lane {}: work is still being enqueued; its stream is left to the driver", name);
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Whether the thread was interrupted meanwhile, which does not end the wait. */
+  private boolean awaitDevice() {
+    Deadline deadline = Deadline.after(patience);
+    boolean interrupted = false;
+    while (!abandoned) {
+      try {
+        watcher.drain(deadline);
+        return interrupted;
+      } catch (EventTimeoutException e) {
+        interrupted |= Thread.interrupted();
+        if (deadline.expired()) {
+          LOG.warn("lane {}: the device still works {} after the close", name, patience);
+          abandoned = true;
+        }
+      }
+    }
+    return interrupted;
   }
 
   @Override

@@ -9,8 +9,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 public final class CudaMemory implements AutoCloseable {
   private final CudaMemoryPool pool;
-  private final long address;
-  private final long blockBytes;
+  private final PoolSegment segment;
+  private final long offset;
   private final long bytes;
 
   /** The holder's own and one for every event. */
@@ -18,10 +18,10 @@ public final class CudaMemory implements AutoCloseable {
 
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  CudaMemory(CudaMemoryPool pool, long address, long blockBytes, long bytes) {
+  CudaMemory(CudaMemoryPool pool, PoolSegment segment, long offset, long bytes) {
     this.pool = pool;
-    this.address = address;
-    this.blockBytes = blockBytes;
+    this.segment = segment;
+    this.offset = offset;
     this.bytes = bytes;
   }
 
@@ -32,9 +32,19 @@ public final class CudaMemory implements AutoCloseable {
    */
   public long address() {
     if (closed.get()) {
-      throw new IllegalStateException("the " + pool.kind() + " was closed");
+      throw new IllegalStateException("the " + pool.source().what() + " was closed");
     }
-    return address;
+    return segment.address() + offset;
+  }
+
+  /** The device it is of, or for. */
+  public CudaDevice device() {
+    return pool.device();
+  }
+
+  /** Which memory. */
+  public CudaMemorySource source() {
+    return pool.source();
   }
 
   /** As many as were asked for. */
@@ -63,7 +73,7 @@ public final class CudaMemory implements AutoCloseable {
       last = --uses == 0;
     }
     if (last) {
-      pool.giveBack(address, blockBytes);
+      pool.giveBack(segment, offset, bytes);
     }
   }
 

@@ -1,68 +1,101 @@
 package io.weft.device.cuda;
 
 import io.weft.memory.Bytes;
-import java.util.ArrayDeque;
+import io.weft.memory.OffsetLedger;
 import java.util.ArrayList;
-import java.util.Deque;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Device memory, or pinned host memory, that is used again and again: allocating either stops the
- * whole device. Blocks are powers of two and stay allocated until the pool is closed. Thread-safe.
+ * whole device. It is cut out of segments, first fit, and neighbours are joined when they come
+ * back, so a segment with nothing taken is one run again whatever was in it. Segments stay until
+ * the pool is closed, or another size needs their place in the budget. Thread-safe.
  */
 public final class CudaMemoryPool implements AutoCloseable {
-  /** Which memory. */
-  public enum Kind {
+  /** What the driver itself has. */
+  public enum Kind implements CudaMemorySource {
     DEVICE("device memory"),
     /** Host memory that the device copies from and to by itself. */
     PINNED("pinned host memory");
 
-    private final String text;
+    private static final int PORTABLE = 1;
 
-    Kind(String text) {
-      this.text = text;
+    private final String what;
+
+    Kind(String what) {
+      this.what = what;
     }
 
     @Override
-    public String toString() {
-      return text;
+    public String what() {
+      return what;
+    }
+
+    @Override
+    public long granularity() {
+      return ALIGNMENT;
+    }
+
+    @Override
+    public long allocate(CudaDevice device, long bytes) {
+      device.use();
+      long[] address = new long[1];
+      CudaLibrary.check(
+          this == DEVICE
+              ? CudaFunctions.cuMemAlloc_v2(address, bytes)
+              : CudaFunctions.cuMemHostAlloc(address, bytes, PORTABLE),
+          "allocating " + Bytes.text(bytes) + " of " + what + " of " + device);
+      return address[0];
+    }
+
+    @Override
+    public void free(CudaDevice device, long address, long bytes) {
+      device.use();
+      CudaLibrary.check(
+          this == DEVICE
+              ? CudaFunctions.cuMemFree_v2(address)
+              : CudaFunctions.cuMemFreeHost(address),
+          "freeing " + what + " of " + device);
     }
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(CudaMemoryPool.class);
-  private static final int SMALLEST_BYTES = 4096;
-  private static final int PORTABLE = 1;
+  private static final long ALIGNMENT = 512;
+  private static final long SMALLEST_SEGMENT = 2L << 20;
+  private static final long LARGEST_GROWTH = 64L << 20;
   private static final long LARGEST_BYTES = 1L << 40;
 
   private final CudaDevice device;
-  private final Kind kind;
+  private final CudaMemorySource source;
   private final long budgetBytes;
-  private final Map<Long, Deque<Long>> free = new HashMap<>();
+  private final List<PoolSegment> segments = new ArrayList<>();
+
+  /** Of segments that are there, and of those that are being allocated. */
   private long reservedBytes;
-  private int taken;
+
+  private long takenBytes;
   private boolean closed;
 
-  private CudaMemoryPool(CudaDevice device, Kind kind, long budgetBytes) {
+  private CudaMemoryPool(CudaDevice device, CudaMemorySource source, long budgetBytes) {
     this.device = device;
-    this.kind = kind;
+    this.source = source;
     this.budgetBytes = budgetBytes;
   }
 
   /**
    * An empty pool.
    *
+   * @param source such as {@link Kind#DEVICE}
    * @param budgetBytes the most that it allocates
    */
-  public static CudaMemoryPool open(CudaDevice device, Kind kind, long budgetBytes) {
-    return new CudaMemoryPool(device, kind, budgetBytes);
+  public static CudaMemoryPool open(CudaDevice device, CudaMemorySource source, long budgetBytes) {
+    return new CudaMemoryPool(device, source, budgetBytes);
   }
 
   /**
-   * Takes memory, whatever it holds.
+   * Takes memory, whatever it holds, aligned to 512 bytes.
    *
    * @param bytes one or more
    * @throws CudaException when the driver has no more
@@ -72,63 +105,144 @@ public final class CudaMemoryPool implements AutoCloseable {
     if (bytes < 1 || bytes > LARGEST_BYTES) {
       throw new IllegalArgumentException(bytes + " bytes are not 1 to " + LARGEST_BYTES);
     }
-    long size = Math.max(SMALLEST_BYTES, Long.highestOneBit(2 * bytes - 1));
-    return new CudaMemory(this, block(size), size, bytes);
+    CudaMemory there = takeThere(bytes);
+    return there == null ? takeNew(bytes) : there;
   }
 
-  private synchronized long block(long size) {
-    if (closed) {
-      throw new IllegalStateException("the pool of " + kind + " of " + device + " was closed");
+  private static long rounded(long bytes, long unit) {
+    return (bytes + unit - 1) & -unit;
+  }
+
+  private synchronized CudaMemory takeThere(long bytes) {
+    requireOpen();
+    for (PoolSegment segment : segments) {
+      CudaMemory memory = takeFrom(segment, bytes);
+      if (memory != null) {
+        return memory;
+      }
     }
-    Deque<Long> blocks = free.computeIfAbsent(size, key -> new ArrayDeque<>());
-    long address = blocks.isEmpty() ? allocate(size) : blocks.pop();
-    taken++;
-    return address;
+    return null;
   }
 
-  private long allocate(long size) {
-    if (size > budgetBytes - reservedBytes) {
+  private void requireOpen() {
+    if (closed) {
       throw new IllegalStateException(
-          Bytes.text(size)
+          "the pool of " + source.what() + " of " + device + " was closed");
+    }
+  }
+
+  private CudaMemory takeFrom(PoolSegment segment, long bytes) {
+    long length = rounded(bytes, ALIGNMENT);
+    long offset = segment.take(length);
+    if (offset == OffsetLedger.NONE) {
+      return null;
+    }
+    takenBytes += length;
+    return new CudaMemory(this, segment, offset, bytes);
+  }
+
+  /** The driver is called without the monitor: it may wait for what runs on the device. */
+  private CudaMemory takeNew(long bytes) {
+    long least = rounded(bytes, Math.max(ALIGNMENT, source.granularity()));
+    List<PoolSegment> evicted = new ArrayList<>();
+    long length = claim(least, evicted);
+    evicted.forEach(this::release);
+    PoolSegment segment = allocate(length, least);
+    synchronized (this) {
+      if (!closed) {
+        segments.add(segment);
+        return takeFrom(segment, bytes);
+      }
+      reservedBytes -= segment.bytes();
+    }
+    release(segment);
+    throw new IllegalStateException(
+        "the pool of " + source.what() + " of " + device + " was closed meanwhile");
+  }
+
+  /** Sets budget aside, more than the least where there is room; unused segments may have to go. */
+  private synchronized long claim(long least, List<PoolSegment> evicted) {
+    requireOpen();
+    if (least > budgetBytes - reservedBytes) {
+      evict(least, evicted);
+    }
+    long wanted = Math.max(SMALLEST_SEGMENT, Math.min(reservedBytes, LARGEST_GROWTH));
+    long unit = source.granularity();
+    long room = (budgetBytes - reservedBytes) & -unit;
+    long length = Math.max(least, Math.min(rounded(wanted, unit), room));
+    reservedBytes += length;
+    return length;
+  }
+
+  private void evict(long least, List<PoolSegment> evicted) {
+    long room = budgetBytes - reservedBytes;
+    for (PoolSegment segment : segments) {
+      if (segment.isUnused() && room < least) {
+        evicted.add(segment);
+        room += segment.bytes();
+      }
+    }
+    if (room < least) {
+      evicted.clear();
+      throw new IllegalStateException(
+          Bytes.text(least)
               + " more of "
-              + kind
+              + source.what()
               + " of "
               + device
               + " exceed the budget of "
               + Bytes.text(budgetBytes)
               + ", of which "
+              + Bytes.text(takenBytes)
+              + " are taken and "
               + Bytes.text(reservedBytes)
-              + " are allocated");
+              + " allocated");
     }
-    device.use();
-    long[] address = new long[1];
-    CudaLibrary.check(
-        kind == Kind.DEVICE
-            ? CudaFunctions.cuMemAlloc_v2(address, size)
-            : CudaFunctions.cuMemHostAlloc(address, size, PORTABLE),
-        "allocating " + Bytes.text(size) + " of " + kind + " of " + device);
-    reservedBytes += size;
-    return address[0];
+    segments.removeAll(evicted);
+    evicted.forEach(segment -> reservedBytes -= segment.bytes());
   }
 
-  /** Also after the close, of a block that was in use then. */
-  synchronized void giveBack(long address, long size) {
-    taken--;
-    if (closed) {
-      release(address);
-    } else {
-      free.get(size).push(address);
+  /** Where the driver has not as much as would be well, no more than is needed. */
+  private PoolSegment allocate(long length, long least) {
+    try {
+      return new PoolSegment(source.allocate(device, length), length);
+    } catch (RuntimeException e) {
+      unclaim(length - least);
+      if (length == least) {
+        unclaim(least);
+        throw e;
+      }
+    }
+    try {
+      return new PoolSegment(source.allocate(device, least), least);
+    } catch (RuntimeException e) {
+      unclaim(least);
+      throw e;
     }
   }
 
-  private void release(long address) {
-    device.use();
-    int result =
-        kind == Kind.DEVICE
-            ? CudaFunctions.cuMemFree_v2(address)
-            : CudaFunctions.cuMemFreeHost(address);
-    if (result != CudaLibrary.SUCCESS) {
-      LOG.warn("{}: freeing {} gave {}", device, kind, result);
+  private synchronized void unclaim(long bytes) {
+    reservedBytes -= bytes;
+  }
+
+  /** Also after the close, of memory that was in use then. */
+  void giveBack(PoolSegment segment, long offset, long bytes) {
+    long length = rounded(bytes, ALIGNMENT);
+    synchronized (this) {
+      segment.give(offset, length);
+      takenBytes -= length;
+      if (!closed || !segment.isUnused()) {
+        return;
+      }
+    }
+    release(segment);
+  }
+
+  private void release(PoolSegment segment) {
+    try {
+      source.free(device, segment.address(), segment.bytes());
+    } catch (RuntimeException e) {
+      LOG.warn("{}: {} is left to the driver", device, Bytes.text(segment.bytes()), e);
     }
   }
 
@@ -137,22 +251,36 @@ public final class CudaMemoryPool implements AutoCloseable {
     return reservedBytes;
   }
 
-  public Kind kind() {
-    return kind;
+  /** Bytes that are taken, each piece rounded up to 512. */
+  public synchronized long takenBytes() {
+    return takenBytes;
   }
 
-  /** Frees what is not taken; the rest is freed when it is given back. */
+  public CudaDevice device() {
+    return device;
+  }
+
+  public CudaMemorySource source() {
+    return source;
+  }
+
+  /** Frees segments of which nothing is taken; the others when the last of them is given back. */
   @Override
   public void close() {
-    List<Long> unused = new ArrayList<>();
+    List<PoolSegment> unused;
     synchronized (this) {
       if (closed) {
         return;
       }
       closed = true;
-      free.values().forEach(unused::addAll);
-      if (taken > 0) {
-        LOG.warn("{}: {} blocks of {} are still taken at the close", device, taken, kind);
+      unused = segments.stream().filter(PoolSegment::isUnused).toList();
+      segments.removeAll(unused);
+      if (takenBytes > 0) {
+        LOG.warn(
+            "{}: {} of {} are still taken at the close",
+            device,
+            Bytes.text(takenBytes),
+            source.what());
       }
     }
     unused.forEach(this::release);

@@ -2,19 +2,21 @@ package io.weft.device.cuda;
 
 import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
+import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * A queue of the device's work. It only enqueues: nothing here waits for the device but {@link
- * #close}. One thread at a time; memory has to stay until a mark behind its last use is reached.
+ * #close}, and copies of memory that is not pinned. One thread at a time; memory has to stay until
+ * a mark behind its last use is reached.
  */
 public final class CudaStream implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CudaStream.class);
   private static final int NON_BLOCKING = 1;
   private static final long POLL_NANOS = 20_000;
-  private static final long CLOSE_NANOS = 30_000_000_000L;
+  private static final Duration CLOSING = Duration.ofSeconds(30);
 
   private final CudaDevice device;
   private final String name;
@@ -51,14 +53,17 @@ public final class CudaStream implements AutoCloseable {
     return handle;
   }
 
-  /** Enqueues a copy of host memory, pinned or not, to the device. */
+  /**
+   * Enqueues a copy of host memory to the device. For memory that is not pinned the driver may wait
+   * for the stream on this thread, however long that takes: see {@link BounceBuffers}.
+   */
   public void copyToDevice(long to, long from, long bytes) {
     device.use();
     CudaLibrary.check(
         CudaFunctions.cuMemcpyHtoDAsync_v2(to, from, bytes, handle), copy(bytes, "to the device"));
   }
 
-  /** Enqueues a copy of device memory to the host. */
+  /** Enqueues a copy of device memory to the host; see {@link #copyToDevice} on which memory. */
   public void copyToHost(long to, long from, long bytes) {
     device.use();
     CudaLibrary.check(
@@ -89,6 +94,26 @@ public final class CudaStream implements AutoCloseable {
     return CudaMark.record(handle, toString());
   }
 
+  /**
+   * Waits until nothing is enqueued any more; an interrupt does not end the wait.
+   *
+   * @return false when the device still worked at the deadline
+   * @throws CudaException when the device failed
+   */
+  public boolean awaitRest(Deadline deadline) {
+    device.use();
+    int result = CudaFunctions.cuStreamQuery(handle);
+    while (result == CudaLibrary.NOT_READY && !deadline.expired()) {
+      LockSupport.parkNanos(POLL_NANOS);
+      result = CudaFunctions.cuStreamQuery(handle);
+    }
+    if (result == CudaLibrary.NOT_READY) {
+      return false;
+    }
+    CudaLibrary.check(result, "the work on " + this);
+    return true;
+  }
+
   /** Waits, at most 30 s, for what is enqueued: memory behind it may be gone afterwards. */
   @Override
   public void close() {
@@ -96,14 +121,13 @@ public final class CudaStream implements AutoCloseable {
       return;
     }
     closed = true;
-    device.use();
-    Deadline deadline = Deadline.afterNanos(CLOSE_NANOS);
-    while (CudaFunctions.cuStreamQuery(handle) == CudaLibrary.NOT_READY) {
-      if (deadline.expired()) {
-        LOG.warn("{}: work still runs after {}; the stream is left to the driver", this, deadline);
+    try {
+      if (!awaitRest(Deadline.after(CLOSING))) {
+        LOG.warn("{}: work still runs after {}; the stream is left to the driver", this, CLOSING);
         return;
       }
-      LockSupport.parkNanos(POLL_NANOS);
+    } catch (CudaException e) {
+      LOG.warn("{} ends with a failure of the device", this, e);
     }
     int result = CudaFunctions.cuStreamDestroy_v2(handle);
     if (result != CudaLibrary.SUCCESS) {

@@ -1,5 +1,7 @@
 package io.weft.collectives.nccl;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.contract.CollectivesContract;
 import io.weft.collectives.contract.FailureContract;
@@ -12,6 +14,7 @@ import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The whole contract over NCCL, of which the double notes every rule that is broken. */
@@ -29,8 +32,15 @@ class NcclCommunicatorTest
     return GpuDoubles.factory(new HostCommunicators(HostOptions.defaults().withFolder(folder)));
   }
 
+  @BeforeEach
+  void forgetEarlierCopies() {
+    DoubleLibraries.cudaControls().cudaDoublePageableCopies();
+  }
+
+  /** Host buffers go through pinned memory: the driver's own way may wait for a dead peer. */
   @AfterEach
   void nothingIsLeftBehind() {
+    assertThat(DoubleLibraries.cudaControls().cudaDoublePageableCopies()).isZero();
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();
   }

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.Group;
 import io.weft.collectives.buffer.DataType;
@@ -29,7 +30,6 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
-import java.lang.ref.Reference;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -69,25 +69,6 @@ class NcclFailureTest {
     return typed;
   }
 
-  @Test
-  void deviceMemoryIsUsedWhereItLies() {
-    try (RankGang gang = gang(3, LONG)) {
-      gang.run(
-          communicator -> {
-            int rank = communicator.rank();
-            try (CudaMemoryPool pool =
-                    CudaMemoryPool.open(
-                        GpuDoubles.device(rank), CudaMemoryPool.Kind.DEVICE, 1 << 20);
-                CudaMemory memory = pool.take(40_000)) {
-              TypedBuffer data = on(memory, rank, DataType.FLOAT32);
-              communicator.allReduce(data, ReduceOp.SUM);
-              Values.check("sum", data, i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, 3, i));
-            }
-            assertThat(communicator.metrics().total(Algorithm.NCCL).calls()).isOne();
-          });
-    }
-  }
-
   /** The streams of NCCL know nothing of the lane's: many copies are still to come. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
@@ -97,13 +78,16 @@ class NcclFailureTest {
       gang.run(
           communicator -> {
             CudaDevice device = GpuDoubles.device(communicator.rank());
-            TypedBuffer host = filled(communicator, DataType.INT8, bytes);
-            try (CudaMemoryPool pool =
+            try (CudaMemoryPool pinned =
+                    CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, bytes);
+                CudaMemory host = pinned.take(bytes);
+                CudaMemoryPool pool =
                     CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 2L * bytes);
                 CudaMemory memory = pool.take(bytes);
                 CudaLane lane =
                     CudaLane.open(
                         device, "up-" + communicator.rank(), LONG, Lane.Priority.HIGHEST)) {
+              on(host, communicator.rank(), DataType.INT8);
               TypedBuffer data = TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT8, bytes);
               Event uploaded =
                   lane.submit(
@@ -121,8 +105,6 @@ class NcclFailureTest {
               event.await(Deadline.after(LONG));
               uploaded.await(Deadline.after(LONG));
               Values.check("sum", data, i -> Values.reduced(DataType.INT8, ReduceOp.SUM, 2, i));
-            } finally {
-              Reference.reachabilityFence(host);
             }
           });
     }
@@ -166,6 +148,32 @@ class NcclFailureTest {
     }
   }
 
+  /**
+   * The second collective is staged while the first waits in NCCL for a rank that never comes: were
+   * its memory copied by the driver, that would wait too, and nobody would look at the deadline.
+   */
+  @Test
+  void stagingBehindAStuckOperationDoesNotHoldTheCaller() {
+    try (RankGang gang = gang(2, Duration.ofSeconds(5))) {
+      DoubleLibraries.ncclControls().ncclDoubleHang(1);
+      List<CollectiveException> failures =
+          gang.ask(
+              communicator ->
+                  catchThrowableOfType(
+                      CollectiveException.class,
+                      () ->
+                          communicator.runGroup(
+                              List.of(sum(communicator, 1000), sum(communicator, 1_500_000)))));
+      assertThat(failures).doesNotContainNull();
+      assertThat(failures).extracting(CollectiveException::kind).contains(Kind.TIMEOUT);
+    }
+  }
+
+  private static Operation sum(Communicator communicator, int count) {
+    TypedBuffer data = filled(communicator, DataType.INT32, count);
+    return new AllReduce(data, data, ReduceOp.SUM);
+  }
+
   @Test
   void receiverThatDoesNotComeIsNamed() {
     try (RankGang gang = gang(2, Duration.ofSeconds(10))) {
@@ -185,6 +193,25 @@ class NcclFailureTest {
     assertThatThrownBy(() -> RankGang.open(both, 2, LONG))
         .hasMessageContaining("rank 0 and rank 1 are both on GPU")
         .hasMessageContaining("NCCL takes one rank for each GPU");
+  }
+
+  /** Its device is gone when it opens its stream, after the ranks have compared their GPUs. */
+  @Test
+  void rankThatCannotOpenItsStreamIsNamedByAll() {
+    CudaDevice closed = DoubleLibraries.cuda().open(1);
+    closed.close();
+    CommunicatorFactory broken =
+        new NcclCommunicators(DoubleLibraries.options(), NcclOptions.on(closed), hosts());
+    CommunicatorFactory well = GpuDoubles.factory(0, hosts());
+    long start = System.nanoTime();
+    assertThatThrownBy(() -> RankGang.open(List.of(well, broken), Duration.ofMinutes(10)))
+        .hasMessageContaining("rank 1 could not take part")
+        .hasMessageContaining("was closed")
+        .satisfies(
+            failure ->
+                assertThat(failure.getSuppressed()[0])
+                    .hasMessageContaining("rank 1 could not take part"));
+    assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofMinutes(2));
   }
 
   @Test

@@ -11,6 +11,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Ranks of NCCL in processes of their own, over the doubles of libcuda and libnccl. */
 @UsesDoubles
@@ -60,12 +62,32 @@ class NcclProcessesTest {
     assertThat(all("close")).containsOnly("closed");
   }
 
-  /** NCCL itself would wait for ever for what shares memory with it. */
-  @Test
-  void killedRankIsNamedByAllLongBeforeTheTimeout() throws Exception {
+  /**
+   * NCCL itself would wait for ever for what shares memory with it. Maxima of floats go through the
+   * host, those of integers by NCCL.
+   */
+  @ParameterizedTest
+  @ValueSource(strings = {"FLOAT32", "INT32"})
+  void killedRankIsNamedByAllLongBeforeTheTimeout(String type) throws Exception {
     start(3, Duration.ofMinutes(5));
-    assertThat(all("loop")).containsOnly("loops");
+    assertThat(all("loop " + type)).containsOnly("loops");
     processes.get(VICTIM).signal("KILL");
+    assertSurvivorsNameTheVictim();
+  }
+
+  /** The others are inside as well, and wait for the second half of what the victim sends. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3, 8})
+  void rankKilledInsideAnOperationOfNcclIsNamed(int chunk) throws Exception {
+    start(3, Duration.ofMinutes(5));
+    List<RankProcess> survivors = processes.subList(0, VICTIM);
+    survivors.forEach(rank -> rank.order("loop INT32"));
+    processes.get(VICTIM).order("die " + chunk);
+    assertThat(processes.get(VICTIM).answer()).isEqualTo("its process has ended");
+    assertSurvivorsNameTheVictim();
+  }
+
+  private void assertSurvivorsNameTheVictim() throws Exception {
     assertThat(answers(processes.subList(0, VICTIM)))
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));
   }

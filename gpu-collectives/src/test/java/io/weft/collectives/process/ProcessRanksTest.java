@@ -91,7 +91,7 @@ class ProcessRanksTest {
   @EnumSource
   void killedRankIsNamedByAllLongBeforeTheTimeout(Placement placement) throws Exception {
     List<RankProcess> ranks = start(placement, 4, Duration.ofMinutes(5));
-    assertThat(all(ranks, "loop")).containsOnly("loops");
+    assertThat(all(ranks, "loop FLOAT32")).containsOnly("loops");
     ranks.get(VICTIM).signal("KILL");
     assertThat(answers(survivors(ranks)))
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));
@@ -116,7 +116,7 @@ class ProcessRanksTest {
       gangs.add(start(placement, 4, Duration.ofSeconds(20)));
     }
     for (List<RankProcess> ranks : gangs) {
-      assertThat(all(ranks, "loop")).containsOnly("loops");
+      assertThat(all(ranks, "loop FLOAT32")).containsOnly("loops");
       ranks.get(VICTIM).signal("STOP");
     }
     for (List<RankProcess> ranks : gangs) {
@@ -132,7 +132,7 @@ class ProcessRanksTest {
     List<RankProcess> ranks = start(placement, 4, Duration.ofSeconds(50));
     assertThat(all(ranks, "check")).containsOnly("right");
     assertThat(all(ranks.subList(VICTIM, VICTIM + 1), "close")).containsOnly("closed");
-    assertThat(all(survivors(ranks), "loop"))
+    assertThat(all(survivors(ranks), "loop FLOAT32"))
         .allSatisfy(answer -> assertThat(answer).startsWith("CLOSED [2] "));
   }
 }

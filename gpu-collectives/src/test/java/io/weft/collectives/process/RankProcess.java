@@ -17,6 +17,7 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.GpuDoubles;
+import io.weft.device.library.DoubleLibraries;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -164,8 +165,12 @@ final class RankProcess implements AutoCloseable {
             say("created");
           }
           case "check" -> check();
-          case "loop" -> loop();
           case "await" -> awaitEnd(Integer.parseInt(order[1]));
+          case "loop" -> loop(DataType.valueOf(order[1]));
+          case "die" -> {
+            DoubleLibraries.ncclControls().ncclDoubleDieInside(Integer.parseInt(order[1]));
+            loop(DataType.INT32);
+          }
           case "close" -> {
             communicator.close();
             say("closed");
@@ -201,9 +206,9 @@ final class RankProcess implements AutoCloseable {
       throw end;
     }
 
-    /** Computes until that fails. */
-    private void loop() {
-      TypedBuffer data = CommunicatorContract.filled(communicator, DataType.FLOAT32, 40_000);
+    /** Computes until that fails; NCCL takes maxima of integers only. */
+    private void loop(DataType type) {
+      TypedBuffer data = CommunicatorContract.filled(communicator, type, 40_000);
       for (int round = 0; round < Integer.MAX_VALUE; round++) {
         communicator.allReduce(data, ReduceOp.MAX);
         if (round == 10) {

@@ -62,7 +62,7 @@ class CudaDoubleTest {
       assertThat(CudaFunctions.cuMemFree_v2(memory.address())).isNotZero();
       DoubleLibraries.cudaControls().cudaDoublePause(0);
     }
-    assertThat(DoubleLibraries.violations()).contains("cuMemFree of 4096 bytes while");
+    assertThat(DoubleLibraries.violations()).contains("cuMemFree of 1048576 bytes while");
   }
 
   @Test

@@ -17,9 +17,12 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @UsesDoubles
 class CudaLaneTest {
@@ -130,6 +133,100 @@ class CudaLaneTest {
     } finally {
       DoubleLibraries.cudaControls().cudaDoubleLose(0, 0);
     }
+  }
+
+  /** The device cannot skip what is enqueued, but nobody is told that it was well. */
+  @Test
+  void dependencyThatFailsAfterItWasRecordedFailsWhatIsBehindIt() {
+    try (CudaDevice second = DoubleLibraries.cuda().open(1);
+        CudaLane first = lane("first");
+        CudaLane behind = CudaLane.open(second, "behind", PATIENCE, Priority.NORMAL)) {
+      pause(true);
+      Event lost = first.submit("lost", () -> {});
+      Event event = behind.submit("behind", () -> {}, lost);
+      Event later = behind.submit("later", () -> {});
+      event.awaitRecorded(deadline());
+      later.awaitRecorded(deadline());
+      DoubleLibraries.cudaControls().cudaDoubleLose(0, 719);
+      await().until(() -> lost.state() == State.FAILED);
+      assertThat(event.state()).isEqualTo(State.RECORDED);
+      pause(false);
+      await().until(() -> event.state() == State.FAILED);
+      assertThat(event.failure()).isEqualTo(lost.failure());
+      later.await(deadline());
+      DoubleLibraries.cudaControls().cudaDoubleLose(0, 0);
+    } finally {
+      DoubleLibraries.cudaControls().cudaDoubleLose(0, 0);
+    }
+  }
+
+  /** An interrupt, before or while it waits, does not end a stream under the work that is on it. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void closeByAnInterruptedThreadWaitsForTheDevice(boolean isBefore) throws Exception {
+    CudaLane lane = lane("interrupted");
+    pause(true);
+    Event event = lane.submit("work", () -> {});
+    event.awaitRecorded(deadline());
+    AtomicBoolean kept = new AtomicBoolean();
+    Thread closer =
+        new Thread(
+            () -> {
+              if (isBefore) {
+                Thread.currentThread().interrupt();
+              }
+              lane.close();
+              kept.set(Thread.currentThread().isInterrupted());
+            });
+    closer.start();
+    await().until(() -> isRefusing(lane));
+    closer.interrupt();
+    closer.join(200);
+    assertThat(closer.isAlive()).isTrue();
+    assertThat(event.state()).isEqualTo(State.RECORDED);
+    pause(false);
+    closer.join(30_000);
+    assertThat(closer.isAlive()).isFalse();
+    assertThat(kept).isTrue();
+    assertThat(event.state()).isEqualTo(State.COMPLETE);
+  }
+
+  private static boolean isRefusing(CudaLane lane) {
+    try {
+      Event unused = lane.record();
+      return false;
+    } catch (IllegalStateException e) {
+      return true;
+    }
+  }
+
+  /** What still enqueues would use a stream that is gone. */
+  @Test
+  void closeByAnInterruptedThreadWaitsForWhatEnqueues() throws Exception {
+    CountDownLatch started = new CountDownLatch(1);
+    CountDownLatch going = new CountDownLatch(1);
+    CudaLane lane = lane("enqueuing");
+    Event event =
+        lane.submit(
+            "enqueuing",
+            () -> {
+              started.countDown();
+              going.await(30, TimeUnit.SECONDS);
+            });
+    assertThat(started.await(30, TimeUnit.SECONDS)).isTrue();
+    Thread closer =
+        new Thread(
+            () -> {
+              Thread.currentThread().interrupt();
+              lane.close();
+            });
+    closer.start();
+    closer.join(200);
+    assertThat(closer.isAlive()).isTrue();
+    going.countDown();
+    closer.join(30_000);
+    assertThat(event.state()).isEqualTo(State.COMPLETE);
+    lane.close();
   }
 
   @Test

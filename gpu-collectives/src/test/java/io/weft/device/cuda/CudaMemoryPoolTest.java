@@ -6,6 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.device.HostEvent;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -14,6 +20,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 @UsesDoubles
 class CudaMemoryPoolTest {
+  private static final long MIB = 1 << 20;
+
   private CudaDevice device;
 
   @BeforeEach
@@ -42,8 +50,91 @@ class CudaMemoryPoolTest {
         assertThat(again.address()).isEqualTo(address);
         assertThat(other.address()).isNotEqualTo(address);
       }
-      assertThat(pool.reservedBytes()).isEqualTo(2 * 8192);
+      assertThat(pool.takenBytes()).isZero();
+      assertThat(pool.reservedBytes()).isEqualTo(1 << 20);
     }
+  }
+
+  private CudaMemoryPool pool(long budgetBytes) {
+    return CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, budgetBytes);
+  }
+
+  private static List<CudaMemory> take(CudaMemoryPool pool, int count, long bytes) {
+    List<CudaMemory> taken = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      taken.add(pool.take(bytes));
+    }
+    return taken;
+  }
+
+  @Test
+  void largeRunIsBrokenUpForSmallOnesAndJoinedAgain() {
+    try (CudaMemoryPool pool = pool(8 * MIB)) {
+      pool.take(8 * MIB).close();
+      for (int round = 0; round < 3; round++) {
+        List<CudaMemory> small = take(pool, 8, MIB);
+        assertThat(small).extracting(CudaMemory::address).doesNotHaveDuplicates();
+        assertThat(pool.takenBytes()).isEqualTo(8 * MIB);
+        assertThatThrownBy(() -> pool.take(1)).hasMessageContaining("exceed the budget");
+        Collections.shuffle(small, new Random(round));
+        small.forEach(CudaMemory::close);
+        pool.take(8 * MIB).close();
+      }
+      assertThat(DoubleLibraries.live()).contains("device allocations: 1");
+    }
+  }
+
+  @Test
+  void unusedSegmentsMakeRoomForALargeOne() {
+    try (CudaMemoryPool pool = pool(8 * MIB)) {
+      List<CudaMemory> small = take(pool, 8, MIB);
+      CudaMemory last = small.remove(7);
+      small.forEach(CudaMemory::close);
+      assertThatThrownBy(() -> pool.take(8 * MIB))
+          .hasMessageContaining("of which 1.0 MiB are taken and 8.0 MiB allocated");
+      last.close();
+      try (CudaMemory large = pool.take(8 * MIB)) {
+        assertThat(large.bytes()).isEqualTo(8 * MIB);
+        assertThat(pool.reservedBytes()).isEqualTo(8 * MIB);
+      }
+    }
+  }
+
+  /** Of random sizes and lives, no two pieces overlap and all comes back. */
+  @Test
+  void piecesNeverOverlap() {
+    Random random = new Random(5);
+    try (CudaMemoryPool pool = pool(64 * MIB)) {
+      TreeMap<Long, CudaMemory> taken = new TreeMap<>();
+      for (int step = 0; step < 5_000; step++) {
+        if (random.nextInt(5) < 3 && pool.takenBytes() < 32 * MIB) {
+          CudaMemory memory = pool.take(1 + random.nextInt(1 << random.nextInt(21)));
+          Map.Entry<Long, CudaMemory> before = taken.lowerEntry(memory.address());
+          Map.Entry<Long, CudaMemory> behind = taken.higherEntry(memory.address());
+          assertThat(
+                  before == null || before.getKey() + before.getValue().bytes() <= memory.address())
+              .isTrue();
+          assertThat(behind == null || memory.address() + memory.bytes() <= behind.getKey())
+              .isTrue();
+          assertThat(taken.put(memory.address(), memory)).isNull();
+        } else if (!taken.isEmpty()) {
+          taken.pollFirstEntry().getValue().close();
+        }
+      }
+      taken.values().forEach(CudaMemory::close);
+      assertThat(pool.takenBytes()).isZero();
+    }
+  }
+
+  @Test
+  void memoryOutlivesItsPool() {
+    CudaMemoryPool pool = pool(MIB);
+    CudaMemory memory = pool.take(4096);
+    pool.close();
+    assertThat(DoubleLibraries.live()).contains("device allocations: 1");
+    assertThatThrownBy(() -> pool.take(1)).hasMessageContaining("was closed");
+    memory.close();
+    assertThat(DoubleLibraries.live()).doesNotContain("device allocations");
   }
 
   @Test
@@ -72,7 +163,7 @@ class CudaMemoryPoolTest {
     try (CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 10_000);
         CudaMemory memory = pool.take(8192)) {
       assertThat(memory.bytes()).isEqualTo(8192);
-      assertThatThrownBy(() -> pool.take(1))
+      assertThatThrownBy(() -> pool.take(2000))
           .hasMessageContaining("device memory of cuda:1")
           .hasMessageContaining("exceed the budget");
     }

@@ -8,13 +8,12 @@ import com.sun.jna.Pointer;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.probe.ProbeOptions;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 
 /**
  * The test doubles of libcuda and libnccl: built by gcc once for each test process, under the names
@@ -26,6 +25,7 @@ public final class DoubleLibraries {
 
   private static final Path SOURCES = Path.of("src", "test", "native");
   private static final String COMPILER = System.getenv().getOrDefault("CC", "gcc");
+  private static final Duration COMPILER_PATIENCE = Duration.ofSeconds(120);
   private static final int TEXT_BYTES = 16_384;
 
   private DoubleLibraries() {}
@@ -38,6 +38,10 @@ public final class DoubleLibraries {
 
     void cudaDoublePause(int paused);
 
+    int cudaDoublePageableCopies();
+
+    int cudaDoubleHostCopies();
+
     void cudaDoubleLose(int device, int code);
 
     void cudaDoubleDriver(int version, int devices);
@@ -48,6 +52,12 @@ public final class DoubleLibraries {
   /** What only tests call of the double of libnccl. */
   public interface NcclControls extends Library {
     void ncclDoubleFailNext(int state);
+
+    void ncclDoubleDieInside(int chunks);
+
+    void ncclDoubleHang(int operations);
+
+    int ncclDoubleLaunches();
   }
 
   private static final class Built {
@@ -70,6 +80,7 @@ public final class DoubleLibraries {
                   Path.of("target", "gpu-doubles", "" + ProcessHandle.current().pid()))
               .toAbsolutePath();
       Path old = Files.createDirectories(target.resolve("old"));
+      Path withoutWindows = Files.createDirectories(target.resolve("without-windows"));
       compile(List.of(), "cuda_double.c", target.resolve("libcuda.so.1"), List.of());
       List<String> withCuda =
           List.of("-L" + target, "-l:libcuda.so.1", "-lrt", "-Wl,-rpath," + target);
@@ -78,6 +89,11 @@ public final class DoubleLibraries {
           List.of("-DWEFT_DOUBLE_OLD", "-Wno-unused-function"),
           "nccl_double.c",
           old.resolve("libnccl.so.2"),
+          withCuda);
+      compile(
+          List.of("-DWEFT_DOUBLE_WITHOUT_WINDOWS"),
+          "nccl_double.c",
+          withoutWindows.resolve("libnccl.so.2"),
           withCuda);
       return target;
     }
@@ -91,14 +107,9 @@ public final class DoubleLibraries {
       command.addAll(List.of("-Wl,-soname," + library.getFileName(), "-o", library.toString()));
       command.add(SOURCES.resolve(source).toString());
       command.addAll(libraries);
-      Process gcc = new ProcessBuilder(command).redirectErrorStream(true).start();
-      String output = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-      try {
-        if (!gcc.waitFor(60, TimeUnit.SECONDS) || gcc.exitValue() != 0) {
-          throw new AssertionError(COMPILER + " does not take " + source + ":\n" + output);
-        }
-      } catch (InterruptedException e) {
-        throw new IOException("interrupted", e);
+      ChildProcess.Outcome gcc = ChildProcess.run(command, COMPILER_PATIENCE);
+      if (!gcc.isWell()) {
+        throw new AssertionError(COMPILER + " does not take " + source + ": " + gcc);
       }
     }
   }

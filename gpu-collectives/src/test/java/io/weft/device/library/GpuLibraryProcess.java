@@ -12,18 +12,17 @@ import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /** A process of its own that asks for a library, or for none: libraries stay where they loaded. */
 final class GpuLibraryProcess {
-  private static final int PATIENCE_SECONDS = 120;
+  private static final Duration PATIENCE = Duration.ofSeconds(120);
 
   private GpuLibraryProcess() {}
 
@@ -33,8 +32,7 @@ final class GpuLibraryProcess {
    * @param isWithJna whether JNA is on its class path
    * @param arguments what {@link #main} takes, behind flags of the Java virtual machine
    */
-  static String run(boolean isWithJna, List<String> flags, String... arguments)
-      throws IOException, InterruptedException {
+  static String run(boolean isWithJna, List<String> flags, String... arguments) throws IOException {
     String classPath =
         Arrays.stream(
                 System.getProperty(
@@ -48,12 +46,11 @@ final class GpuLibraryProcess {
     command.addAll(flags);
     command.addAll(List.of("-cp", classPath, GpuLibraryProcess.class.getName()));
     command.addAll(List.of(arguments));
-    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) || process.exitValue() != 0) {
-      throw new AssertionError("the process failed: " + output);
+    ChildProcess.Outcome outcome = ChildProcess.run(command, PATIENCE);
+    if (!outcome.isWell()) {
+      throw new AssertionError("the process failed: " + outcome);
     }
-    return output;
+    return outcome.output();
   }
 
   /** Takes "nccl LIBRARY", "cuda FOLDER", "report ROOT" or "none FOLDER". */
@@ -61,8 +58,10 @@ final class GpuLibraryProcess {
     ProbeOptions options = ProbeOptions.defaults();
     try {
       switch (args[0]) {
-        case "nccl" ->
-            System.out.println(NcclLibrary.load(options.withNcclLibrary(Path.of(args[1]))));
+        case "nccl" -> {
+          NcclLibrary library = NcclLibrary.load(options.withNcclLibrary(Path.of(args[1])));
+          System.out.println(library + "; " + library.whyNoWindows().orElse("with windows"));
+        }
         case "cuda" ->
             System.out.println(
                 CudaLibrary.load(options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1]))));

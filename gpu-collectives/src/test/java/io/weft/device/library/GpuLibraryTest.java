@@ -86,8 +86,19 @@ class GpuLibraryTest {
   @UsesDoubles
   void librariesSayWhatTheyAre() throws Exception {
     String doubles = DoubleLibraries.folder().toString();
-    assertThat(run("nccl", doubles + "/libnccl.so.2")).contains("NCCL 2.28.3 in " + doubles);
+    assertThat(run("nccl", doubles + "/libnccl.so.2"))
+        .contains("NCCL 2.28.3 in " + doubles)
+        .contains("with windows");
     assertThat(run("cuda", doubles)).contains("CUDA driver 12.8 in " + doubles);
+  }
+
+  @Test
+  @UsesDoubles
+  void ncclWithoutWindowsIsUsedAndSaysSo() throws Exception {
+    Path library = DoubleLibraries.folder().resolve("without-windows/libnccl.so.2");
+    assertThat(run("nccl", library.toString()))
+        .contains("NCCL 2.21.5 in " + library)
+        .contains("NCCL 2.21.5 has no windows, which came with 2.27.3");
   }
 
   private static String run(String... arguments) throws Exception {

@@ -1,4 +1,4 @@
-package io.weft.collectives.symmetric;
+package io.weft.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.weft.collectives.symmetric;
+package io.weft.memory;
 
 import java.util.Map;
 import java.util.TreeMap;
@@ -9,19 +9,22 @@ import java.util.TreeMap;
  *
  * <p>Not thread-safe.
  */
-final class OffsetLedger {
+public final class OffsetLedger {
   /** Two cache lines, which the processor fetches together. */
-  static final long ALIGNMENT = 128;
+  public static final long ALIGNMENT = 128;
 
-  static final long NONE = -1;
+  /** What {@link #take} gives where nothing is long enough. */
+  public static final long NONE = -1;
 
   private final TreeMap<Long, Long> free = new TreeMap<>();
 
-  OffsetLedger(long bytes) {
+  /** All of so many bytes is free. */
+  public OffsetLedger(long bytes) {
     free.put(0L, bytes);
   }
 
-  static long aligned(long bytes) {
+  /** So many bytes, and up to a multiple of the alignment. */
+  public static long aligned(long bytes) {
     return (bytes + ALIGNMENT - 1) & -ALIGNMENT;
   }
 
@@ -31,7 +34,7 @@ final class OffsetLedger {
    * @param bytes a multiple of the alignment
    * @return its offset, or NONE
    */
-  long take(long bytes) {
+  public long take(long bytes) {
     long offset = firstFit(bytes);
     if (offset != NONE) {
       long left = free.remove(offset) - bytes;
@@ -52,7 +55,7 @@ final class OffsetLedger {
   }
 
   /** Gives back what was taken. */
-  void give(long offset, long bytes) {
+  public void give(long offset, long bytes) {
     long start = offset;
     long length = bytes;
     Map.Entry<Long, Long> before = free.floorEntry(offset);
@@ -68,7 +71,7 @@ final class OffsetLedger {
   }
 
   /** Bytes that are not taken. */
-  long freeBytes() {
+  public long freeBytes() {
     return free.values().stream().mapToLong(Long::longValue).sum();
   }
 }

@@ -1,0 +1,22 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.VirtualMemory;
+
+/** A communicator whose ranks are GPUs. */
+public interface DeviceCommunicator extends Communicator {
+  /**
+   * Registers memory as a window, which all ranks do together, in the order of their operations:
+   * operations on buffers in it go without NCCL's own buffers where NCCL can do so.
+   *
+   * @param memory of this rank's GPU and of {@link NcclMemory} or {@link VirtualMemory}, at a
+   *     multiple of 4096 as the first of a segment is; as many bytes on all ranks
+   * @return to be closed when no rank has an operation in it any more, before or after the
+   *     communicator; it keeps the memory until then
+   * @throws CollectiveException of kind INVALID or MISMATCH, on all ranks, when it cannot be
+   *     registered on one of them, for which the communicator does not break
+   */
+  DeviceWindow register(CudaMemory memory);
+}

@@ -1,0 +1,42 @@
+package io.weft.collectives.nccl;
+
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaMemory;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+
+/** Memory that NCCL knows on all ranks of a communicator. Thread-safe. */
+public final class DeviceWindow implements AutoCloseable {
+  private final CudaMemory memory;
+  private final Consumer<DeviceWindow> end;
+  private final HostEvent use = new HostEvent("a window of NCCL");
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  /**
+   * Keeps the memory.
+   *
+   * @param end lets NCCL forget the window
+   */
+  DeviceWindow(CudaMemory memory, Consumer<DeviceWindow> end) {
+    this.memory = memory;
+    this.end = end;
+    memory.usedUntil(use);
+  }
+
+  /** What is registered. */
+  public CudaMemory memory() {
+    return memory;
+  }
+
+  /** Ends the window on this rank. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      try {
+        end.accept(this);
+      } finally {
+        use.complete();
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.operation.Operation;
+import io.weft.collectives.operation.Receive;
+import io.weft.collectives.operation.Send;
+import io.weft.device.Deadline;
+import io.weft.device.cuda.BounceBuffers;
+import io.weft.device.cuda.CudaMark;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * How an engine waits: for NCCL and the device, but no longer than it makes sense. Confined to the
+ * engine's thread; only the reference by which it is stopped is shared.
+ */
+final class NcclWaits {
+  private static final long FIRST_PAUSE_NANOS = 5_000;
+  private static final long LONGEST_PAUSE_NANOS = 200_000;
+  private static final long WATCH_NANOS = 1_000_000;
+
+  /** What a rank that has closed sent before may still be on its way, also of one that died. */
+  private static final long CLOSED_GRACE_NANOS = 1_000_000_000;
+
+  private static final long GRACE_NANOS = 200_000_000;
+
+  private final String name;
+  private final Agreement agreement;
+  private final AtomicReference<CollectiveException> stop;
+  private NcclComm comm;
+
+  NcclWaits(String name, Agreement agreement, AtomicReference<CollectiveException> stop) {
+    this.name = name;
+    this.agreement = agreement;
+    this.stop = stop;
+  }
+
+  /** The communicator whose errors end a wait from now on. */
+  void on(NcclComm started) {
+    comm = started;
+  }
+
+  /** What a wait has to run again and again; it throws when the wait has become pointless. */
+  Runnable watch() {
+    return new Watch();
+  }
+
+  /** Waits for marks behind these operations. */
+  BounceBuffers.Wait until(List<Operation> operations, Deadline deadline) {
+    return mark -> await(mark, operations, deadline);
+  }
+
+  private void await(CudaMark mark, List<Operation> operations, Deadline deadline) {
+    Runnable watch = watch();
+    long pause = FIRST_PAUSE_NANOS;
+    while (!mark.isReached()) {
+      watch.run();
+      if (deadline.expired()) {
+        throw overdue(operations, deadline);
+      }
+      LockSupport.parkNanos(pause);
+      pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
+    }
+  }
+
+  /** All ranks have come to a collective that runs; the peer of a send may not have. */
+  private CollectiveException overdue(List<Operation> operations, Deadline deadline) {
+    List<Integer> peers =
+        operations.stream().flatMap(each -> peer(each).stream()).distinct().sorted().toList();
+    return new CollectiveException(
+        Kind.TIMEOUT,
+        peers,
+        operations.get(0).signature()
+            + " on rank "
+            + agreement.host().rank()
+            + (peers.isEmpty() ? "" : " with " + CollectiveException.name(peers))
+            + " did not end within "
+            + deadline
+            + " in NCCL");
+  }
+
+  private static Optional<Integer> peer(Operation operation) {
+    if (operation instanceof Send send) {
+      return Optional.of(send.peer());
+    }
+    return operation instanceof Receive receive ? Optional.of(receive.peer()) : Optional.empty();
+  }
+
+  /** Looks from time to time whether a wait has become pointless. */
+  private final class Watch implements Runnable {
+    private long last = System.nanoTime();
+    private long troubleSince;
+
+    @Override
+    public void run() {
+      CollectiveException stopped = stop.get();
+      if (stopped != null) {
+        throw stopped;
+      }
+      long now = System.nanoTime();
+      if (now - last < WATCH_NANOS) {
+        return;
+      }
+      last = now;
+      comm.isReady(name);
+      Optional<CollectiveException> trouble = agreement.trouble();
+      if (trouble.isEmpty()) {
+        return;
+      }
+      if (troubleSince == 0) {
+        troubleSince = now;
+      } else if (now - troubleSince > graceNanos(trouble.get())) {
+        throw trouble.get();
+      }
+    }
+
+    private static long graceNanos(CollectiveException trouble) {
+      return trouble.kind() == Kind.CLOSED ? CLOSED_GRACE_NANOS : GRACE_NANOS;
+    }
+  }
+}

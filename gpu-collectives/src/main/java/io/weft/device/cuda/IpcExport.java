@@ -1,0 +1,73 @@
+package io.weft.device.cuda;
+
+import io.weft.device.HostEvent;
+
+/**
+ * A lease on device memory for other processes of the host: until it is closed the memory stays,
+ * also when its holder has closed it. It is closed when all who imported it have let go or ended;
+ * how they say so is up to them. Thread-safe.
+ */
+public final class IpcExport implements AutoCloseable {
+  private final IpcHandle handle;
+  private final HostEvent lease;
+
+  private IpcExport(IpcHandle handle, HostEvent lease) {
+    this.handle = handle;
+    this.lease = lease;
+  }
+
+  /**
+   * Exports memory.
+   *
+   * @param memory out of a pool of {@link CudaMemoryPool.Kind#DEVICE}
+   * @throws IllegalArgumentException when it is of another kind, which the driver cannot export
+   * @throws IllegalStateException when it was closed
+   */
+  public static IpcExport of(CudaMemory memory) {
+    if (memory.source() != CudaMemoryPool.Kind.DEVICE) {
+      throw new IllegalArgumentException(
+          memory.source().what()
+              + " cannot be exported to other processes, "
+              + CudaMemoryPool.Kind.DEVICE.what()
+              + " can");
+    }
+    HostEvent lease = new HostEvent("an export of " + memory.bytes() + " bytes");
+    memory.usedUntil(lease);
+    try {
+      return new IpcExport(handle(memory), lease);
+    } catch (RuntimeException e) {
+      lease.fail(e);
+      throw e;
+    }
+  }
+
+  private static IpcHandle handle(CudaMemory memory) {
+    CudaDevice device = memory.device();
+    device.use();
+    byte[] handle = new byte[IpcMemoryHandle.BYTES];
+    CudaLibrary.check(
+        CudaFunctions.cuIpcGetMemHandle(handle, memory.address()),
+        "cuIpcGetMemHandle of memory of " + device);
+    long[] base = new long[1];
+    CudaLibrary.check(
+        CudaFunctions.cuMemGetAddressRange_v2(base, new long[1], memory.address()),
+        "cuMemGetAddressRange of memory of " + device);
+    return new IpcHandle(
+        ProcessHandle.current().pid(),
+        device.description().uuid(),
+        memory.address() - base[0],
+        memory.bytes(),
+        handle);
+  }
+
+  /** What the other processes are told. */
+  public IpcHandle handle() {
+    return handle;
+  }
+
+  /** Ends the lease. */
+  @Override
+  public void close() {
+    lease.complete();
+  }
+}

@@ -1,0 +1,76 @@
+package io.weft.device.cuda;
+
+import java.nio.ByteBuffer;
+import java.util.UUID;
+
+/**
+ * Device memory as other processes of the host are told of it.
+ *
+ * <pre>
+ *   long pid | long, long uuid of the GPU | long offset | long bytes | 64 bytes of the driver
+ * </pre>
+ *
+ * @param pid the process that has the memory
+ * @param gpu where it lies
+ * @param offset of the memory in what the driver's handle stands for
+ * @param bytes 1 or more
+ * @param handle the driver's, 64 bytes, not to be changed
+ */
+@SuppressWarnings("ArrayRecordComponent") // Opaque to everybody but the driver.
+public record IpcHandle(long pid, UUID gpu, long offset, long bytes, byte[] handle) {
+  private static final int HEAD_BYTES = 5 * Long.BYTES;
+
+  public IpcHandle {
+    if (offset < 0 || bytes < 1 || handle.length != IpcMemoryHandle.BYTES) {
+      throw new IllegalArgumentException(
+          "a handle of "
+              + bytes
+              + " bytes at "
+              + offset
+              + " with "
+              + handle.length
+              + " bytes of the driver");
+    }
+  }
+
+  /** For a message to another process. */
+  public byte[] encode() {
+    return ByteBuffer.allocate(HEAD_BYTES + IpcMemoryHandle.BYTES)
+        .putLong(pid)
+        .putLong(gpu.getMostSignificantBits())
+        .putLong(gpu.getLeastSignificantBits())
+        .putLong(offset)
+        .putLong(bytes)
+        .put(handle)
+        .array();
+  }
+
+  /**
+   * Reads {@link #encode}.
+   *
+   * @throws IllegalArgumentException for anything else
+   */
+  public static IpcHandle decode(byte[] message) {
+    if (message.length != HEAD_BYTES + IpcMemoryHandle.BYTES) {
+      throw new IllegalArgumentException(
+          message.length
+              + " bytes are no handle of device memory, which has "
+              + HEAD_BYTES
+              + " + "
+              + IpcMemoryHandle.BYTES);
+    }
+    ByteBuffer in = ByteBuffer.wrap(message);
+    long pid = in.getLong();
+    UUID gpu = new UUID(in.getLong(), in.getLong());
+    long offset = in.getLong();
+    long bytes = in.getLong();
+    byte[] handle = new byte[IpcMemoryHandle.BYTES];
+    in.get(handle);
+    return new IpcHandle(pid, gpu, offset, bytes, handle);
+  }
+
+  @Override
+  public String toString() {
+    return bytes + " bytes of GPU " + gpu + " of process " + pid;
+  }
+}

@@ -1,0 +1,43 @@
+package io.weft.device.cuda;
+
+import io.weft.memory.OffsetLedger;
+
+/** A segment of a pool and which runs of it are taken. Guarded by the pool's monitor. */
+final class PoolSegment {
+  private final long address;
+  private final long bytes;
+  private final OffsetLedger ledger;
+  private long takenBytes;
+
+  PoolSegment(long address, long bytes) {
+    this.address = address;
+    this.bytes = bytes;
+    this.ledger = new OffsetLedger(bytes);
+  }
+
+  long address() {
+    return address;
+  }
+
+  long bytes() {
+    return bytes;
+  }
+
+  /** An offset, or {@link OffsetLedger#NONE}. */
+  long take(long length) {
+    long offset = ledger.take(length);
+    if (offset != OffsetLedger.NONE) {
+      takenBytes += length;
+    }
+    return offset;
+  }
+
+  void give(long offset, long length) {
+    ledger.give(offset, length);
+    takenBytes -= length;
+  }
+
+  boolean isUnused() {
+    return takenBytes == 0;
+  }
+}

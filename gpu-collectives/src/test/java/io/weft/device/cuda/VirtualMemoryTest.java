@@ -1,0 +1,75 @@
+package io.weft.device.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.device.library.DoubleLibraries;
+import io.weft.device.library.UsesDoubles;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** A pool over memory that is reserved, created and mapped, whose steps the double checks. */
+@UsesDoubles
+class VirtualMemoryTest {
+  private static final long GRANULE = 2 << 20;
+
+  private CudaDevice device;
+
+  @BeforeEach
+  void open() {
+    device = DoubleLibraries.cuda().open(2);
+  }
+
+  @AfterEach
+  void nothingIsLeftBehind() {
+    device.close();
+    DoubleLibraries.assertClean();
+  }
+
+  private CudaMemoryPool pool(long budgetBytes) {
+    return CudaMemoryPool.open(device, VirtualMemory.of(device), budgetBytes);
+  }
+
+  @Test
+  void segmentsAreWholeGranules() {
+    try (CudaMemoryPool pool = pool(4 * GRANULE);
+        CudaMemory small = pool.take(100);
+        CudaMemory large = pool.take(GRANULE + 1)) {
+      assertThat(device.isDeviceMemory(small.address())).isTrue();
+      assertThat(device.isDeviceMemory(large.address() + GRANULE)).isTrue();
+      assertThat(pool.reservedBytes()).isEqualTo(3 * GRANULE);
+      assertThatThrownBy(() -> pool.take(2 * GRANULE))
+          .hasMessageContaining("virtual device memory of cuda:2")
+          .hasMessageContaining("exceed the budget");
+    }
+  }
+
+  @Test
+  void fullDeviceLeavesNothingReserved() {
+    try (CudaMemoryPool pool = pool(Long.MAX_VALUE)) {
+      assertThatThrownBy(() -> pool.take(device.freeBytes() + 1))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("CUDA_ERROR_OUT_OF_MEMORY");
+      assertThat(DoubleLibraries.live()).doesNotContain("reservations").doesNotContain("mappings");
+    }
+  }
+
+  @Test
+  void memoryOfAnotherDeviceIsRefused() {
+    try (CudaDevice other = DoubleLibraries.cuda().open(3);
+        CudaMemoryPool pool = CudaMemoryPool.open(other, VirtualMemory.of(device), 4 * GRANULE)) {
+      assertThatThrownBy(() -> pool.take(1)).hasMessageContaining("in a pool of cuda:3");
+      assertThat(pool.reservedBytes()).isZero();
+    }
+  }
+
+  @Test
+  void otherProcessesCannotImportIt() {
+    try (CudaMemoryPool pool = pool(GRANULE);
+        CudaMemory memory = pool.take(1)) {
+      assertThatThrownBy(() -> IpcExport.of(memory))
+          .hasMessageContaining("virtual device memory cannot be exported");
+    }
+  }
+}
