@@ -260,8 +260,8 @@ final class CliqueChannel implements AutoCloseable {
 
   /** Both ends do this after the same round, so neither is left with half of a communicator. */
   private void retire() {
-    wire = null;
-    access.cache().retire(lease, self);
+    closeWire();
+    access.retire(lease, self);
     lease = null;
     counters.increment(TransferCounter.CLIQUES_RETIRED);
   }
@@ -304,7 +304,7 @@ final class CliqueChannel implements AutoCloseable {
   private void acquire() {
     try {
       lease = meet();
-      wire = access.wires().open(lease.communicator());
+      wire = access.open(lease);
       failIfEnded();
     } catch (RuntimeException e) {
       queue.takeReady(transfer -> fail(transfer, e));
@@ -382,10 +382,18 @@ final class CliqueChannel implements AutoCloseable {
   }
 
   private void letGo() {
-    wire = null;
+    closeWire();
     if (lease != null) {
       lease.close();
       lease = null;
+    }
+  }
+
+  private void closeWire() {
+    TransferWire last = wire;
+    wire = null;
+    if (last != null) {
+      last.close();
     }
   }
 

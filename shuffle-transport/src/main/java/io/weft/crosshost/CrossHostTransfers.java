@@ -6,6 +6,7 @@ import io.weft.collectives.LogPrefix;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.clique.CommunicatorCache;
 import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.buffer.BufferStatistics;
 import io.weft.crosshost.buffer.TransferBuffer;
 import io.weft.crosshost.buffer.TransferBuffers;
 import io.weft.crosshost.wire.TransferWire;
@@ -15,6 +16,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -32,7 +34,8 @@ import java.util.TreeMap;
 public final class CrossHostTransfers implements AutoCloseable {
   private final Membership membership;
   private final TransferBuffers buffers;
-  private final CommunicatorCache cache;
+  private final Optional<GpuResources> gpu;
+  private final CliqueAccess access;
   private final TransferCounters counters = new TransferCounters();
   private final TransferCliques cliques;
   private final Map<DeviceId, TransferLauncher> launchers = new TreeMap<>();
@@ -44,24 +47,35 @@ public final class CrossHostTransfers implements AutoCloseable {
    * @param meetings where the two ends of a clique meet for one
    * @param wires makes what transfers use of a communicator
    * @param arena for receive buffers; stays the caller's to close, afterwards
+   * @param gpu for transfers between GPUs; empty where this executor has none
    */
   public record Resources(
       CommunicatorFactory communicators,
       CommunicatorCache.Meetings meetings,
       TransferWire.Factory wires,
-      SharedArena arena) {}
+      SharedArena arena,
+      Optional<GpuResources> gpu) {
+    /** Of an executor without a GPU. */
+    public Resources(
+        CommunicatorFactory communicators,
+        CommunicatorCache.Meetings meetings,
+        TransferWire.Factory wires,
+        SharedArena arena) {
+      this(communicators, meetings, wires, arena, Optional.empty());
+    }
+  }
 
   /** Transfers between this executor's devices and those of others; nothing is opened yet. */
   public CrossHostTransfers(Membership membership, Resources resources, TransferOptions options) {
     this.membership = membership;
     this.buffers = new TransferBuffers(resources.arena());
-    this.cache =
-        new CommunicatorCache(
-            resources.communicators(),
+    this.gpu = resources.gpu();
+    this.access =
+        new CliqueAccess(
+            resources,
             CommunicatorOptions.DEFAULT
                 .withTimeout(options.deadline())
                 .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
-    CliqueAccess access = new CliqueAccess(cache, resources.meetings(), resources.wires());
     this.cliques = new TransferCliques(membership.executor(), access, counters, options.idle());
     for (DeviceId device : membership.devices()) {
       launchers.put(device, new TransferLauncher(device, options, cliques, counters));
@@ -126,7 +140,7 @@ public final class CrossHostTransfers implements AutoCloseable {
       List<ReceivedBuffer> received = new ArrayList<>();
       for (int i = 0; i < shapes.size(); i++) {
         BufferShape shape = shapes.get(i);
-        TransferBuffer memory = preparation.take(i, shape);
+        TransferBuffer memory = preparation.take(i, device, shape);
         PreparedTransfer transfer =
             preparation.receive(
                 device,
@@ -176,7 +190,7 @@ public final class CrossHostTransfers implements AutoCloseable {
       return new Deferral(placement, transfer, null);
     }
     if (isHere(placement.destination())) {
-      TransferBuffer memory = preparation.take(index, placement.shape());
+      TransferBuffer memory = preparation.take(index, placement.destination(), placement.shape());
       PreparedTransfer transfer =
           preparation.receive(
               placement.destination(),
@@ -232,7 +246,7 @@ public final class CrossHostTransfers implements AutoCloseable {
   }
 
   private TransferPreparation preparation() {
-    return new TransferPreparation(membership, buffers);
+    return new TransferPreparation(membership, buffers, gpu.map(GpuResources::memory));
   }
 
   private void launch(List<PreparedTransfer> transfers) {
@@ -243,7 +257,7 @@ public final class CrossHostTransfers implements AutoCloseable {
     byDevice.forEach((device, own) -> launchers.get(device).launch(own));
   }
 
-  /** The receive buffers, to have some ready before the first transfer. */
+  /** The receive buffers of the host, to have some ready before the first transfer. */
   public TransferBuffers buffers() {
     return buffers;
   }
@@ -259,7 +273,11 @@ public final class CrossHostTransfers implements AutoCloseable {
 
   /** The counters as they are now. */
   public TransferStatistics statistics() {
-    return new TransferStatistics(counters.snapshot(), cache.statistics(), buffers.statistics());
+    BufferStatistics taken = buffers.statistics();
+    return new TransferStatistics(
+        counters.snapshot(),
+        access.statistics(),
+        gpu.map(each -> taken.plus(each.memory().statistics())).orElse(taken));
   }
 
   /** Launchers first, then the lanes, then what they used. */
@@ -267,7 +285,7 @@ public final class CrossHostTransfers implements AutoCloseable {
   public void close() {
     launchers.values().forEach(TransferLauncher::close);
     cliques.close();
-    cache.close();
+    access.close();
     buffers.close();
   }
 }

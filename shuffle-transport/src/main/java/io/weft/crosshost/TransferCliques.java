@@ -129,7 +129,7 @@ final class TransferCliques implements AutoCloseable {
               });
     }
     hit.forEach(channel -> channel.end(cause));
-    access.cache().fail(process, incarnation, reason);
+    access.fail(process, incarnation, reason);
     hit.forEach(CliqueChannel::close);
   }
 

@@ -4,16 +4,17 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.clique.CliqueMember;
 import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.buffer.ReceiveMemory;
 import io.weft.crosshost.buffer.TransferBuffer;
-import io.weft.crosshost.buffer.TransferBuffers;
+import io.weft.device.Device;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
-import io.weft.memory.ArenaFullException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Prepares the transfers of one call, on the caller's thread: finds each clique once and takes the
@@ -25,15 +26,17 @@ final class TransferPreparation implements AutoCloseable {
   private static final String PURPOSE = "transfers";
 
   private final Membership membership;
-  private final TransferBuffers buffers;
+  private final ReceiveMemory host;
+  private final Optional<ReceiveMemory> gpu;
   private final Map<TransferEnds, CliqueKey> cliques = new HashMap<>();
   private final List<PreparedTransfer> transfers = new ArrayList<>();
   private final List<TransferBuffer> taken = new ArrayList<>();
   private boolean done;
 
-  TransferPreparation(Membership membership, TransferBuffers buffers) {
+  TransferPreparation(Membership membership, ReceiveMemory host, Optional<ReceiveMemory> gpu) {
     this.membership = membership;
-    this.buffers = buffers;
+    this.host = host;
+    this.gpu = gpu;
   }
 
   PreparedTransfer send(SourceBuffer source, DeviceId destination, long key) {
@@ -52,12 +55,16 @@ final class TransferPreparation implements AutoCloseable {
   /** Where an array comes from, and its key. */
   record Ends(DeviceId source, long key) {}
 
-  TransferBuffer take(int index, BufferShape shape) {
+  TransferBuffer take(int index, DeviceId device, BufferShape shape) {
+    ReceiveMemory memory =
+        member(device).device().kind() == Device.Kind.CUDA
+            ? gpu.orElseThrow(() -> new TransferException(device + " has no memory to receive in"))
+            : host;
     try {
-      TransferBuffer buffer = buffers.take(shape.bytes());
+      TransferBuffer buffer = memory.take(shape.bytes());
       taken.add(buffer);
       return buffer;
-    } catch (ArenaFullException e) {
+    } catch (IOException e) {
       throw new TransferException(
           "transfer %d: no memory to receive %s: %s".formatted(index, shape, e.getMessage()), e);
     }
@@ -75,11 +82,20 @@ final class TransferPreparation implements AutoCloseable {
       List<CliqueMember> members = new ArrayList<>();
       members.add(member(ends.local()));
       members.add(member(ends.peer()));
+      requireOneKind(ends, members.get(0), members.get(1));
       members.sort(null);
       known = new CliqueKey(members, PURPOSE);
       cliques.put(ends, known);
     }
     return known;
+  }
+
+  private static void requireOneKind(TransferEnds ends, CliqueMember local, CliqueMember peer) {
+    if (local.device().kind() != peer.device().kind()) {
+      throw new IllegalArgumentException(
+          "%s is %s and %s is %s: arrays go between hosts or between GPUs"
+              .formatted(ends.local(), local.device(), ends.peer(), peer.device()));
+    }
   }
 
   private CliqueMember member(DeviceId device) {

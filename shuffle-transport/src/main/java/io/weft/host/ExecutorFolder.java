@@ -138,7 +138,8 @@ public final class ExecutorFolder implements AutoCloseable {
     return currentBootId();
   }
 
-  static String currentBootId() {
+  /** As {@link #bootId}, without a folder. */
+  public static String currentBootId() {
     try {
       return read(BOOT_ID).trim();
     } catch (IOException e) {

@@ -1,6 +1,9 @@
 package io.weft.peer;
 
-/** Which way the blocks of another executor come. Own blocks are always read in place. */
+/**
+ * Which way the blocks of another executor come; own blocks are always read in place. Arrays of
+ * GPUs may go by NCCL with {@link #AUTO} only.
+ */
 public enum TransportMode {
   /** In place from peers on this host, by TCP from the others or where mapping fails. */
   AUTO,

@@ -26,6 +26,7 @@ public final class BlockReaders {
   private final BlockCatalog catalog;
   private final HostPeers hostPeers;
   private final RemoteAccess access;
+  private final PathLog paths;
   private final Set<ChunkReader> open = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
@@ -56,6 +57,7 @@ public final class BlockReaders {
     this.mode = mode;
     this.catalog = catalog;
     this.hostPeers = hostPeers;
+    this.paths = new PathLog(mode);
     this.access =
         new RemoteAccess(
             arena,
@@ -118,7 +120,9 @@ public final class BlockReaders {
 
   /** The peer's blocks in memory, if they are to be read there. */
   Optional<PeerIndex> onHost(PeerAddress peer) {
-    return mode == TransportMode.TCP ? Optional.empty() : hostPeers.find(peer);
+    Optional<PeerIndex> found = mode == TransportMode.TCP ? Optional.empty() : hostPeers.find(peer);
+    paths.reads(peer, found.isPresent());
+    return found;
   }
 
   LocalBlocks localBlocks(FetchListener listener, BiConsumer<BlockRequest, PeerAddress> remote) {

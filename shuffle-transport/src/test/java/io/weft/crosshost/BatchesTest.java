@@ -1,7 +1,6 @@
 package io.weft.crosshost;
 
 import static io.weft.crosshost.Content.await;
-import static io.weft.crosshost.Content.check;
 import static io.weft.crosshost.Executors.device;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -49,7 +48,7 @@ class BatchesTest extends TransferFixture {
     return executors.get(executor).place(placements);
   }
 
-  private static void checkAndClose(List<DeferredTransfer> sent, List<DeferredTransfer> received) {
+  private void checkAndClose(List<DeferredTransfer> sent, List<DeferredTransfer> received) {
     List<CompletableFuture<Void>> needs =
         sent.stream().map(transfer -> transfer.event().toFuture()).toList();
     assertThat(needs).hasSameSizeAs(received);

@@ -2,7 +2,6 @@ package io.weft.crosshost;
 
 import static io.weft.crosshost.Content.await;
 import static io.weft.crosshost.Content.awaitRecorded;
-import static io.weft.crosshost.Content.check;
 import static io.weft.crosshost.Content.failure;
 import static io.weft.crosshost.Content.ints;
 import static io.weft.crosshost.Executors.device;

@@ -10,16 +10,23 @@ import java.util.Map;
  * One executor's view of who is there.
  *
  * @param incarnations of all executors by their ids; may change
+ * @param kind of all devices; of GPUs each executor has the one of its number
  */
-record Directory(String executor, List<DeviceId> devices, Map<String, String> incarnations)
+record Directory(
+    String executor, List<DeviceId> devices, Map<String, String> incarnations, Device.Kind kind)
     implements Membership {
+  /** Of hosts. */
+  Directory(String executor, List<DeviceId> devices, Map<String, String> incarnations) {
+    this(executor, devices, incarnations, Device.Kind.HOST);
+  }
+
   @Override
   public CliqueMember member(DeviceId device) throws IOException {
     String incarnation = incarnations.get(device.executor());
     if (incarnation == null) {
       throw new IOException("nobody knows it");
     }
-    return new CliqueMember(
-        device.executor(), incarnation, new Device(Device.Kind.HOST, device.ordinal()));
+    int ordinal = kind == Device.Kind.CUDA ? Integer.parseInt(device.executor()) : device.ordinal();
+    return new CliqueMember(device.executor(), incarnation, new Device(kind, ordinal));
   }
 }

@@ -1,10 +1,18 @@
 package io.weft.crosshost;
 
 import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.nccl.NcclLibrary;
+import io.weft.crosshost.gpu.TransferGpu;
 import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.crosshost.wire.TransferWire;
+import io.weft.device.Device;
+import io.weft.device.cuda.CudaLibrary;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
+import io.weft.peer.GpuEnd;
+import io.weft.peer.PathEnd;
+import io.weft.peer.PathRules;
+import io.weft.peer.TransportMode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -13,6 +21,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.IntStream;
 
@@ -25,6 +34,9 @@ final class Executors implements AutoCloseable {
     CommunicatorFactory of(Path folder, String executor);
   }
 
+  /** Of receive buffers on a GPU. */
+  static final long GPU_BYTES = 256 << 20;
+
   private static final long MIB = 1 << 20;
 
   private final Path folder;
@@ -34,7 +46,9 @@ final class Executors implements AutoCloseable {
   private final PairMeetings meetings = new PairMeetings();
   private final Map<String, CrossHostTransfers> transfers = new LinkedHashMap<>();
   private final Map<String, SharedArena> arenas = new LinkedHashMap<>();
+  private final Map<String, TransferGpu> gpus = new LinkedHashMap<>();
   private TransferWire.Factory wires = CommunicatorWire::new;
+  private TransportMode gpuMode;
 
   Executors(Path folder, Communicators communicators, TransferOptions options) {
     this.folder = folder;
@@ -57,6 +71,28 @@ final class Executors implements AutoCloseable {
     return this;
   }
 
+  /** The device of those that start from now on is a GPU, of their number. */
+  Executors gpus(TransportMode mode) {
+    gpuMode = mode;
+    return this;
+  }
+
+  /** The end of the transfers of executor n, on GPU n. */
+  static TransferGpu gpu(
+      int executor, String incarnation, TransportMode mode, CommunicatorFactory hosts) {
+    CudaLibrary.GpuDescription gpu = TestGpus.cuda().gpus().get(TestGpus.ordinal(executor));
+    String nccl = NcclLibrary.load(TestGpus.options()).version();
+    GpuEnd end = GpuEnd.of(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);
+    return new TransferGpu(
+        new TransferGpu.Options(
+            executor + "@" + incarnation,
+            new PathEnd("a kernel", end),
+            new PathRules(mode, false, false),
+            TestGpus.options(),
+            GPU_BYTES,
+            hosts));
+  }
+
   /** Starts so many more. */
   Executors start(int count) {
     for (int i = 0; i < count; i++) {
@@ -75,13 +111,19 @@ final class Executors implements AutoCloseable {
       Path home = Files.createDirectories(folder.resolve(id + "-" + incarnation));
       SharedArena arena =
           SharedArena.open(new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0));
+      arenas.put(id, arena);
+      CommunicatorFactory hosts = communicators.of(folder, id);
+      Optional<GpuResources> gpu = Optional.empty();
+      if (gpuMode != null) {
+        gpus.put(id, gpu(executor, incarnation, gpuMode, hosts));
+        gpu = Optional.of(gpus.get(id).resources(hosts));
+      }
+      Device.Kind kind = gpuMode == null ? Device.Kind.HOST : Device.Kind.CUDA;
       CrossHostTransfers made =
           new CrossHostTransfers(
-              new Directory(id, own, incarnations),
-              new CrossHostTransfers.Resources(
-                  communicators.of(folder, id), meetings, wires, arena),
+              new Directory(id, own, incarnations, kind),
+              new CrossHostTransfers.Resources(hosts, meetings, wires, arena, gpu),
               options);
-      arenas.put(id, arena);
       transfers.put(id, made);
       return made;
     } catch (IOException e) {
@@ -109,6 +151,7 @@ final class Executors implements AutoCloseable {
   @Override
   public void close() {
     new ArrayList<>(transfers.values()).forEach(CrossHostTransfers::close);
+    gpus.values().forEach(TransferGpu::close);
     arenas.values().forEach(SharedArena::close);
   }
 }

@@ -1,19 +1,23 @@
 package io.weft.crosshost;
 
+import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.FileBootstrap;
 import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.clique.CliqueMember;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.gpu.TransferGpu;
 import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.device.Device;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
+import io.weft.peer.TransportMode;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -25,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import org.awaitility.Awaitility;
 
@@ -34,25 +39,35 @@ final class TransferChild {
 
   private final int executor;
   private final CrossHostTransfers transfers;
+  private final GpuArrays arrays = new GpuArrays();
 
   private TransferChild(String[] args) throws IOException {
     Path folder = Path.of(args[0]);
     this.executor = Integer.parseInt(args[2]);
     Iterator<String> meetings = List.of(args).subList(4, args.length).iterator();
     Path home = Files.createDirectories(folder.resolve("arena-" + executor));
+    CommunicatorFactory hosts =
+        new HostCommunicators(
+            HostOptions.defaults().withFolder(folder.resolve(args[1])).withHostIdentity(args[1]));
+    boolean onGpus = TestGpus.isForThisProcess();
+    Optional<TransferGpu> gpu =
+        onGpus
+            ? Optional.of(Executors.gpu(executor, "first", TransportMode.AUTO, hosts))
+            : Optional.empty();
     this.transfers =
         new CrossHostTransfers(
             new Directory(
-                args[2], List.of(Executors.device(executor)), Map.of("0", "first", "1", "first")),
+                args[2],
+                List.of(Executors.device(executor)),
+                Map.of("0", "first", "1", "first"),
+                onGpus ? Device.Kind.CUDA : Device.Kind.HOST),
             new CrossHostTransfers.Resources(
-                new HostCommunicators(
-                    HostOptions.defaults()
-                        .withFolder(folder.resolve(args[1]))
-                        .withHostIdentity(args[1])),
+                hosts,
                 (key, rank) ->
                     FileBootstrap.open(folder, UniqueId.decode(meetings.next()), rank, key.size()),
                 CommunicatorWire::new,
-                SharedArena.open(new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0))),
+                SharedArena.open(new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0)),
+                gpu.map(each -> each.resources(hosts))),
             TransferOptions.DEFAULT
                 .withDeadline(Duration.ofMillis(Long.parseLong(args[3])))
                 .withBatchAge(Duration.ofDays(1)));
@@ -95,13 +110,16 @@ final class TransferChild {
         int from = random.nextInt(2);
         DataType type = DataType.values()[random.nextInt(DataType.values().length)];
         BufferShape shape = BufferShape.of(type, 1 + random.nextInt(20_000));
-        placements.add(TransferFixture.placement(executor, from, 1 - from, shape, key));
+        placements.add(placement(from, shape, key));
       }
       List<DeferredTransfer> placed = transfers.place(placements);
       for (int key = 0; key < placed.size(); key++) {
         long seed = key;
         Content.await(placed.get(key).event());
-        placed.get(key).received().ifPresent(received -> Content.check(received.buffer(), seed));
+        placed
+            .get(key)
+            .received()
+            .ifPresent(received -> Content.check(onHost(received.buffer()), seed));
         placed.get(key).close();
       }
     }
@@ -123,6 +141,19 @@ final class TransferChild {
             new long[] {99})
         .get(0)
         .event();
+  }
+
+  private Placement placement(int from, BufferShape shape, int key) {
+    if (executor != from) {
+      return Placement.of(Executors.device(from), Executors.device(1 - from), shape, key);
+    }
+    TypedBuffer host = Content.of(shape, key);
+    TypedBuffer data = TestGpus.isForThisProcess() ? arrays.copy(executor, host) : host;
+    return TransferFixture.placement(data, from, 1 - from, shape, key);
+  }
+
+  private TypedBuffer onHost(TypedBuffer buffer) {
+    return TestGpus.isForThisProcess() ? arrays.toHost(buffer) : buffer;
   }
 
   /** Waits for what never comes, and says what came instead. */

@@ -1,7 +1,6 @@
 package io.weft.crosshost;
 
 import static io.weft.crosshost.Content.await;
-import static io.weft.crosshost.Content.check;
 import static io.weft.crosshost.Content.failure;
 import static io.weft.crosshost.Executors.device;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -153,7 +152,7 @@ abstract class TransferContract extends TransferFixture {
   }
 
   /** Every executor goes through the pairs in another order, and each pair in the same. */
-  private static List<Placement> crossed(int executor, int nodes) {
+  private List<Placement> crossed(int executor, int nodes) {
     Random order = new Random(executor);
     List<int[]> pairs = new ArrayList<>();
     for (int from = 0; from < nodes; from++) {
@@ -188,7 +187,9 @@ abstract class TransferContract extends TransferFixture {
           executors
               .get(executor)
               .send(
-                  List.of(SourceBuffer.of(device(executor), Content.of(shape, executor))),
+                  List.of(
+                      SourceBuffer.of(
+                          device(executor), placed(executor, Content.of(shape, executor)))),
                   List.of(device(1 - executor)),
                   keys(5)));
     }

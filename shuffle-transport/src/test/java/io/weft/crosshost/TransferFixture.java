@@ -1,11 +1,11 @@
 package io.weft.crosshost;
 
 import static io.weft.crosshost.Content.await;
-import static io.weft.crosshost.Content.check;
 import static io.weft.crosshost.Content.ints;
 import static io.weft.crosshost.Executors.device;
 
 import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.crosshost.buffer.BufferShape;
 import io.weft.device.Event;
 import java.nio.file.Path;
@@ -50,12 +50,17 @@ abstract class TransferFixture {
   }
 
   /** Arrays of this executor, as many as seeds. */
-  static List<SourceBuffer> sources(int executor, long... seeds) {
+  List<SourceBuffer> sources(int executor, long... seeds) {
     List<SourceBuffer> sources = new ArrayList<>();
     for (long seed : seeds) {
-      sources.add(SourceBuffer.of(device(executor), ints(256, seed)));
+      sources.add(SourceBuffer.of(device(executor), placed(executor, ints(256, seed))));
     }
     return sources;
+  }
+
+  /** An array where an executor's device has it. */
+  TypedBuffer placed(int executor, TypedBuffer array) {
+    return array;
   }
 
   static <T> List<T> times(int count, T value) {
@@ -76,8 +81,17 @@ abstract class TransferFixture {
         .receive(device(to), shapes(keys.length), times(keys.length, device(from)), keys);
   }
 
+  /** An array that arrived, in memory of the host. */
+  TypedBuffer onHost(TypedBuffer buffer) {
+    return buffer;
+  }
+
+  void check(TypedBuffer buffer, long seed) {
+    Content.check(onHost(buffer), seed);
+  }
+
   /** Waits for all; the arrays' seeds are their keys. */
-  static void checkAll(List<ReceivedBuffer> received, long... keys) {
+  void checkAll(List<ReceivedBuffer> received, long... keys) {
     for (int i = 0; i < keys.length; i++) {
       await(received.get(i).event());
       check(received.get(i).buffer(), keys[i]);
@@ -92,10 +106,14 @@ abstract class TransferFixture {
     checkAll(received, key);
   }
 
-  static Placement placement(int executor, int from, int to, BufferShape shape, long key) {
+  Placement placement(int executor, int from, int to, BufferShape shape, long key) {
     return executor == from
-        ? Placement.of(
-            SourceBuffer.of(device(from), Content.of(shape, key)), device(to), shape, key)
+        ? placement(placed(from, Content.of(shape, key)), from, to, shape, key)
         : Placement.of(device(from), device(to), shape, key);
+  }
+
+  /** As the source's executor sees it. */
+  static Placement placement(TypedBuffer data, int from, int to, BufferShape shape, long key) {
+    return Placement.of(SourceBuffer.of(device(from), data), device(to), shape, key);
   }
 }

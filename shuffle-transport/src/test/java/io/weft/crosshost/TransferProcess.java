@@ -28,12 +28,20 @@ final class TransferProcess implements AutoCloseable {
    * @param host its host identity
    * @param executor 0 or 1
    * @param meetings ids of the meetings with the other, one after the other
+   * @param properties of its virtual machine
    */
-  TransferProcess(Path folder, String host, int executor, Duration deadline, List<String> meetings)
+  TransferProcess(
+      Path folder,
+      String host,
+      int executor,
+      Duration deadline,
+      List<String> meetings,
+      String... properties)
       throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of(properties));
     command.addAll(
         List.of(
             "-cp",

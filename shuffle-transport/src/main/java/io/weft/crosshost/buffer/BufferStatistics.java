@@ -9,6 +9,15 @@ package io.weft.crosshost.buffer;
  * @param idleBytes bytes that are kept for the next
  */
 public record BufferStatistics(long taken, long allocated, long out, long idleBytes) {
+  /** Of two memories together. */
+  public BufferStatistics plus(BufferStatistics other) {
+    return new BufferStatistics(
+        taken + other.taken,
+        allocated + other.allocated,
+        out + other.out,
+        idleBytes + other.idleBytes);
+  }
+
   /** Buffers that were handed out again without an allocation. */
   public long reused() {
     return taken - allocated;

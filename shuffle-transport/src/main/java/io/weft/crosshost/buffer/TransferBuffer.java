@@ -3,25 +3,29 @@ package io.weft.crosshost.buffer;
 import io.weft.collectives.buffer.BufferOwner;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.device.Event;
-import io.weft.memory.Extent;
 
 /**
- * Raw memory that a transfer writes into. It goes back to the {@link TransferBuffers} it came from
+ * Raw memory that a transfer writes into. It goes back to the {@link ReceiveMemory} it came from
  * once its holder has closed it and every use that was announced has ended.
  *
  * <p>Thread-safe.
  */
 public final class TransferBuffer implements BufferOwner, AutoCloseable {
-  private final TransferBuffers home;
-  private final Extent extent;
+  private final long address;
   private final long bytes;
+  private final Runnable giveBack;
   private int holders = 1;
   private boolean closed;
 
-  TransferBuffer(TransferBuffers home, Extent extent, long bytes) {
-    this.home = home;
-    this.extent = extent;
+  /**
+   * A buffer that somebody holds.
+   *
+   * @param giveBack run once, when nobody holds or uses it any more
+   */
+  public TransferBuffer(long address, long bytes, Runnable giveBack) {
+    this.address = address;
     this.bytes = bytes;
+    this.giveBack = giveBack;
   }
 
   /** All of it as an array of this shape, which has to fit. */
@@ -39,7 +43,7 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
     if (holders == 0) {
       throw new IllegalStateException("the transfer buffer of " + bytes + " bytes was given back");
     }
-    return extent.address();
+    return address;
   }
 
   @Override
@@ -78,6 +82,6 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
         return;
       }
     }
-    home.takeBack(extent);
+    giveBack.run();
   }
 }

@@ -17,7 +17,7 @@ import java.util.TreeMap;
  * <p>Sizes are rounded up to a power of two, from 4 KiB, and from 1 MiB on to a multiple of that.
  * Thread-safe.
  */
-public final class TransferBuffers implements AutoCloseable {
+public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private static final long LEAST_BYTES = 4L << 10;
   private static final long STEP_BYTES = 1L << 20;
 
@@ -41,6 +41,7 @@ public final class TransferBuffers implements AutoCloseable {
    * @param bytes 1 to 2^31 - 64
    * @throws ArenaFullException when nothing idle fits and the arena is full
    */
+  @Override
   public TransferBuffer take(long bytes) throws ArenaFullException {
     long size = rounded(bytes);
     Extent extent = idle(size);
@@ -54,7 +55,8 @@ public final class TransferBuffers implements AutoCloseable {
       taken++;
       out++;
     }
-    return new TransferBuffer(this, extent, bytes);
+    Extent block = extent;
+    return new TransferBuffer(extent.address(), bytes, () -> takeBack(block));
   }
 
   /**
@@ -91,7 +93,7 @@ public final class TransferBuffers implements AutoCloseable {
     return extent;
   }
 
-  void takeBack(Extent extent) {
+  private void takeBack(Extent extent) {
     synchronized (this) {
       out--;
       if (!closed) {
@@ -113,7 +115,7 @@ public final class TransferBuffers implements AutoCloseable {
     all.forEach(arena::free);
   }
 
-  /** The counters as they are now. */
+  @Override
   public synchronized BufferStatistics statistics() {
     return new BufferStatistics(taken, allocated, out, idleBytes);
   }

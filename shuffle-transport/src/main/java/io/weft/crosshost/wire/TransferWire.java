@@ -7,11 +7,11 @@ import java.util.Optional;
 
 /**
  * One end of a clique of two, as transfers use it. Both ends call the same methods in the same
- * order. One thread at a time, except for {@link #abort}.
+ * order. One thread at a time, except for {@link #abort}, which may come late.
  *
  * <p>Every method throws what the communicator throws, and then the wire is broken.
  */
-public interface TransferWire {
+public interface TransferWire extends AutoCloseable {
   /** Makes the wire of a communicator with two ranks. */
   @FunctionalInterface
   interface Factory {
@@ -33,4 +33,8 @@ public interface TransferWire {
 
   /** Breaks the wire on both ends. */
   void abort(String reason);
+
+  /** Gives back what the wire itself has; the communicator is its owner's. */
+  @Override
+  default void close() {}
 }

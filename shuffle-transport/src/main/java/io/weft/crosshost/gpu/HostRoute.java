@@ -1,0 +1,85 @@
+package io.weft.crosshost.gpu;
+
+import io.weft.collectives.CollectiveMetrics;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.Topology;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.operation.Operation;
+import io.weft.device.Event;
+import io.weft.device.Lane;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The host's communicator of a clique of GPUs: says by its type that arrays have to be staged.
+ *
+ * @param hosts which moves memory of the host only; closed with this one
+ */
+record HostRoute(Communicator hosts) implements Communicator {
+  @Override
+  public int rank() {
+    return hosts.rank();
+  }
+
+  @Override
+  public int nranks() {
+    return hosts.nranks();
+  }
+
+  @Override
+  public UniqueId id() {
+    return hosts.id();
+  }
+
+  @Override
+  public Duration timeout() {
+    return hosts.timeout();
+  }
+
+  @Override
+  public Topology topology() {
+    return hosts.topology();
+  }
+
+  @Override
+  public CollectiveMetrics metrics() {
+    return hosts.metrics();
+  }
+
+  @Override
+  public void run(Operation operation) {
+    hosts.run(operation);
+  }
+
+  @Override
+  public void runGroup(List<Operation> operations) {
+    hosts.runGroup(operations);
+  }
+
+  @Override
+  public Event submit(Operation operation, Lane lane) {
+    return hosts.submit(operation, lane);
+  }
+
+  @Override
+  public Event submitGroup(List<Operation> operations, Lane lane) {
+    return hosts.submitGroup(operations, lane);
+  }
+
+  @Override
+  public Optional<CollectiveException> failure() {
+    return hosts.failure();
+  }
+
+  @Override
+  public void abort(String reason) {
+    hosts.abort(reason);
+  }
+
+  @Override
+  public void close() {
+    hosts.close();
+  }
+}

@@ -1,0 +1,25 @@
+package io.weft.peer;
+
+/** How bytes get from one executor to another. */
+public enum TransferPath {
+  /** Between GPUs, by NCCL. */
+  NCCL("nccl"),
+  /** Through memory that both map, on one host. */
+  SHM("shm"),
+  /** By sockets. */
+  TCP("tcp"),
+  /** Not at all. */
+  NONE("none");
+
+  private final String text;
+
+  TransferPath(String text) {
+    this.text = text;
+  }
+
+  /** The name that is printed. */
+  @Override
+  public String toString() {
+    return text;
+  }
+}

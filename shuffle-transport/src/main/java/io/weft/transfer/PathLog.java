@@ -1,0 +1,44 @@
+package io.weft.transfer;
+
+import io.weft.host.ExecutorFolder;
+import io.weft.peer.PathChoice;
+import io.weft.peer.PeerAddress;
+import io.weft.peer.TransferPath;
+import io.weft.peer.TransportMode;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Says how the blocks of each other executor are read and why, once for each. Thread-safe. */
+final class PathLog {
+  private static final Logger LOG = LoggerFactory.getLogger(PathLog.class);
+
+  private final TransportMode mode;
+  private final Set<String> said = ConcurrentHashMap.newKeySet();
+
+  PathLog(TransportMode mode) {
+    this.mode = mode;
+  }
+
+  /** Called with every reader; cheap once it was said. */
+  void reads(PeerAddress peer, boolean inPlace) {
+    if (said.add(peer.executorId() + "-" + peer.incarnation())) {
+      LOG.info("Blocks of {} are read by {}", peer, choice(peer, inPlace));
+    }
+  }
+
+  PathChoice choice(PeerAddress peer, boolean inPlace) {
+    if (mode == TransportMode.TCP) {
+      return new PathChoice(TransferPath.TCP, "spark.weft.transport is tcp");
+    }
+    if (inPlace) {
+      return new PathChoice(TransferPath.SHM, "it runs on this kernel, in " + peer.folder());
+    }
+    return new PathChoice(
+        TransferPath.TCP,
+        ExecutorFolder.currentBootId().equals(peer.bootId())
+            ? "it runs on this kernel, but its folder " + peer.folder() + " is not visible here"
+            : "it runs on another kernel");
+  }
+}

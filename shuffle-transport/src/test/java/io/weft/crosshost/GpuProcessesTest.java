@@ -1,0 +1,54 @@
+package io.weft.crosshost;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.UniqueId;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Two executors in processes of their own, each with a GPU. */
+class GpuProcessesTest {
+  private static final Duration DEADLINE = Duration.ofSeconds(90);
+
+  @TempDir Path folder;
+
+  private final List<TransferProcess> processes = new ArrayList<>();
+
+  @BeforeAll
+  static void needsDoubles() {
+    TestGpus.assume();
+  }
+
+  @AfterEach
+  void endAll() {
+    processes.forEach(TransferProcess::close);
+  }
+
+  /** A process that dies is noticed long before the deadline, also where NCCL says nothing. */
+  @Test
+  void arraysGoBothWaysUntilOneProcessIsKilled() throws Exception {
+    List<String> meetings = List.of(UniqueId.create().encode(), UniqueId.create().encode());
+    for (int executor = 0; executor < 2; executor++) {
+      processes.add(
+          new TransferProcess(folder, "host", executor, DEADLINE, meetings, TestGpus.property()));
+    }
+    processes.forEach(process -> process.order("exchange"));
+    for (TransferProcess process : processes) {
+      assertThat(process.answer()).startsWith("right, with 1 communicator, 10 groups, ");
+    }
+    processes.get(0).order("wait");
+    assertThat(processes.get(0).answer()).isEqualTo("waits");
+    long start = System.nanoTime();
+    processes.get(1).kill();
+    assertThat(processes.get(0).answer())
+        .contains("key 99 from executor 1/device 0 to executor 0/device 0 failed: ")
+        .contains("rank 1");
+    assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
+  }
+}

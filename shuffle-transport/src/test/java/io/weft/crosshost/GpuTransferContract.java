@@ -1,0 +1,174 @@
+package io.weft.crosshost;
+
+import static io.weft.crosshost.Content.await;
+import static io.weft.crosshost.Content.failure;
+import static io.weft.crosshost.Executors.device;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaLane;
+import io.weft.peer.TransportMode;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** What holds of transfers, and what more holds between GPUs. */
+abstract class GpuTransferContract extends TransferContract {
+  private final GpuArrays arrays = new GpuArrays();
+
+  @BeforeAll
+  static void needsDoubles() {
+    TestGpus.assume();
+  }
+
+  /** What the user wants: auto is NCCL, anything else the way through the hosts. */
+  abstract TransportMode mode();
+
+  @Override
+  Executors.Communicators communicators() {
+    return (folder, executor) ->
+        new HostCommunicators(HostOptions.defaults().withFolder(folder.resolve("shared")));
+  }
+
+  @Override
+  void open(TransferOptions options) {
+    super.open(options);
+    executors.gpus(mode());
+  }
+
+  @Override
+  @AfterEach
+  void close() {
+    boolean used = executors != null;
+    super.close();
+    executors = null;
+    if (used) {
+      arrays.close();
+      TestGpus.assertClean();
+    }
+  }
+
+  @Override
+  TypedBuffer placed(int executor, TypedBuffer array) {
+    return arrays.copy(executor, array);
+  }
+
+  @Override
+  TypedBuffer onHost(TypedBuffer buffer) {
+    return arrays.toHost(buffer);
+  }
+
+  /** From the second batch on; the first takes memory of the GPU. */
+  @Override
+  @Test
+  void theReceivePathAllocatesNothing() {
+    executors.start(2);
+    for (int round = 0; round < 2; round++) {
+      List<ReceivedBuffer> received = receive(1, 0, 1, 2, 3);
+      send(0, 1, 1, 2, 3).forEach(Content::await);
+      checkAll(received, 1, 2, 3);
+    }
+    long allocated = executors.get(1).statistics().buffers().allocated();
+    long arena = executors.arena(1).statistics().allocations();
+    for (int round = 0; round < 50; round++) {
+      List<ReceivedBuffer> received = receive(1, 0, 1, 2, 3);
+      send(0, 1, 1, 2, 3).forEach(Content::await);
+      checkAll(received, 1, 2, 3);
+    }
+    TransferStatistics statistics = executors.get(1).statistics();
+    assertThat(statistics.buffers().allocated()).isEqualTo(allocated);
+    assertThat(statistics.buffers().reused()).isGreaterThanOrEqualTo(150);
+    assertThat(statistics.buffers().out()).isZero();
+    assertThat(executors.arena(1).statistics().allocations()).isEqualTo(arena);
+  }
+
+  /** The event of the work that writes an array, recorded on the lane that does it. */
+  @Test
+  void aSendFollowsTheLaneThatWritesItsArray() {
+    executors.start(2);
+    TypedBuffer array = Content.ints(256, 7);
+    TypedBuffer onGpu = arrays.like(0, array);
+    CudaLane lane = arrays.lane(0);
+    HostEvent go = new HostEvent("what the lane waits for");
+    Event written =
+        lane.submit(
+            "writing",
+            () -> lane.stream().copyToDevice(onGpu.address(), array.address(), array.bytes()),
+            go);
+    Event sent =
+        executors
+            .get(0)
+            .send(List.of(new SourceBuffer(device(0), onGpu, written)), List.of(device(1)), keys(7))
+            .get(0);
+    List<ReceivedBuffer> received = receive(1, 0, 7);
+    assertThat(written.state()).isEqualTo(Event.State.PENDING);
+    assertThat(sent.state()).isEqualTo(Event.State.PENDING);
+    go.complete();
+    Content.awaitRecorded(sent);
+    await(sent);
+    checkAll(received, 7);
+  }
+
+  /** A source that fails fails the transfer on both GPUs, and the pair goes on. */
+  @Test
+  void aLaneThatFailsFailsItsTransfer() {
+    executors.start(2);
+    CudaLane lane = arrays.lane(0);
+    Event written =
+        lane.submit(
+            "writing",
+            () -> {
+              throw new IllegalStateException("no such column");
+            });
+    TypedBuffer onGpu = arrays.like(0, Content.ints(256, 1));
+    Event sent =
+        executors
+            .get(0)
+            .send(List.of(new SourceBuffer(device(0), onGpu, written)), List.of(device(1)), keys(7))
+            .get(0);
+    ReceivedBuffer received = receive(1, 0, 7).get(0);
+    assertThat(failure(sent)).hasMessageContaining("no such column");
+    assertThat(failure(received.event())).hasMessageContaining("no such column");
+    received.close();
+    exchange(8);
+  }
+
+  /** More than one wave of what is staged, and not a multiple of it. */
+  @Test
+  void largeArraysArriveWhole() {
+    executors.start(2);
+    BufferShape shape = BufferShape.of(DataType.INT8, (20 << 20) + 12_345);
+    TypedBuffer array = placed(0, Content.of(shape, 3));
+    Event sent =
+        executors
+            .get(0)
+            .send(List.of(SourceBuffer.of(device(0), array)), List.of(device(1)), keys(3))
+            .get(0);
+    ReceivedBuffer received =
+        executors.get(1).receive(device(1), List.of(shape), List.of(device(0)), keys(3)).get(0);
+    await(sent);
+    await(received.event());
+    check(received.buffer(), 3);
+    received.close();
+  }
+
+  @Test
+  void aGpuWithoutRoomIsAnErrorAtOnce() {
+    executors.start(2);
+    BufferShape shape = BufferShape.of(DataType.INT8, Executors.GPU_BYTES + 1);
+    assertThatThrownBy(
+            () -> executors.get(1).receive(device(1), List.of(shape), List.of(device(0)), keys(1)))
+        .isInstanceOf(TransferException.class)
+        .hasMessageContaining("no memory to receive int8")
+        .hasMessageContaining("exceed the budget");
+    exchange(2);
+  }
+}

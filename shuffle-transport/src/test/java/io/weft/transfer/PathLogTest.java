@@ -1,0 +1,28 @@
+package io.weft.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.host.ExecutorFolder;
+import io.weft.peer.PeerAddress;
+import io.weft.peer.TransportMode;
+import org.junit.jupiter.api.Test;
+
+/** The way of blocks, as it is logged. */
+class PathLogTest {
+  private static PeerAddress peer(String kernel) {
+    return new PeerAddress("1", "00c0ffee", "host", 1, "/folder", "token", kernel, "1");
+  }
+
+  @Test
+  void theWayHasItsReason() {
+    String here = ExecutorFolder.currentBootId();
+    PathLog auto = new PathLog(TransportMode.AUTO);
+    assertThat(auto.choice(peer(here), true))
+        .hasToString("shm (it runs on this kernel, in /folder)");
+    assertThat(auto.choice(peer(here), false))
+        .hasToString("tcp (it runs on this kernel, but its folder /folder is not visible here)");
+    assertThat(auto.choice(peer("another"), false)).hasToString("tcp (it runs on another kernel)");
+    assertThat(new PathLog(TransportMode.TCP).choice(peer(here), false))
+        .hasToString("tcp (spark.weft.transport is tcp)");
+  }
+}
