@@ -411,6 +411,8 @@ final class CliqueChannel implements AutoCloseable {
   }
 
   /** Fails all transfers, now and from now on; returns at once. */
+  @SuppressWarnings(
+      "Interruption") // Of this channel's own thread, and only while it meets the peer.
   void end(RuntimeException cause) {
     synchronized (lock) {
       if (ended != null) {

@@ -43,16 +43,19 @@ final class FolderSweep {
 
   /** Sweeps one application. */
   static void application(Path applicationFolder) {
-    for (Path executor : entries(applicationFolder)) {
-      boolean unused = sweep(executor, false);
-    }
+    entries(applicationFolder).forEach(FolderSweep::executor);
     removeIfEmpty(applicationFolder);
   }
 
+  /** Sweeps one executor. */
+  static void executor(Path folder) {
+    boolean unused = sweep(folder, false);
+  }
+
   /**
-   * Sweeps executors of one application as the last thing that this process does for it. What it
-   * could read itself keeps nothing any more: its leases on what dead executors left end here. So
-   * of several processes that end at once, the last one finds no lease of the others.
+   * Sweeps executors as the last thing that this process does for them. What it could read itself
+   * keeps nothing any more: its leases on what dead executors left end here. So of several
+   * processes that end at once, the last one finds no lease of the others.
    *
    * @param executors their folders
    */

@@ -81,10 +81,15 @@ final class ChildJvm implements AutoCloseable {
     }
   }
 
-  /** Lets the child do the last thing it was told to do, and end. */
-  int finish() throws IOException, InterruptedException {
+  /** Lets the child do the next thing it was told to do. */
+  void goOn() throws IOException {
     process.getOutputStream().write('\n');
     process.getOutputStream().flush();
+  }
+
+  /** Lets the child do the last thing it was told to do, and end. */
+  int finish() throws IOException, InterruptedException {
+    goOn();
     awaitEnd();
     return process.exitValue();
   }

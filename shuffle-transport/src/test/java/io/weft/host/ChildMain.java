@@ -67,9 +67,12 @@ final class ChildMain {
 
   /** folder of an executor, token that it announced. */
   private static void driver(String[] a) throws IOException {
-    FoldersAtExit.sweep(ExecutorFolder.currentBootId(), Path.of(a[1]), a[2]);
-    FoldersAtExit.sweep("of another host", Path.of(a[1]), a[2]);
+    AnnouncedFolders.add("of another host", Path.of(a[1]), "");
+    AnnouncedFolders.add(ExecutorFolder.currentBootId(), Path.of(a[1]), a[2]);
     say("knows it");
+    awaitLine();
+    AnnouncedFolders.sweep();
+    say("has swept");
     awaitLine();
   }
 

@@ -102,9 +102,24 @@ class LastProcessTest {
     return Files.readString(folder.resolve("token"));
   }
 
+  private static void stop(ChildJvm driver) throws Exception {
+    driver.goOn();
+    assertThat(driver.line()).isEqualTo("has swept");
+  }
+
   @Test
-  void aDriverSweepsTheLastExecutorOfItsHost() throws Exception {
+  void aDriverThatStopsTheApplicationSweepsTheLastExecutorOfItsHost() throws Exception {
     ChildJvm driver = startDriver(token());
+    owner.kill();
+    stop(driver);
+    assertNothingIsLeft();
+    assertThat(driver.finish()).isZero();
+  }
+
+  @Test
+  void aDriverThatEndsSweepsAnExecutorThatDiedAfterThat() throws Exception {
+    ChildJvm driver = startDriver(token());
+    stop(driver);
     owner.kill();
     assertThat(driver.finish()).isZero();
     assertNothingIsLeft();
@@ -112,9 +127,23 @@ class LastProcessTest {
 
   @Test
   void aDriverLeavesLivingExecutorsAlone() throws Exception {
-    assertThat(startDriver(token()).finish()).isZero();
+    ChildJvm driver = startDriver(token());
+    stop(driver);
+    assertThat(driver.finish()).isZero();
     assertThat(folder.resolve("alive")).exists();
     owner.terminate();
+    assertNothingIsLeft();
+  }
+
+  @Test
+  void aDriverLeavesWhatALivingExecutorReads() throws Exception {
+    List<ChildJvm> readers = startReaders(1);
+    ChildJvm driver = startDriver(token());
+    owner.kill();
+    stop(driver);
+    assertThat(driver.finish()).isZero();
+    assertThat(folder.resolve("segment-0")).exists();
+    ChildJvm.terminateAll(readers);
     assertNothingIsLeft();
   }
 
@@ -123,6 +152,7 @@ class LastProcessTest {
   void aDriverLeavesFoldersWithAnotherTokenAlone() throws Exception {
     ChildJvm driver = startDriver("0".repeat(32));
     owner.kill();
+    stop(driver);
     assertThat(driver.finish()).isZero();
     assertThat(folder.resolve("segment-0")).exists();
   }

@@ -1,5 +1,6 @@
 package io.weft.spark;
 
+import io.weft.host.AnnouncedFolders;
 import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.collectives.MeetingListener;
 import io.weft.spark.config.Activation;
@@ -110,5 +111,6 @@ final class WeftDriver implements DriverPlugin {
   @Override
   public void shutdown() {
     garbage.close();
+    AnnouncedFolders.sweep();
   }
 }

@@ -2,7 +2,7 @@ package io.weft.spark.driver;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
-import io.weft.host.FoldersAtExit;
+import io.weft.host.AnnouncedFolders;
 import io.weft.peer.PeerAddress;
 import io.weft.spark.config.Activation;
 import io.weft.spark.message.ExecutorReport;
@@ -82,7 +82,7 @@ public final class DriverState {
 
   void announced(PeerAddress address) {
     peers.put(address.executorId(), address);
-    FoldersAtExit.sweep(address.bootId(), Path.of(address.folder()), address.token());
+    AnnouncedFolders.add(address.bootId(), Path.of(address.folder()), address.token());
     LOG.info("Weft serves {}", address);
   }
 

@@ -1,11 +1,11 @@
 package io.weft.tests.architecture;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
-import io.weft.tests.support.StandaloneCluster;
-import io.weft.tests.support.WeftCluster;
+import com.tngtech.archunit.core.domain.JavaClasses;
 import java.util.Set;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Disabled;
@@ -18,8 +18,8 @@ class SkippingTest {
   /** What a test has several executors or ranks by, in one process or in several. */
   private static final Set<String> GANGS =
       Set.of(
-          WeftCluster.class.getName(),
-          StandaloneCluster.class.getName(),
+          "io.weft.tests.support.WeftCluster",
+          "io.weft.tests.support.StandaloneCluster",
           "io.weft.support.TestCluster",
           "io.weft.support.ExecutorProcess",
           "io.weft.crosshost.Executors",
@@ -40,6 +40,8 @@ class SkippingTest {
    */
   @Test
   void noTestOfSeveralExecutorsSkips() {
+    JavaClasses tests = Modules.testClasses();
+    assertThat(GANGS).allMatch(tests::contain);
     noClasses()
         .that(useSeveralExecutors())
         .should()
@@ -49,7 +51,7 @@ class SkippingTest {
         .dependOnClassesThat()
         .resideInAPackage(CONDITIONS)
         .because("it would look as if it had succeeded")
-        .check(Modules.testClasses());
+        .check(tests);
   }
 
   private static DescribedPredicate<JavaClass> useSeveralExecutors() {

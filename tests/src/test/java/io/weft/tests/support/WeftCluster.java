@@ -144,6 +144,15 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   }
 
   /**
+   * As {@link #awaitExecutors}, and waits until all have run a task, one on each core: an executor
+   * that the driver knows may still be starting, and get no task of the next job's first stages.
+   */
+  public void awaitWorkingExecutors() {
+    awaitExecutors();
+    assertThat(ExecutorProbe.statistics(context())).as("executors at work").hasSize(EXECUTORS);
+  }
+
+  /**
    * Tells executors to end and to send what they have to those that stay; waits until they have
    * ended and others run in their place.
    */
