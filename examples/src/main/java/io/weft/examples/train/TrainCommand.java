@@ -68,8 +68,8 @@ public final class TrainCommand implements Callable<Integer> {
       defaultValue = "2",
       paramLabel = "N",
       description =
-          "Trainings with each hand-off, in turn; 0: the feed alone, once. Default:"
-              + " ${DEFAULT-VALUE}")
+          "Trainings with each hand-off, in turn, after an epoch of each to warm up; 0: the feed"
+              + " alone, once. Default: ${DEFAULT-VALUE}")
   private int runs;
 
   @Option(
