@@ -80,6 +80,9 @@ struct clique {
   long gpu[MOST_RANKS]; /* 0 until the rank has joined */
   int registered[MOST_RANKS];
   size_t window_bytes[MOST_RANKS];
+  int splits[MOST_RANKS];
+  int color[2][MOST_RANKS]; /* of even and odd splits, as a rank may be one ahead */
+  int key[2][MOST_RANKS];
   struct slot slots[MOST_RANKS][MOST_RANKS];
 };
 
@@ -90,6 +93,7 @@ struct comm {
   int nranks;
   int device;
   pthread_t owner;
+  int owned; /* one that was split off belongs to the thread that uses it first */
   pthread_t starter;
   int starting;
   volatile int state;
@@ -100,6 +104,7 @@ struct comm {
   int in_flight;
   struct comm **out;
   struct window *windows;
+  struct comm **splitting; /* where the new communicator goes once all ranks have come */
   struct window **registering; /* where the handle goes once all ranks have registered */
 };
 
@@ -283,6 +288,7 @@ static void *start(void *argument) {
 
 static ncclResult_t launch_start(struct comm *comm, struct comm **out) {
   comm->owner = pthread_self();
+  comm->owned = 1;
   comm->state = ncclInProgress;
   comm->out = out;
   comm->starting = 1;
@@ -356,11 +362,16 @@ ncclResult_t ncclCommInitRankConfig(struct comm **out, int nranks, ncclUniqueId 
 #endif
 
 static ncclResult_t check(struct comm *comm, const char *caller) {
+  if (comm != NULL && !comm->owned) {
+    comm->owner = pthread_self();
+    comm->owned = 1;
+  }
   if (comm == NULL || !pthread_equal(comm->owner, pthread_self())) {
     double_violation("%s from another thread than the one that made the communicator", caller);
     return ncclInvalidUsage;
   }
-  if (comm->state == ncclInProgress || comm->polls > 0 || comm->registering != NULL) {
+  if (comm->state == ncclInProgress || comm->polls > 0 || comm->registering != NULL ||
+      comm->splitting != NULL) {
     double_violation("%s while the communicator is still busy", caller);
     return ncclInvalidUsage;
   }
@@ -418,10 +429,58 @@ static int have_all_registered(struct comm *comm) {
   return all;
 }
 
+static int comes_before(struct comm *comm, int which, int one, int other) {
+  int *key = comm->clique->key[which];
+  return key[one] != key[other] ? key[one] < key[other] : one < other;
+}
+
+/* The part of this rank's color, its ranks ordered by key; no part without a color. */
+static struct comm *part_of(struct comm *comm, int split) {
+  int which = split & 1;
+  int *color = comm->clique->color[which];
+  if (color[comm->rank] < 0) {
+    return NULL;
+  }
+  struct comm *part = calloc(1, sizeof *part);
+  snprintf(part->name, sizeof part->name, "%.100s-%d-%d", comm->name, split, color[comm->rank]);
+  part->device = comm->device;
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    if (color[rank] == color[comm->rank]) {
+      part->nranks++;
+      part->rank += comes_before(comm, which, rank, comm->rank);
+    }
+  }
+  return part;
+}
+
+static int have_all_split(struct comm *comm) {
+  struct clique *clique = comm->clique;
+  take(clique);
+  int split = clique->splits[comm->rank];
+  int all = 1;
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    all &= clique->splits[rank] >= split;
+  }
+  struct comm *part = all ? part_of(comm, split) : NULL;
+  give(clique);
+  if (all) {
+    struct comm **out = comm->splitting;
+    comm->splitting = NULL;
+    *out = NULL;
+    if (part != NULL) {
+      launch_start(part, out);
+      part->owned = 0;
+    }
+  }
+  return all;
+}
+
 ncclResult_t ncclCommGetAsyncError(struct comm *comm, ncclResult_t *state) {
   if (comm->polls > 0) {
     comm->polls--;
     *state = ncclInProgress;
+  } else if (comm->splitting != NULL && comm->state == ncclSuccess) {
+    *state = have_all_split(comm) ? ncclSuccess : ncclInProgress;
   } else if (comm->registering != NULL && comm->state == ncclSuccess) {
     *state = have_all_registered(comm) ? ncclSuccess : ncclInProgress;
   } else if (comm->finalizing && comm->state == ncclSuccess) {
@@ -489,7 +548,7 @@ ncclResult_t ncclCommDestroy(struct comm *comm) {
 }
 
 ncclResult_t ncclCommAbort(struct comm *comm) {
-  if (!pthread_equal(comm->owner, pthread_self())) {
+  if (comm->owned && !pthread_equal(comm->owner, pthread_self())) {
     double_violation("ncclCommAbort from another thread than the one that uses it");
   }
   comm->aborted = 1;
@@ -500,6 +559,28 @@ ncclResult_t ncclCommAbort(struct comm *comm) {
   go(comm);
   end(comm);
   return ncclSuccess;
+}
+
+/* ---- parts ---- */
+
+ncclResult_t ncclCommSplit(struct comm *comm, int color, int key, struct comm **out,
+                           struct config *config) {
+  ncclResult_t result = check(comm, "ncclCommSplit");
+  if (result == ncclSuccess && (color < -1 || config != NULL)) {
+    double_violation("ncclCommSplit with color %d and %s", color, config ? "a config" : "none");
+    result = ncclInvalidArgument;
+  }
+  if (result != ncclSuccess) {
+    return result;
+  }
+  struct clique *clique = comm->clique;
+  take(clique);
+  int which = ++clique->splits[comm->rank] & 1;
+  clique->color[which][comm->rank] = color;
+  clique->key[which][comm->rank] = key;
+  give(clique);
+  comm->splitting = out;
+  return ncclInProgress;
 }
 
 /* ---- memory and windows ---- */

@@ -4,9 +4,24 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.VirtualMemory;
+import java.util.Optional;
 
 /** A communicator whose ranks are GPUs. */
 public interface DeviceCommunicator extends Communicator {
+  /** Of ranks that take no part in what a communicator is split into. */
+  int NO_COLOR = -1;
+
+  /**
+   * Splits this communicator, which all ranks do together, in the order of their operations. This
+   * one stays as it is, unless that fails: then it is broken. What is split off shares no failure
+   * with it, has its options, and is to be closed too.
+   *
+   * @param color 0 or more; ranks of one color become one communicator; NO_COLOR for none
+   * @param key orders the ranks of a color, those of the same key by their rank here
+   * @return empty without a color
+   */
+  Optional<DeviceCommunicator> split(int color, int key);
+
   /**
    * Registers memory as a window, which all ranks do together, in the order of their operations:
    * operations on buffers in it go without NCCL's own buffers where NCCL can do so.

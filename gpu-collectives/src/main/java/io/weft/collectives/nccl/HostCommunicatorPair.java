@@ -1,6 +1,10 @@
 package io.weft.collectives.nccl;
 
+import io.weft.collectives.Bootstrap;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.UniqueId;
 
 /**
  * The host's communicators beside those of NCCL, of the same ranks.
@@ -8,4 +12,29 @@ import io.weft.collectives.Communicator;
  * @param collectives where ranks agree on collectives
  * @param pairs where they compare sends with receives
  */
-record HostCommunicatorPair(Communicator collectives, Communicator pairs) {}
+record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
+  /**
+   * Makes both; all ranks together.
+   *
+   * @param pairsId the id of the second, the same on all ranks
+   */
+  static HostCommunicatorPair create(
+      CommunicatorFactory hosts,
+      Bootstrap bootstrap,
+      CommunicatorOptions common,
+      UniqueId pairsId) {
+    Communicator collectives = hosts.create(bootstrap, common);
+    try {
+      return new HostCommunicatorPair(
+          collectives, hosts.create(new PairsBootstrap(bootstrap, pairsId), common));
+    } catch (RuntimeException | Error e) {
+      collectives.close();
+      throw e;
+    }
+  }
+
+  void close() {
+    pairs.close();
+    collectives.close();
+  }
+}

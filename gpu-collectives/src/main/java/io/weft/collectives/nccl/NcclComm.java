@@ -105,6 +105,31 @@ final class NcclComm {
   }
 
   /**
+   * Splits it, which all ranks do together. The part belongs to whichever thread uses it first, and
+   * is to be awaited there.
+   *
+   * @param color 0 or more, ranks of one color become one part; -1 for none
+   * @param key orders the ranks of a part
+   * @return the part, null without a color
+   */
+  NcclComm split(String part, int color, int key, Deadline deadline, Runnable watch) {
+    Memory made = new Memory(Long.BYTES);
+    made.clear();
+    check(
+        NcclFunctions.ncclCommSplit(handle, color, key, Pointer.nativeValue(made), 0),
+        "ncclCommSplit");
+    try {
+      awaitReady("splitting", deadline, watch);
+    } catch (RuntimeException e) {
+      abort();
+      throw e;
+    } finally {
+      Reference.reachabilityFence(made);
+    }
+    return made.getLong(0) == 0 ? null : new NcclComm(part, made);
+  }
+
+  /**
    * Registers memory as a window, which all ranks do together.
    *
    * @return the window, 0 where NCCL has no use for it on this machine

@@ -2,6 +2,8 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Topology;
@@ -18,33 +20,32 @@ import io.weft.device.cuda.CudaMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 /** One rank of the NCCL implementation: what moves elements is left to two engines. */
 final class NcclCommunicator extends OrderedCommunicator implements DeviceCommunicator {
-  private static final Duration SETTLING = Duration.ofSeconds(60);
-
   private final NcclOptions nccl;
+  private final CommunicatorFactory hosts;
   private final AtomicReference<CollectiveException> stop = new AtomicReference<>();
   private final AtomicLong waitNanos = new AtomicLong();
-  private final Side collectives;
-  private final Side pairs;
+  private final NcclSide collectives;
+  private final NcclSide pairs;
   private boolean closed;
-
-  /** An engine and the thread that it belongs to. */
-  private record Side(HostLane lane, Agreement agreement, NcclEngine engine) {}
 
   NcclCommunicator(
       Bootstrap bootstrap,
       CommunicatorOptions common,
       NcclOptions nccl,
-      HostCommunicatorPair hosts) {
+      CommunicatorFactory hosts,
+      HostCommunicatorPair pair) {
     super(Bootstrapped.of(bootstrap), common);
     this.nccl = nccl;
-    this.collectives = side("", new Agreement(hosts.collectives(), waitNanos));
+    this.hosts = hosts;
+    this.collectives = side("", new Agreement(pair.collectives(), waitNanos));
     try {
-      this.pairs = side("-pairs", new Agreement(hosts.pairs(), waitNanos));
+      this.pairs = side("-pairs", new Agreement(pair.pairs(), waitNanos));
     } catch (RuntimeException e) {
       collectives.lane().close();
       collectives.engine().close(false, Duration.ZERO);
@@ -52,10 +53,10 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     }
   }
 
-  private Side side(String suffix, Agreement agreement) {
+  private NcclSide side(String suffix, Agreement agreement) {
     String name = "nccl-" + id() + "-" + rank() + suffix;
     NcclEngine engine = new NcclEngine(name, nccl, agreement, stop);
-    return new Side(HostLane.open(name, timeout(), logPrefix()), agreement, engine);
+    return new NcclSide(HostLane.open(name, timeout(), logPrefix()), agreement, engine);
   }
 
   /** Meets the other ranks in NCCL; first for collectives, then for pairs, as all ranks do. */
@@ -64,12 +65,34 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     run(pairs, "connecting", () -> pairs.engine().connect(pairsId, deadline));
   }
 
-  private void run(Side side, String what, Lane.Work work) {
+  /** Takes over what was split off another one; first for collectives, then for pairs. */
+  void connect(NcclComm forCollectives, NcclComm forPairs, Deadline deadline) {
+    run(collectives, "connecting", () -> collectives.engine().connect(forCollectives, deadline));
+    run(pairs, "connecting", () -> pairs.engine().connect(forPairs, deadline));
+  }
+
+  /** Adds what NCCL splits off: first that for collectives, then that for pairs. */
+  void splitBoth(List<NcclComm> parts, int color, int key, Deadline deadline) {
+    for (NcclSide side : List.of(collectives, pairs)) {
+      run(side, "splitting", () -> side.engine().split(parts, color, key, deadline));
+    }
+  }
+
+  /** The host's communicator of the same ranks. */
+  Communicator host() {
+    return collectives.agreement().host();
+  }
+
+  NcclOptions nccl() {
+    return nccl;
+  }
+
+  private void run(NcclSide side, String what, Lane.Work work) {
     awaitAll(List.of(submit(side, what, work)));
   }
 
   /** What fails on one side stops the other at once. */
-  private Event submit(Side side, String what, Lane.Work work) {
+  private Event submit(NcclSide side, String what, Lane.Work work) {
     Event event = side.lane().submit(what, work);
     event.whenDone(
         cause -> {
@@ -82,7 +105,7 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
 
   @Override
   public Topology topology() {
-    return collectives.agreement().host().topology();
+    return host().topology();
   }
 
   @Override
@@ -114,14 +137,25 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
   }
 
   @Override
+  public Optional<DeviceCommunicator> split(int color, int key) {
+    if (color < NO_COLOR) {
+      throw CollectiveException.invalid("color " + color + " is neither NO_COLOR nor 0 or more");
+    }
+    AtomicReference<Optional<DeviceCommunicator>> part = new AtomicReference<>();
+    runInTurn(
+        "splitting a communicator",
+        deadline -> part.set(new NcclSplit(this, hosts, deadline).run(color, key)));
+    return part.get();
+  }
+
+  @Override
   public DeviceWindow register(CudaMemory memory) {
     AtomicReference<DeviceWindow> registered = new AtomicReference<>();
     AtomicReference<CollectiveException> refusal = new AtomicReference<>();
     runInTurn(
         "registering a window",
         deadline -> {
-          WindowAgreement.refusal(collectives.agreement().host(), nccl.device(), memory, deadline)
-              .ifPresent(refusal::set);
+          WindowAgreement.refusal(host(), nccl.device(), memory, deadline).ifPresent(refusal::set);
           if (refusal.get() == null) {
             registered.set(register(new DeviceWindow(memory, this::deregister), deadline));
           }
@@ -134,7 +168,7 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
 
   private DeviceWindow register(DeviceWindow window, Deadline deadline) {
     try {
-      for (Side side : List.of(collectives, pairs)) {
+      for (NcclSide side : List.of(collectives, pairs)) {
         run(side, "registering a window", () -> side.engine().register(window, deadline));
       }
       return window;
@@ -145,9 +179,10 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
   }
 
   private void deregister(DeviceWindow window) {
-    for (Side side : List.of(collectives, pairs)) {
+    for (NcclSide side : List.of(collectives, pairs)) {
       try {
-        settle(side.lane().submit("ending a window", () -> side.engine().deregister(window)));
+        NcclSide.settle(
+            side.lane().submit("ending a window", () -> side.engine().deregister(window)));
       } catch (IllegalStateException e) {
         // The communicator was closed, and its windows with it.
       }
@@ -162,7 +197,7 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     CollectiveException failure = null;
     for (Event each : running) {
       try {
-        each.await(Deadline.after(timeout().multipliedBy(2).plus(SETTLING)));
+        each.await(Deadline.after(timeout().multipliedBy(2).plus(NcclSide.SETTLING)));
       } catch (EventFailedException e) {
         failure = failure == null ? asCollective(e.getCause()) : failure;
       } catch (EventTimeoutException e) {
@@ -173,7 +208,7 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
       }
     }
     if (failure != null) {
-      running.forEach(NcclCommunicator::settle);
+      running.forEach(NcclSide::settle);
       throw stop.get();
     }
   }
@@ -197,29 +232,9 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
         cause);
   }
 
-  /** Waits for an engine that has been stopped, whether this thread is interrupted or not. */
-  private static void settle(Event event) {
-    boolean interrupted = Thread.interrupted();
-    Deadline deadline = Deadline.after(SETTLING);
-    boolean settled = false;
-    while (!settled && !deadline.expired()) {
-      try {
-        event.await(deadline);
-        settled = true;
-      } catch (EventFailedException e) {
-        settled = true;
-      } catch (EventTimeoutException e) {
-        interrupted |= Thread.interrupted();
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
   private void stopEngines(CollectiveException cause) {
     stop.compareAndSet(null, cause);
-    for (Side side : List.of(collectives, pairs)) {
+    for (NcclSide side : List.of(collectives, pairs)) {
       side.agreement().fail(cause);
     }
   }
@@ -233,7 +248,7 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
   @Override
   protected void announce(CollectiveException cause) {
     stopEngines(cause);
-    for (Side side : List.of(collectives, pairs)) {
+    for (NcclSide side : List.of(collectives, pairs)) {
       try {
         Event unused = side.lane().submit("abort", side.engine()::abort);
       } catch (IllegalStateException e) {
@@ -256,12 +271,12 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     }
     boolean idle = awaitIdle(Deadline.after(timeout()));
     List<Event> closing = new ArrayList<>();
-    for (Side side : List.of(collectives, pairs)) {
+    for (NcclSide side : List.of(collectives, pairs)) {
       side.agreement().close();
       closing.add(
           side.lane().submit("close", () -> side.engine().close(healthy && idle, nccl.linger())));
     }
-    closing.forEach(NcclCommunicator::settle);
+    closing.forEach(NcclSide::settle);
     collectives.lane().close();
     pairs.lane().close();
   }

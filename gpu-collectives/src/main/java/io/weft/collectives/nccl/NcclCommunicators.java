@@ -1,7 +1,6 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.Bootstrap;
-import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.UniqueId;
@@ -60,7 +59,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
     }
   }
 
-  private static void giveUp(NcclCommunicator communicator, Throwable cause) {
+  static void giveUp(NcclCommunicator communicator, Throwable cause) {
     communicator.abort("it could not be created: " + cause.getMessage());
     communicator.close();
   }
@@ -93,14 +92,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
     int start = 2 * NcclUniqueId.BYTES;
     UniqueId pairsId =
         UniqueId.decode(new String(ids, start, ids.length - start, StandardCharsets.US_ASCII));
-    Communicator collectives = hosts.create(bootstrap, common);
-    try {
-      return new HostCommunicatorPair(
-          collectives, hosts.create(new PairsBootstrap(bootstrap, pairsId), common));
-    } catch (RuntimeException | Error e) {
-      collectives.close();
-      throw e;
-    }
+    return HostCommunicatorPair.create(hosts, bootstrap, common, pairsId);
   }
 
   /** Streams and staging may fail on one rank: then no other goes on to meet it in NCCL. */
@@ -124,10 +116,9 @@ public final class NcclCommunicators implements CommunicatorFactory {
   private NcclCommunicator open(
       Bootstrap bootstrap, CommunicatorOptions common, HostCommunicatorPair pair) {
     try {
-      return new NcclCommunicator(bootstrap, common, options, pair);
+      return new NcclCommunicator(bootstrap, common, options, hosts, pair);
     } catch (RuntimeException | Error e) {
-      pair.pairs().close();
-      pair.collectives().close();
+      pair.close();
       throw e;
     }
   }

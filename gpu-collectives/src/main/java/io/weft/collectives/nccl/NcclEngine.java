@@ -17,7 +17,7 @@ import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
@@ -55,7 +55,7 @@ final class NcclEngine {
   /** Whether the device still worked when it was last waited for: what it uses is not freed. */
   private boolean restless;
 
-  private final Map<DeviceWindow, Long> windows = new IdentityHashMap<>();
+  private final Map<DeviceWindow, Long> windows = new HashMap<>();
   private final List<StagedBuffers> inUse = new ArrayList<>();
 
   NcclEngine(
@@ -81,7 +81,13 @@ final class NcclEngine {
   /** Meets the other ranks in NCCL. */
   void connect(byte[] id, Deadline deadline) {
     stream.device().use();
-    comm = NcclComm.start(name, id, rank, nranks);
+    connect(NcclComm.start(name, id, rank, nranks), deadline);
+  }
+
+  /** Takes over a communicator that is being made. */
+  void connect(NcclComm started, Deadline deadline) {
+    stream.device().use();
+    comm = started;
     waits.on(comm);
     try {
       comm.awaitReady("creating a communicator of " + nranks, deadline, waits.watch());
@@ -161,6 +167,18 @@ final class NcclEngine {
       staged.place(placement.read(), placement.write(), waits.until(operations, deadline));
     }
     return staged;
+  }
+
+  /** Splits NCCL's communicator, together with the other ranks; see {@link NcclComm#split}. */
+  void split(List<NcclComm> parts, int color, int key, Deadline deadline) {
+    guarded(
+        () -> {
+          NcclComm part = comm.split(name + "-part", color, key, deadline, waits.watch());
+          if (part != null) {
+            parts.add(part);
+          }
+          return Algorithm.NCCL;
+        });
   }
 
   /** Registers memory of this device as a window, together with the other ranks. */

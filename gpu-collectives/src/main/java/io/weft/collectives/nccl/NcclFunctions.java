@@ -24,6 +24,8 @@ final class NcclFunctions {
 
   static native int ncclCommAbort(long comm);
 
+  static native int ncclCommSplit(long comm, int color, int key, long out, long config);
+
   static native int ncclMemAlloc(long[] address, long bytes);
 
   static native int ncclMemFree(long address);

@@ -8,6 +8,7 @@
  * do not match, and cannot say who is missing. A failure aborts NCCL on every rank.
  *
  * <p>Nothing here is loaded unless {@link io.weft.collectives.nccl.NcclLibrary#load} is called. The
- * device belongs to the caller, streams and staging memory to the communicator.
+ * device belongs to the caller, streams and staging memory to the communicator, a window and its
+ * memory to whoever registered it.
  */
 package io.weft.collectives.nccl;

@@ -20,8 +20,6 @@ public final class CudaMemoryPool implements AutoCloseable {
     /** Host memory that the device copies from and to by itself. */
     PINNED("pinned host memory");
 
-    private static final int PORTABLE = 1;
-
     private final String what;
 
     Kind(String what) {
@@ -40,24 +38,12 @@ public final class CudaMemoryPool implements AutoCloseable {
 
     @Override
     public long allocate(CudaDevice device, long bytes) {
-      device.use();
-      long[] address = new long[1];
-      CudaLibrary.check(
-          this == DEVICE
-              ? CudaFunctions.cuMemAlloc_v2(address, bytes)
-              : CudaFunctions.cuMemHostAlloc(address, bytes, PORTABLE),
-          "allocating " + Bytes.text(bytes) + " of " + what + " of " + device);
-      return address[0];
+      return DriverMemory.allocate(device, bytes, this);
     }
 
     @Override
     public void free(CudaDevice device, long address, long bytes) {
-      device.use();
-      CudaLibrary.check(
-          this == DEVICE
-              ? CudaFunctions.cuMemFree_v2(address)
-              : CudaFunctions.cuMemFreeHost(address),
-          "freeing " + what + " of " + device);
+      DriverMemory.free(device, address, this);
     }
   }
 
@@ -246,6 +232,25 @@ public final class CudaMemoryPool implements AutoCloseable {
     }
   }
 
+  /** Frees segments of which nothing is taken; the driver may wait for what runs on the device. */
+  public void trim() {
+    List<PoolSegment> unused = new ArrayList<>();
+    synchronized (this) {
+      takeUnused(unused);
+    }
+    unused.forEach(this::release);
+  }
+
+  private void takeUnused(List<PoolSegment> unused) {
+    for (PoolSegment segment : segments) {
+      if (segment.isUnused()) {
+        unused.add(segment);
+        reservedBytes -= segment.bytes();
+      }
+    }
+    segments.removeAll(unused);
+  }
+
   /** Bytes that are allocated, taken or not. */
   public synchronized long reservedBytes() {
     return reservedBytes;
@@ -267,14 +272,13 @@ public final class CudaMemoryPool implements AutoCloseable {
   /** Frees segments of which nothing is taken; the others when the last of them is given back. */
   @Override
   public void close() {
-    List<PoolSegment> unused;
+    List<PoolSegment> unused = new ArrayList<>();
     synchronized (this) {
       if (closed) {
         return;
       }
       closed = true;
-      unused = segments.stream().filter(PoolSegment::isUnused).toList();
-      segments.removeAll(unused);
+      takeUnused(unused);
       if (takenBytes > 0) {
         LOG.warn(
             "{}: {} of {} are still taken at the close",

@@ -1,0 +1,257 @@
+package io.weft.device.cuda;
+
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.device.EventTimeoutException;
+import io.weft.device.HostLane;
+import io.weft.device.Lane.Priority;
+import io.weft.memory.Bytes;
+import io.weft.memory.SharedArena;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Device memory that spills: what was not used for longest gives way to pinned host memory, then to
+ * the arena, which goes on to disk by itself, and comes back when it is leased.
+ *
+ * <p>All moves run one after the other on one daemon thread, "weft-lane-NAME-tiers", with a stream
+ * of the highest priority; callers wait for it, at most for the patience. After a failed move what
+ * the device may still use is kept and nothing moves any more. Thread-safe.
+ */
+public final class DeviceTiers implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DeviceTiers.class);
+  private static final int OUT_OF_MEMORY = 2;
+  private static final long LARGEST_BYTES = Integer.MAX_VALUE - 63L;
+
+  private final String name;
+  private final CudaMemoryPool device;
+  private final TierMoves moves;
+  private final HostLane lane;
+  private final Duration patience;
+  private final Set<TieredMemory> all = ConcurrentHashMap.newKeySet();
+
+  private DeviceTiers(
+      String name, CudaMemoryPool device, TierMoves moves, HostLane lane, Duration patience) {
+    this.name = name;
+    this.device = device;
+    this.moves = moves;
+    this.lane = lane;
+    this.patience = patience;
+  }
+
+  /**
+   * Opens tiers that hold nothing yet.
+   *
+   * @param deviceBytes budget on the device
+   * @param pinnedBytes budget of pinned memory, 2 MiB of it for copies from and to the arena
+   * @param arena stays the caller's, and open for longer
+   * @param patience the most that one call waits
+   */
+  public static DeviceTiers open(
+      CudaDevice gpu,
+      String name,
+      long deviceBytes,
+      long pinnedBytes,
+      SharedArena arena,
+      Duration patience) {
+    return new DeviceTiers(
+        name,
+        CudaMemoryPool.open(gpu, CudaMemoryPool.Kind.DEVICE, deviceBytes),
+        TierMoves.open(gpu, name + "-tiers", pinnedBytes, arena, patience),
+        HostLane.open(name + "-tiers", patience, "", Priority.HIGHEST),
+        patience);
+  }
+
+  /**
+   * Takes memory on the device, whatever it holds; others give way.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @throws IllegalStateException when all that is on the device is leased, or a tier is full
+   */
+  public TieredMemory allocate(long bytes) {
+    if (bytes < 1 || bytes > LARGEST_BYTES) {
+      throw new IllegalArgumentException(bytes + " bytes are not 1 to " + LARGEST_BYTES);
+    }
+    return run(
+        "allocating " + Bytes.text(bytes),
+        () -> {
+          TieredMemory memory = new TieredMemory(this, takeOnDevice(bytes));
+          all.add(memory);
+          return memory;
+        });
+  }
+
+  /**
+   * Makes room on the device for others, as for a library that allocates by itself: spills until so
+   * many bytes have been moved off the device, or nothing more can be, and frees what is empty.
+   *
+   * @return the bytes that were moved
+   */
+  public long spill(long bytes) {
+    AtomicLong moved = new AtomicLong();
+    AutoCloseable nothing = () -> {};
+    run(
+        "spilling " + Bytes.text(bytes),
+        () -> {
+          Optional<TieredMemory> next = leastRecentlyUsed();
+          while (moved.get() < bytes && next.isPresent()) {
+            if (moves.spill(next.get())) {
+              moved.addAndGet(next.get().bytes());
+            }
+            next = leastRecentlyUsed();
+          }
+          device.trim();
+          return nothing;
+        });
+    return moved.get();
+  }
+
+  TieredLease load(TieredMemory memory) {
+    return run(
+        "loading " + Bytes.text(memory.bytes()),
+        () -> {
+          TieredLease there = memory.leaseThere();
+          if (there != null) {
+            return there;
+          }
+          moves.load(memory, takeOnDevice(memory.bytes()));
+          return memory.leaseThere();
+        });
+  }
+
+  private CudaMemory takeOnDevice(long bytes) {
+    while (true) {
+      RuntimeException full;
+      try {
+        return device.take(bytes);
+      } catch (IllegalStateException e) {
+        full = e;
+      } catch (CudaException e) {
+        if (e.code() != OUT_OF_MEMORY) {
+          throw e;
+        }
+        full = e;
+      }
+      TieredMemory victim = leastRecentlyUsed().orElseThrow(() -> allLeased(bytes, full));
+      moves.spill(victim);
+    }
+  }
+
+  private IllegalStateException allLeased(long bytes, RuntimeException full) {
+    return new IllegalStateException(
+        this
+            + " has no room for "
+            + Bytes.text(bytes)
+            + " on the device, and nothing there that is not in use",
+        full);
+  }
+
+  private Optional<TieredMemory> leastRecentlyUsed() {
+    record Idle(TieredMemory memory, long nanos) {}
+    return all.stream()
+        .map(memory -> new Idle(memory, memory.idleNanos()))
+        .filter(each -> each.nanos() >= 0)
+        .max(Comparator.comparingLong(Idle::nanos))
+        .map(Idle::memory);
+  }
+
+  /** Gives back what nobody uses any more, behind moves that may be under way. */
+  void free(TieredMemory memory) {
+    AtomicBoolean started = new AtomicBoolean();
+    try {
+      lane.submit(
+              "freeing",
+              () -> {
+                started.set(true);
+                freeNow(memory);
+              })
+          .whenDone(
+              cause -> {
+                if (!started.get()) {
+                  freeNow(memory);
+                }
+              });
+    } catch (IllegalStateException e) {
+      freeNow(memory); // Closed, so nothing moves.
+    }
+  }
+
+  private void freeNow(TieredMemory memory) {
+    all.remove(memory);
+    moves.free(memory);
+  }
+
+  /** A result that comes when its caller has given up is closed. */
+  private <T extends AutoCloseable> T run(String what, Callable<T> work) {
+    AtomicReference<T> result = new AtomicReference<>();
+    AtomicBoolean settled = new AtomicBoolean();
+    Event event =
+        lane.submit(
+            what + " of " + this,
+            () -> {
+              T made = work.call();
+              result.set(made);
+              if (!settled.compareAndSet(false, true)) {
+                made.close();
+              }
+            });
+    try {
+      event.await(Deadline.after(patience));
+    } catch (EventTimeoutException e) {
+      if (settled.compareAndSet(false, true)) {
+        throw e;
+      }
+    } catch (EventFailedException e) {
+      if (e.getCause() instanceof RuntimeException cause) {
+        throw cause;
+      }
+      throw e;
+    }
+    return result.get();
+  }
+
+  /** Bytes that lie in a tier now. */
+  public long bytes(MemoryTier tier) {
+    return all.stream()
+        .filter(memory -> memory.tier() == tier)
+        .mapToLong(TieredMemory::bytes)
+        .sum();
+  }
+
+  /** Ends the moves; memory that is still there is to be closed by its owners. */
+  @Override
+  public void close() {
+    drain();
+    lane.close();
+    if (!all.isEmpty()) {
+      LOG.warn("{}: {} pieces of memory were not closed", this, all.size());
+    }
+    if (lane.awaitEnd(Deadline.after(patience)) && moves.end()) {
+      device.close();
+    }
+  }
+
+  /** What was closed before is freed before. */
+  private void drain() {
+    try {
+      lane.drain(Deadline.after(patience));
+    } catch (IllegalStateException | EventTimeoutException e) {
+      LOG.debug("{}: closed twice, or while it moves memory: {}", this, e.getMessage());
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "tiers " + name + " of " + device.device();
+  }
+}

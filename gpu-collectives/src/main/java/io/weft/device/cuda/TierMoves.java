@@ -1,0 +1,186 @@
+package io.weft.device.cuda;
+
+import io.weft.device.Deadline;
+import io.weft.device.EventTimeoutException;
+import io.weft.device.Lane.Priority;
+import io.weft.memory.ArenaFullException;
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Moves memory between the device and the host. Confined to the tiers' thread. */
+final class TierMoves {
+  private static final Logger LOG = LoggerFactory.getLogger(TierMoves.class);
+  private static final long POLL_NANOS = 20_000;
+  private static final long BOUNCE_BYTES = 1L << 20;
+  private static final int BOUNCE_BUFFERS = 2;
+
+  private final CudaStream stream;
+  private final CudaMemoryPool pinned;
+  private final CudaMemoryPool bouncing;
+  private final BounceBuffers bounce;
+  private final SharedArena arena;
+  private final Duration patience;
+  private RuntimeException broken;
+
+  private TierMoves(
+      CudaStream stream,
+      CudaMemoryPool pinned,
+      CudaMemoryPool bouncing,
+      SharedArena arena,
+      Duration patience) {
+    this.stream = stream;
+    this.pinned = pinned;
+    this.bouncing = bouncing;
+    this.bounce = new BounceBuffers(stream, bouncing, BOUNCE_BYTES);
+    this.arena = arena;
+    this.patience = patience;
+  }
+
+  static TierMoves open(
+      CudaDevice gpu, String name, long pinnedBytes, SharedArena arena, Duration patience) {
+    long bounceBytes = BOUNCE_BUFFERS * BOUNCE_BYTES;
+    if (pinnedBytes < bounceBytes) {
+      throw new IllegalArgumentException(
+          "pinnedBytes is " + pinnedBytes + "; copies alone take " + bounceBytes);
+    }
+    CudaMemoryPool.Kind kind = CudaMemoryPool.Kind.PINNED;
+    return new TierMoves(
+        CudaStream.open(gpu, name, Priority.HIGHEST),
+        CudaMemoryPool.open(gpu, kind, pinnedBytes - bounceBytes),
+        CudaMemoryPool.open(gpu, kind, bounceBytes),
+        arena,
+        patience);
+  }
+
+  /**
+   * Moves memory off the device.
+   *
+   * @return false when it is in use meanwhile
+   */
+  boolean spill(TieredMemory memory) {
+    requireWorking();
+    CudaMemory from = memory.startSpill();
+    if (from == null) {
+      return false;
+    }
+    CudaMemory toPinned = null;
+    Extent toExtent = null;
+    try {
+      toPinned = takePinned(memory.bytes());
+      toExtent = toPinned == null ? takeExtent(memory.bytes()) : null;
+    } catch (RuntimeException e) {
+      memory.endSpill(null, null);
+      throw e;
+    }
+    long to = toPinned == null ? toExtent.address() : toPinned.address();
+    copied(() -> bounce.copyToHost(to, from.address(), memory.bytes(), this::await));
+    memory.endSpill(toPinned, toExtent);
+    return true;
+  }
+
+  private CudaMemory takePinned(long bytes) {
+    try {
+      return pinned.take(bytes);
+    } catch (IllegalStateException | CudaException e) {
+      LOG.debug("{}: no pinned memory for {} bytes: {}", stream, bytes, e.getMessage());
+      return null;
+    }
+  }
+
+  private Extent takeExtent(long bytes) {
+    try {
+      return arena.allocate(bytes);
+    } catch (ArenaFullException e) {
+      throw new IllegalStateException("nothing can be spilled from " + stream.device(), e);
+    }
+  }
+
+  /** Copies memory to the device, where it lies from then on. */
+  void load(TieredMemory memory, CudaMemory to) {
+    try {
+      requireWorking();
+    } catch (RuntimeException e) {
+      to.close();
+      throw e;
+    }
+    CudaMemory fromPinned = memory.pinned();
+    Extent fromExtent = memory.extent();
+    long from = fromPinned == null ? fromExtent.address() : fromPinned.address();
+    copied(
+        () -> {
+          bounce.copyToDevice(to.address(), from, memory.bytes(), this::await);
+          try (CudaMark mark = stream.mark()) {
+            await(mark);
+          }
+        });
+    memory.loaded(to);
+    giveBack(fromPinned, fromExtent);
+  }
+
+  private void giveBack(CudaMemory ofPinned, Extent extent) {
+    if (ofPinned != null) {
+      ofPinned.close();
+    }
+    if (extent != null) {
+      arena.free(extent);
+    }
+  }
+
+  /** After a failure nobody knows what the device still reads and writes. */
+  private void copied(Runnable copy) {
+    try {
+      copy.run();
+    } catch (RuntimeException e) {
+      broken = e;
+      throw e;
+    }
+  }
+
+  private void requireWorking() {
+    if (broken != null) {
+      throw new IllegalStateException(
+          "nothing moves from and to " + stream.device() + " any more", broken);
+    }
+  }
+
+  private void await(CudaMark mark) {
+    Deadline deadline = Deadline.after(patience);
+    while (!mark.isReached()) {
+      if (deadline.expired()) {
+        throw new EventTimeoutException(
+            "a copy between the host and " + stream.device() + " did not end within " + deadline);
+      }
+      LockSupport.parkNanos(POLL_NANOS);
+    }
+  }
+
+  /** Gives back memory, wherever it lies, that is not in use. */
+  void free(TieredMemory memory) {
+    if (broken != null) {
+      LOG.warn("{}: memory is kept, as a copy failed before", stream);
+      return;
+    }
+    CudaMemory onDevice = memory.takeOnDevice();
+    if (onDevice != null) {
+      onDevice.close();
+    }
+    giveBack(memory.pinned(), memory.extent());
+  }
+
+  /** Whether nothing is used by the device any more. */
+  boolean end() {
+    if (broken != null) {
+      LOG.warn("{}: its memory is kept, as a copy failed before", stream, broken);
+      return false;
+    }
+    stream.close();
+    bounce.close();
+    bouncing.close();
+    pinned.close();
+    return true;
+  }
+}

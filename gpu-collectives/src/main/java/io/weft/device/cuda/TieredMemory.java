@@ -1,0 +1,150 @@
+package io.weft.device.cuda;
+
+import io.weft.memory.Extent;
+import io.weft.memory.MemoryKind;
+
+/**
+ * Bytes that lie on the device while there is room, and give way to others when there is not. They
+ * are used under a {@link TieredLease}, during which they stay on the device. Thread-safe.
+ */
+public final class TieredMemory implements AutoCloseable {
+  private final DeviceTiers tiers;
+  private final long bytes;
+  private CudaMemory onDevice;
+  private CudaMemory pinned;
+  private Extent extent;
+  private int leases;
+  private long lastUse;
+  private boolean moving;
+  private boolean closed;
+
+  TieredMemory(DeviceTiers tiers, CudaMemory onDevice) {
+    this.tiers = tiers;
+    this.bytes = onDevice.bytes();
+    this.onDevice = onDevice;
+    this.lastUse = System.nanoTime();
+  }
+
+  public long bytes() {
+    return bytes;
+  }
+
+  /** Where it lies at the moment. */
+  public synchronized MemoryTier tier() {
+    if (onDevice != null) {
+      return MemoryTier.DEVICE;
+    }
+    if (pinned != null) {
+      return MemoryTier.PINNED;
+    }
+    return extent != null && extent.kind() == MemoryKind.DISK
+        ? MemoryTier.DISK
+        : MemoryTier.SHARED_MEMORY;
+  }
+
+  /**
+   * Brings it to the device, where it is not there, and keeps it there.
+   *
+   * @throws IllegalStateException when it was closed, or everything else on the device is leased
+   * @throws CudaException when the device fails
+   */
+  public TieredLease lease() {
+    TieredLease there = leaseThere();
+    return there == null ? tiers.load(this) : there;
+  }
+
+  /** Null where it has to be brought first. */
+  synchronized TieredLease leaseThere() {
+    if (closed) {
+      throw new IllegalStateException("memory of " + bytes + " bytes of " + tiers + " was closed");
+    }
+    if (onDevice == null || moving) {
+      return null;
+    }
+    retain();
+    return new TieredLease(this, onDevice.address());
+  }
+
+  synchronized void retain() {
+    leases++;
+    lastUse = System.nanoTime();
+  }
+
+  void release() {
+    boolean last;
+    synchronized (this) {
+      last = --leases == 0 && closed;
+    }
+    if (last) {
+      tiers.free(this);
+    }
+  }
+
+  /** Whether it could give way; then how long ago it was used last, in nanoseconds. */
+  synchronized long idleNanos() {
+    return onDevice == null || leases > 0 || moving ? -1 : System.nanoTime() - lastUse;
+  }
+
+  /** Starts to move it off the device; null when it is in use. */
+  synchronized CudaMemory startSpill() {
+    if (onDevice == null || leases > 0) {
+      return null;
+    }
+    moving = true;
+    return onDevice;
+  }
+
+  /** It lies in one of both now; with neither it stays where it was. */
+  void endSpill(CudaMemory toPinned, Extent toExtent) {
+    CudaMemory left = null;
+    synchronized (this) {
+      moving = false;
+      if (toPinned != null || toExtent != null) {
+        left = onDevice;
+        onDevice = null;
+        pinned = toPinned;
+        extent = toExtent;
+      }
+    }
+    if (left != null) {
+      left.close();
+    }
+  }
+
+  /** What it has on the device, for the last time; null when it lies elsewhere. */
+  synchronized CudaMemory takeOnDevice() {
+    CudaMemory there = onDevice;
+    onDevice = null;
+    return there;
+  }
+
+  synchronized CudaMemory pinned() {
+    return pinned;
+  }
+
+  synchronized Extent extent() {
+    return extent;
+  }
+
+  /** It is on the device again; where it lay before is free. */
+  synchronized void loaded(CudaMemory there) {
+    onDevice = there;
+    pinned = null;
+    extent = null;
+  }
+
+  /** Gives it back when its last lease has ended. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      if (leases > 0) {
+        return;
+      }
+    }
+    tiers.free(this);
+  }
+}

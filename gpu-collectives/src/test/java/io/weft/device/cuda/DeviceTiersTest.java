@@ -1,0 +1,204 @@
+package io.weft.device.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.device.HostEvent;
+import io.weft.device.library.DoubleLibraries;
+import io.weft.device.library.UsesDoubles;
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.Memory;
+import io.weft.memory.SharedArena;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Room for four on the device, two pinned, two in shared memory, the rest on disk. */
+@UsesDoubles
+class DeviceTiersTest {
+  private static final int MIB = 1 << 20;
+  private static final int SIZE = MIB - 512;
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  @TempDir Path folder;
+  @TempDir Path disk;
+
+  private CudaDevice device;
+  private SharedArena arena;
+
+  @BeforeEach
+  void open() throws IOException {
+    device = DoubleLibraries.cuda().open(4);
+    DoubleLibraries.cudaControls().cudaDoublePageableCopies();
+    arena = SharedArena.open(new ArenaOptions(folder, List.of(disk), MIB, 2 * MIB, 4 * MIB, 0));
+  }
+
+  @AfterEach
+  void nothingIsLeftBehind() {
+    DoubleLibraries.cudaControls().cudaDoublePause(0);
+    assertThat(arena.statistics().extents()).isZero();
+    arena.close();
+    device.close();
+    DoubleLibraries.assertClean();
+    assertThat(DoubleLibraries.cudaControls().cudaDoublePageableCopies()).isZero();
+  }
+
+  private DeviceTiers tiers(Duration patience) {
+    return DeviceTiers.open(device, "test", 4 * MIB, 4 * MIB, arena, patience);
+  }
+
+  private static TieredMemory filled(DeviceTiers tiers, int value) {
+    TieredMemory memory = tiers.allocate(SIZE);
+    try (TieredLease lease = memory.lease()) {
+      Memory.setMemory(lease.address(), SIZE, (byte) value);
+    }
+    return memory;
+  }
+
+  private static void check(TieredMemory memory, int value) {
+    try (TieredLease lease = memory.lease()) {
+      assertThat(memory.tier()).isEqualTo(MemoryTier.DEVICE);
+      assertThat(Memory.getByte(lease.address())).isEqualTo((byte) value);
+      assertThat(Memory.getByte(lease.address() + SIZE - 1)).isEqualTo((byte) value);
+    }
+  }
+
+  private static List<TieredMemory> fill(DeviceTiers tiers, int count) {
+    List<TieredMemory> memories = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      memories.add(filled(tiers, i));
+    }
+    return memories;
+  }
+
+  @Test
+  void whatWasNotUsedForLongestGivesWay() {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = fill(tiers, 10);
+      assertThat(memories)
+          .extracting(TieredMemory::tier)
+          .containsExactly(
+              MemoryTier.PINNED,
+              MemoryTier.PINNED,
+              MemoryTier.SHARED_MEMORY,
+              MemoryTier.SHARED_MEMORY,
+              MemoryTier.DISK,
+              MemoryTier.DISK,
+              MemoryTier.DEVICE,
+              MemoryTier.DEVICE,
+              MemoryTier.DEVICE,
+              MemoryTier.DEVICE);
+      assertThat(tiers.bytes(MemoryTier.DISK)).isEqualTo(2L * SIZE);
+      check(memories.get(6), 6);
+      check(memories.get(0), 0);
+      assertThat(memories.get(7).tier()).isNotEqualTo(MemoryTier.DEVICE);
+      for (int i = 0; i < 10; i++) {
+        check(memories.get(i), i);
+      }
+      memories.forEach(TieredMemory::close);
+      await().until(() -> arena.statistics().extents() == 0);
+    }
+  }
+
+  @Test
+  void manyAtOnceFindWhatTheyLeft() throws Exception {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = fill(tiers, 10);
+      List<CompletableFuture<Void>> threads = new ArrayList<>();
+      for (int thread = 0; thread < 3; thread++) {
+        Random random = new Random(thread);
+        threads.add(
+            CompletableFuture.runAsync(
+                () -> {
+                  for (int step = 0; step < 100; step++) {
+                    int i = random.nextInt(10);
+                    check(memories.get(i), i);
+                  }
+                }));
+      }
+      for (CompletableFuture<Void> thread : threads) {
+        thread.get(60, TimeUnit.SECONDS);
+      }
+      memories.forEach(TieredMemory::close);
+    }
+  }
+
+  @Test
+  void whatIsInUseStays() {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = fill(tiers, 4);
+      HostEvent use = new HostEvent("use");
+      List<TieredLease> leases = memories.stream().map(TieredMemory::lease).toList();
+      leases.get(0).usedUntil(use);
+      leases.get(0).close();
+      assertThatThrownBy(() -> tiers.allocate(SIZE))
+          .hasMessageContaining("tiers test of cuda:4")
+          .hasMessageContaining("nothing there that is not in use");
+      assertThat(tiers.spill(SIZE)).isZero();
+      use.complete();
+      TieredMemory another = tiers.allocate(SIZE);
+      assertThat(memories).extracting(TieredMemory::tier).startsWith(MemoryTier.PINNED);
+      leases.forEach(TieredLease::close);
+      assertThatThrownBy(() -> leases.get(1).address()).hasMessageContaining("was closed");
+      memories.forEach(TieredMemory::close);
+      another.close();
+      assertThatThrownBy(another::lease).hasMessageContaining("was closed");
+    }
+  }
+
+  /** As for a library beside Weft that needs device memory. */
+  @Test
+  void spillingGivesMemoryBackToTheDevice() {
+    long free = device.freeBytes();
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = fill(tiers, 4);
+      assertThat(device.freeBytes()).isEqualTo(free - 4 * MIB);
+      assertThat(tiers.spill(Long.MAX_VALUE)).isEqualTo(4L * SIZE);
+      assertThat(device.freeBytes()).isEqualTo(free);
+      assertThat(tiers.bytes(MemoryTier.DEVICE)).isZero();
+      for (int i = 0; i < 4; i++) {
+        check(memories.get(i), i);
+      }
+      memories.forEach(TieredMemory::close);
+    }
+  }
+
+  @Test
+  void fullTiersRefuseAndKeepWhatTheyHave() {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = fill(tiers, 12);
+      assertThatThrownBy(() -> tiers.allocate(SIZE))
+          .hasMessageContaining("nothing can be spilled from cuda:4")
+          .cause()
+          .hasMessageContaining("no room for 1023.5 KiB");
+      memories.remove(11).close();
+      for (int i = 0; i < 11; i++) {
+        check(memories.get(i), i);
+      }
+      memories.forEach(TieredMemory::close);
+    }
+  }
+
+  @Test
+  void closedMemoryStaysUntilItsLeaseEnds() {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      TieredMemory memory = filled(tiers, 1);
+      TieredLease lease = memory.lease();
+      memory.close();
+      assertThat(tiers.bytes(MemoryTier.DEVICE)).isEqualTo(SIZE);
+      assertThat(Memory.getByte(lease.address())).isEqualTo((byte) 1);
+      lease.close();
+      await().until(() -> tiers.bytes(MemoryTier.DEVICE) == 0);
+    }
+  }
+}
