@@ -1,6 +1,7 @@
 package io.weft.examples.doctor;
 
 import io.weft.collectives.nccl.GpuReport;
+import io.weft.crosshost.gpu.GpuSearch;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
@@ -69,6 +70,7 @@ public final class DoctorCommand implements Callable<Integer> {
     if (gpu) {
       out.print("\nThe driver and NCCL say\n");
       GpuReport.lines(options).forEach(line -> out.print("  " + line + "\n"));
+      out.print("  an executor here has " + GpuSearch.find(capabilities, options, "") + "\n");
     }
     out.flush();
     return 0;

@@ -2,6 +2,7 @@ package io.weft.examples.doctor;
 
 import io.weft.collectives.host.HostOptions;
 import io.weft.device.probe.Capabilities;
+import io.weft.device.probe.Choice;
 import io.weft.examples.terminal.Units;
 import io.weft.exchange.MemoryOptions;
 import io.weft.host.HostRoot;
@@ -23,6 +24,9 @@ import java.util.Optional;
 record Examination(Capabilities capabilities, Optional<Path> folder, List<Path> localFolders) {
   private static final String INDENT = "  ";
 
+  private static final String OTHERS_BLOCKS =
+      "shm from this host, tcp from others; never nccl, as they lie in memory of the host";
+
   String toText() {
     List<String> lines = new ArrayList<>();
     lines.add(
@@ -39,9 +43,21 @@ record Examination(Capabilities capabilities, Optional<Path> folder, List<Path> 
     lines.add("");
     lines.add("Weft would do here");
     lines.add(INDENT + "shuffle blocks: " + blocks());
+    lines.add(INDENT + "blocks of other executors: " + OTHERS_BLOCKS);
+    lines.add(INDENT + "arrays between GPUs of executors: " + arrays());
     lines.add(INDENT + "communicators without Spark: in " + HostOptions.on(capabilities).folder());
     capabilities.choices().forEach(line -> lines.add(INDENT + line));
     return String.join("\n", lines) + "\n";
+  }
+
+  /** What this machine contributes to a choice that depends on both ends. */
+  private String arrays() {
+    Choice choice = capabilities.betweenGpus();
+    return choice.isPreferred()
+        ? "nccl, with executors that have the same version and another GPU; else shm or tcp (%s)"
+            .formatted(choice.reason())
+        : "shm on this host, tcp to others, through memory of the host; no nccl (%s)"
+            .formatted(choice.reason());
   }
 
   /** As an executor chooses, with the default settings. */

@@ -44,6 +44,8 @@ class DoctorCommandTest {
     machine.lines().forEach(line -> assertThat(text).contains(line));
     machine.choices().forEach(line -> assertThat(text).contains(line));
     assertThat(text)
+        .contains("blocks of other executors: shm from this host, tcp from others; never nccl")
+        .contains("arrays between GPUs of executors: ", machine.betweenGpus().reason())
         .contains("communicators without Spark: in " + HostOptions.defaults().folder() + "\n");
   }
 
@@ -63,6 +65,8 @@ class DoctorCommandTest {
     String quiet = run("--local-folders", folder.toString(), "--nccl", library.toString());
     assertThat(quiet).contains("does not say which version").doesNotContain("and NCCL say");
     String asked = run("--local-folders", folder.toString(), "--nccl", library.toString(), "--gpu");
-    assertThat(asked).contains("NCCL cannot be used: " + library + " cannot be loaded");
+    assertThat(asked)
+        .contains("NCCL cannot be used: " + library + " cannot be loaded")
+        .contains("an executor here has no GPU for arrays: ");
   }
 }

@@ -3,6 +3,7 @@ package io.weft.spark.config;
 import static io.weft.spark.config.Setting.Scope.APPLICATION;
 import static io.weft.spark.config.Setting.Scope.SESSION;
 
+import io.weft.peer.PathRules;
 import io.weft.peer.TransportMode;
 import io.weft.tensor.codec.CodecKind;
 import io.weft.wire.Compression;
@@ -57,7 +58,32 @@ public final class WeftSettings {
           APPLICATION,
           "How blocks of other executors are read. auto reads in place what lies on the same host and"
               + " the rest by TCP; shm is auto, but fails where memory on the same host cannot be"
-              + " mapped; tcp reads everything of other executors by TCP.");
+              + " mapped; tcp reads everything of other executors by TCP. With auto, arrays that tasks"
+              + " exchange between GPUs go by NCCL where both executors can use it, else through"
+              + " memory of the hosts; blocks of shuffles lie on the host and never go by NCCL. The"
+              + " Weft tab and the logs say which way is taken and why.");
+
+  /** Which NCCL is loaded. */
+  public static final Setting<String> NCCL_LIBRARY =
+      new Setting<>(
+          PREFIX + "nccl.library",
+          SettingTypes.absolutePath("empty (look for it)"),
+          "",
+          APPLICATION,
+          "The libnccl.so.2 that executors with a GPU load. Empty takes the first in LD_LIBRARY_PATH,"
+              + " the usual folders and Python's packages.");
+
+  /** Whether NCCL may go between hosts where Spark encrypts its network. */
+  public static final Setting<Boolean> NCCL_ALLOW_UNENCRYPTED =
+      new Setting<>(
+          PathRules.ALLOW_KEY,
+          SettingTypes.bool(),
+          false,
+          APPLICATION,
+          "NCCL does not encrypt. Where Spark encrypts its network (spark.network.crypto.enabled,"
+              + " spark.authenticate.enableSaslEncryption or spark.ssl.rpc.enabled) it is therefore"
+              + " not used between hosts, unless this is true. What the two ends agree on over sockets"
+              + " (keys, sizes, failures) is not encrypted then either.");
 
   /** Where the executor's block server listens. */
   public static final Setting<Integer> PORT =
@@ -281,6 +307,16 @@ public final class WeftSettings {
               + " for so long; the next transfer makes a new one. A number without a unit is"
               + " seconds.");
 
+  /** Memory of a GPU for arrays that arrive. */
+  public static final Setting<Long> TRANSFERS_GPU_MEMORY =
+      new Setting<>(
+          PREFIX + "transfers.gpuMemory",
+          SettingTypes.bytes(MIB, TIB),
+          GIB,
+          APPLICATION,
+          "Memory of its GPU that each executor may use for arrays it receives there. It is taken as"
+              + " transfers need it and kept until the executor ends.");
+
   /** How tensors are encoded in shuffles of RDDs. */
   public static final Setting<CodecKind> TENSORS_CODEC =
       new Setting<>(
@@ -328,6 +364,8 @@ public final class WeftSettings {
           ENABLED,
           ROUTE,
           TRANSPORT,
+          NCCL_LIBRARY,
+          NCCL_ALLOW_UNENCRYPTED,
           PORT,
           MEMORY_SIZE,
           MEMORY_SEGMENT_SIZE,
@@ -350,6 +388,7 @@ public final class WeftSettings {
           TRANSFERS_BATCH_AGE,
           TRANSFERS_DEADLINE,
           TRANSFERS_IDLE,
+          TRANSFERS_GPU_MEMORY,
           TENSORS_CODEC,
           DEBUG_DUMP_STEP,
           DEBUG_DUMP_FOLDER,

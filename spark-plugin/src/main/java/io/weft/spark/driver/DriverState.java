@@ -3,8 +3,10 @@ package io.weft.spark.driver;
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
 import io.weft.host.AnnouncedFolders;
+import io.weft.peer.PathRules;
 import io.weft.peer.PeerAddress;
 import io.weft.spark.config.Activation;
+import io.weft.spark.config.PathSettings;
 import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.nio.file.Path;
@@ -35,6 +37,7 @@ public final class DriverState {
   private final Map<String, ExecutorReport> reports = new ConcurrentHashMap<>();
   private final Map<String, String> remarks = new ConcurrentSkipListMap<>();
   private final Set<String> greeted = ConcurrentHashMap.newKeySet();
+  private final Set<String> saidPaths = ConcurrentHashMap.newKeySet();
 
   public DriverState(Activation activation, SparkConf conf) {
     this.activation = activation;
@@ -83,7 +86,27 @@ public final class DriverState {
   void announced(PeerAddress address) {
     peers.put(address.executorId(), address);
     AnnouncedFolders.add(address.bootId(), Path.of(address.folder()), address.token());
-    LOG.info("Weft serves {}", address);
+    LOG.info("Weft serves {}, {}", address, address.gpu());
+    PathRules rules = PathSettings.rules(conf);
+    for (PeerAddress other : peers.values()) {
+      if (!other.executorId().equals(address.executorId())) {
+        PathGroup.between(other, address, rules).forEach(this::say);
+      }
+    }
+  }
+
+  /** Pairs in the same situation are not named again. */
+  private void say(PathGroup path) {
+    if (saidPaths.add(path.toString())) {
+      LOG.info("Between executors {}, and others alike, {}", path.example(), path);
+    }
+  }
+
+  /** How the executors that ever announced themselves exchange what, and why. */
+  public List<PathGroup> paths() {
+    List<PeerAddress> executors =
+        peers.values().stream().sorted(Comparator.comparing(PeerAddress::executorId)).toList();
+    return PathGroup.of(executors, PathSettings.rules(conf));
   }
 
   /** What a user should know of an executor; said once for a host and a remark. */

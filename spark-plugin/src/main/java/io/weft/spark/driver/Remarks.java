@@ -4,7 +4,9 @@ import static io.weft.spark.config.WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT;
 import static io.weft.spark.config.WeftSettings.FETCH_REQUEST_SIZE;
 import static io.weft.spark.config.WeftSettings.MEMORY_SEGMENT_SIZE;
 import static io.weft.spark.config.WeftSettings.MEMORY_SIZE;
+import static io.weft.spark.config.WeftSettings.NCCL_ALLOW_UNENCRYPTED;
 
+import io.weft.spark.config.PathSettings;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkConf;
@@ -17,6 +19,7 @@ public final class Remarks {
   public static List<String> on(SparkConf conf) {
     List<String> remarks = new ArrayList<>();
     onWeft(conf, remarks);
+    onEncryption(conf, remarks);
     onSpark(conf, remarks);
     return remarks;
   }
@@ -32,6 +35,14 @@ public final class Remarks {
       remarks.add(
           "%s is below %s: requests are made that small"
               .formatted(FETCH_MAX_BYTES_IN_FLIGHT, FETCH_REQUEST_SIZE));
+    }
+  }
+
+  private static void onEncryption(SparkConf conf, List<String> remarks) {
+    if (NCCL_ALLOW_UNENCRYPTED.get(conf) && PathSettings.isNetworkEncrypted(conf)) {
+      remarks.add(
+          "%s: Spark encrypts its network, but what NCCL sends between hosts is not encrypted"
+              .formatted(NCCL_ALLOW_UNENCRYPTED));
     }
   }
 

@@ -6,10 +6,13 @@ import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.crosshost.TransferOptions;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.peer.PathRules;
+import io.weft.peer.PeerAddress;
 import io.weft.spark.collectives.ExecutorCollectives;
 import io.weft.spark.collectives.MeetingAnswer;
 import io.weft.spark.columns.BufferPool;
 import io.weft.spark.config.Activation;
+import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.Messages.Announce;
@@ -26,7 +29,6 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
@@ -78,21 +80,38 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
   }
 
-  private void begin(PluginContext context, ExecutorOptions options, DriverPeers peers) {
+  /** Announces the exchange, and what this executor can do beside it. */
+  private PeerAddress announce(PluginContext context) {
     try {
-      String refusal =
-          refusal(ask(context, new Announce(exchange.address(), exchange.remark().orElse(null))));
+      PeerAddress own = exchange.address().withGpu(OwnGpu.find(context));
+      String refusal = refusal(ask(context, new Announce(own, exchange.remark().orElse(null))));
       if (refusal != null) {
         throw new IllegalStateException(refusal);
       }
+      return own;
     } catch (RuntimeException e) {
       exchange.close();
       throw e;
     }
+  }
+
+  private void begin(PluginContext context, ExecutorOptions options, DriverPeers peers) {
+    PeerAddress own = announce(context);
     exchange.onPressure(new PressureReport(context));
-    HostCommunicators communicators = communicators(context, options);
+    PathRules rules = PathSettings.rules(context.conf());
+    HostCommunicators communicators = communicators(options, !rules.encrypted());
+    HostCommunicators besideNccl =
+        communicators(options, !rules.encrypted() || rules.unencryptedNccl());
     collectives = collectives(context, options.host(), communicators);
-    transfers = transfers(context, communicators, peers);
+    transfers =
+        transfers(
+            context,
+            new ExecutorTransfers.Resources(
+                own,
+                peers,
+                communicators,
+                exchange.arena(),
+                OwnGpu.end(context.conf(), own, besideNccl)));
     Supplier<ExecutorStatistics> statistics =
         () ->
             new ExecutorStatistics(
@@ -104,20 +123,24 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     transfers.start();
   }
 
-  /** What ranks share lies in the executor's folder, and is swept with it if the executor dies. */
-  private HostCommunicators communicators(PluginContext context, ExecutorOptions options) {
+  /**
+   * What ranks share lies in the executor's folder, and is swept with it if the executor dies.
+   *
+   * @param network whether ranks may be on several hosts: what they send there is not encrypted
+   */
+  private HostCommunicators communicators(ExecutorOptions options, boolean network) {
     return new HostCommunicators(
         HostOptions.defaults()
             .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
             .withBindHost(options.bindHost())
-            .withNetwork(!isNetworkEncrypted(context.conf())));
+            .withNetwork(network));
   }
 
-  private ExecutorTransfers transfers(
-      PluginContext context, HostCommunicators communicators, DriverPeers peers) {
+  private static ExecutorTransfers transfers(
+      PluginContext context, ExecutorTransfers.Resources resources) {
     SparkConf conf = context.conf();
     return new ExecutorTransfers(
-        new ExecutorTransfers.Resources(exchange.address(), peers, communicators, exchange.arena()),
+        resources,
         new PluginTransferDriver(context),
         new TransferOptions(
             WeftSettings.TRANSFERS_BATCH_SIZE.get(conf),
@@ -134,16 +157,6 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
         communicators,
         call ->
             (MeetingAnswer) MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
-  }
-
-  /** What collectives send between hosts is not encrypted: then they stay on one host. */
-  private static boolean isNetworkEncrypted(SparkConf conf) {
-    return List.of(
-            "spark.network.crypto.enabled",
-            "spark.authenticate.enableSaslEncryption",
-            "spark.ssl.rpc.enabled")
-        .stream()
-        .anyMatch(key -> conf.getBoolean(key, false));
   }
 
   private static String refusal(Object answer) {

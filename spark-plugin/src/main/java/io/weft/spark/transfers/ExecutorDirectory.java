@@ -7,23 +7,27 @@ import io.weft.device.Device;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The application's executors, each with its host as the only device, by what they announced to the
- * driver. An id has one life only. Thread-safe.
+ * The application's executors, by what they announced to the driver: each with its host as device 0
+ * and its GPU, where it has one, as device 1. An id has one life only. Thread-safe.
  */
 final class ExecutorDirectory implements Membership {
+  static final int HOST = 0;
+  static final int GPU = 1;
+
   private final PeerAddress own;
   private final PeerDirectory peers;
-  private final Map<String, String> incarnations = new ConcurrentHashMap<>();
+  private final Map<String, PeerAddress> known = new ConcurrentHashMap<>();
 
   ExecutorDirectory(PeerAddress own, PeerDirectory peers) {
     this.own = own;
     this.peers = peers;
-    incarnations.put(own.executorId(), own.incarnation());
+    known.put(own.executorId(), own);
   }
 
   @Override
@@ -33,28 +37,46 @@ final class ExecutorDirectory implements Membership {
 
   @Override
   public List<DeviceId> devices() {
-    return List.of(new DeviceId(own.executorId(), 0));
+    List<DeviceId> devices = new ArrayList<>();
+    devices.add(new DeviceId(own.executorId(), HOST));
+    if (own.gpu().isThere()) {
+      devices.add(new DeviceId(own.executorId(), GPU));
+    }
+    return devices;
   }
 
   @Override
   public CliqueMember member(DeviceId device) throws IOException {
-    if (device.ordinal() != 0) {
-      throw new IOException("executors have one device, number 0");
-    }
-    return new CliqueMember(device.executor(), incarnation(device.executor()), Device.HOST);
+    PeerAddress address = address(device.executor());
+    return new CliqueMember(
+        device.executor(), address.incarnation(), device(address, device.ordinal()));
   }
 
-  private String incarnation(String executorId) throws IOException {
-    String known = incarnations.get(executorId);
-    if (known == null) {
-      known = peers.lookup(executorId).incarnation();
-      incarnations.put(executorId, known);
+  private static Device device(PeerAddress address, int ordinal) throws IOException {
+    if (ordinal == HOST) {
+      return Device.HOST;
     }
-    return known;
+    if (ordinal != GPU) {
+      throw new IOException("device 0 of an executor is its host, device 1 its GPU");
+    }
+    if (!address.gpu().isThere()) {
+      throw new IOException("its executor has " + address.gpu());
+    }
+    return new Device(Device.Kind.CUDA, address.gpu().ordinal());
+  }
+
+  private PeerAddress address(String executorId) throws IOException {
+    PeerAddress address = known.get(executorId);
+    if (address == null) {
+      address = peers.lookup(executorId);
+      known.put(executorId, address);
+    }
+    return address;
   }
 
   /** The life of an executor that this one had to do with; null of any other. */
   String known(String executorId) {
-    return incarnations.get(executorId);
+    PeerAddress address = known.get(executorId);
+    return address == null ? null : address.incarnation();
   }
 }

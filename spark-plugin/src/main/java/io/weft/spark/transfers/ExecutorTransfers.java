@@ -4,6 +4,7 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.crosshost.CrossHostTransfers;
 import io.weft.crosshost.TransferOptions;
 import io.weft.crosshost.TransferStatistics;
+import io.weft.crosshost.gpu.TransferGpu;
 import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.device.Deadline;
 import io.weft.memory.SharedArena;
@@ -32,6 +33,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   private final ExecutorDirectory directory;
   private final TransferDriver driver;
   private final CrossHostTransfers transfers;
+  private final Optional<TransferGpu> gpu;
   private final ScheduledExecutorService departures =
       Executors.newSingleThreadScheduledExecutor(ExecutorTransfers::thread);
   private final AtomicBoolean asking = new AtomicBoolean();
@@ -46,14 +48,20 @@ public final class ExecutorTransfers implements AutoCloseable {
    * @param peers finds the others
    * @param communicators makes the communicators of cliques
    * @param arena for receive buffers
+   * @param gpu of this executor, if it has one; closed with the transfers
    */
   public record Resources(
-      PeerAddress own, PeerDirectory peers, CommunicatorFactory communicators, SharedArena arena) {}
+      PeerAddress own,
+      PeerDirectory peers,
+      CommunicatorFactory communicators,
+      SharedArena arena,
+      Optional<TransferGpu> gpu) {}
 
   /** Transfers that have not met anybody yet. */
   public ExecutorTransfers(Resources resources, TransferDriver driver, TransferOptions options) {
     this.directory = new ExecutorDirectory(resources.own(), resources.peers());
     this.driver = driver;
+    this.gpu = resources.gpu();
     this.transfers =
         new CrossHostTransfers(
             directory,
@@ -65,7 +73,8 @@ public final class ExecutorTransfers implements AutoCloseable {
                       driver, key, rank, Deadline.after(options.deadline()));
                 },
                 CommunicatorWire::new,
-                resources.arena()),
+                resources.arena(),
+                gpu.map(each -> each.resources(resources.communicators()))),
             options);
   }
 
@@ -133,5 +142,6 @@ public final class ExecutorTransfers implements AutoCloseable {
     }
     departures.shutdownNow();
     transfers.close();
+    gpu.ifPresent(TransferGpu::close);
   }
 }

@@ -3,6 +3,8 @@ package io.weft.spark.transfers;
 import io.weft.crosshost.CrossHostTransfers;
 import io.weft.crosshost.DeviceId;
 import io.weft.spark.config.Activation;
+import java.util.List;
+import java.util.Optional;
 
 /**
  * Transfers between executors for their tasks, of any stage:
@@ -41,11 +43,29 @@ public final class WeftTransfers {
   }
 
   /**
-   * This executor's device.
+   * This executor's host: arrays in its memory.
    *
    * @throws IllegalStateException where Weft's plugin is off
    */
   public static DeviceId device() {
-    return transfers().devices().get(0);
+    return transfers().devices().get(ExecutorDirectory.HOST);
+  }
+
+  /**
+   * This executor's GPU: arrays in its memory go to GPUs of others. Empty where the executor has
+   * none that Weft can use; its log says why.
+   *
+   * @throws IllegalStateException where Weft's plugin is off
+   */
+  public static Optional<DeviceId> gpu() {
+    List<DeviceId> devices = transfers().devices();
+    return devices.size() > ExecutorDirectory.GPU
+        ? Optional.of(devices.get(ExecutorDirectory.GPU))
+        : Optional.empty();
+  }
+
+  /** The GPU of another executor, whether it has one or not. */
+  public static DeviceId gpuOf(String executorId) {
+    return new DeviceId(executorId, ExecutorDirectory.GPU);
   }
 }

@@ -9,6 +9,7 @@ import io.weft.metrics.ExchangeCounter;
 import io.weft.spark.config.Setting;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.driver.DriverState;
+import io.weft.spark.driver.PathGroup;
 import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.message.WeftVersion;
 import io.weft.spark.metrics.WeftMetrics;
@@ -25,6 +26,7 @@ final class StatusHtml {
   static String of(DriverState state) {
     return summary(state)
         + executors(state.reports())
+        + paths(state)
         + remarks(state)
         + fallbacks(state)
         + settings(state.conf());
@@ -71,6 +73,25 @@ final class StatusHtml {
         bytes(report, LOCAL_BYTES),
         bytes(report, SAME_HOST_BYTES),
         bytes(report, REMOTE_BYTES));
+  }
+
+  private static String paths(DriverState state) {
+    List<PathGroup> paths = state.paths();
+    return paths.isEmpty()
+        ? ""
+        : table(
+            "Between executors",
+            List.of("What", "Goes by", "Because", "Pairs", "Such as executors"),
+            paths.stream().map(StatusHtml::path));
+  }
+
+  private static List<String> path(PathGroup group) {
+    return List.of(
+        group.what(),
+        group.choice().path().toString(),
+        group.choice().reason(),
+        Long.toString(group.pairs()),
+        group.example());
   }
 
   private static String remarks(DriverState state) {

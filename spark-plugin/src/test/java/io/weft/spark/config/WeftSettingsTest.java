@@ -22,6 +22,8 @@ class WeftSettingsTest {
     expected.put("spark.weft.enabled", "true");
     expected.put("spark.weft.route", "auto");
     expected.put("spark.weft.transport", "auto");
+    expected.put("spark.weft.nccl.library", "");
+    expected.put("spark.weft.nccl.allowUnencrypted", "false");
     expected.put("spark.weft.port", "0");
     expected.put("spark.weft.memory.size", "0");
     expected.put("spark.weft.memory.segmentSize", "64m");
@@ -42,6 +44,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.transfers.batchAge", "5ms");
     expected.put("spark.weft.transfers.deadline", "120s");
     expected.put("spark.weft.transfers.idle", "300s");
+    expected.put("spark.weft.transfers.gpuMemory", "1g");
     expected.put("spark.weft.tensors.codec", "none");
     expected.put("spark.weft.debug.dumpStep", "-1");
     expected.put("spark.weft.debug.dumpFolder", "");

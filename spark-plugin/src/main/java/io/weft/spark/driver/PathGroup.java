@@ -1,0 +1,63 @@
+package io.weft.spark.driver;
+
+import io.weft.peer.PathChoice;
+import io.weft.peer.PathRules;
+import io.weft.peer.PeerAddress;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Pairs of executors that exchange something in the same way for the same reason.
+ *
+ * @param what is exchanged
+ * @param choice the way, and why
+ * @param pairs how many pairs
+ * @param example the first of them, such as "1 and 2"
+ */
+public record PathGroup(String what, PathChoice choice, long pairs, String example) {
+  /** Of more executors the first are looked at, as every pair is. */
+  static final int MOST_EXECUTORS = 200;
+
+  private static final String BLOCKS = "blocks of shuffles";
+  private static final String ARRAYS = "arrays of tasks";
+
+  /** What a group has in common. */
+  private record Kind(String what, PathChoice choice) {}
+
+  /** The groups of all pairs of these executors, in the order in which they appear. */
+  public static List<PathGroup> of(List<PeerAddress> executors, PathRules rules) {
+    Map<Kind, PathGroup> groups = new LinkedHashMap<>();
+    int count = Math.min(executors.size(), MOST_EXECUTORS);
+    for (int second = 1; second < count; second++) {
+      for (int first = 0; first < second; first++) {
+        between(executors.get(first), executors.get(second), rules)
+            .forEach(group -> groups.merge(group.kind(), group, PathGroup::plus));
+      }
+    }
+    return new ArrayList<>(groups.values());
+  }
+
+  /** The two groups of one pair. */
+  static List<PathGroup> between(PeerAddress one, PeerAddress other, PathRules rules) {
+    String pair = one.executorId() + " and " + other.executorId();
+    return List.of(
+        new PathGroup(BLOCKS, rules.blocks(one.pathEnd(), other.pathEnd()), 1, pair),
+        new PathGroup(ARRAYS, rules.arrays(one.pathEnd(), other.pathEnd()), 1, pair));
+  }
+
+  private Kind kind() {
+    return new Kind(what, choice);
+  }
+
+  private PathGroup plus(PathGroup more) {
+    return new PathGroup(what, choice, pairs + more.pairs(), example);
+  }
+
+  /** Such as "blocks of shuffles go by shm (both run on one kernel)". */
+  @Override
+  public String toString() {
+    return what + " go by " + choice;
+  }
+}

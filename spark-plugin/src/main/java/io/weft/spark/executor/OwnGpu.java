@@ -1,0 +1,82 @@
+package io.weft.spark.executor;
+
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.crosshost.gpu.GpuSearch;
+import io.weft.crosshost.gpu.TransferGpu;
+import io.weft.device.probe.Capabilities;
+import io.weft.device.probe.CapabilityProbe;
+import io.weft.device.probe.ProbeOptions;
+import io.weft.peer.GpuEnd;
+import io.weft.peer.PeerAddress;
+import io.weft.peer.TransportMode;
+import io.weft.spark.config.PathSettings;
+import io.weft.spark.config.WeftSettings;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.resource.ResourceInformation;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The GPU of this executor: the first that Spark gave it, else the first that it sees. */
+final class OwnGpu {
+  private static final Logger LOG = LoggerFactory.getLogger(OwnGpu.class);
+
+  /** As Spark's resources of executors call it. */
+  private static final String RESOURCE = "gpu";
+
+  private OwnGpu() {}
+
+  /** Looks for it, unless the settings say that none is to be used. */
+  static GpuEnd find(PluginContext context) {
+    GpuEnd found = search(context);
+    LOG.info("Executor {} has {}", context.executorID(), found);
+    return found;
+  }
+
+  private static GpuEnd search(PluginContext context) {
+    SparkConf conf = context.conf();
+    if (WeftSettings.TRANSPORT.get(conf) != TransportMode.AUTO) {
+      return GpuEnd.without(WeftSettings.TRANSPORT + " is not auto");
+    }
+    ProbeOptions libraries = libraries(conf);
+    Capabilities machine =
+        libraries.ncclLibrary().isEmpty()
+            ? CapabilityProbe.thisMachine()
+            : CapabilityProbe.run(libraries);
+    return GpuSearch.find(machine, libraries, given(context));
+  }
+
+  /**
+   * The GPU that was announced, as an end of transfers; empty if there is none.
+   *
+   * @param besideNccl makes the communicators of hosts beside those of NCCL
+   */
+  static Optional<TransferGpu> end(
+      SparkConf conf, PeerAddress own, CommunicatorFactory besideNccl) {
+    return own.gpu().isThere()
+        ? Optional.of(
+            new TransferGpu(
+                new TransferGpu.Options(
+                    own.executorId() + "@" + own.incarnation(),
+                    own.pathEnd(),
+                    PathSettings.rules(conf),
+                    libraries(conf),
+                    WeftSettings.TRANSFERS_GPU_MEMORY.get(conf),
+                    besideNccl)))
+        : Optional.empty();
+  }
+
+  /** Where NCCL is looked for, by the settings. */
+  private static ProbeOptions libraries(SparkConf conf) {
+    String named = WeftSettings.NCCL_LIBRARY.get(conf);
+    ProbeOptions defaults = ProbeOptions.defaults();
+    return named.isEmpty() ? defaults : defaults.withNcclLibrary(Path.of(named));
+  }
+
+  private static String given(PluginContext context) {
+    ResourceInformation gpus = context.resources().get(RESOURCE);
+    return gpus == null || gpus.addresses().length == 0 ? "" : gpus.addresses()[0];
+  }
+}

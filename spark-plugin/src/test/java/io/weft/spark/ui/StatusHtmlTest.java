@@ -1,0 +1,51 @@
+package io.weft.spark.ui;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.peer.GpuEnd;
+import io.weft.peer.PeerAddress;
+import io.weft.spark.collectives.DriverMeetings;
+import io.weft.spark.config.Activation;
+import io.weft.spark.driver.DriverAnswers;
+import io.weft.spark.driver.DriverAnswers.TransferMeetings;
+import io.weft.spark.driver.DriverState;
+import io.weft.spark.message.Messages.Announce;
+import io.weft.spark.message.Messages.Verdict;
+import io.weft.spark.transfers.CliqueMeetings;
+import io.weft.spark.transfers.DepartedExecutors;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+/** What the tab says of ways between executors, of which a local application has none. */
+class StatusHtmlTest {
+  private final SparkConf conf = new SparkConf(false);
+  private final DriverState state = new DriverState(Activation.decide(conf), conf);
+
+  private void announce(String id, String kernel, GpuEnd gpu) {
+    DepartedExecutors departed = new DepartedExecutors();
+    DriverAnswers answers =
+        new DriverAnswers(
+            state,
+            new DriverMeetings(),
+            new TransferMeetings(new CliqueMeetings(departed), departed),
+            unused -> {});
+    PeerAddress address =
+        new PeerAddress(id, "00c0ffee", "host", 1, "/folder", "token", kernel, "1", gpu);
+    assertThat(answers.to(new Announce(address, null))).isEqualTo(Verdict.WELCOME);
+  }
+
+  @Test
+  void waysBetweenExecutorsAreShownWithTheirReasons() {
+    announce("1", "a", GpuEnd.of("uuid-1", 0, "a GPU", "2.28.3"));
+    assertThat(StatusHtml.of(state)).doesNotContain("Between executors");
+    announce("2", "a", GpuEnd.of("uuid-2", 0, "a GPU", "2.28.3"));
+    announce("3", "b", GpuEnd.without("<none>"));
+    assertThat(StatusHtml.of(state))
+        .contains("Between executors")
+        .contains(
+            "<td>blocks of shuffles</td><td>shm</td><td>both run on one kernel</td><td>1</td>")
+        .contains("<td>nccl</td><td>a GPU each, and NCCL 2.28.3 at both ends</td><td>1</td>")
+        .contains("<td>tcp</td><td>no NCCL: &lt;none&gt;; they run on two kernels</td><td>2</td>")
+        .contains("<td>1 and 3</td>");
+  }
+}
