@@ -65,7 +65,7 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
             choice(
                 "data",
                 Capability.CUDA_DEVICES,
-                "on the host, as device memory is not exchanged yet",
+                "on the host, as shuffles do not carry device memory yet",
                 "stays on the host"),
             betweenGpus(),
             choice("writes to all ranks", Capability.MULTICAST, "NVLink multicast", "host fan-out"))
