@@ -90,6 +90,34 @@ abstract class GpuTransferContract extends TransferContract {
     assertThat(executors.arena(1).statistics().allocations()).isEqualTo(arena);
   }
 
+  /** What was received is sent on and released at once; what comes next lies elsewhere. */
+  @Override
+  @Test
+  void aSourceThatIsReleasedAfterItsSubmissionArrivesAsItWas() {
+    executors.start(2);
+    ReceivedBuffer memory = receive(0, 1, 5).get(0);
+    send(1, 0, 5).forEach(Content::await);
+    await(memory.event());
+    HostEvent written = new HostEvent("the work that takes its time");
+    Event sent =
+        executors
+            .get(0)
+            .send(
+                List.of(new SourceBuffer(device(0), memory.buffer(), written)),
+                List.of(device(1)),
+                keys(7))
+            .get(0);
+    memory.close();
+    List<ReceivedBuffer> other = receive(0, 1, 8);
+    send(1, 0, 8).forEach(Content::await);
+    checkAll(other, 8);
+    List<ReceivedBuffer> received = receive(1, 0, 7);
+    written.complete();
+    await(sent);
+    checkAll(received, 5);
+    assertThat(executors.get(0).statistics().buffers().out()).isZero();
+  }
+
   /** The event of the work that writes an array, recorded on the lane that does it. */
   @Test
   void aSendFollowsTheLaneThatWritesItsArray() {
