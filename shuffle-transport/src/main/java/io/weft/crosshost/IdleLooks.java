@@ -58,7 +58,7 @@ final class IdleLooks implements AutoCloseable {
       begun = true;
       ScheduledFuture<?> unused =
           thread.scheduleWithFixedDelay(
-              () -> looks.get().forEach(this::look),
+              () -> look(() -> looks.get().forEach(this::look)),
               pause.toNanos(),
               pause.toNanos(),
               TimeUnit.NANOSECONDS);
@@ -69,7 +69,7 @@ final class IdleLooks implements AutoCloseable {
   private void look(Runnable look) {
     try {
       look.run();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       if (!failed) {
         LOG.warn(
             "[executor {}] looking for idle cliques failed; it goes on, and this is said once",

@@ -2,7 +2,7 @@ package io.weft.tcp;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledDirectByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInboundHandler;
@@ -76,10 +76,9 @@ final class InPlaceReads implements RecvByteBufAllocator {
     return new Room((ExtendedHandle) usual.newHandle());
   }
 
-  /** Lends the receiver's memory for one read at a time. */
+  /** Lends the receiver's memory for a read. */
   private final class Room extends DelegatingHandle implements ExtendedHandle {
     private final ExtendedHandle usualHandle;
-    private StreamReceiver lender;
 
     Room(ExtendedHandle usualHandle) {
       super(usualHandle);
@@ -88,39 +87,34 @@ final class InPlaceReads implements RecvByteBufAllocator {
 
     @Override
     public ByteBuf allocate(ByteBufAllocator allocator) {
-      giveBack();
       ByteBuffer room = receiver == null ? null : receiver.room();
-      if (room == null) {
-        return usualHandle.allocate(allocator);
-      }
-      lender = receiver;
-      return Unpooled.wrappedBuffer(room).clear();
-    }
-
-    @Override
-    public void lastBytesRead(int bytes) {
-      giveBack();
-      usualHandle.lastBytesRead(bytes);
+      return room == null
+          ? usualHandle.allocate(allocator)
+          : new LentBuffer(allocator, room, receiver).clear();
     }
 
     @Override
     public boolean continueReading(UncheckedBooleanSupplier maybeMoreData) {
       return usualHandle.continueReading(maybeMoreData);
     }
+  }
 
-    /** Also comes after a read that failed. */
-    @Override
-    public void readComplete() {
-      giveBack();
-      usualHandle.readComplete();
+  /**
+   * Memory of a receiver, which gets it back when nobody reads or writes this buffer any more:
+   * where a stream ends before the receiver thinks it does, the next messages lie in here as well.
+   */
+  private static final class LentBuffer extends UnpooledDirectByteBuf {
+    private final StreamReceiver lender;
+
+    LentBuffer(ByteBufAllocator allocator, ByteBuffer room, StreamReceiver lender) {
+      super(allocator, room, room.remaining());
+      this.lender = lender;
     }
 
-    private void giveBack() {
-      if (lender != null) {
-        StreamReceiver returned = lender;
-        lender = null;
-        returned.roomReturned();
-      }
+    @Override
+    protected void deallocate() {
+      super.deallocate();
+      lender.roomReturned();
     }
   }
 }

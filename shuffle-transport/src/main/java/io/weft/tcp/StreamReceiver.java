@@ -5,19 +5,20 @@ import org.apache.spark.network.client.StreamCallback;
 
 /**
  * Takes the bytes of a stream, and lends its memory so that the kernel may put them there without a
- * buffer in between. Called on the connection's event loop only, {@link #room} and {@link
- * #roomReturned} in turn.
+ * buffer in between. Called on the connection's event loop only.
  */
 public interface StreamReceiver extends StreamCallback {
   /**
-   * Lends the memory for the bytes of the stream that come next, which stays as it is until {@link
-   * #roomReturned}. They are then handed over by {@link #onData} like all others, in a buffer of
-   * this very memory.
+   * Lends the memory for the bytes of the stream that come next, until {@link #roomReturned}. They
+   * are handed over by {@link #onData} like all others, in a buffer of this very memory.
    *
    * @return direct; null if the bytes are to come in a buffer of the connection
    */
   ByteBuffer room();
 
-  /** Nobody writes into the memory lent any more; whether and how much was written is not said. */
+  /**
+   * Nobody writes or reads the memory any more that {@link #room} lent, called once for each time
+   * it lent some; whether and how much was written is not said.
+   */
   void roomReturned();
 }

@@ -24,8 +24,8 @@ import org.apache.spark.network.client.RpcResponseCallback;
  *
  * <p>The reader's thread starts it, takes its chunks and closes it; connections call it on their
  * event loops. The memory is copied to under the same lock that {@link #close()} takes, so it can
- * be freed at once, and what arrives later is dropped; only while it is lent for a read, which does
- * not block, does freeing it wait for the connection to return it.
+ * be freed at once, and what arrives later is dropped; only while it is lent to the connection for
+ * a read does freeing it wait for its return.
  */
 final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private final TransferPlan plan;
@@ -51,7 +51,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private boolean closed;
 
   @GuardedBy("this")
-  private boolean lent;
+  private int loans;
 
   @GuardedBy("this")
   private ReceiveCursor cursor;
@@ -188,7 +188,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
 
   @GuardedBy("this")
   private void free() {
-    if (extent != null && !lent) {
+    if (extent != null && loans == 0) {
       arena.free(extent);
       extent = null;
       target = null;
@@ -198,13 +198,13 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   @Override
   public synchronized ByteBuffer room() {
     ByteBuffer room = ended ? null : cursor.room(target);
-    lent = room != null;
+    loans += room == null ? 0 : 1;
     return room;
   }
 
   @Override
   public synchronized void roomReturned() {
-    lent = false;
+    loans--;
     if (closed) {
       free();
     }

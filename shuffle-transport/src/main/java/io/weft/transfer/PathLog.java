@@ -10,12 +10,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Says how the blocks of each other executor are read and why, once for each. Thread-safe. */
+/** Says how the blocks of other executors are read and why, once for each way. Thread-safe. */
 final class PathLog {
   private static final Logger LOG = LoggerFactory.getLogger(PathLog.class);
 
   private final TransportMode mode;
-  private final Set<String> said = ConcurrentHashMap.newKeySet();
+  private final Set<String> known = ConcurrentHashMap.newKeySet();
+  private final Set<PathChoice> said = ConcurrentHashMap.newKeySet();
 
   PathLog(TransportMode mode) {
     this.mode = mode;
@@ -23,8 +24,11 @@ final class PathLog {
 
   /** Called with every reader; cheap once it was said. */
   void reads(PeerAddress peer, boolean inPlace) {
-    if (said.add(peer.executorId() + "-" + peer.incarnation())) {
-      LOG.info("Blocks of {} are read by {}", peer, choice(peer, inPlace));
+    if (known.add(peer.executorId() + "-" + peer.incarnation())) {
+      PathChoice choice = choice(peer, inPlace);
+      if (said.add(choice)) {
+        LOG.info("Blocks of {} and others alike are read by {}", peer, choice);
+      }
     }
   }
 
@@ -33,12 +37,13 @@ final class PathLog {
       return new PathChoice(TransferPath.TCP, "spark.weft.transport is tcp");
     }
     if (inPlace) {
-      return new PathChoice(TransferPath.SHM, "it runs on this kernel, in " + peer.folder());
+      return new PathChoice(
+          TransferPath.SHM, "it runs on this kernel, and its folder is visible here");
     }
     return new PathChoice(
         TransferPath.TCP,
         ExecutorFolder.currentBootId().equals(peer.bootId())
-            ? "it runs on this kernel, but its folder " + peer.folder() + " is not visible here"
+            ? "it runs on this kernel, but its folder is not visible here"
             : "it runs on another kernel");
   }
 }

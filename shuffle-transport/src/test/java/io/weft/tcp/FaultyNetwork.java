@@ -222,7 +222,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     private final Way there = new Way(this);
     private final Way back = new Way(this);
     private final Map<Integer, RpcResponseCallback> asked = new HashMap<>();
-    private final Map<String, StreamCallback> streams = new HashMap<>();
+    private final Map<String, StreamReceiver> streams = new HashMap<>();
     private int requests;
     private volatile boolean active = true;
 
@@ -316,9 +316,29 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     }
 
     private void data(String name, ByteBuffer data) {
-      StreamCallback callback = streams.get(name);
+      StreamReceiver callback = streams.get(name);
       if (callback != null) {
-        deliver(() -> callback.onData(name, data));
+        deliver(() -> hand(callback, name, data));
+      }
+    }
+
+    /** In the memory of who asked for it, where there is some, or not. */
+    private void hand(StreamReceiver receiver, String name, ByteBuffer data) throws IOException {
+      ByteBuffer room = number(2) == 0 ? null : receiver.room();
+      if (room == null) {
+        receiver.onData(name, data);
+        return;
+      }
+      try {
+        int bytes = Math.min(room.remaining(), data.remaining());
+        room.put(0, data, data.position(), bytes);
+        receiver.onData(name, room.slice(0, bytes));
+        data.position(data.position() + bytes);
+      } finally {
+        receiver.roomReturned();
+      }
+      if (data.hasRemaining()) {
+        receiver.onData(name, data);
       }
     }
 

@@ -45,12 +45,19 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
   /** Without faults nothing may fail, however slow the machine is. */
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  /** From one byte to more than a piece of the stream. */
+  /** So large that memory is lent for it. */
+  private static final int LARGE = 70_001;
+
+  /** From one byte to more than a piece of the stream, and a large one. */
   private static final Sizes SIZES =
-      (map, partition, chunk) ->
-          chunk < (map + partition) % 4
-              ? 1 + (map * 7919 + partition * 613 + chunk * 31) % 6000
-              : 0;
+      (map, partition, chunk) -> {
+        if (map == MAPS - 1 && partition == 0 && chunk == 0) {
+          return LARGE;
+        }
+        return chunk < (map + partition) % 4
+            ? 1 + (map * 7919 + partition * 613 + chunk * 31) % 6000
+            : 0;
+      };
 
   private final SharedArena ownerMemory;
   private final SharedArena readerMemory;

@@ -18,9 +18,9 @@ class PathLogTest {
     String here = ExecutorFolder.currentBootId();
     PathLog auto = new PathLog(TransportMode.AUTO);
     assertThat(auto.choice(peer(here), true))
-        .hasToString("shm (it runs on this kernel, in /folder)");
+        .hasToString("shm (it runs on this kernel, and its folder is visible here)");
     assertThat(auto.choice(peer(here), false))
-        .hasToString("tcp (it runs on this kernel, but its folder /folder is not visible here)");
+        .hasToString("tcp (it runs on this kernel, but its folder is not visible here)");
     assertThat(auto.choice(peer("another"), false)).hasToString("tcp (it runs on another kernel)");
     assertThat(new PathLog(TransportMode.TCP).choice(peer(here), false))
         .hasToString("tcp (spark.weft.transport is tcp)");

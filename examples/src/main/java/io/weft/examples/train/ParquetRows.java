@@ -7,10 +7,13 @@ import io.weft.tensor.TensorType;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
@@ -21,8 +24,11 @@ public final class ParquetRows implements AutoCloseable {
   private static final int READ_ROWS = 4096;
 
   private final int width;
-  private final List<Tensor> features = new ArrayList<>();
-  private final List<Tensor> labels = new ArrayList<>();
+
+  /** By their first row. */
+  private final NavigableMap<Long, Tensor> features = new TreeMap<>();
+
+  private final NavigableMap<Long, Tensor> labels = new TreeMap<>();
   private long rows;
   private long copiedBytes;
 
@@ -58,27 +64,32 @@ public final class ParquetRows implements AutoCloseable {
 
   private void take(ColumnarBatch batch, boolean labelled) {
     int n = batch.numRows();
-    long rowBytes = 4L * width;
     Tensor block = Tensor.allocate(TensorType.of(DataType.FLOAT32, n, width));
-    features.add(block);
-    for (int row = 0; row < n; row++) {
-      float[] values = batch.column(0).getArray(row).toFloatArray();
-      if (values.length != width) {
-        throw new IllegalStateException(
-            "row " + (rows + row) + " has " + values.length + " floats instead of " + width);
-      }
-      Memory.copyFrom(values, Memory.FLOAT_ARRAY, block.address() + row * rowBytes, rowBytes);
-    }
+    features.put(rows, block);
+    float[] values = floats((WritableColumnVector) batch.column(0), n);
+    Memory.copyFrom(values, Memory.FLOAT_ARRAY, block.address(), block.type().bytes());
     if (labelled) {
       Tensor classes = Tensor.allocate(TensorType.of(DataType.INT32, n));
-      labels.add(classes);
+      labels.put(rows, classes);
       for (int row = 0; row < n; row++) {
         Memory.putInt(classes.address() + 4L * row, batch.column(1).getInt(row));
       }
     }
     rows += n;
     // Out of the reader's columns into an array, and from there into memory.
-    copiedBytes += 2L * n * rowBytes;
+    copiedBytes += 2 * block.type().bytes();
+  }
+
+  /** All arrays of a column at once: they lie one behind the other. */
+  private float[] floats(WritableColumnVector arrays, int n) {
+    for (int row = 0; row < n; row++) {
+      int length = arrays.isNullAt(row) ? 0 : arrays.getArrayLength(row);
+      if (length != width || arrays.getArrayOffset(row) != row * width) {
+        throw new IllegalStateException(
+            "row " + (rows + row) + " has " + length + " floats instead of " + width);
+      }
+    }
+    return arrays.arrayData().getFloats(0, n * width);
   }
 
   public long rows() {
@@ -92,7 +103,7 @@ public final class ParquetRows implements AutoCloseable {
 
   /** The rows' floats in blocks, each [rows, width]; they belong to this. */
   public List<Tensor> blocks() {
-    return List.copyOf(features);
+    return List.copyOf(features.values());
   }
 
   /** Copies one row's floats. */
@@ -105,22 +116,17 @@ public final class ParquetRows implements AutoCloseable {
     return Memory.getInt(address(labels, row, 4));
   }
 
-  /** Blocks differ in size where row groups end. */
-  private static long address(List<Tensor> blocks, long row, long rowBytes) {
-    long left = row;
-    for (Tensor block : blocks) {
-      long count = block.type().dimension(0);
-      if (left < count) {
-        return block.address() + left * rowBytes;
-      }
-      left -= count;
+  private static long address(NavigableMap<Long, Tensor> blocks, long row, long rowBytes) {
+    Map.Entry<Long, Tensor> block = blocks.floorEntry(row);
+    if (block == null || row - block.getKey() >= block.getValue().type().dimension(0)) {
+      throw new IndexOutOfBoundsException("no row " + row);
     }
-    throw new IndexOutOfBoundsException("no row " + row);
+    return block.getValue().address() + (row - block.getKey()) * rowBytes;
   }
 
   @Override
   public void close() {
-    features.forEach(Tensor::close);
-    labels.forEach(Tensor::close);
+    features.values().forEach(Tensor::close);
+    labels.values().forEach(Tensor::close);
   }
 }

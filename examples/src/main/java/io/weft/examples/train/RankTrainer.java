@@ -40,7 +40,7 @@ public final class RankTrainer implements AutoCloseable {
   private final GradientAccumulator accumulator;
   private final List<TypedBuffer> gradients = new ArrayList<>();
   private final List<Weights> weights = new ArrayList<>();
-  private final Adam adam;
+  private Adam adam;
   private final Checkpoints checkpoints;
   private final Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT64, 1));
   private Tensor logitGradient = Tensor.empty(DataType.FLOAT32);
@@ -59,13 +59,23 @@ public final class RankTrainer implements AutoCloseable {
         GradientBuckets.open(
             communicator, model.parameters(), plan.bucketBytes(), BucketMemory.ofProcess());
     this.accumulator = GradientAccumulator.over(buckets, 1);
+    this.checkpoints = new Checkpoints(plan.checkpoints(), CHECKPOINTS_KEPT);
+    try {
+      bind();
+    } catch (RuntimeException | Error e) {
+      buckets.close();
+      loss.close();
+      throw e;
+    }
+  }
+
+  private void bind() {
     for (int i = 0; i < model.parameters().size(); i++) {
       gradients.add(buckets.gradient(i));
       weights.add(Weights.original(i, model.values().get(i)));
     }
     model.bindGradients(gradients);
-    this.adam = new Adam(model.parameters(), plan.adam());
-    this.checkpoints = new Checkpoints(plan.checkpoints(), CHECKPOINTS_KEPT);
+    adam = new Adam(model.parameters(), plan.adam());
   }
 
   /** Trains to the end of the plan. */

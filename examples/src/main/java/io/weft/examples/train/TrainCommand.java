@@ -65,11 +65,11 @@ public final class TrainCommand implements Callable<Integer> {
 
   @Option(
       names = "--runs",
-      defaultValue = "2",
+      defaultValue = "3",
       paramLabel = "N",
       description =
-          "Trainings with each hand-off, in turn, after an epoch of each to warm up; 0: the feed"
-              + " alone, once. Default: ${DEFAULT-VALUE}")
+          "Trainings with each hand-off, in turn, after one of each to warm up; 0: the feed alone,"
+              + " once. Default: ${DEFAULT-VALUE}")
   private int runs;
 
   @Option(

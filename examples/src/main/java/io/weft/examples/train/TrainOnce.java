@@ -30,29 +30,30 @@ record TrainOnce(HandOff handOff, TrainingPlan plan, int ranks, int batchRows, i
     // Communicators are the plugin's and stay; this is about shuffles.
     session.conf().set(ENABLED, Boolean.toString(feed));
     Path files = Path.of(plan.folder(), "parquet");
-    long start = System.nanoTime();
-    List<RankReport> reports =
-        feed ? throughFeed(session, models) : throughFiles(session, models, files);
-    double seconds = (System.nanoTime() - start) / 1e9;
-    session.conf().set(ENABLED, "true");
+    double seconds;
+    List<RankReport> reports;
+    try {
+      // Looks the classes' bounds up, which is the same for both.
+      Dataset<Row> rows = PriceClasses.of(session, false);
+      long start = System.nanoTime();
+      reports = feed ? throughFeed(rows, models) : throughFiles(rows, models, files);
+      seconds = (System.nanoTime() - start) / 1e9;
+    } finally {
+      session.conf().set(ENABLED, "true");
+    }
     return new TrainOutcome(
         handOff, seconds, bytes(files), new ArrayList<>(reports), accuracy(session, models));
   }
 
-  private List<RankReport> throughFeed(SparkSession session, ModelProvider models)
-      throws Exception {
-    WeftFeed feed =
-        WeftFeed.shards(PriceClasses.of(session, false), ranks)
-            .batchRows(batchRows)
-            .shuffled(plan.seed());
+  private List<RankReport> throughFeed(Dataset<Row> rows, ModelProvider models) throws Exception {
+    WeftFeed feed = WeftFeed.shards(rows, ranks).batchRows(batchRows).shuffled(plan.seed());
     return Restarts.train(feed, new FeedTraining(plan, models), restarts);
   }
 
-  private List<RankReport> throughFiles(SparkSession session, ModelProvider models, Path files) {
-    Dataset<Row> rows = PriceClasses.of(session, false);
+  private List<RankReport> throughFiles(Dataset<Row> rows, ModelProvider models, Path files) {
     rows.repartition(ranks).write().parquet(files.toString());
     return BarrierRanks.run(
-        session.sparkContext(),
+        rows.sparkSession().sparkContext(),
         ranks,
         new ParquetTraining(plan, models, files.toString(), batchRows, plan.seed()));
   }

@@ -73,7 +73,7 @@ final class TrainRun {
   /** What is loaded, compiled and first touched once must not be paid by whoever comes first. */
   private void warmUp(SideProcess side, WorkFolder work) throws IOException, InterruptedException {
     for (HandOff handOff : HandOff.values()) {
-      TrainingPlan plan = plan(work.folder("warm-up-" + handOff), 1);
+      TrainingPlan plan = plan(work.folder("warm-up-" + handOff), options.epochs());
       TrainOutcome unused = train(side, handOff, plan, handOff.label() + ", warming up");
     }
   }

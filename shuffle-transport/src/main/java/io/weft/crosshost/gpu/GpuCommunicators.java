@@ -77,8 +77,9 @@ final class GpuCommunicators implements CommunicatorFactory {
 
   /** Why this pair does without NCCL, the same at both ends. */
   private Optional<String> obstacle(BootstrapRounds rounds, RankEnd peer) {
-    String mine = rules.obstacle(own.end(), peer.end()).orElseGet(() -> obstacleHere(peer));
-    return rounds.exchange("gpupath", () -> mine.getBytes(StandardCharsets.UTF_8)).stream()
+    Supplier<String> mine =
+        () -> rules.obstacle(own.end(), peer.end()).orElseGet(() -> obstacleHere(peer));
+    return rounds.exchange("gpupath", () -> mine.get().getBytes(StandardCharsets.UTF_8)).stream()
         .map(reason -> new String(reason, StandardCharsets.UTF_8))
         .filter(reason -> !reason.isEmpty())
         .findFirst();

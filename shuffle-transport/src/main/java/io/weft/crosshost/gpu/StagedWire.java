@@ -9,6 +9,7 @@ import io.weft.device.Deadline;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
@@ -18,6 +19,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A wire between two GPUs through memory of their hosts: what NCCL would do, where it cannot be
@@ -28,12 +31,17 @@ final class StagedWire implements TransferWire {
   /** Of each direction. */
   static final long WAVE_BYTES = 8L << 20;
 
+  private static final Logger LOG = LoggerFactory.getLogger(StagedWire.class);
+  private static final Duration REST = Duration.ofSeconds(1);
   private static final long POLL_NANOS = 20_000;
 
   private final TransferWire host;
   private final CudaMemoryPool pinned;
   private final Duration patience;
   private final CudaStream stream;
+
+  /** Of waves that failed, while the stream may still use it. */
+  private final List<CudaMemory> kept = new ArrayList<>();
 
   /**
    * A wire with a stream of its own.
@@ -81,9 +89,11 @@ final class StagedWire implements TransferWire {
         stream.copyToDevice(array.address(), in.get(i).address(), array.bytes());
       }
       awaitStream();
-    } finally {
-      memories.forEach(CudaMemory::close);
+    } catch (RuntimeException | Error e) {
+      kept.addAll(memories);
+      throw e;
     }
+    memories.forEach(CudaMemory::close);
   }
 
   /** One piece of pinned memory for all arrays of a wave in one direction. */
@@ -124,10 +134,21 @@ final class StagedWire implements TransferWire {
     host.abort(reason);
   }
 
-  /** Waits for what the stream still copies. */
+  /** Waits for what the stream still copies; memory it may go on with is kept for good. */
   @Override
   public void close() {
+    boolean rests = false;
+    try {
+      rests = stream.awaitRest(Deadline.after(REST));
+    } catch (CudaException e) {
+      LOG.warn("{} ends with a failure of the device", stream, e);
+    }
     stream.close();
+    if (rests) {
+      kept.forEach(CudaMemory::close);
+    } else if (!kept.isEmpty()) {
+      LOG.warn("{} does not rest: pinned memory of {} waves is kept", stream, kept.size());
+    }
     host.close();
   }
 }

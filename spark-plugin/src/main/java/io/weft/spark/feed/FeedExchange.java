@@ -15,6 +15,7 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.SparkException;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.resource.ResourceProfile;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -63,6 +64,7 @@ final class FeedExchange implements AutoCloseable {
     FeedRequirements.check(spec);
     var withRanks = (org.apache.spark.sql.classic.Dataset<Row>) withRanks(data, spec, keys);
     SparkContext context = withRanks.sparkSession().sparkContext();
+    warnOfCores(context, spec.ranks());
     RDD<InternalRow> input = withRanks.queryExecution().toRdd();
     CollectionAccumulator<MapRows> reports = new CollectionAccumulator<>();
     context.register(reports);
@@ -83,6 +85,21 @@ final class FeedExchange implements AutoCloseable {
       if (!dealt) {
         exchange.close();
       }
+    }
+  }
+
+  /** Spark says so after the exchange, and looks again for ten minutes before it gives up. */
+  private static void warnOfCores(SparkContext context, int ranks) {
+    ResourceProfile profile = context.resourceProfileManager().defaultResourceProfile();
+    int tasks = context.maxNumConcurrentTasks(profile);
+    if (tasks < ranks) {
+      LOG.warn(
+          "A feed's {} ranks run at the same time, and the executors there are can run {} tasks:"
+              + " Spark waits for more, {} times for {}, and then fails the job",
+          ranks,
+          tasks,
+          context.conf().get("spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures", "40"),
+          context.conf().get("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "15s"));
     }
   }
 

@@ -48,7 +48,7 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
    */
   FeedShard shard(int[][] rows, int rank) {
     FeedPlan plan = FeedPlan.of(spec, rows);
-    return new ShardLoader(spec, plan, rank, exchange, context, metrics)
+    return new ShardLoader(shuffleId, spec, plan, rank, exchange, context, metrics)
         .load(blocks, writersTo(rank));
   }
 

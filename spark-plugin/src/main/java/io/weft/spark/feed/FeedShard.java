@@ -18,6 +18,7 @@ import java.util.Map;
  * thread.
  */
 final class FeedShard implements AutoCloseable {
+  private final int feed;
   private final FeedSpec spec;
   private final FeedPlan plan;
   private final int rank;
@@ -27,7 +28,7 @@ final class FeedShard implements AutoCloseable {
   private final List<Extent> gathered = new ArrayList<>();
   private final Map<String, TensorColumn> tensors = new HashMap<>();
   private final ArrowMemory arrow = new ArrowMemory();
-  private boolean closed;
+  private volatile boolean closed;
 
   /**
    * One batch's chunk.
@@ -36,7 +37,9 @@ final class FeedShard implements AutoCloseable {
    */
   record ShardChunk(ChunkView view, boolean inPlace) {}
 
-  FeedShard(FeedSpec spec, FeedPlan plan, int rank, ChunkReader reader, SharedArena arena) {
+  FeedShard(
+      int feed, FeedSpec spec, FeedPlan plan, int rank, ChunkReader reader, SharedArena arena) {
+    this.feed = feed;
     this.spec = spec;
     this.plan = plan;
     this.rank = rank;
@@ -60,6 +63,11 @@ final class FeedShard implements AutoCloseable {
     FeedCounters.add(FeedCounter.BATCHES_GATHERED, 1);
     FeedCounters.add(FeedCounter.ROWS_GATHERED, view.rows());
     FeedCounters.add(FeedCounter.BYTES_GATHERED, view.length());
+  }
+
+  /** The number of the feed in its application. */
+  int feed() {
+    return feed;
   }
 
   FeedSpec spec() {
@@ -103,6 +111,11 @@ final class FeedShard implements AutoCloseable {
         ? "the feed has no column %s, but %s".formatted(column, Arrays.toString(names))
         : "column %s of type %s is no number and has no tensor type: see WeftTensors"
             .formatted(column, spec.schema().fields()[ordinal].dataType().simpleString());
+  }
+
+  /** Whether the memory of the batches is gone. */
+  boolean isClosed() {
+    return closed;
   }
 
   ArrowMemory arrow() {

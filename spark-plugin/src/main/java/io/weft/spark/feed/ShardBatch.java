@@ -70,6 +70,9 @@ final class ShardBatch implements FeedBatch {
 
   /** The chunk, while somebody holds it. */
   private ChunkView view() {
+    if (shard.isClosed()) {
+      throw new IllegalStateException("the batch's task has ended, and its memory is gone");
+    }
     if (holds.get() == 0) {
       throw over();
     }

@@ -28,6 +28,7 @@ import org.apache.spark.util.TaskCompletionListener;
  * together. For one task thread.
  */
 final class ShardLoader {
+  private final int feed;
   private final FeedSpec spec;
   private final FeedPlan plan;
   private final int rank;
@@ -45,12 +46,14 @@ final class ShardLoader {
   }
 
   ShardLoader(
+      int feed,
       FeedSpec spec,
       FeedPlan plan,
       int rank,
       ExecutorExchange exchange,
       TaskContext context,
       ShuffleReadMetricsReporter metrics) {
+    this.feed = feed;
     this.spec = spec;
     this.plan = plan;
     this.check = new PlanCheck(plan);
@@ -72,7 +75,7 @@ final class ShardLoader {
   FeedShard load(ShuffleBlocks blocks, Set<Integer> writers) {
     check.wroteTo(rank, writers);
     ChunkReader reader = exchange.read(requests(blocks), new FetchMetrics(metrics));
-    FeedShard shard = new FeedShard(spec, plan, rank, reader, exchange.arena());
+    FeedShard shard = new FeedShard(feed, spec, plan, rank, reader, exchange.arena());
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {

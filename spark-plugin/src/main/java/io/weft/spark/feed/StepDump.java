@@ -131,7 +131,7 @@ final class StepDump implements AutoCloseable {
 
   private void write(Map<String, Object> dump) {
     Path folder = Path.of(at.folder().isEmpty() ? FOLDER : at.folder()).toAbsolutePath();
-    Path file = folder.resolve("rank-" + shard.rank() + ".json");
+    Path file = folder.resolve("feed-%d-rank-%d.json".formatted(shard.feed(), shard.rank()));
     try {
       Files.createDirectories(folder);
       new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(file.toFile(), dump);

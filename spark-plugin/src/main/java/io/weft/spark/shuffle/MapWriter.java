@@ -86,8 +86,11 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
 
   /** What was published stays. */
   private void close() {
-    scratch.run();
-    output.close();
+    try {
+      scratch.run();
+    } finally {
+      output.close();
+    }
   }
 
   @Override

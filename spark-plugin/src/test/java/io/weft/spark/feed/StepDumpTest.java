@@ -10,8 +10,11 @@ import io.weft.spark.LocalSpark;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -38,8 +41,20 @@ class StepDumpTest {
     return read(rank);
   }
 
+  /** Of the newest feed. */
   private JsonNode read(int rank) throws IOException {
-    return new ObjectMapper().readTree(folder.resolve("rank-" + rank + ".json").toFile());
+    try (Stream<Path> files = Files.list(folder)) {
+      Path newest =
+          files
+              .filter(file -> file.toString().endsWith("-rank-" + rank + ".json"))
+              .max(Comparator.comparingInt(StepDumpTest::feed))
+              .orElseThrow();
+      return new ObjectMapper().readTree(newest.toFile());
+    }
+  }
+
+  private static int feed(Path file) {
+    return Integer.parseInt(file.getFileName().toString().split("-", -1)[1]);
   }
 
   private void train(int step, FeedFunction<Integer> function) {
@@ -81,6 +96,17 @@ class StepDumpTest {
     assertThat(dump.get("step").asInt()).isEqualTo(10);
     assertThat(dump.get("taken").asInt()).isEqualTo(10);
     assertThat(dump.has("failed")).isFalse();
+  }
+
+  @Test
+  void aLaterFeedLeavesTheFilesOfOneBefore() throws IOException {
+    JsonNode first = dump(7, 0);
+    JsonNode second = dump(50, 0);
+    assertThat(first.get("reached").asBoolean()).isTrue();
+    assertThat(second.get("reached").asBoolean()).isFalse();
+    try (Stream<Path> files = Files.list(folder)) {
+      assertThat(files).hasSize(4);
+    }
   }
 
   /** Not a step that was set too high. */
