@@ -22,6 +22,7 @@ final class PlainServer implements AutoCloseable {
   static final int MEMORY_BYTES = 256 << 20;
 
   private final ServerSocketChannel listening;
+  private ByteBuffer memory;
 
   private PlainServer(ServerSocketChannel listening) {
     this.listening = listening;
@@ -43,30 +44,36 @@ final class PlainServer implements AutoCloseable {
 
   private void serveAll() {
     ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER_BYTES);
-    ByteBuffer memory = ByteBuffer.allocateDirect(MEMORY_BYTES);
     while (listening.isOpen()) {
       try (SocketChannel client = listening.accept()) {
         client.setOption(StandardSocketOptions.TCP_NODELAY, true);
-        serve(client, buffer, memory);
+        serve(client, buffer);
       } catch (IOException e) {
         // The client is gone, or the server closed: then the loop ends.
       }
     }
   }
 
-  private static void serve(SocketChannel client, ByteBuffer buffer, ByteBuffer memory)
-      throws IOException {
+  private void serve(SocketChannel client, ByteBuffer buffer) throws IOException {
     ByteBuffer request = ByteBuffer.allocateDirect(Long.BYTES);
     while (client.read(request) >= 0) {
       if (!request.hasRemaining()) {
         long bytes = Math.abs(request.getLong(0));
-        ByteBuffer content = request.getLong(0) < 0 ? memory : buffer;
+        ByteBuffer content = request.getLong(0) < 0 ? memory() : buffer;
         request.clear();
         for (long done = 0; done < bytes; ) {
           done += client.write(piece(content, done, bytes));
         }
       }
     }
+  }
+
+  /** Made when it is asked for first, and kept. */
+  private ByteBuffer memory() {
+    if (memory == null) {
+      memory = ByteBuffer.allocateDirect(MEMORY_BYTES);
+    }
+    return memory;
   }
 
   /** What comes next of the content, which is gone through again and again. */

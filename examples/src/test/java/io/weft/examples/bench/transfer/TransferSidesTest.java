@@ -27,6 +27,7 @@ class TransferSidesTest {
       assertThat(pair.readTogether(blocks).seconds()).isPositive();
       assertThat(pair.readOneByOne(blocks).cpuSeconds()).isPositive();
       assertThat(pair.readPlain(3 << 20).seconds()).isPositive();
+      assertThat(pair.readPlainMemory(300 << 20).seconds()).isPositive();
       assertThat(pair.readAgain(blocks, 20).getTotalCount()).isEqualTo(20);
       assertThat(pair.readPlainAgain(1024, 20).getTotalCount()).isEqualTo(20);
     }
