@@ -12,7 +12,9 @@ import org.HdrHistogram.Histogram;
  * cleanup to close. One thread.
  */
 final class BlockRows {
-  private static final int WARM_UPS = 3;
+  /** Until Java has compiled what a long-lived executor has compiled. */
+  private static final int WARM_UPS = 40;
+
   private static final double PART_OF_PLAIN = 0.6;
   private static final double BATCHING = 10;
   private static final int LATENCY_WARM_UP = 5000;
