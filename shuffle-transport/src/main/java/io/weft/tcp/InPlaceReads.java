@@ -24,10 +24,12 @@ import org.apache.spark.network.util.TransportFrameDecoder;
  */
 final class InPlaceReads implements RecvByteBufAllocator {
   private final RecvByteBufAllocator usual;
+  private final LowWaterMark lowWaterMark;
   private StreamReceiver receiver;
 
-  private InPlaceReads(RecvByteBufAllocator usual) {
+  private InPlaceReads(RecvByteBufAllocator usual, LowWaterMark lowWaterMark) {
     this.usual = usual;
+    this.lowWaterMark = lowWaterMark;
   }
 
   /** Must come before every bootstrap that reads: a channel asks for its handle only once. */
@@ -35,7 +37,7 @@ final class InPlaceReads implements RecvByteBufAllocator {
     @Override
     public void doBootstrap(TransportClient client, Channel channel) {
       RecvByteBufAllocator usual = channel.config().getRecvByteBufAllocator();
-      channel.config().setRecvByteBufAllocator(new InPlaceReads(usual));
+      channel.config().setRecvByteBufAllocator(new InPlaceReads(usual, new LowWaterMark(channel)));
     }
   }
 
@@ -60,14 +62,16 @@ final class InPlaceReads implements RecvByteBufAllocator {
     return false;
   }
 
-  /** From now on bytes of the receiver's stream come next, until there is no more receiver. */
-  void arriving(StreamReceiver newReceiver) {
+  /** Bytes of the receiver's stream come next, so many, until there is no more receiver. */
+  void arriving(StreamReceiver newReceiver, long bytes) {
     receiver = newReceiver;
+    lowWaterMark.expect(bytes);
   }
 
   /** The stream has ended. */
   void arrived() {
     receiver = null;
+    lowWaterMark.expect(0);
   }
 
   @SuppressWarnings("deprecation") // Netty's channels ask for an ExtendedHandle all the same.

@@ -34,14 +34,24 @@ final class SparkConnection implements PeerConnection {
   }
 
   /**
-   * Lets the connection know when a stream arrives. Its beginning comes with the message that
-   * announces it.
+   * Lets the connection know when a stream arrives, and how much of it is still to come. Its
+   * beginning comes with the message that announces it.
    */
-  private record InPlaceStream(InPlaceReads reads, StreamReceiver receiver)
-      implements StreamCallback {
+  private static final class InPlaceStream implements StreamCallback {
+    private final InPlaceReads reads;
+    private final StreamReceiver receiver;
+    private long left;
+
+    InPlaceStream(InPlaceReads reads, StreamReceiver receiver) {
+      this.reads = reads;
+      this.receiver = receiver;
+      this.left = receiver.streamBytes();
+    }
+
     @Override
     public void onData(String stream, ByteBuffer data) throws IOException {
-      reads.arriving(receiver);
+      left -= data.remaining();
+      reads.arriving(receiver, Math.max(0, left));
       receiver.onData(stream, data);
     }
 

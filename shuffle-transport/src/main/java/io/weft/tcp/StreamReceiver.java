@@ -8,6 +8,9 @@ import org.apache.spark.network.client.StreamCallback;
  * buffer in between. Called on the connection's event loop only.
  */
 public interface StreamReceiver extends StreamCallback {
+  /** Bytes of the whole stream on the wire, as far as the peer has told; asked before it comes. */
+  long streamBytes();
+
   /**
    * Lends the memory for the bytes of the stream that come next, until {@link #roomReturned}. They
    * are handed over by {@link #onData} like all others, in a buffer of this very memory.

@@ -196,6 +196,11 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   }
 
   @Override
+  public long streamBytes() {
+    return answer.table().totalSentBytes();
+  }
+
+  @Override
   public synchronized ByteBuffer room() {
     ByteBuffer room = ended ? null : cursor.room(target);
     loans += room == null ? 0 : 1;

@@ -2,6 +2,7 @@ package io.weft.wire;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
  * The chunks of an answer in the order of the stream, column by column.
@@ -114,6 +115,11 @@ public final class ChunkTable {
       sum = Math.addExact(sum, length[chunk]);
     }
     return sum;
+  }
+
+  /** Bytes of all chunks on the wire, where some may be packed. */
+  public long totalSentBytes() {
+    return IntStream.of(sent).limit(count).asLongStream().sum();
   }
 
   void write(ByteBuffer bytes) {

@@ -110,6 +110,11 @@ class InPlaceReadsTest {
     }
 
     @Override
+    public long streamBytes() {
+      return BYTES;
+    }
+
+    @Override
     public ByteBuffer room() {
       loans.incrementAndGet();
       lent++;

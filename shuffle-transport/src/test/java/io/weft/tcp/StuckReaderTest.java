@@ -167,6 +167,11 @@ class StuckReaderTest {
   private static final StreamReceiver IGNORING =
       new StreamReceiver() {
         @Override
+        public long streamBytes() {
+          return 0;
+        }
+
+        @Override
         public ByteBuffer room() {
           return null;
         }

@@ -1,0 +1,93 @@
+package io.weft.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.channel.unix.IntegerUnixChannelOption;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.network.util.IOMode;
+import org.apache.spark.network.util.NettyUtils;
+import org.junit.jupiter.api.Test;
+
+/** When the kernel wakes a connection, as the kernel itself has it. */
+class LowWaterMarkTest {
+  private static final IntegerUnixChannelOption SO_RCVLOWAT =
+      new IntegerUnixChannelOption("test.SO_RCVLOWAT", 1, 18);
+
+  private interface Use {
+    void with(Channel channel) throws Exception;
+  }
+
+  private static void connected(IOMode mode, Class<? extends Channel> kind, Use use)
+      throws Exception {
+    EventLoopGroup loops = NettyUtils.createEventLoop(mode, 1, "low-water");
+    try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      Channel channel =
+          new Bootstrap()
+              .group(loops)
+              .channel(kind)
+              .handler(new ChannelInboundHandlerAdapter())
+              .connect(server.getLocalSocketAddress())
+              .sync()
+              .channel();
+      use.with(channel);
+      channel.close().sync();
+    } finally {
+      loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).sync();
+    }
+  }
+
+  @Test
+  void theMarkIsUpOnlyWhileMoreThanItIsSureToCome() throws Exception {
+    assumeTrue(Epoll.isAvailable(), "Netty has no epoll here");
+    connected(
+        IOMode.EPOLL,
+        EpollSocketChannel.class,
+        channel -> {
+          LowWaterMark mark = new LowWaterMark(channel);
+          mark.expect(LowWaterMark.BYTES - 1);
+          assertThat(channel.config().getOption(SO_RCVLOWAT)).isEqualTo(1);
+          mark.expect(LowWaterMark.BYTES);
+          assertThat(channel.config().getOption(SO_RCVLOWAT)).isEqualTo(LowWaterMark.BYTES);
+          mark.expect(Long.MAX_VALUE);
+          assertThat(channel.config().getOption(SO_RCVLOWAT)).isEqualTo(LowWaterMark.BYTES);
+          mark.expect(0);
+          assertThat(channel.config().getOption(SO_RCVLOWAT)).isEqualTo(1);
+        });
+  }
+
+  @Test
+  void aConnectionThatHasEndedIsNoError() throws Exception {
+    assumeTrue(Epoll.isAvailable(), "Netty has no epoll here");
+    connected(
+        IOMode.EPOLL,
+        EpollSocketChannel.class,
+        channel -> {
+          channel.close().sync();
+          LowWaterMark mark = new LowWaterMark(channel);
+          mark.expect(Long.MAX_VALUE);
+          mark.expect(0);
+          assertThat(channel.isOpen()).isFalse();
+        });
+  }
+
+  @Test
+  void whereThereIsNoEpollNothingIsAsked() throws Exception {
+    connected(
+        IOMode.NIO,
+        NioSocketChannel.class,
+        channel -> {
+          new LowWaterMark(channel).expect(Long.MAX_VALUE);
+          assertThat(channel.config().getOption(SO_RCVLOWAT)).isNull();
+        });
+  }
+}
