@@ -156,6 +156,7 @@ public final class ExecutorExchange implements AutoCloseable {
         network.cores(),
         options.traffic().maxServedBytes(),
         options.traffic().maxServedBytesPerPeer(),
+        network.fetchTimeout(),
         network.conf(),
         network.security());
   }

@@ -88,16 +88,13 @@ final class FolderSweep {
     return true;
   }
 
-  /**
-   * Whether its owner is dead, which is for ever; so the lock is not kept. Whoever has it looks
-   * like a living owner to others.
-   */
+  /** Whether its owner is dead, which is for ever; so the lock is not kept. */
   private static boolean isAbandoned(Path folder) throws IOException {
     if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS) || isStarting(folder)) {
       return false;
     }
     try {
-      Optional<LockedFile> dead = LockedFile.seize(folder.resolve(Names.ALIVE));
+      Optional<LockedFile> dead = LockedFile.share(folder.resolve(Names.ALIVE));
       if (dead.isPresent()) {
         dead.get().close();
       }

@@ -55,7 +55,7 @@ public final class LeaseBoard {
 
   private static boolean isLiving(Path lease) throws IOException {
     try {
-      Optional<LockedFile> dead = LockedFile.seize(lease);
+      Optional<LockedFile> dead = LockedFile.share(lease);
       if (dead.isEmpty()) {
         return true;
       }

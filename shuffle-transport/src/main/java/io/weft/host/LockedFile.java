@@ -47,7 +47,7 @@ final class LockedFile implements AutoCloseable {
    */
   static LockedFile create(Path madeAs, Path movedTo) throws IOException {
     Files.createFile(madeAs, OwnedFolders.FILE);
-    return seize(madeAs, MARK + movedTo)
+    return lock(madeAs, MARK + movedTo, false)
         .orElseThrow(() -> new IOException(madeAs + " was locked by another process"));
   }
 
@@ -58,16 +58,31 @@ final class LockedFile implements AutoCloseable {
    * @throws java.nio.file.NoSuchFileException when the file is gone
    */
   static Optional<LockedFile> seize(Path file) throws IOException {
-    return seize(file, MARK + file.getParent().toRealPath().resolve(file.getFileName()));
+    return lock(file, mark(file), false);
   }
 
-  private static Optional<LockedFile> seize(Path file, String mark) throws IOException {
+  /**
+   * As {@link #seize}, but together with others who look just as this process does: none of them
+   * takes another for the owner.
+   *
+   * @throws java.nio.file.NoSuchFileException when the file is gone
+   */
+  static Optional<LockedFile> share(Path file) throws IOException {
+    return lock(file, mark(file), true);
+  }
+
+  private static String mark(Path file) throws IOException {
+    return MARK + file.getParent().toRealPath().resolve(file.getFileName());
+  }
+
+  private static Optional<LockedFile> lock(Path file, String mark, boolean shared)
+      throws IOException {
     if (!remember(mark)) {
       return Optional.empty();
     }
     FileChannel channel = null;
     try {
-      channel = lock(file);
+      channel = lock(file, shared);
     } finally {
       if (channel == null) {
         forget(mark);
@@ -76,11 +91,13 @@ final class LockedFile implements AutoCloseable {
     return Optional.ofNullable(channel).map(locked -> new LockedFile(mark, locked));
   }
 
-  private static FileChannel lock(Path file) throws IOException {
-    FileChannel channel = FileChannel.open(file, Set.of(StandardOpenOption.WRITE));
+  private static FileChannel lock(Path file, boolean shared) throws IOException {
+    // A shared lock needs a channel that reads, an exclusive one a channel that writes.
+    FileChannel channel =
+        FileChannel.open(file, shared ? StandardOpenOption.READ : StandardOpenOption.WRITE);
     FileLock lock = null;
     try {
-      lock = channel.tryLock();
+      lock = channel.tryLock(0, Long.MAX_VALUE, shared);
     } catch (OverlappingFileLockException e) {
       // Held by this process without our memory of it: alive, whoever it is.
       LOG.debug("{} is locked by this process", file, e);

@@ -46,6 +46,7 @@ public final class BlockServer implements AutoCloseable {
    *
    * @param maxServedBytes of answers that were opened and not sent to their end
    * @param maxServedBytesPerPeer of these, on one connection
+   * @param connectTimeout of its transport's attempts to connect, where the user set none
    */
   public record Options(
       String executorId,
@@ -56,6 +57,7 @@ public final class BlockServer implements AutoCloseable {
       int cores,
       long maxServedBytes,
       long maxServedBytesPerPeer,
+      Duration connectTimeout,
       SparkConf conf,
       SecurityManager security) {}
 
@@ -69,7 +71,8 @@ public final class BlockServer implements AutoCloseable {
   public static BlockServer start(
       Options options, BlockCatalog catalog, SharedArena arena, ExchangeCounters counters) {
     TransportConf conf =
-        SparkTransport.settings(options.conf(), options.security(), options.cores());
+        SparkTransport.settings(
+            options.conf(), options.security(), options.cores(), options.connectTimeout());
     ServedStreams streams = new ServedStreams(conf.sslShuffleChunkSize());
     ServedBudget budget =
         new ServedBudget(options.maxServedBytes(), options.maxServedBytesPerPeer());

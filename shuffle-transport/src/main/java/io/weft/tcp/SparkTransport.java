@@ -1,5 +1,6 @@
 package io.weft.tcp;
 
+import java.time.Duration;
 import java.util.List;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
@@ -22,6 +23,7 @@ import scala.Some;
  */
 public final class SparkTransport implements AutoCloseable {
   private static final String MODULE = "shuffle";
+  private static final String CONNECT_TIMEOUT = "spark.shuffle.io.connectionCreationTimeout";
 
   private final SecurityManager security;
   private final String secretName;
@@ -48,10 +50,17 @@ public final class SparkTransport implements AutoCloseable {
    * What the user set for shuffles.
    *
    * @param cores the executor may use, for the number of network threads, or 0 for all there are
+   * @param connectTimeout of an attempt to connect, where the user set none, in whole seconds;
+   *     readers share an attempt, so one that outlives who began it would fail those after it
    */
-  static TransportConf settings(SparkConf sparkConf, SecurityManager security, int cores) {
+  static TransportConf settings(
+      SparkConf sparkConf, SecurityManager security, int cores, Duration connectTimeout) {
+    SparkConf conf =
+        sparkConf
+            .clone()
+            .setIfMissing(CONNECT_TIMEOUT, connectTimeout.plusMillis(999).toSeconds() + "s");
     return SparkTransportConf.fromSparkConf(
-        sparkConf, MODULE, cores, Option.empty(), Some.apply(security.getRpcSSLOptions()));
+        conf, MODULE, cores, Option.empty(), Some.apply(security.getRpcSSLOptions()));
   }
 
   /** Spark's settings for the transport. */

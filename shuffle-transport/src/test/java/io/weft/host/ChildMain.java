@@ -19,6 +19,7 @@ final class ChildMain {
       case "reader" -> reader(arguments);
       case "driver" -> driver(arguments);
       case "churn" -> churn(arguments);
+      case "looking" -> looking(arguments);
       default -> throw new IllegalArgumentException(arguments[0]);
     }
   }
@@ -83,6 +84,14 @@ final class ChildMain {
     }
     say("done");
     awaitLine();
+  }
+
+  /** folder of a dead executor: stands where a sweep is in the middle of its look. */
+  private static void looking(String[] a) throws IOException {
+    try (LockedFile look = LockedFile.share(Path.of(a[1]).resolve(Names.ALIVE)).orElseThrow()) {
+      say(look);
+      awaitLine();
+    }
   }
 
   private static void say(Object text) {

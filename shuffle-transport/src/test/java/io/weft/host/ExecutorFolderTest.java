@@ -122,6 +122,21 @@ class ExecutorFolderTest {
   }
 
   @Test
+  void processesThatLookAtOnceAreNotTakenForTheOwner() throws Exception {
+    try (ExecutorFolder survivor = create(APPLICATION, "2");
+        ChildJvm child = ChildJvm.start("closing", path.toString(), APPLICATION, "1")) {
+      Path killed = Path.of(child.line());
+      child.kill();
+      try (ChildJvm looking = ChildJvm.start("looking", killed.toString())) {
+        looking.line();
+        FolderSweep.application(survivor.path().getParent());
+        assertThat(killed).doesNotExist();
+        assertThat(looking.finish()).isZero();
+      }
+    }
+  }
+
+  @Test
   void aKilledExecutorIsSweptByASurvivorWithItsDiskSegments(@TempDir Path disk) throws Exception {
     AtomicLong clock = new AtomicLong();
     Path user = ChildMain.root(path.toString()).userFolder();

@@ -173,7 +173,10 @@ class InPlaceReadsTest {
     SecurityManager security = new SecurityManager(conf, Option.empty(), null);
     try (SparkTransport transport =
             new SparkTransport(
-                SparkTransport.settings(conf, security, 1), security, "weft", new Server());
+                SparkTransport.settings(conf, security, 1, Duration.ofMinutes(1)),
+                security,
+                "weft",
+                new Server());
         TransportServer server = transport.createServer("localhost", 0);
         TransportClientFactory factory = transport.createClientFactory()) {
       use.with(new SparkConnection(factory.createClient("localhost", server.getPort())));

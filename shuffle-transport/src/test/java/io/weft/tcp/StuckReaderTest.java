@@ -97,7 +97,10 @@ class StuckReaderTest {
       SecurityManager security = new SecurityManager(conf, Option.empty(), null);
       transport =
           new SparkTransport(
-              SparkTransport.settings(conf, security, 1), security, "", new NoOpRpcHandler());
+              SparkTransport.settings(conf, security, 1, Duration.ofMinutes(1)),
+              security,
+              "",
+              new NoOpRpcHandler());
       factory = transport.createClientFactory();
       client = factory.createClient("localhost", owner.address().port());
       connection = new SparkConnection(client);

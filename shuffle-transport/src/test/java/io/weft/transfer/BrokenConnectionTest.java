@@ -70,6 +70,26 @@ class BrokenConnectionTest {
     }
   }
 
+  /** They share one connection with a reader that is not closed, which gets all of its chunks. */
+  @Test
+  void readersThatEndAnywhereHoldNobodyUp() throws Exception {
+    SplittableRandom random = new SplittableRandom(11);
+    for (int round = 0; round < 100; round++) {
+      ChunkReader staying = reader.read(requests(), FetchListener.NONE);
+      try (ChunkReader leaving = reader.read(requests(), FetchListener.NONE)) {
+        for (int chunks = random.nextInt(200); chunks > 0 && leaving.next(); chunks--) {
+          assertThat(leaving.length()).isPositive();
+        }
+      }
+      assertThat(readAll(staying))
+          .as("round %d", round)
+          .containsExactlyInAnyOrderElementsOf(expected(1, 0, MAPS, 0, 3, SIZES));
+      staying.close();
+    }
+    assertThat(reader.statistics().receivingBytes()).isZero();
+    assertThat(reader.statistics().get(ExchangeCounter.REQUESTS_FAILED)).isZero();
+  }
+
   /** With authentication a connection is only made once the peer has answered on it. */
   @Test
   void aConnectionThatCouldNotBeMadeIsMadeOnceMore() throws Exception {

@@ -62,7 +62,7 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
 
   /** Whom it killed. */
   public ExecutorProcess victim() {
-    return victim.orTimeout(30, TimeUnit.SECONDS).join();
+    return victim.orTimeout(2, TimeUnit.MINUTES).join();
   }
 
   @Override
