@@ -126,7 +126,7 @@ public final class DriverState {
   }
 
   /** How many executors ever announced themselves. */
-  int peers() {
+  public int peers() {
     return peers.size();
   }
 

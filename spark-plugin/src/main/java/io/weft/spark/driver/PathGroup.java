@@ -18,7 +18,7 @@ import java.util.Map;
  */
 public record PathGroup(String what, PathChoice choice, long pairs, String example) {
   /** Of more executors the first are looked at, as every pair is. */
-  static final int MOST_EXECUTORS = 200;
+  public static final int MOST_EXECUTORS = 200;
 
   private static final String BLOCKS = "blocks of shuffles";
   private static final String ARRAYS = "arrays of tasks";

@@ -80,9 +80,17 @@ final class StatusHtml {
     return paths.isEmpty()
         ? ""
         : table(
-            "Between executors",
+            pathsTitle(state.peers()),
             List.of("What", "Goes by", "Because", "Pairs", "Such as executors"),
             paths.stream().map(StatusHtml::path));
+  }
+
+  /** Executors that have ended are among them: what they wrote may still be read. */
+  static String pathsTitle(int executors) {
+    String title = "Between executors, also those that have ended";
+    return executors > PathGroup.MOST_EXECUTORS
+        ? "%s (%d of %d)".formatted(title, PathGroup.MOST_EXECUTORS, executors)
+        : title;
   }
 
   private static List<String> path(PathGroup group) {

@@ -9,6 +9,7 @@ import io.weft.spark.config.Activation;
 import io.weft.spark.driver.DriverAnswers;
 import io.weft.spark.driver.DriverAnswers.TransferMeetings;
 import io.weft.spark.driver.DriverState;
+import io.weft.spark.driver.PathGroup;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.Verdict;
 import io.weft.spark.transfers.CliqueMeetings;
@@ -47,5 +48,11 @@ class StatusHtmlTest {
         .contains("<td>nccl</td><td>a GPU each, and NCCL 2.28.3 at both ends</td><td>1</td>")
         .contains("<td>tcp</td><td>no NCCL: &lt;none&gt;; they run on two kernels</td><td>2</td>")
         .contains("<td>1 and 3</td>");
+  }
+
+  @Test
+  void itSaysOfHowManyExecutorsItShowsThePairs() {
+    assertThat(StatusHtml.pathsTitle(PathGroup.MOST_EXECUTORS)).doesNotContain("of");
+    assertThat(StatusHtml.pathsTitle(PathGroup.MOST_EXECUTORS + 1)).endsWith("(200 of 201)");
   }
 }

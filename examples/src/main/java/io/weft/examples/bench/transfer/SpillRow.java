@@ -22,12 +22,14 @@ import java.util.TreeSet;
 
 /**
  * A shuffle of twice the memory that Weft has, so that half of it goes to disk, and the same job
- * under Spark's sort shuffle. One thread.
+ * under Spark's sort shuffle; beside them what it takes when nothing goes to disk, and when all but
+ * a segment does. One thread.
  */
 final class SpillRow {
   private static final int FULL_ROWS = 5_000_000;
   private static final int TASKS = 16;
   private static final int EXECUTORS = 2;
+  private static final long SEGMENT_BYTES = 8 << 20;
 
   /** Of a row in the arena: eight numbers, their nulls and the row's length. */
   private static final int ROW_BYTES = 76;
@@ -55,29 +57,25 @@ final class SpillRow {
 
   RowResult measure(Cleanup cleanup, WorkFolder work) throws IOException, InterruptedException {
     long data = (long) rows * ROW_BYTES;
-    long budget = data / EXECUTORS / 2;
     SideLauncher launcher = SideLauncher.create(work);
     SideProcess spark = cleanup.add(launcher.start(Sides.spark(Map.of())));
-    SideProcess weft =
-        cleanup.add(
-            launcher.start(
-                Sides.weft(
-                    "shm",
-                    Map.of(
-                        "spark.weft.memory.size",
-                        Long.toString(budget),
-                        "spark.weft.memory.segmentSize",
-                        "8m"))));
-    spark.awaitReady();
-    weft.awaitReady();
-    requireEqual(List.of(weft, spark));
+    SideProcess weft = weft(cleanup, launcher, data / EXECUTORS / 2);
+    SideProcess inMemory = weft(cleanup, launcher, 2 * data);
+    SideProcess onDisk = weft(cleanup, launcher, SEGMENT_BYTES);
+    List<SideProcess> all = List.of(weft, inMemory, onDisk, spark);
+    for (SideProcess side : all) {
+      side.awaitReady();
+    }
+    requireEqual(all);
     ExecutorTotals before = weft.call(new LookAtExecutors());
     List<SideFigures> sides =
         new InTurn(1, options.runs())
             .measure(
                 List.of(
                     new Contestant("Weft/shm", () -> run(weft)),
-                    new Contestant("Spark", () -> run(spark))));
+                    new Contestant("Spark", () -> run(spark)),
+                    new Contestant("Weft/shm, nothing on disk", () -> run(inMemory)),
+                    new Contestant("Weft/shm, all on disk", () -> run(onDisk))));
     long spilled = weft.call(new LookAtExecutors()).since(before).spilledBytes();
     double factor = sides.get(1).seconds().median() / sides.get(0).seconds().median();
     return new RowResult(
@@ -87,6 +85,15 @@ final class SpillRow {
         data,
         sides,
         Goal.atLeast("no slower than Spark's sort shuffle", factor, "×", 1));
+  }
+
+  private static SideProcess weft(Cleanup cleanup, SideLauncher launcher, long budget)
+      throws IOException {
+    Map<String, String> settings =
+        Map.of(
+            "spark.weft.memory.size", Long.toString(budget),
+            "spark.weft.memory.segmentSize", Long.toString(SEGMENT_BYTES));
+    return cleanup.add(launcher.start(Sides.weft("shm", settings)));
   }
 
   private Cost run(SideProcess side) throws IOException, InterruptedException {
