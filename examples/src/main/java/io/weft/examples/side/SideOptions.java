@@ -15,4 +15,9 @@ public record SideOptions(
   public SideOptions {
     conf = Map.copyOf(conf);
   }
+
+  /** Beside another side of the same kind: each has files of its own. */
+  public SideOptions renamed(String newName) {
+    return new SideOptions(newName, label, driverMemory, conf);
+  }
 }

@@ -59,9 +59,9 @@ final class SpillRow {
     long data = (long) rows * ROW_BYTES;
     SideLauncher launcher = SideLauncher.create(work);
     SideProcess spark = cleanup.add(launcher.start(Sides.spark(Map.of())));
-    SideProcess weft = weft(cleanup, launcher, data / EXECUTORS / 2);
-    SideProcess inMemory = weft(cleanup, launcher, 2 * data);
-    SideProcess onDisk = weft(cleanup, launcher, SEGMENT_BYTES);
+    SideProcess weft = weft(cleanup, launcher, "half", data / EXECUTORS / 2);
+    SideProcess inMemory = weft(cleanup, launcher, "memory", 2 * data);
+    SideProcess onDisk = weft(cleanup, launcher, "disk", SEGMENT_BYTES);
     List<SideProcess> all = List.of(weft, inMemory, onDisk, spark);
     for (SideProcess side : all) {
       side.awaitReady();
@@ -87,13 +87,13 @@ final class SpillRow {
         Goal.atLeast("no slower than Spark's sort shuffle", factor, "×", 1));
   }
 
-  private static SideProcess weft(Cleanup cleanup, SideLauncher launcher, long budget)
+  private static SideProcess weft(Cleanup cleanup, SideLauncher launcher, String where, long budget)
       throws IOException {
     Map<String, String> settings =
         Map.of(
             "spark.weft.memory.size", Long.toString(budget),
             "spark.weft.memory.segmentSize", Long.toString(SEGMENT_BYTES));
-    return cleanup.add(launcher.start(Sides.weft("shm", settings)));
+    return cleanup.add(launcher.start(Sides.weft("shm", settings).renamed("weft-" + where)));
   }
 
   private Cost run(SideProcess side) throws IOException, InterruptedException {
