@@ -198,12 +198,13 @@ public final class PreparedTransfer implements AutoCloseable {
    */
   @Override
   public void close() {
+    // Before it is known whose it is: whoever queues it from now on tells the peer of the failure.
+    event.close();
     boolean mine;
     synchronized (this) {
       mine = stage == Stage.PREPARED;
       stage = mine ? Stage.ENDED : stage;
     }
-    event.close();
     if (mine) {
       usage.complete();
     }

@@ -3,6 +3,8 @@ package io.weft.migration;
 import io.weft.catalog.MapOutput;
 import io.weft.catalog.MapOutputFormat;
 import io.weft.catalog.OwnedOutput;
+import io.weft.integrity.Checksum;
+import io.weft.integrity.ChecksumException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -41,8 +43,13 @@ final class MigrationFormat {
    */
   record Head(int indexBytes, int checksum) {}
 
-  /** Head and index of an output, ready to be read. Looks at every byte of its chunks. */
-  static ByteBuffer encode(OwnedOutput output) {
+  /**
+   * Head and index of an output, ready to be read. Looks at every byte of its chunks.
+   *
+   * @throws ChecksumException if a chunk is not what was written any more; what is wrong here must
+   *     not become right elsewhere
+   */
+  static ByteBuffer encode(OwnedOutput output) throws ChecksumException {
     ByteBuffer index = MapOutputFormat.encode(output.index());
     ByteBuffer bytes =
         ByteBuffer.allocate(HEAD_BYTES + index.remaining()).order(ByteOrder.LITTLE_ENDIAN);
@@ -50,12 +57,27 @@ final class MigrationFormat {
     return bytes.put(index).flip();
   }
 
-  private static int checksum(OwnedOutput output) {
+  private static int checksum(OwnedOutput output) throws ChecksumException {
     CRC32C crc = new CRC32C();
     for (int chunk = 0; chunk < output.index().chunks(); chunk++) {
-      crc.update(output.view(chunk));
+      ByteBuffer bytes = output.view(chunk);
+      verify(output.index(), chunk, bytes);
+      crc.update(bytes);
     }
     return (int) crc.getValue();
+  }
+
+  /** Chunks on disk have a sum of their own. */
+  private static void verify(MapOutput index, int chunk, ByteBuffer bytes)
+      throws ChecksumException {
+    int promised = index.checksum(chunk);
+    if (promised != Checksum.NONE) {
+      int found = Checksum.of(bytes);
+      if (found != promised) {
+        throw new ChecksumException(
+            "chunk " + chunk + " of " + index.key() + ", on disk", promised, found);
+      }
+    }
   }
 
   /** Bytes of all chunks. */

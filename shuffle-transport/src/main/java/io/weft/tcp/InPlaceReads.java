@@ -37,7 +37,10 @@ final class InPlaceReads implements RecvByteBufAllocator {
     @Override
     public void doBootstrap(TransportClient client, Channel channel) {
       RecvByteBufAllocator usual = channel.config().getRecvByteBufAllocator();
-      channel.config().setRecvByteBufAllocator(new InPlaceReads(usual, new LowWaterMark(channel)));
+      channel
+          .config()
+          .setRecvByteBufAllocator(
+              new InPlaceReads(usual, new LowWaterMark(channel, System::nanoTime)));
     }
   }
 
@@ -62,16 +65,21 @@ final class InPlaceReads implements RecvByteBufAllocator {
     return false;
   }
 
-  /** Bytes of the receiver's stream come next, so many, until there is no more receiver. */
-  void arriving(StreamReceiver newReceiver, long bytes) {
+  /**
+   * Bytes of the receiver's stream have come, and come next until there is no more receiver.
+   *
+   * @param bytes that have come
+   * @param left how many will come
+   */
+  void arriving(StreamReceiver newReceiver, long bytes, long left) {
     receiver = newReceiver;
-    lowWaterMark.expect(bytes);
+    lowWaterMark.arrived(bytes, left);
   }
 
   /** The stream has ended. */
   void arrived() {
     receiver = null;
-    lowWaterMark.expect(0);
+    lowWaterMark.arrived(0, 0);
   }
 
   @SuppressWarnings("deprecation") // Netty's channels ask for an ExtendedHandle all the same.

@@ -51,7 +51,7 @@ final class SparkConnection implements PeerConnection {
     @Override
     public void onData(String stream, ByteBuffer data) throws IOException {
       left -= data.remaining();
-      reads.arriving(receiver, Math.max(0, left));
+      reads.arriving(receiver, data.remaining(), left);
       receiver.onData(stream, data);
     }
 

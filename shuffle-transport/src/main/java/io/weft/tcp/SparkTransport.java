@@ -50,15 +50,20 @@ public final class SparkTransport implements AutoCloseable {
    * What the user set for shuffles.
    *
    * @param cores the executor may use, for the number of network threads, or 0 for all there are
-   * @param connectTimeout of an attempt to connect, where the user set none, in whole seconds;
+   * @param connectTimeout of an attempt to connect, in whole seconds, where Spark's is not shorter;
    *     readers share an attempt, so one that outlives who began it would fail those after it
    */
   static TransportConf settings(
       SparkConf sparkConf, SecurityManager security, int cores, Duration connectTimeout) {
-    SparkConf conf =
-        sparkConf
-            .clone()
-            .setIfMissing(CONNECT_TIMEOUT, connectTimeout.plusMillis(999).toSeconds() + "s");
+    SparkConf conf = sparkConf.clone();
+    long seconds =
+        Math.min(
+            connectTimeout.plusMillis(999).toSeconds(),
+            transport(sparkConf, security, cores).connectionCreationTimeoutMs() / 1000);
+    return transport(conf.set(CONNECT_TIMEOUT, seconds + "s"), security, cores);
+  }
+
+  private static TransportConf transport(SparkConf conf, SecurityManager security, int cores) {
     return SparkTransportConf.fromSparkConf(
         conf, MODULE, cores, Option.empty(), Some.apply(security.getRpcSSLOptions()));
   }

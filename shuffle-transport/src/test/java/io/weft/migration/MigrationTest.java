@@ -7,7 +7,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.channel.FileRegion;
 import io.weft.catalog.BlockKey;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.integrity.ChecksumException;
+import io.weft.metrics.ExchangeCounter;
 import io.weft.peer.TransportMode;
+import io.weft.support.DamagedDisk;
 import io.weft.support.TestBlocks;
 import io.weft.support.TestCluster;
 import io.weft.transfer.BlockRequest;
@@ -246,5 +249,37 @@ class MigrationTest {
             .sum();
     BlockRequest request = TestBlocks.request("heir", KEY, 0, PARTITIONS, bytes);
     return TestBlocks.readAll(reader, List.of(request));
+  }
+
+  private static final long DISK_CHUNK = 5000;
+
+  /** An executor whose second output lies on disk. */
+  private ExecutorExchange ownerOnDisk() throws IOException {
+    ExecutorExchange owner =
+        cluster.memory(TestCluster.SEGMENT_BYTES, 64 << 20).open("owner on disk");
+    TestBlocks.write(owner, new BlockKey(2, 0), 1, (map, p, chunk) -> chunk == 0 ? 1_048_000 : 0);
+    TestBlocks.write(owner, KEY, 1, (map, p, chunk) -> chunk == 0 ? DISK_CHUNK : 0);
+    assertThat(owner.statistics().get(ExchangeCounter.BYTES_SPILLED)).isPositive();
+    return owner;
+  }
+
+  @Test
+  void aSpilledOutputMoves() throws Exception {
+    move(bytes(ownerOnDisk()), 1 << 24);
+    List<BlockRequest> all = List.of(TestBlocks.request("heir", KEY, 0, 1, DISK_CHUNK));
+    assertThat(TestBlocks.readAll(heir, all))
+        .isEqualTo(
+            TestBlocks.expected(3, 41, 42, 0, 1, (map, p, chunk) -> chunk == 0 ? DISK_CHUNK : 0));
+  }
+
+  /** Else the heir would give it a sum of its own, and readers would take it for right. */
+  @Test
+  void aSpilledOutputThatWasDamagedDoesNotMove() throws Exception {
+    ExecutorExchange owner = ownerOnDisk();
+    DamagedDisk.damage(cluster.local(), DISK_CHUNK / 2);
+    assertThatThrownBy(() -> bytes(owner))
+        .isInstanceOf(ChecksumException.class)
+        .hasMessageContaining("chunk 0 of shuffle 3 map 41")
+        .hasMessageMatching(".*its bytes have CRC32C [0-9a-f]{8}, it was [0-9a-f]{8}");
   }
 }

@@ -83,11 +83,12 @@ class BlockClientTest {
   }
 
   @Test
-  void whatTheUserSetHolds() {
+  void theShorterTimeoutHolds() {
     assertThat(settings(new SparkConf(false), Duration.ofMillis(600)).connectionCreationTimeoutMs())
         .isEqualTo(1000);
-    SparkConf set = new SparkConf(false).set("spark.shuffle.io.connectionCreationTimeout", "7s");
+    SparkConf set = new SparkConf(false).set("spark.network.timeout", "7s");
     assertThat(settings(set, Duration.ofMinutes(2)).connectionCreationTimeoutMs()).isEqualTo(7000);
+    assertThat(settings(set, Duration.ofSeconds(3)).connectionCreationTimeoutMs()).isEqualTo(3000);
     assertThat(set.getAll()).hasSize(1);
   }
 }

@@ -2,14 +2,19 @@ package io.weft.tcp;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.unix.IntegerUnixChannelOption;
 import io.weft.memory.Memory;
 import io.weft.wire.StreamId;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -23,6 +28,7 @@ import org.apache.spark.network.client.TransportClientFactory;
 import org.apache.spark.network.server.RpcHandler;
 import org.apache.spark.network.server.StreamManager;
 import org.apache.spark.network.server.TransportServer;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import scala.Option;
@@ -31,6 +37,8 @@ import scala.Option;
 class InPlaceReadsTest {
   private static final int BYTES = (8 << 20) + 13;
   private static final int STREAMS = 3;
+  private static final IntegerUnixChannelOption SO_RCVLOWAT =
+      new IntegerUnixChannelOption("test.SO_RCVLOWAT", 1, 18);
   private static final byte[] CONTENTS = new byte[BYTES];
 
   static {
@@ -100,6 +108,7 @@ class InPlaceReadsTest {
     private final AtomicInteger loans = new AtomicInteger();
     private final PeerConnection connection;
     private final int breaksOffAt;
+    private volatile Runnable onData = () -> {};
     private int filled;
     private int lent;
     private int inPlace;
@@ -131,6 +140,7 @@ class InPlaceReadsTest {
 
     @Override
     public void onData(String stream, ByteBuffer data) {
+      onData.run();
       int bytes = data.remaining();
       boolean there =
           data.isDirect()
@@ -164,11 +174,13 @@ class InPlaceReadsTest {
     }
   }
 
+  private TransportClient client;
+
   private interface Use {
     void with(PeerConnection connection) throws Exception;
   }
 
-  private static void connected(Setting setting, Use use) throws Exception {
+  private void connected(Setting setting, Use use) throws Exception {
     SparkConf conf = setting.conf();
     SecurityManager security = new SecurityManager(conf, Option.empty(), null);
     try (SparkTransport transport =
@@ -179,7 +191,8 @@ class InPlaceReadsTest {
                 new Server());
         TransportServer server = transport.createServer("localhost", 0);
         TransportClientFactory factory = transport.createClientFactory()) {
-      use.with(new SparkConnection(factory.createClient("localhost", server.getPort())));
+      client = factory.createClient("localhost", server.getPort());
+      use.with(new SparkConnection(client));
     }
   }
 
@@ -223,6 +236,25 @@ class InPlaceReadsTest {
               .withThrowableOfType(ExecutionException.class);
           assertThat(receiver.lent > 0).isEqualTo(setting.isPlainOnTheWire());
           receiver.awaitReturn();
+        });
+  }
+
+  /** Only its cost would tell otherwise. */
+  @Test
+  void whileAStreamComesFastTheKernelWakesForManyBytes() throws Exception {
+    assumeTrue(Epoll.isAvailable(), "Netty has no epoll here");
+    connected(
+        Setting.PLAIN,
+        connection -> {
+          List<Integer> marks = new CopyOnWriteArrayList<>();
+          Receiver last = null;
+          for (int i = 0; i < STREAMS; i++) {
+            last = new Receiver(connection, Integer.MAX_VALUE);
+            last.onData = () -> marks.add(client.getChannel().config().getOption(SO_RCVLOWAT));
+            connection.receive(new StreamId(1, i), last);
+          }
+          last.end.get(30, TimeUnit.SECONDS);
+          assertThat(marks).contains(LowWaterMark.BYTES).endsWith(1);
         });
   }
 }

@@ -14,6 +14,7 @@ import io.netty.channel.unix.IntegerUnixChannelOption;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.network.util.IOMode;
 import org.apache.spark.network.util.NettyUtils;
 import org.junit.jupiter.api.Test;
@@ -46,22 +47,53 @@ class LowWaterMarkTest {
     }
   }
 
+  private final AtomicLong nanos = new AtomicLong();
+
+  private LowWaterMark mark(Channel channel) {
+    return new LowWaterMark(channel, nanos::get);
+  }
+
+  private static int kernels(Channel channel) {
+    return channel.config().getOption(SO_RCVLOWAT);
+  }
+
   @Test
-  void theMarkIsUpOnlyWhileMoreThanItIsSureToCome() throws Exception {
+  void theMarkIsUpWhileMoreThanItIsSureToComeFast() throws Exception {
     assumeTrue(Epoll.isAvailable(), "Netty has no epoll here");
     connected(
         IOMode.EPOLL,
         EpollSocketChannel.class,
         channel -> {
-          LowWaterMark mark = new LowWaterMark(channel);
-          mark.expect(LowWaterMark.BYTES - 1);
-          assertThat(channel.config().getOption(SO_RCVLOWAT)).isEqualTo(1);
-          mark.expect(LowWaterMark.BYTES);
-          assertThat(channel.config().getOption(SO_RCVLOWAT)).isEqualTo(LowWaterMark.BYTES);
-          mark.expect(Long.MAX_VALUE);
-          assertThat(channel.config().getOption(SO_RCVLOWAT)).isEqualTo(LowWaterMark.BYTES);
-          mark.expect(0);
-          assertThat(channel.config().getOption(SO_RCVLOWAT)).isEqualTo(1);
+          LowWaterMark mark = mark(channel);
+          mark.arrived(LowWaterMark.BYTES - 1, Long.MAX_VALUE);
+          assertThat(kernels(channel)).as("nothing is known of its speed").isEqualTo(1);
+          mark.arrived(1, LowWaterMark.BYTES);
+          assertThat(kernels(channel)).isEqualTo(LowWaterMark.BYTES);
+          mark.arrived(1, LowWaterMark.BYTES - 1);
+          assertThat(kernels(channel)).as("the end of a stream").isEqualTo(1);
+          mark.arrived(1, Long.MAX_VALUE);
+          assertThat(kernels(channel)).as("the next stream").isEqualTo(LowWaterMark.BYTES);
+          mark.arrived(0, 0);
+          assertThat(kernels(channel)).isEqualTo(1);
+        });
+  }
+
+  @Test
+  void aSlowConnectionWakesForWhateverComes() throws Exception {
+    assumeTrue(Epoll.isAvailable(), "Netty has no epoll here");
+    connected(
+        IOMode.EPOLL,
+        EpollSocketChannel.class,
+        channel -> {
+          LowWaterMark mark = mark(channel);
+          mark.arrived(LowWaterMark.BYTES, Long.MAX_VALUE);
+          assertThat(kernels(channel)).isEqualTo(LowWaterMark.BYTES);
+          nanos.addAndGet(LowWaterMark.FAST_NANOS);
+          mark.arrived(LowWaterMark.BYTES, Long.MAX_VALUE);
+          assertThat(kernels(channel)).isEqualTo(1);
+          nanos.addAndGet(LowWaterMark.FAST_NANOS - 1);
+          mark.arrived(LowWaterMark.BYTES, Long.MAX_VALUE);
+          assertThat(kernels(channel)).as("fast again").isEqualTo(LowWaterMark.BYTES);
         });
   }
 
@@ -73,9 +105,9 @@ class LowWaterMarkTest {
         EpollSocketChannel.class,
         channel -> {
           channel.close().sync();
-          LowWaterMark mark = new LowWaterMark(channel);
-          mark.expect(Long.MAX_VALUE);
-          mark.expect(0);
+          LowWaterMark mark = mark(channel);
+          mark.arrived(LowWaterMark.BYTES, Long.MAX_VALUE);
+          mark.arrived(0, 0);
           assertThat(channel.isOpen()).isFalse();
         });
   }
@@ -86,7 +118,7 @@ class LowWaterMarkTest {
         IOMode.NIO,
         NioSocketChannel.class,
         channel -> {
-          new LowWaterMark(channel).expect(Long.MAX_VALUE);
+          mark(channel).arrived(LowWaterMark.BYTES, Long.MAX_VALUE);
           assertThat(channel.config().getOption(SO_RCVLOWAT)).isNull();
         });
   }

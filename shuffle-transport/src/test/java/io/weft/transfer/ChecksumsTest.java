@@ -11,16 +11,14 @@ import io.weft.exchange.ExecutorExchange;
 import io.weft.exchange.TrafficOptions;
 import io.weft.metrics.ExchangeCounter;
 import io.weft.peer.TransportMode;
+import io.weft.support.DamagedDisk;
 import io.weft.support.Tap;
 import io.weft.support.TestBlocks.Sizes;
 import io.weft.support.TestCluster;
 import io.weft.wire.Compression;
 import java.io.IOException;
-import java.io.RandomAccessFile;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -121,22 +119,9 @@ class ChecksumsTest {
     return owner;
   }
 
-  /** Changes the first block of the file, behind the back of whoever has it mapped. */
-  private void damageDisk() throws IOException {
-    try (Stream<Path> files = Files.walk(cluster.local())) {
-      Path segment = files.filter(Files::isRegularFile).findFirst().orElseThrow();
-      try (RandomAccessFile file = new RandomAccessFile(segment.toFile(), "rw")) {
-        file.seek(CHUNK / 2);
-        int before = file.read();
-        file.seek(CHUNK / 2);
-        file.write(~before);
-      }
-    }
-  }
-
   private void assertDamageIsFound(ExecutorExchange reader) throws IOException {
     assertThat(readAll(reader, requests())).as("before the damage").hasSize(2);
-    damageDisk();
+    DamagedDisk.damage(cluster.local(), CHUNK / 2);
     assertThatThrownBy(() -> readAll(reader, requests()))
         .isInstanceOf(BlockFetchException.class)
         .hasMessageContaining("cannot read shuffle 1 map 0")
@@ -166,7 +151,7 @@ class ChecksumsTest {
   void withoutChecksumsDamageOnDiskIsRead() throws Exception {
     withoutChecksums();
     ExecutorExchange owner = ownerOnDisk(TransportMode.AUTO);
-    damageDisk();
+    DamagedDisk.damage(cluster.local(), CHUNK / 2);
     assertThatThrownBy(() -> readAll(owner, requests()))
         .isInstanceOf(AssertionError.class)
         .hasMessageContaining("differs at byte");

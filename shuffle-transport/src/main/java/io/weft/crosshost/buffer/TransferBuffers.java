@@ -3,6 +3,7 @@ package io.weft.crosshost.buffer;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -20,6 +21,9 @@ import java.util.TreeMap;
 public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private static final long LEAST_BYTES = 4L << 10;
   private static final long STEP_BYTES = 1L << 20;
+
+  /** The largest extent of an arena. */
+  private static final long MOST_BYTES = Integer.MAX_VALUE - 63L;
 
   private final SharedArena arena;
   private final TreeMap<Long, Deque<Extent>> idle = new TreeMap<>();
@@ -40,9 +44,15 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
    *
    * @param bytes 1 to 2^31 - 64
    * @throws ArenaFullException when nothing idle fits and the arena is full
+   * @throws IOException when it is to be larger than that
    */
   @Override
-  public TransferBuffer take(long bytes) throws ArenaFullException {
+  public TransferBuffer take(long bytes) throws IOException {
+    if (bytes < 1 || bytes > MOST_BYTES) {
+      throw new IOException(
+          "an array in host memory has 1 to %d bytes, not %d; send it in parts"
+              .formatted(MOST_BYTES, bytes));
+    }
     long size = rounded(bytes);
     Extent extent = idle(size);
     if (extent == null) {
@@ -63,8 +73,9 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
    * Makes sure that so many buffers of so many bytes can be taken without an allocation.
    *
    * @throws ArenaFullException when the arena is full; what was allocated before stays
+   * @throws IOException as {@link #take} does
    */
-  public void preallocate(long bytes, int count) throws ArenaFullException {
+  public void preallocate(long bytes, int count) throws IOException {
     List<TransferBuffer> buffers = new ArrayList<>();
     try {
       for (int i = 0; i < count; i++) {
@@ -77,7 +88,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
 
   private static long rounded(long bytes) {
     if (bytes > STEP_BYTES) {
-      return Math.min((bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES, Integer.MAX_VALUE - 63L);
+      return Math.min((bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES, MOST_BYTES);
     }
     long power = Long.highestOneBit(Math.max(1, bytes));
     return Math.max(LEAST_BYTES, power < bytes ? 2 * power : power);

@@ -39,6 +39,17 @@ class TransferBuffersTest {
     arena.close();
   }
 
+  /** It would be granted less than it is said to have. */
+  @Test
+  void noBufferIsLargerThanAnExtent() {
+    assertThatThrownBy(() -> buffers.take(3_000_000_000L))
+        .isInstanceOf(IOException.class)
+        .hasMessage(
+            "an array in host memory has 1 to 2147483584 bytes, not 3000000000; send it in parts");
+    assertThatThrownBy(() -> buffers.take(0)).isInstanceOf(IOException.class);
+    assertThat(buffers.statistics().taken()).isZero();
+  }
+
   @Test
   void memoryIsUsedAgainBySize() throws Exception {
     TransferBuffer first = buffers.take(5000);

@@ -2,6 +2,7 @@ package io.weft.spark.shuffle;
 
 import io.weft.catalog.BlockKey;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.integrity.ChecksumException;
 import io.weft.spark.executor.WeftExecutor;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -65,11 +66,19 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
       BlockId id = new ShuffleBlockBatchId(info.shuffleId(), info.mapId(), 0, Integer.MAX_VALUE);
       Tuple2<BlockId, ManagedBuffer> block = new Tuple2<>(id, exchange.get().outgoing(key));
       return CollectionConverters.asScala(java.util.List.of(block)).toList();
+    } catch (ChecksumException e) {
+      LOG.warn(
+          "{} cannot move to another executor and will be computed again: {}", key, e.getMessage());
+      return none();
     } catch (IOException e) {
       LOG.info("{} was removed before it could move to another executor: {}", key, e.toString());
-      return CollectionConverters.asScala(java.util.List.<Tuple2<BlockId, ManagedBuffer>>of())
-          .toList();
+      return none();
     }
+  }
+
+  private static List<Tuple2<BlockId, ManagedBuffer>> none() {
+    return CollectionConverters.asScala(java.util.List.<Tuple2<BlockId, ManagedBuffer>>of())
+        .toList();
   }
 
   @Override

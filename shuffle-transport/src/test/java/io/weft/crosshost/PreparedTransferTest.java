@@ -1,0 +1,80 @@
+package io.weft.crosshost;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.buffer.BufferOwner;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.clique.CliqueKey;
+import io.weft.collectives.clique.CliqueMember;
+import io.weft.device.Device;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import java.util.List;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+/** Who has a transfer when two want it at once. */
+class PreparedTransferTest {
+  private static final int ROUNDS = 20_000;
+
+  /** Its batch leaves while it is dropped: the peer must not be promised memory that is free. */
+  @Test
+  void whatIsOfferedIsInUseOrFailed() throws Exception {
+    ExecutorService other = java.util.concurrent.Executors.newSingleThreadExecutor();
+    CyclicBarrier barrier = new CyclicBarrier(2);
+    try {
+      for (int round = 0; round < ROUNDS; round++) {
+        AtomicReference<Event> use = new AtomicReference<>();
+        PreparedTransfer transfer = receive(use);
+        Future<?> dropped =
+            other.submit(
+                () -> {
+                  barrier.await(30, TimeUnit.SECONDS);
+                  transfer.close();
+                  return null;
+                });
+        barrier.await(30, TimeUnit.SECONDS);
+        transfer.queue();
+        boolean failed = !transfer.entry().failure().isEmpty();
+        dropped.get(30, TimeUnit.SECONDS);
+        boolean free = use.get().state() == Event.State.COMPLETE;
+        assertThat(!failed && free)
+            .as("offered, and its memory free, in round %d", round)
+            .isFalse();
+      }
+    } finally {
+      other.shutdownNow();
+    }
+  }
+
+  private static PreparedTransfer receive(AtomicReference<Event> use) {
+    BufferOwner owner =
+        new BufferOwner() {
+          @Override
+          public long address() {
+            return 4096;
+          }
+
+          @Override
+          public long bytes() {
+            return 64;
+          }
+
+          @Override
+          public void usedUntil(Event event) {
+            use.set(event);
+          }
+        };
+    return new PreparedTransfer(
+        new CliqueKey(List.of(new CliqueMember("0", "first", Device.HOST)), "test"),
+        new TransferEnds(new DeviceId("0", 0), new DeviceId("1", 0), false),
+        7,
+        TypedBuffer.of(owner, 0, DataType.INT8, 64),
+        HostEvent.completed("the allocation"));
+  }
+}
