@@ -155,6 +155,19 @@ class RankTrainerTest {
     assertThat(losses.get(0L)).isGreaterThan(1);
   }
 
+  /** Lost behind its last step, before its report came: there is nothing left to do. */
+  @Test
+  void aTrainingThatHadComeToTheEndIsReportedAsItWas() throws Exception {
+    TrainingPlan plan = plan("done", 2);
+    RankReport first = train(plan, 2, -1).get(0);
+    for (RankReport again : train(plan, 2, -1)) {
+      assertThat(again.steps()).isZero();
+      assertThat(again.trainedSteps()).isEqualTo(2 * STEPS).isEqualTo(first.trainedSteps());
+      assertThat(again.lastLoss()).isEqualTo(first.lastLoss());
+      assertThat(again.parametersCrc()).isEqualTo(first.parametersCrc());
+    }
+  }
+
   @Test
   void aLostRankCostsNoMoreThanTheStepsSinceTheLastCheckpoint() throws Exception {
     RankReport straight = train(plan("straight", 2), 2, -1).get(0);

@@ -46,7 +46,8 @@ class PieceDecoderTest {
       Memory.setMemory(at, piece.capacity(), (byte) 0x55);
     }
     assertThat(encoder.hasNext()).isFalse();
-    assertThat(bytes(target)).isEqualTo(bytes(TensorDecoder.decode(Encodings.encode(kind, tensor))));
+    assertThat(bytes(target))
+        .isEqualTo(bytes(TensorDecoder.decode(Encodings.encode(kind, tensor))));
     assertThatThrownBy(() -> decoder.next(at, 4)).isInstanceOf(IllegalStateException.class);
   }
 
