@@ -81,6 +81,7 @@ public final class RankTrainer implements AutoCloseable {
 
   /** Trains to the end of the plan. */
   public RankReport run() throws IOException {
+    requireSteps();
     CheckpointPosition position = begin();
     long firstStep = position.epoch() * source.steps() + position.step();
     long start = System.nanoTime();
@@ -102,6 +103,14 @@ public final class RankTrainer implements AutoCloseable {
         waitNanos / 1e9,
         source.copiedBytes(),
         parametersCrc());
+  }
+
+  private void requireSteps() {
+    if (source.steps() == 0) {
+      throw new IllegalArgumentException(
+          "there is no step to train: the rows do not fill a batch of each rank; ask for smaller"
+              + " batches or take more rows");
+    }
   }
 
   /** Which had come to the end, but not back from it. */

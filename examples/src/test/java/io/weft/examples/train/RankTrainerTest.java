@@ -155,6 +155,43 @@ class RankTrainerTest {
     assertThat(losses.get(0L)).isGreaterThan(1);
   }
 
+  @Test
+  void rowsThatFillNoBatchAreAnErrorAndNotATrainingOfNothing() {
+    BatchSource none =
+        new BatchSource() {
+          private final Communicator communicator =
+              LocalCommunicator.create(ThreadBootstrap.open(1).get(0), CommunicatorOptions.DEFAULT);
+
+          @Override
+          public Communicator communicator() {
+            return communicator;
+          }
+
+          @Override
+          public long steps() {
+            return 0;
+          }
+
+          @Override
+          public Batches batches(int epoch) {
+            throw new AssertionError("there are none");
+          }
+
+          @Override
+          public long copiedBytes() {
+            return 0;
+          }
+        };
+    try (Communicator communicator = none.communicator();
+        LinearModel model = new LinearModel(SHAPE, 1);
+        RankTrainer trainer = new RankTrainer(plan("none", 1), none, model)) {
+      assertThat(communicator.nranks()).isEqualTo(1);
+      assertThatThrownBy(trainer::run)
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("smaller batches");
+    }
+  }
+
   /** Lost behind its last step, before its report came: there is nothing left to do. */
   @Test
   void aTrainingThatHadComeToTheEndIsReportedAsItWas() throws Exception {
