@@ -46,7 +46,7 @@ record Coding(CodecKind kind, TransferBuffer staging, Coders coders) {
   private static long slotBytes(CodecKind kind, DataType type, long elements) {
     int piece = (int) Math.min(TensorEncoder.PIECE_ELEMENTS, elements);
     long bytes =
-        LENGTH_BYTES
+        (long) LENGTH_BYTES
             + new TensorHeader(kind, TensorType.of(type, elements), 0).bytes()
             + kind.codec().pieceBound(type, piece);
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
