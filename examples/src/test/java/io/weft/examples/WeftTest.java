@@ -4,7 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import picocli.CommandLine;
 
 class WeftTest {
@@ -52,12 +57,56 @@ class WeftTest {
     assertThat(err.toString()).contains("--scale", "big");
   }
 
+  /** Before a cluster is started, and before the model's library is asked for. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "--scale|0|--scale has to be more than 0, not 0.0",
+        "--scale|NaN|--scale has to be more than 0, not NaN",
+        "--hidden|64,0|--hidden needs layers of at least one unit each, not [64, 0]",
+        "--epochs|0|--epochs has to be at least 1, not 0",
+        "--batch|-1|--batch needs at least one row, not -1",
+        "--rate|-0.1|--rate has to be more than 0, not -0.1",
+        "--runs|-1|--runs has to be 0 or more, not -1",
+        "--data|pom.xml|--data has to name a folder, and pom.xml is none",
+      })
+  void trainNamesTheOptionThatIsWrong(String option, String value, String said) {
+    String out = "target/never-made";
+    assertThat(run("train", "--out", out, option, value)).isEqualTo(1);
+    assertThat(err.toString()).contains(said).doesNotContain("\tat ");
+    assertThat(Path.of(out)).doesNotExist();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"train", "bench feed", "bench shuffle", "bench transfer", "bench collectives"})
+  void reportsThatCannotBeWrittenAreSaidBeforeAnythingIsMeasured(String command) {
+    List<String> args = new ArrayList<>(List.of(command.split(" ", -1)));
+    args.addAll(List.of("--out", "pom.xml"));
+    assertThat(run(args.toArray(String[]::new))).isEqualTo(1);
+    assertThat(err.toString()).contains("reports cannot go to").doesNotContain("\tat ");
+  }
+
+  @Test
+  void trainWithoutTheModelsLibrarySaysHowToGetIt() {
+    assertThat(run("train", "--out", "target/weft-train")).isEqualTo(1);
+    assertThat(err.toString()).contains("bin/weft train builds one");
+  }
+
+  @Test
+  void trainSuggestsTheOptionThatWasMeant() {
+    assertThat(run("train", "--epoch", "3")).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(err.toString()).contains("--epochs");
+  }
+
   @Test
   void impossibleValuesEndWithOneAndAReasonWithoutAStackTrace() {
     assertThat(run("demo", "--queries", "6")).isEqualTo(1);
     assertThat(run("demo", "--scale", "0")).isEqualTo(1);
     assertThat(run("bench", "shuffle", "--workloads", "numbers")).isEqualTo(1);
+    assertThat(run("demo", "--data", "pom.xml")).isEqualTo(1);
     assertThat(err.toString())
+        .contains("--data has to name a folder")
         .contains("no query 6", "the scale must be more than 0", "no workload numbers")
         .doesNotContain("\tat ");
   }

@@ -1,5 +1,6 @@
 package io.weft.crosshost;
 
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.clique.CliqueLease;
 import io.weft.collectives.clique.CliqueMember;
@@ -348,10 +349,7 @@ final class CliqueChannel implements AutoCloseable {
   private boolean settle() {
     Agreement.Group group = agreement.match();
     if (!group.isEmpty()) {
-      wire.move(
-          group.sends().stream().map(PreparedTransfer::buffer).toList(),
-          group.receives().stream().map(PreparedTransfer::buffer).toList());
-      count(group);
+      move(group);
       agreement.moved();
     }
     int failed = group.settled() - group.sends().size() - group.receives().size();
@@ -359,16 +357,25 @@ final class CliqueChannel implements AutoCloseable {
     return group.settled() > 0;
   }
 
-  private void count(Agreement.Group group) {
+  /** First what travels as it is, then what is encoded: encoding begins meanwhile. */
+  private void move(Agreement.Group group) {
+    CodedGroup coded = new CodedGroup(group.sends(), group.receives());
+    List<TypedBuffer> sends = plain(group.sends());
+    List<TypedBuffer> receives = plain(group.receives());
+    coded.move(wire, sends, receives);
     counters.increment(TransferCounter.GROUPS);
-    counters.add(TransferCounter.SENT, group.sends().size());
-    counters.add(TransferCounter.RECEIVED, group.receives().size());
-    counters.add(TransferCounter.BYTES_SENT, bytes(group.sends()));
-    counters.add(TransferCounter.BYTES_RECEIVED, bytes(group.receives()));
+    counters.add(TransferCounter.SENT, group.sends().size() - coded.failedSends());
+    counters.add(TransferCounter.RECEIVED, group.receives().size() - coded.failedReceives());
+    counters.add(TransferCounter.FAILED, coded.failedSends() + coded.failedReceives());
+    counters.add(TransferCounter.BYTES_SENT, coded.sentBytes());
+    counters.add(TransferCounter.BYTES_RECEIVED, coded.receivedBytes());
   }
 
-  private static long bytes(List<PreparedTransfer> transfers) {
-    return transfers.stream().mapToLong(transfer -> transfer.buffer().bytes()).sum();
+  private static List<TypedBuffer> plain(List<PreparedTransfer> transfers) {
+    return transfers.stream()
+        .filter(transfer -> transfer.coding().isPlain())
+        .map(PreparedTransfer::buffer)
+        .toList();
   }
 
   /** On the lane: what both ends knew of each other is void, and both meet anew if need be. */

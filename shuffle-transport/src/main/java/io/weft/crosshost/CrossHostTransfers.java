@@ -12,6 +12,7 @@ import io.weft.crosshost.buffer.TransferBuffers;
 import io.weft.crosshost.wire.TransferWire;
 import io.weft.device.Event;
 import io.weft.memory.SharedArena;
+import io.weft.tensor.codec.CodecKind;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -37,6 +38,7 @@ public final class CrossHostTransfers implements AutoCloseable {
   private final Optional<GpuResources> gpu;
   private final CliqueAccess access;
   private final TransferCounters counters = new TransferCounters();
+  private final Coders coders;
   private final TransferCliques cliques;
   private final Map<DeviceId, TransferLauncher> launchers = new TreeMap<>();
 
@@ -76,6 +78,7 @@ public final class CrossHostTransfers implements AutoCloseable {
             CommunicatorOptions.DEFAULT
                 .withTimeout(options.deadline())
                 .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
+    this.coders = new Coders(membership.executor(), counters);
     this.cliques = new TransferCliques(membership.executor(), access, counters, options.idle());
     for (DeviceId device : membership.devices()) {
       launchers.put(device, new TransferLauncher(device, options, cliques, counters));
@@ -99,15 +102,29 @@ public final class CrossHostTransfers implements AutoCloseable {
    * @throws TransferException when a destination is not known; nothing is sent then
    */
   public List<Event> send(List<SourceBuffer> buffers, List<DeviceId> destinations, long[] keys) {
+    return send(buffers, destinations, keys, CodecKind.NONE);
+  }
+
+  /**
+   * As {@link #send(List, List, long[])}, encoded on the way: chunk after chunk, each leaving while
+   * the next is encoded. The arrays themselves are only read.
+   *
+   * @param codec of all these arrays, which lie in memory of the host; receives have to name the
+   *     same
+   * @throws IllegalArgumentException also when the codec does not take an array's type or device
+   */
+  public List<Event> send(
+      List<SourceBuffer> buffers, List<DeviceId> destinations, long[] keys, CodecKind codec) {
     TransferChecks.sameLengths(
         "send", "buffers", buffers.size(), "destinations", destinations.size(), keys.length);
     for (int i = 0; i < buffers.size(); i++) {
       SourceBuffer source = buffers.get(i);
       TypedBuffer buffer = source.buffer();
       TransferChecks.notEmpty(i, BufferShape.of(buffer.type(), buffer.count()));
+      TransferChecks.encodes(i, codec, buffer.type());
       checkEnds(i, source.device(), destinations.get(i));
     }
-    try (TransferPreparation preparation = preparation()) {
+    try (TransferPreparation preparation = preparation(codec)) {
       for (int i = 0; i < buffers.size(); i++) {
         PreparedTransfer unused = preparation.send(buffers.get(i), destinations.get(i), keys[i]);
       }
@@ -130,13 +147,31 @@ public final class CrossHostTransfers implements AutoCloseable {
    */
   public List<ReceivedBuffer> receive(
       DeviceId device, List<BufferShape> shapes, List<DeviceId> sources, long[] keys) {
+    return receive(device, shapes, sources, keys, CodecKind.NONE);
+  }
+
+  /**
+   * As {@link #receive(DeviceId, List, List, long[])}, of arrays that were sent encoded. Each chunk
+   * is decoded into its place while the next arrives; an array is there once its event is complete.
+   *
+   * @param shapes as they are decoded
+   * @param codec by which they were sent
+   * @throws IllegalArgumentException also when the codec does not take an array's type or device
+   */
+  public List<ReceivedBuffer> receive(
+      DeviceId device,
+      List<BufferShape> shapes,
+      List<DeviceId> sources,
+      long[] keys,
+      CodecKind codec) {
     TransferChecks.sameLengths(
         "receive", "shapes", shapes.size(), "sources", sources.size(), keys.length);
     for (int i = 0; i < shapes.size(); i++) {
       TransferChecks.notEmpty(i, shapes.get(i));
+      TransferChecks.encodes(i, codec, shapes.get(i).type());
       checkEnds(i, sources.get(i), device);
     }
-    try (TransferPreparation preparation = preparation()) {
+    try (TransferPreparation preparation = preparation(codec)) {
       List<ReceivedBuffer> received = new ArrayList<>();
       for (int i = 0; i < shapes.size(); i++) {
         BufferShape shape = shapes.get(i);
@@ -166,10 +201,21 @@ public final class CrossHostTransfers implements AutoCloseable {
    * @throws TransferException when an end is not known or memory is short; nothing is placed then
    */
   public List<DeferredTransfer> place(List<Placement> placements) {
+    return place(placements, CodecKind.NONE);
+  }
+
+  /**
+   * As {@link #place(List)}, encoded on the way as by {@link #send(List, List, long[], CodecKind)}.
+   *
+   * @param codec of all placements, the same on all executors
+   * @throws IllegalArgumentException also when the codec does not take an array's type or device
+   */
+  public List<DeferredTransfer> place(List<Placement> placements, CodecKind codec) {
     for (int i = 0; i < placements.size(); i++) {
       check(i, placements.get(i));
+      TransferChecks.encodes(i, codec, placements.get(i).shape().type());
     }
-    try (TransferPreparation preparation = preparation()) {
+    try (TransferPreparation preparation = preparation(codec)) {
       List<Deferral> deferrals = new ArrayList<>();
       for (int i = 0; i < placements.size(); i++) {
         deferrals.add(prepare(preparation, i, placements.get(i)));
@@ -245,8 +291,9 @@ public final class CrossHostTransfers implements AutoCloseable {
     return device.executor().equals(membership.executor());
   }
 
-  private TransferPreparation preparation() {
-    return new TransferPreparation(membership, buffers, gpu.map(GpuResources::memory));
+  private TransferPreparation preparation(CodecKind codec) {
+    return new TransferPreparation(
+        membership, buffers, gpu.map(GpuResources::memory), coders, codec);
   }
 
   private void launch(List<PreparedTransfer> transfers) {
@@ -285,6 +332,7 @@ public final class CrossHostTransfers implements AutoCloseable {
   public void close() {
     launchers.values().forEach(TransferLauncher::close);
     cliques.close();
+    coders.close();
     access.close();
     buffers.close();
   }

@@ -41,6 +41,7 @@ public final class PreparedTransfer implements AutoCloseable {
   private final TransferEnds ends;
   private final long key;
   private final TypedBuffer buffer;
+  private final Coding coding;
   private final Event definition;
   private final HostEvent event;
   private final HostEvent usage;
@@ -49,18 +50,26 @@ public final class PreparedTransfer implements AutoCloseable {
   /**
    * Prepares a transfer; from now on the buffer is in use.
    *
+   * @param coding how the elements travel; its memory goes back with the last use of the buffer
    * @param definition the work that makes the buffer ready to be read or written
    */
   PreparedTransfer(
-      CliqueKey clique, TransferEnds ends, long key, TypedBuffer buffer, Event definition) {
+      CliqueKey clique,
+      TransferEnds ends,
+      long key,
+      TypedBuffer buffer,
+      Coding coding,
+      Event definition) {
     this.clique = clique;
     this.ends = ends;
     this.key = key;
     this.buffer = buffer;
+    this.coding = coding;
     this.definition = definition;
     this.event = new HostEvent(what());
     this.usage = new HostEvent("the use of " + buffer);
     buffer.owner().usedUntil(usage);
+    coding.usedUntil(usage);
   }
 
   private String what() {
@@ -79,6 +88,11 @@ public final class PreparedTransfer implements AutoCloseable {
 
   public TypedBuffer buffer() {
     return buffer;
+  }
+
+  /** How the elements travel. */
+  Coding coding() {
+    return coding;
   }
 
   /** Whether this end sends; else it receives. */
@@ -108,7 +122,7 @@ public final class PreparedTransfer implements AutoCloseable {
   /** What the peer is told of it. */
   ManifestEntry entry() {
     String failure = event.failure().map(PreparedTransfer::text).orElse("");
-    return new ManifestEntry(sends(), key, buffer.type(), buffer.count(), failure);
+    return new ManifestEntry(sends(), key, buffer.type(), buffer.count(), coding.kind(), failure);
   }
 
   private static String text(Throwable failure) {

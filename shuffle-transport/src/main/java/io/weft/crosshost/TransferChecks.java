@@ -1,6 +1,8 @@
 package io.weft.crosshost;
 
+import io.weft.collectives.buffer.DataType;
 import io.weft.crosshost.buffer.BufferShape;
+import io.weft.tensor.codec.CodecKind;
 import java.util.List;
 
 /** What has to hold of the arguments of a transfer; all throw IllegalArgumentException. */
@@ -20,6 +22,13 @@ final class TransferChecks {
     if (shape.isEmpty()) {
       throw new IllegalArgumentException(
           "transfer %d: the shape %s has no elements".formatted(index, shape));
+    }
+  }
+
+  static void encodes(int index, CodecKind codec, DataType type) {
+    if (!codec.codec().encodes(type)) {
+      throw new IllegalArgumentException(
+          "transfer %d: %s does not encode %s".formatted(index, codec, type));
     }
   }
 

@@ -9,6 +9,7 @@ import io.weft.crosshost.buffer.TransferBuffer;
 import io.weft.device.Device;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
+import io.weft.tensor.codec.CodecKind;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -28,28 +29,67 @@ final class TransferPreparation implements AutoCloseable {
   private final Membership membership;
   private final ReceiveMemory host;
   private final Optional<ReceiveMemory> gpu;
+  private final Coders coders;
+  private final CodecKind codec;
   private final Map<TransferEnds, CliqueKey> cliques = new HashMap<>();
   private final List<PreparedTransfer> transfers = new ArrayList<>();
   private final List<TransferBuffer> taken = new ArrayList<>();
   private boolean done;
 
-  TransferPreparation(Membership membership, ReceiveMemory host, Optional<ReceiveMemory> gpu) {
+  /**
+   * Nothing yet.
+   *
+   * @param codec how the elements of all transfers travel
+   */
+  TransferPreparation(
+      Membership membership,
+      ReceiveMemory host,
+      Optional<ReceiveMemory> gpu,
+      Coders coders,
+      CodecKind codec) {
     this.membership = membership;
     this.host = host;
     this.gpu = gpu;
+    this.coders = coders;
+    this.codec = codec;
   }
 
   PreparedTransfer send(SourceBuffer source, DeviceId destination, long key) {
     TransferEnds ends = new TransferEnds(source.device(), destination, true);
+    CliqueKey clique = clique(ends);
+    TypedBuffer buffer = source.buffer();
     return keep(
-        new PreparedTransfer(clique(ends), ends, key, source.buffer(), source.definition()));
+        new PreparedTransfer(clique, ends, key, buffer, coding(ends, buffer), source.definition()));
   }
 
   /** The buffer is there before anybody is told of the transfer. */
   PreparedTransfer receive(DeviceId device, TransferBuffer memory, TypedBuffer buffer, Ends from) {
     TransferEnds ends = new TransferEnds(device, from.source(), false);
     Event allocation = HostEvent.completed("the allocation of " + buffer);
-    return keep(new PreparedTransfer(clique(ends), ends, from.key(), buffer, allocation));
+    CliqueKey clique = clique(ends);
+    return keep(
+        new PreparedTransfer(clique, ends, from.key(), buffer, coding(ends, buffer), allocation));
+  }
+
+  /** Memory for chunks is taken now as well: when both ends agree it must be there. */
+  private Coding coding(TransferEnds ends, TypedBuffer buffer) {
+    if (codec == CodecKind.NONE) {
+      return Coding.PLAIN;
+    }
+    Device device = member(ends.local()).device();
+    if (device.kind() == Device.Kind.CUDA) {
+      throw new IllegalArgumentException(
+          "%s is %s: codecs take arrays in memory of the host".formatted(ends.local(), device));
+    }
+    long bytes = Coding.stagingBytes(codec, buffer.type(), buffer.count());
+    try {
+      TransferBuffer staging = host.take(bytes);
+      taken.add(staging);
+      return new Coding(codec, staging, coders);
+    } catch (IOException e) {
+      throw new TransferException(
+          "no memory for the chunks of %s as %s: %s".formatted(buffer, codec, e.getMessage()), e);
+    }
   }
 
   /** Where an array comes from, and its key. */

@@ -9,6 +9,9 @@
  * moves as one group. So a transfer whose key, type or size is not what the other end expects fails
  * on both ends, and one end never sends what the other does not take.
  *
+ * <p>Arrays with a codec are encoded chunk by chunk, on threads "weft-transfer-code-…", while the
+ * lane moves the chunks before; at the other end they are decoded in the same way.
+ *
  * <p>A {@link io.weft.crosshost.PreparedTransfer} owns its event and its use of the buffer; whoever
  * drops it fails the event, and the use ends when the lane no longer touches the memory. The
  * launchers, channels and transfer buffers belong to {@link io.weft.crosshost.CrossHostTransfers},

@@ -132,6 +132,7 @@ class BatchesTest extends TransferFixture {
                 new TransferEnds(device(0), device(1), true),
                 i,
                 Content.ints(4, i),
+                Coding.PLAIN,
                 HostEvent.completed("its source")));
       }
       assertThat(batch.byClique().keySet()).containsExactlyElementsOf(order);

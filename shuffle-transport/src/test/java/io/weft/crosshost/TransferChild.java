@@ -183,6 +183,7 @@ final class TransferChild {
               new TransferEnds(Executors.device(0), Executors.device(1), true),
               i,
               Content.ints(1, i),
+              Coding.PLAIN,
               HostEvent.completed("its source")));
     }
     return batch.byClique().keySet().toString();

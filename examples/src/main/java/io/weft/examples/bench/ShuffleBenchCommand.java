@@ -1,12 +1,15 @@
 package io.weft.examples.bench;
 
+import io.weft.examples.options.KeepFolder;
+import io.weft.examples.options.ReportFolder;
 import io.weft.examples.terminal.Progress;
 import io.weft.examples.tpch.TpchQuery;
-import java.nio.file.Path;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Parses {@code weft bench shuffle}. */
@@ -74,15 +77,9 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       description = "TPC-H scale factor. Default: 1, or 0.1 with --quick")
   private Double scale;
 
-  @Option(
-      names = "--out",
-      defaultValue = "weft-bench",
-      paramLabel = "FOLDER",
-      description = "Where the reports go. Default: ${DEFAULT-VALUE}")
-  private Path out;
+  @Mixin private ReportFolder out;
 
-  @Option(names = "--keep", description = "Keep the temporary folder with the logs")
-  private boolean keep;
+  @Mixin private KeepFolder keep;
 
   @Option(
       names = "--profile",
@@ -94,16 +91,18 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    Progress progress = new Progress(System.err, Boolean.getBoolean("weft.terminal"));
+    Progress progress = Progress.toErrors();
+    ShuffleBenchOptions options = options();
     if (profile != null) {
-      new ProfileRun(options(), profile, progress).run();
+      new ProfileRun(options, profile, progress).run();
       return 0;
     }
-    BenchReport report = new ShuffleBench(options(), progress).run();
+    BenchReport report = new ShuffleBench(options, progress).run();
     progress.clear();
     System.out.println();
     System.out.print(new ReportTable(report).toText());
-    ReportFiles.write(report, out).forEach(file -> System.out.println("Written: " + file));
+    ReportFiles.write(report, options.out())
+        .forEach(file -> System.out.println("Written: " + file));
     return report.results().stream().allMatch(WorkloadResult::equal) ? 0 : 1;
   }
 
@@ -112,7 +111,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
     return (numbers == null ? usual : numbers).stream().map(TpchQuery::of).toList();
   }
 
-  private ShuffleBenchOptions options() {
+  private ShuffleBenchOptions options() throws IOException {
     List<String> chosen =
         workloads != null
             ? workloads
@@ -129,7 +128,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
         scale != null ? scale : quick ? 0.1 : 1,
         runs != null ? runs : quick ? 5 : 7,
         quick ? QUICK_BUDGET : Duration.ofHours(3),
-        out.toAbsolutePath(),
-        keep);
+        out.create(),
+        keep.keep());
   }
 }

@@ -1,12 +1,13 @@
 package io.weft.examples.demo;
 
+import io.weft.examples.options.KeepFolder;
+import io.weft.examples.options.TableFolder;
 import io.weft.examples.terminal.Progress;
 import io.weft.examples.tpch.TpchQuery;
-import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Parses {@code weft demo}. */
@@ -45,11 +46,7 @@ public final class DemoCommand implements Callable<Integer> {
           "Runs of each query that count, after one to warm up. Default: ${DEFAULT-VALUE}")
   private int runs;
 
-  @Option(
-      names = "--data",
-      paramLabel = "FOLDER",
-      description = "Where the tables are, or are to be kept. Default: a temporary folder")
-  private Path data;
+  @Mixin private TableFolder data;
 
   @Option(
       names = "--transport",
@@ -58,8 +55,7 @@ public final class DemoCommand implements Callable<Integer> {
       description = "How Weft moves data: auto, shm or tcp. Default: ${DEFAULT-VALUE}")
   private String transport;
 
-  @Option(names = "--keep", description = "Keep the temporary folder with the logs")
-  private boolean keep;
+  @Mixin private KeepFolder keep;
 
   @Override
   public Integer call() throws Exception {
@@ -68,10 +64,10 @@ public final class DemoCommand implements Callable<Integer> {
             scale,
             queries.stream().map(TpchQuery::of).toList(),
             runs,
-            Optional.ofNullable(data),
+            data.folder(),
             transport,
-            keep);
-    Progress progress = new Progress(System.err, Boolean.getBoolean("weft.terminal"));
+            keep.keep());
+    Progress progress = Progress.toErrors();
     return new Demo(options, progress, System.out).run() ? 0 : 1;
   }
 }

@@ -24,6 +24,11 @@ public final class Progress {
     this.terminal = terminal;
   }
 
+  /** To the error stream; bin/weft says whether that is a terminal. */
+  public static Progress toErrors() {
+    return new Progress(System.err, Boolean.getBoolean("weft.terminal"));
+  }
+
   /** A step begins or is done: a line of its own in a log, the current line on a terminal. */
   public void step(String text) {
     if (terminal) {

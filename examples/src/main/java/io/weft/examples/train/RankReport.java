@@ -7,9 +7,9 @@ import java.io.Serializable;
  *
  * @param rank who
  * @param firstStep where it began, counted through all epochs
- * @param steps that it did
- * @param rows that it trained on
- * @param lastLoss of the last step, over all ranks
+ * @param steps that it did; 0 where the run before had done the last one
+ * @param rows that it trained on in these steps
+ * @param lastLoss of the training's last step, over all ranks; NaN if it had none
  * @param seconds of its steps
  * @param waitSeconds of them, in which it waited for averages
  * @param copiedBytes to make batches of what was exchanged
@@ -25,4 +25,9 @@ public record RankReport(
     double waitSeconds,
     long copiedBytes,
     long parametersCrc)
-    implements Serializable {}
+    implements Serializable {
+  /** Steps of the whole training, those of earlier runs with them. */
+  public long trainedSteps() {
+    return firstStep + steps;
+  }
+}

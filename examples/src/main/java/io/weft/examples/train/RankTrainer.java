@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.zip.CRC32C;
 
 /**
@@ -80,6 +81,7 @@ public final class RankTrainer implements AutoCloseable {
 
   /** Trains to the end of the plan. */
   public RankReport run() throws IOException {
+    requireSteps();
     CheckpointPosition position = begin();
     long firstStep = position.epoch() * source.steps() + position.step();
     long start = System.nanoTime();
@@ -88,6 +90,9 @@ public final class RankTrainer implements AutoCloseable {
     }
     double seconds = (System.nanoTime() - start) / 1e9;
     save(new CheckpointPosition(plan.epochs(), 0));
+    if (steps == 0) {
+      lastLoss = lossOfTheRunBefore();
+    }
     return new RankReport(
         communicator.rank(),
         firstStep,
@@ -98,6 +103,20 @@ public final class RankTrainer implements AutoCloseable {
         waitNanos / 1e9,
         source.copiedBytes(),
         parametersCrc());
+  }
+
+  private void requireSteps() {
+    if (source.steps() == 0) {
+      throw new IllegalArgumentException(
+          "there is no step to train: the rows do not fill a batch of each rank; ask for smaller"
+              + " batches or take more rows");
+    }
+  }
+
+  /** Which had come to the end, but not back from it. */
+  private double lossOfTheRunBefore() throws IOException {
+    Map.Entry<Long, Double> last = plan.losses().read().lastEntry();
+    return last == null ? Double.NaN : last.getValue();
   }
 
   /** Where to go on. Ranks that found different checkpoints must not train together. */

@@ -1,11 +1,14 @@
 package io.weft.examples.train;
 
+import io.weft.examples.options.KeepFolder;
+import io.weft.examples.options.ReportFolder;
+import io.weft.examples.options.TableFolder;
 import io.weft.examples.terminal.Progress;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Parses {@code weft train}. */
@@ -28,11 +31,7 @@ public final class TrainCommand implements Callable<Integer> {
       description = "TPC-H scale factor; 1 is 1.5 million orders. Default: ${DEFAULT-VALUE}")
   private double scale;
 
-  @Option(
-      names = "--data",
-      paramLabel = "FOLDER",
-      description = "Where the tables are, or are to be kept. Default: a temporary folder")
-  private Path data;
+  @Mixin private TableFolder data;
 
   @Option(
       names = "--hidden",
@@ -79,23 +78,23 @@ public final class TrainCommand implements Callable<Integer> {
       description = "Where the report and the picture go. Default: ${DEFAULT-VALUE}")
   private Path out;
 
-  @Option(names = "--keep", description = "Keep the temporary folder with the logs")
-  private boolean keep;
+  @Mixin private KeepFolder keep;
 
   @Override
   public Integer call() throws Exception {
     TrainOptions options =
         new TrainOptions(
             scale,
-            Optional.ofNullable(data),
+            data.folder(),
             hidden,
             epochs,
             batchRows,
             learningRate,
             runs,
             out.toAbsolutePath(),
-            keep);
-    Progress progress = new Progress(System.err, Boolean.getBoolean("weft.terminal"));
+            keep.keep());
+    var unused = ReportFolder.create(options.out());
+    Progress progress = Progress.toErrors();
     new TrainRun(options, ModelProvider.find(), progress, System.out).run();
     return 0;
   }

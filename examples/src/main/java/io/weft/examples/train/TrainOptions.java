@@ -25,12 +25,19 @@ public record TrainOptions(
     Path out,
     boolean keep) {
   public TrainOptions {
-    require(scale > 0, "the scale must be more than 0");
-    require(epochs > 0, "there must be an epoch");
-    require(batchRows > 0, "a batch must have a row");
-    require(learningRate > 0, "the learning rate must be more than 0");
-    require(runs >= 0, "runs cannot be negative");
     hidden = List.copyOf(hidden);
+    require(
+        scale > 0 && scale < Double.POSITIVE_INFINITY,
+        "--scale has to be more than 0, not " + scale);
+    require(
+        hidden.stream().allMatch(units -> units > 0),
+        "--hidden needs layers of at least one unit each, not " + hidden);
+    require(epochs > 0, "--epochs has to be at least 1, not " + epochs);
+    require(batchRows > 0, "--batch needs at least one row, not " + batchRows);
+    require(
+        learningRate > 0 && learningRate < Double.POSITIVE_INFINITY,
+        "--rate has to be more than 0, not " + learningRate);
+    require(runs >= 0, "--runs has to be 0 or more, not " + runs);
   }
 
   private static void require(boolean holds, String otherwise) {

@@ -31,9 +31,9 @@ public record TrainOutcome(
     return ranks.stream().mapToLong(RankReport::copiedBytes).sum();
   }
 
-  /** Rows of all ranks in all steps. */
-  public long rows() {
-    return ranks.stream().mapToLong(RankReport::rows).sum();
+  /** Steps from the first epoch to the last, in all runs of this training. */
+  public long trainedSteps() {
+    return ranks.get(0).trainedSteps();
   }
 
   public double lastLoss() {

@@ -132,7 +132,7 @@ final class TrainRun {
             Locale.ROOT,
             "price classes of TPC-H orders at scale %s, %,d rows in %d epochs, layers %s, %s",
             options.scale(),
-            first.rows() / options.epochs(),
+            first.trainedSteps() * RANKS * options.batchRows() / options.epochs(),
             options.epochs(),
             options.hidden(),
             models.name());

@@ -41,7 +41,7 @@ final class TrainTable {
           Units.seconds(outcome.stepSeconds()),
           Units.bytes(outcome.fileBytes()),
           Units.bytes(outcome.copiedBytes()),
-          Long.toString(rank.steps()),
+          Long.toString(rank.trainedSteps()),
           Units.seconds(rank.waitSeconds()),
           String.format(Locale.ROOT, "%.4f", outcome.lastLoss()),
           String.format(Locale.ROOT, "%.1f %%", 100 * outcome.accuracy()));

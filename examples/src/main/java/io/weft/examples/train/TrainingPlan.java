@@ -32,7 +32,8 @@ public record TrainingPlan(
     return Path.of(folder, "checkpoints");
   }
 
-  LossLog losses() {
+  /** Where rank 0 writes the loss of every step. */
+  public LossLog losses() {
     return new LossLog(Path.of(folder, "losses.csv"));
   }
 }

@@ -156,6 +156,56 @@ class RankTrainerTest {
   }
 
   @Test
+  void rowsThatFillNoBatchAreAnErrorAndNotATrainingOfNothing() {
+    BatchSource none =
+        new BatchSource() {
+          private final Communicator communicator =
+              LocalCommunicator.create(ThreadBootstrap.open(1).get(0), CommunicatorOptions.DEFAULT);
+
+          @Override
+          public Communicator communicator() {
+            return communicator;
+          }
+
+          @Override
+          public long steps() {
+            return 0;
+          }
+
+          @Override
+          public Batches batches(int epoch) {
+            throw new AssertionError("there are none");
+          }
+
+          @Override
+          public long copiedBytes() {
+            return 0;
+          }
+        };
+    try (Communicator communicator = none.communicator();
+        LinearModel model = new LinearModel(SHAPE, 1);
+        RankTrainer trainer = new RankTrainer(plan("none", 1), none, model)) {
+      assertThat(communicator.nranks()).isEqualTo(1);
+      assertThatThrownBy(trainer::run)
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("smaller batches");
+    }
+  }
+
+  /** Lost behind its last step, before its report came: there is nothing left to do. */
+  @Test
+  void aTrainingThatHadComeToTheEndIsReportedAsItWas() throws Exception {
+    TrainingPlan plan = plan("done", 2);
+    RankReport first = train(plan, 2, -1).get(0);
+    for (RankReport again : train(plan, 2, -1)) {
+      assertThat(again.steps()).isZero();
+      assertThat(again.trainedSteps()).isEqualTo(2 * STEPS).isEqualTo(first.trainedSteps());
+      assertThat(again.lastLoss()).isEqualTo(first.lastLoss());
+      assertThat(again.parametersCrc()).isEqualTo(first.parametersCrc());
+    }
+  }
+
+  @Test
   void aLostRankCostsNoMoreThanTheStepsSinceTheLastCheckpoint() throws Exception {
     RankReport straight = train(plan("straight", 2), 2, -1).get(0);
     TrainingPlan plan = plan("lost", 2);

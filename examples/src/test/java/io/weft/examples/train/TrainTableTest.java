@@ -26,6 +26,13 @@ class TrainTableTest {
     assertThat(lines.get(3)).startsWith("Spark + Parquet 12.0 8.00 4.00");
   }
 
+  @Test
+  void stepsBeforeARestartCount() {
+    RankReport rank = new RankReport(0, 100, 20, 5_120, 0.5, 1, 0.25, 4_000, 7);
+    assertThat(TrainTable.of(List.of(new TrainOutcome(HandOff.FEED, 5, 0, List.of(rank), 0.5))))
+        .contains(" 120 ");
+  }
+
   /** Medians: 6 s of which 2 are the hand-off, against 12 and 8. */
   @Test
   void bothHandOffsAreCompared() {

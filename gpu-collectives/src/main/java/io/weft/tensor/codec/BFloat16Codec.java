@@ -25,16 +25,16 @@ final class BFloat16Codec implements TensorCodec {
     TensorEncoder.require(this, CodecKind.BFLOAT16, tensor);
     return new TensorEncoder(tensor, new TensorHeader(CodecKind.BFLOAT16, tensor.type(), 0)) {
       @Override
-      int pieceBound(int elements) {
-        return WIDTH * elements;
-      }
-
-      @Override
       int encode(long from, int elements, long to) {
         Conversion.narrow(DataType.BFLOAT16, from, to, elements, 1);
         return WIDTH * elements;
       }
     };
+  }
+
+  @Override
+  public int pieceBound(DataType dtype, int elements) {
+    return WIDTH * elements;
   }
 
   @Override

@@ -50,11 +50,6 @@ final class Float8Codec implements TensorCodec {
     double scale = Math.scalb(1.0, exponent);
     return new TensorEncoder(tensor, new TensorHeader(kind(), tensor.type(), exponent)) {
       @Override
-      int pieceBound(int elements) {
-        return elements;
-      }
-
-      @Override
       int encode(long from, int elements, long to) {
         for (int i = 0; i < elements; i++) {
           float scaled = (float) (Memory.getFloat(from + (long) WIDE * i) * scale);
@@ -85,6 +80,11 @@ final class Float8Codec implements TensorCodec {
     // As doubles, in which float32 has no subnormals.
     int exponent = Math.getExponent((double) format.largest()) - Math.getExponent((double) amax);
     return Math.scalb((double) amax, exponent) <= format.largest() ? exponent : exponent - 1;
+  }
+
+  @Override
+  public int pieceBound(DataType dtype, int elements) {
+    return elements;
   }
 
   @Override

@@ -16,16 +16,16 @@ final class PlainCodec implements TensorCodec {
     int width = tensor.type().dtype().bytes();
     return new TensorEncoder(tensor, new TensorHeader(CodecKind.NONE, tensor.type(), 0)) {
       @Override
-      int pieceBound(int elements) {
-        return width * elements;
-      }
-
-      @Override
       int encode(long from, int elements, long to) {
         Memory.copy(from, to, (long) width * elements);
         return width * elements;
       }
     };
+  }
+
+  @Override
+  public int pieceBound(DataType dtype, int elements) {
+    return dtype.bytes() * elements;
   }
 
   @Override

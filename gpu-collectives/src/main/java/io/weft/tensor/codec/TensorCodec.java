@@ -17,6 +17,13 @@ public interface TensorCodec {
   TensorEncoder encoder(Tensor tensor);
 
   /**
+   * Most bytes of a piece of so many elements; exactly those for every codec but zstd.
+   *
+   * @param elements 0 to {@value TensorEncoder#PIECE_ELEMENTS}; no element takes no byte
+   */
+  int pieceBound(DataType dtype, int elements);
+
+  /**
    * Checks that a body has the length that its header asks for, so that nothing is allocated for
    * what is not there.
    *

@@ -14,7 +14,7 @@ public abstract class TensorEncoder {
    * Elements of a piece; the last one may have fewer. One byte of each fills a block of Zstandard,
    * 128 KiB, so that bytes of other significance do not get into its statistics.
    */
-  static final int PIECE_ELEMENTS = 1 << 17;
+  public static final int PIECE_ELEMENTS = 1 << 17;
 
   private final Tensor tensor;
   private final TensorHeader header;
@@ -78,12 +78,13 @@ public abstract class TensorEncoder {
     return bytes;
   }
 
+  private int pieceBound(int elements) {
+    return header.kind().codec().pieceBound(header.type().dtype(), elements);
+  }
+
   private int elementsOfNext() {
     return (int) Math.min(PIECE_ELEMENTS, header.type().elements() - done);
   }
-
-  /** Most bytes of a piece of so many elements; 0 for none. */
-  abstract int pieceBound(int elements);
 
   /** Writes a piece of at least one element; returns its bytes. */
   abstract int encode(long from, int elements, long to);

@@ -43,11 +43,6 @@ final class ZstdCodec implements TensorCodec {
     }
 
     @Override
-    int pieceBound(int elements) {
-      return elements == 0 ? 0 : LENGTH + width * elements;
-    }
-
-    @Override
     int encode(long from, int elements, long to) {
       int bytes = width * elements;
       if (raw.length < bytes) {
@@ -80,6 +75,11 @@ final class ZstdCodec implements TensorCodec {
         to[i * width + lane] = from[lane * elements + i];
       }
     }
+  }
+
+  @Override
+  public int pieceBound(DataType dtype, int elements) {
+    return elements == 0 ? 0 : LENGTH + dtype.bytes() * elements;
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.weft.crosshost.wire;
 
 import io.weft.collectives.buffer.DataType;
+import io.weft.tensor.codec.CodecKind;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -14,7 +15,7 @@ import java.util.List;
  * <pre>
  *   0 int magic | 4 int entries
  *   then for each entry:
- *   0 byte kind: 1 send, 2 receive | 1 byte type | 2 short length of the failure | 4 int 0
+ *   0 byte kind: 1 send, 2 receive | 1 byte type | 2 short length of the failure | 4 int codec
  *   8 long key | 16 long count | 24 failure, UTF-8
  * </pre>
  *
@@ -68,7 +69,7 @@ public final class Manifest {
     for (int i = 0; i < entries.size(); i++) {
       ManifestEntry entry = entries.get(i);
       block.put(entry.send() ? SEND : RECEIVE).put((byte) entry.type().code());
-      block.putShort((short) failures.get(i).length).putInt(0);
+      block.putShort((short) failures.get(i).length).putInt(entry.codec().code());
       block.putLong(entry.key()).putLong(entry.count()).put(failures.get(i));
     }
     block.clear();
@@ -103,10 +104,10 @@ public final class Manifest {
     byte kind = block.get();
     byte type = block.get();
     int failureBytes = Short.toUnsignedInt(block.getShort());
-    int reserved = block.getInt();
+    int codec = block.getInt();
     long key = block.getLong();
     long count = block.getLong();
-    if ((kind != SEND && kind != RECEIVE) || reserved != 0 || count < 0) {
+    if ((kind != SEND && kind != RECEIVE) || count < 0) {
       throw new IllegalArgumentException("entry " + number + " of a manifest is damaged");
     }
     if (failureBytes > MOST_FAILURE_BYTES || failureBytes > block.remaining()) {
@@ -116,7 +117,16 @@ public final class Manifest {
     byte[] failure = new byte[failureBytes];
     block.get(failure);
     String text = new String(failure, StandardCharsets.UTF_8);
-    return new ManifestEntry(kind == SEND, key, type(type), count, text);
+    return new ManifestEntry(kind == SEND, key, type(type), count, codec(codec), text);
+  }
+
+  private static CodecKind codec(int code) {
+    for (CodecKind codec : CodecKind.values()) {
+      if (codec.code() == code) {
+        return codec;
+      }
+    }
+    throw new IllegalArgumentException("a manifest has the unknown codec " + code);
   }
 
   private static DataType type(byte code) {

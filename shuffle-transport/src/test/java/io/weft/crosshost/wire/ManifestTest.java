@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.collectives.buffer.DataType;
+import io.weft.tensor.codec.CodecKind;
 import java.nio.ByteBuffer;
 import java.util.List;
 import net.jqwik.api.ForAll;
@@ -21,7 +22,8 @@ class ManifestTest {
   }
 
   private static ManifestEntry entry(boolean send, long key, String failure) {
-    return new ManifestEntry(send, key, DataType.BFLOAT16, 1L << 40, failure);
+    CodecKind codec = key == 7 ? CodecKind.ZSTD : CodecKind.NONE;
+    return new ManifestEntry(send, key, DataType.BFLOAT16, 1L << 40, codec, failure);
   }
 
   @Test
@@ -53,8 +55,11 @@ class ManifestTest {
     assertThat(send.matches(entry(false, 1, "whatever"))).isTrue();
     assertThat(send.matches(entry(true, 1, ""))).isFalse();
     assertThat(send.matches(entry(false, 2, ""))).isFalse();
-    assertThat(send.matches(new ManifestEntry(false, 1, DataType.INT16, 1L << 40, ""))).isFalse();
-    assertThat(send.matches(new ManifestEntry(false, 1, DataType.BFLOAT16, 3, ""))).isFalse();
+    assertThat(send.matches(ManifestEntry.plain(false, 1, DataType.INT16, 1L << 40, ""))).isFalse();
+    assertThat(send.matches(ManifestEntry.plain(false, 1, DataType.BFLOAT16, 3, ""))).isFalse();
+    ManifestEntry coded =
+        new ManifestEntry(false, 1, DataType.BFLOAT16, 1L << 40, CodecKind.ZSTD, "");
+    assertThat(send.matches(coded)).isFalse();
   }
 
   @Property(tries = 500)

@@ -336,7 +336,7 @@ public final class WeftSettings {
           SettingTypes.integer(-1, Integer.MAX_VALUE),
           -1,
           SESSION,
-          "The step, counted from 0 over all epochs, at which every rank of a feed writes the"
+          "The batch, counted from 0 through the feed's epochs, at which every rank writes the"
               + " exchange's plan, what was transferred and statistics of its batch's tensors to a"
               + " file. A rank that ends before that step says so in its log and its file. -1: never.");
 

@@ -7,6 +7,7 @@ import java.io.Serializable;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
@@ -25,6 +26,7 @@ import org.apache.spark.util.CollectionAccumulator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
+import scala.Option;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
@@ -64,7 +66,6 @@ final class FeedExchange implements AutoCloseable {
     FeedRequirements.check(spec);
     var withRanks = (org.apache.spark.sql.classic.Dataset<Row>) withRanks(data, spec, keys);
     SparkContext context = withRanks.sparkSession().sparkContext();
-    warnOfCores(context, spec.ranks());
     RDD<InternalRow> input = withRanks.queryExecution().toRdd();
     CollectionAccumulator<MapRows> reports = new CollectionAccumulator<>();
     context.register(reports);
@@ -77,6 +78,7 @@ final class FeedExchange implements AutoCloseable {
     try {
       exchange.deal(input.getNumPartitions());
       exchange.report();
+      exchange.awaitCores();
       dealt = true;
       return exchange;
     } catch (SparkException e) {
@@ -88,19 +90,15 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  /** Spark says so after the exchange, and looks again for ten minutes before it gives up. */
-  private static void warnOfCores(SparkContext context, int ranks) {
+  /** When the map tasks have run, executors that were late are there. */
+  private void awaitCores() {
     ResourceProfile profile = context.resourceProfileManager().defaultResourceProfile();
-    int tasks = context.maxNumConcurrentTasks(profile);
-    if (tasks < ranks) {
-      LOG.warn(
-          "A feed's {} ranks run at the same time, and the executors there are can run {} tasks:"
-              + " Spark waits for more, {} times for {}, and then fails the job",
-          ranks,
-          tasks,
-          context.conf().get("spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures", "40"),
-          context.conf().get("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "15s"));
-    }
+    FeedCores.await(
+            () -> context.maxNumConcurrentTasks(profile),
+            dependency.spec().ranks(),
+            FeedCores.PATIENCE,
+            context.conf())
+        .ifPresent(LOG::warn);
   }
 
   /** With keys, behind the columns Spark's own partition of a row by them. */
@@ -167,10 +165,30 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  /** Runs a function over every rank's shard, all at the same time, in one barrier stage. */
+  /**
+   * Runs a function over every rank's shard, all at the same time, in one barrier stage.
+   *
+   * @throws RankFailedException when the last attempt failed by the function of a rank
+   */
   <T> List<T> onRanks(ShardFunction<T> function) {
+    // Of attempts that fail, too: an ordinary accumulator counts those that end well.
+    CollectionAccumulator<RankFailure> failures = new CollectionAccumulator<>();
+    failures.register(context, Option.empty(), true);
+    try {
+      return onRanks(function, failures);
+    } catch (Exception e) {
+      Optional<RankFailure> own = RankFailure.decisive(failures.value());
+      if (own.isPresent()) {
+        throw own.get().exception(e);
+      }
+      throw Unchecked.<RuntimeException>raise(e); // As from any other action of Spark.
+    }
+  }
+
+  private <T> List<T> onRanks(
+      ShardFunction<T> function, CollectionAccumulator<RankFailure> failures) {
     TaskFunction<Iterator<FeedShard>, Iterator<byte[]>> task =
-        shards -> result(function, shards.next());
+        shards -> result(function, shards.next(), failures);
     ClassTag<byte[]> tag = ScalaInterop.erasedTag(byte[].class);
     RDD<byte[]> results = new FeedRDD(dependency, rows).barrier().mapPartitions(task, false, tag);
     // Spark repeats a barrier stage that feeds a shuffle, and gives up one that ends its job.
@@ -182,14 +200,18 @@ final class FeedExchange implements AutoCloseable {
         .toList();
   }
 
-  private static <T> Iterator<byte[]> result(ShardFunction<T> function, FeedShard shard) {
+  private static <T> Iterator<byte[]> result(
+      ShardFunction<T> function, FeedShard shard, CollectionAccumulator<RankFailure> failures) {
+    BarrierTaskContext context = BarrierTaskContext.get();
     try {
-      T result = function.run(shard, BarrierTaskContext.get());
+      T result = function.run(shard, context);
       return CollectionConverters.asScala(
           List.of(new RankResult<>(shard.rank(), result).encode()).iterator());
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
+      failures.add(RankFailure.of(context.stageAttemptNumber(), shard.rank(), e));
       throw e;
     } catch (Exception e) {
+      failures.add(RankFailure.of(context.stageAttemptNumber(), shard.rank(), e));
       throw new IllegalStateException("rank " + shard.rank() + " failed: " + e, e);
     }
   }

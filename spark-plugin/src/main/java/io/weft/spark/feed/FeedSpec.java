@@ -31,7 +31,7 @@ record FeedSpec(
   /**
    * A step to write down.
    *
-   * @param step counted from 0 over all epochs; -1 for none
+   * @param step number of a batch, counted from 0 through the epochs of the feed; -1 for none
    * @param folder on the executors' hosts; empty for one in their working folders
    */
   record DumpAt(int step, String folder) implements Serializable {

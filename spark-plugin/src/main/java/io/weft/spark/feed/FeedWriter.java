@@ -9,6 +9,10 @@ import java.util.function.IntUnaryOperator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.CollectionAccumulator;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -30,6 +34,7 @@ final class FeedWriter<K, V> extends MapWriter<K, V> {
   private final CollectionAccumulator<MapRows> reports;
   private final ExactScatter scatter;
   private int turn;
+  private UnsafeProjection projection;
 
   FeedWriter(
       FeedDependency dependency,
@@ -73,7 +78,7 @@ final class FeedWriter<K, V> extends MapWriter<K, V> {
     ShuffleBuffer.RowTarget dealt =
         row -> scatter.append(row, spec.byKey() ? row.getInt(rankOrdinal) : 0);
     ShuffleBuffer buffer = spec.seed().map(seed -> buffer(seed, dealt)).orElse(null);
-    ShuffleBuffer.RowTarget target = buffer == null ? dealt : buffer::add;
+    ShuffleBuffer.RowTarget target = buffer == null ? dealt : row -> buffer.add(unsafe(row));
     long count = 0;
     while (rows.hasNext()) {
       InternalRow row = rows.next();
@@ -87,8 +92,25 @@ final class FeedWriter<K, V> extends MapWriter<K, V> {
     return count;
   }
 
+  /** Rows of most plans are, and know how large they are. */
+  private UnsafeRow unsafe(InternalRow row) {
+    if (row instanceof UnsafeRow already) {
+      return already;
+    }
+    if (projection == null) {
+      StructType schema = spec.schema();
+      projection =
+          UnsafeProjection.create(
+              spec.byKey()
+                  ? schema.add(FeedRequirements.RANK_COLUMN, DataTypes.IntegerType)
+                  : schema);
+    }
+    return projection.apply(row);
+  }
+
   private ShuffleBuffer buffer(long seed, ShuffleBuffer.RowTarget target) {
     long rows = Math.min((long) SHUFFLED_BATCHES * spec.batchRows(), Integer.MAX_VALUE / 64);
-    return new ShuffleBuffer((int) rows, Seeds.of(seed, context.partitionId()), target);
+    return new ShuffleBuffer(
+        (int) rows, ShuffleBuffer.MOST_BYTES, Seeds.of(seed, context.partitionId()), target);
   }
 }

@@ -12,6 +12,7 @@ final class ShardBatches implements FeedBatches {
   private final StepDump dump;
   private final Iterator<FeedShard.ShardChunk> chunks;
   private ShardBatch current;
+  private int place;
   private boolean closed;
 
   ShardBatches(FeedShard shard, int epoch, TaskContext context, StepDump dump) {
@@ -36,7 +37,8 @@ final class ShardBatches implements FeedBatches {
     context.killTaskIfInterrupted();
     letGo();
     FeedShard.ShardChunk chunk = chunks.next();
-    dump.step(epoch, chunk);
+    dump.step(epoch, place, chunk);
+    place++;
     current = new ShardBatch(shard, chunk);
     return current;
   }

@@ -15,8 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes down what a rank sees at one step: {@code spark.weft.debug.dumpStep}. A failure to write
- * is logged and does not fail the rank. For its task's thread.
+ * Writes down what a rank sees at one step: {@code spark.weft.debug.dumpStep}. Steps are counted
+ * through the epochs of the feed, whatever of them this attempt takes. A failure to write is logged
+ * and does not fail the rank. For its task's thread.
  */
 final class StepDump implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(StepDump.class);
@@ -24,7 +25,8 @@ final class StepDump implements AutoCloseable {
 
   private final FeedShard shard;
   private final FeedSpec.DumpAt at;
-  private long steps;
+  private long taken;
+  private long last = -1;
   private boolean reached;
   private Throwable failure;
 
@@ -33,9 +35,15 @@ final class StepDump implements AutoCloseable {
     this.at = shard.spec().dumpAt();
   }
 
-  /** The rank takes another step. */
-  void step(int epoch, FeedShard.ShardChunk batch) {
-    if (steps++ == at.step()) {
+  /**
+   * The rank takes a batch.
+   *
+   * @param place of the batch in the epoch, from 0
+   */
+  void step(int epoch, int place, FeedShard.ShardChunk batch) {
+    taken++;
+    last = (long) epoch * shard.steps() + place;
+    if (last == at.step() && !reached) {
       reached = true;
       Map<String, Object> dump = header();
       dump.put("epoch", epoch);
@@ -129,11 +137,27 @@ final class StepDump implements AutoCloseable {
     return described;
   }
 
-  private void write(Map<String, Object> dump) {
-    Path folder = Path.of(at.folder().isEmpty() ? FOLDER : at.folder()).toAbsolutePath();
-    Path file = folder.resolve("feed-%d-rank-%d.json".formatted(shard.feed(), shard.rank()));
+  private Path file() {
+    return Path.of(at.folder().isEmpty() ? FOLDER : at.folder())
+        .toAbsolutePath()
+        .resolve("feed-%d-rank-%d.json".formatted(shard.feed(), shard.rank()));
+  }
+
+  /** An attempt before this one may have come to the step, and this one have begun behind it. */
+  private boolean isWritten() {
     try {
-      Files.createDirectories(folder);
+      return Files.exists(file())
+          && new ObjectMapper().readTree(file().toFile()).at("/reached").asBoolean();
+    } catch (IOException e) {
+      LOG.debug("{} is written anew", file(), e);
+      return false;
+    }
+  }
+
+  private void write(Map<String, Object> dump) {
+    Path file = file();
+    try {
+      Files.createDirectories(file.getParent());
       new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(file.toFile(), dump);
       LOG.info("Rank {} wrote step {} to {}", shard.rank(), at.step(), file);
     } catch (IOException e) {
@@ -152,13 +176,18 @@ final class StepDump implements AutoCloseable {
     if (at.step() < 0 || reached) {
       return;
     }
+    String end = taken + " batches" + (taken == 0 ? "" : ", the last of them number " + last);
     String why =
         failure == null
-            ? "was not reached: the rank took " + steps + " steps"
-            : "was not reached: the rank failed after " + steps + " steps: " + failure;
+            ? "was not reached: the rank took " + end
+            : "was not reached: the rank failed after " + end + ": " + failure;
     LOG.warn("Step {} of rank {} (spark.weft.debug.dumpStep) {}", at.step(), shard.rank(), why);
+    if (isWritten()) {
+      return;
+    }
     Map<String, Object> dump = header();
-    dump.put("taken", steps);
+    dump.put("taken", taken);
+    dump.put("last", last);
     if (failure != null) {
       dump.put("failed", failure.toString());
     }

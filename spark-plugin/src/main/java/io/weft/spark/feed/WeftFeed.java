@@ -96,6 +96,7 @@ public final class WeftFeed {
    * have ended. The exchanged rows are freed before it returns.
    *
    * @return the results, in the order of the ranks
+   * @throws RankFailedException when a rank's function failed of itself, in Spark's last attempt
    */
   public <T> List<T> train(FeedFunction<T> function) {
     try (FeedExchange exchange = exchange()) {

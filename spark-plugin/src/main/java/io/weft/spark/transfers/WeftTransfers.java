@@ -17,6 +17,9 @@ import java.util.Optional;
  *     transfers.send(List.of(SourceBuffer.of(here, buffer)), List.of(there), new long[] {key});
  * }</pre>
  *
+ * <p>With a codec as the last argument ({@code CodecKind.BFLOAT16}, for one) arrays are encoded on
+ * their way, chunk after chunk; the receiver names the same.
+ *
  * <p>Both tasks have to run at the same time, each its part; how they come to know each other's
  * executors is theirs. When an executor is lost, what others exchange with it fails with its name.
  * Transfers of a task that was repeated belong under other keys than those of its first attempt.

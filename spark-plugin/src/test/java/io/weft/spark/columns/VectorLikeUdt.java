@@ -6,7 +6,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.UserDefinedType;
 
 /** A user-defined type stored like the vectors of Spark's machine learning library. */
-final class VectorLikeUdt extends UserDefinedType<double[]> {
+public final class VectorLikeUdt extends UserDefinedType<double[]> {
   private static final long serialVersionUID = 1L;
 
   @Override

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.spark.LocalSpark;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -12,6 +13,7 @@ import java.util.stream.LongStream;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.SparkException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -83,6 +85,44 @@ class FeedAttemptsTest {
             })
             .train(task -> FeedData.epoch(task, 0));
     assertThat(sorted(fed)).isEqualTo(range(0, ROWS));
+  }
+
+  /** Spark repeats the ranks' stage, whose last attempt tells whose function it was. */
+  @Test
+  void aFunctionThatFailsIsNamedWithItsRank() {
+    assertThatThrownBy(
+            () ->
+                feed(id -> true)
+                    .train(
+                        task -> {
+                          if (task.rank() == 1) {
+                            STARTS.incrementAndGet();
+                            throw new IllegalArgumentException("label 9, as the test asked");
+                          }
+                          return task.steps();
+                        }))
+        .isInstanceOfSatisfying(
+            RankFailedException.class, failed -> assertThat(failed.rank()).isEqualTo(1))
+        .hasMessage(
+            "The function of rank 1 of a feed failed: java.lang.IllegalArgumentException: label 9,"
+                + " as the test asked")
+        .cause()
+        .isInstanceOf(SparkException.class);
+    assertThat(STARTS).hasValue(4);
+  }
+
+  /** What a rank was told of others, or of the network or a disk, is not its function's fault. */
+  @Test
+  void whatComesFromOutsideStaysSparksException() {
+    assertThatThrownBy(
+            () ->
+                feed(id -> true)
+                    .train(
+                        task -> {
+                          throw new IOException("no room, as the test asked");
+                        }))
+        .isInstanceOf(SparkException.class)
+        .hasStackTraceContaining("no room, as the test asked");
   }
 
   @Test

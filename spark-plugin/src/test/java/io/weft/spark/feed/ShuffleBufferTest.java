@@ -9,13 +9,14 @@ import java.util.stream.IntStream;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /** Rows leave the buffer once each, in an order that the seed decides. */
 class ShuffleBufferTest {
   private static List<Integer> shuffled(int kept, int rows, long seed) throws IOException {
     List<Integer> order = new ArrayList<>();
-    ShuffleBuffer buffer = new ShuffleBuffer(kept, seed, row -> order.add(row.getInt(0)));
+    ShuffleBuffer buffer = new ShuffleBuffer(kept, 1 << 20, seed, row -> order.add(row.getInt(0)));
     UnsafeRow row = UnsafeRow.createFromByteArray(16, 1);
     for (int i = 0; i < rows; i++) {
       row.setInt(0, i); // One row object for all, as Spark's operators do.
@@ -39,6 +40,31 @@ class ShuffleBufferTest {
     for (int position = 0; position < rows; position++) {
       assertThat(order.get(position)).isLessThanOrEqualTo(position + kept);
     }
+  }
+
+  /** Small rows fill the buffer, large ones come when it is full: as with lists of any length. */
+  @Property(tries = 200)
+  void neverMoreBytesThanAllowedAreKept(
+      @ForAll @IntRange(min = 1, max = 50) int kept,
+      @ForAll @Size(max = 100) List<@IntRange(min = 1, max = 40) Integer> words,
+      @ForAll long seed)
+      throws IOException {
+    int most = 8 * 30;
+    List<Integer> order = new ArrayList<>();
+    ShuffleBuffer buffer = new ShuffleBuffer(kept, most, seed, row -> order.add(row.getInt(0)));
+    long in = 0;
+    for (int i = 0; i < words.size(); i++) {
+      UnsafeRow row = UnsafeRow.createFromByteArray(8 + 8 * words.get(i), 1);
+      row.setInt(0, i);
+      buffer.add(row);
+      in += row.getSizeInBytes();
+      long out = order.stream().mapToLong(gone -> 8 + 8L * words.get(gone)).sum();
+      assertThat(in - out).as("bytes kept").isLessThanOrEqualTo(most).isEqualTo(buffer.bytes());
+    }
+    buffer.finish();
+    assertThat(order)
+        .containsExactlyInAnyOrderElementsOf(IntStream.range(0, words.size()).boxed().toList());
+    assertThat(buffer.bytes()).isZero();
   }
 
   @Property(tries = 20)

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.apache.spark.BarrierTaskContext;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -28,7 +29,7 @@ class StepDumpTest {
 
   @BeforeAll
   static void start() {
-    spark = LocalSpark.start(Map.of());
+    spark = LocalSpark.start(Map.of("spark.master", "local[2,4]"));
   }
 
   @AfterAll
@@ -96,6 +97,38 @@ class StepDumpTest {
     assertThat(dump.get("step").asInt()).isEqualTo(10);
     assertThat(dump.get("taken").asInt()).isEqualTo(10);
     assertThat(dump.has("failed")).isFalse();
+  }
+
+  /** As a training that goes on at a checkpoint: its first batch is not the feed's. */
+  @Test
+  void anAttemptThatBeginsInALaterEpochCountsItsBatchesOn() throws IOException {
+    train(7, task -> FeedData.epoch(task, 1).size());
+    JsonNode dump = read(0);
+    assertThat(dump.get("reached").asBoolean()).isTrue();
+    assertThat(dump.get("epoch").asInt()).isEqualTo(1);
+    assertThat(dump.get("batch").get("tensors").get("x").get("min").asDouble()).isEqualTo(40);
+    train(2, task -> FeedData.epoch(task, 1).size());
+    assertThat(read(0).get("reached").asBoolean()).isFalse();
+    assertThat(read(0).get("taken").asInt()).isEqualTo(5);
+    assertThat(read(0).get("last").asInt()).isEqualTo(9);
+  }
+
+  @Test
+  void anAttemptThatBeginsBehindTheStepLeavesWhatTheOneBeforeWrote() throws IOException {
+    train(
+        2,
+        task -> {
+          int attempt = BarrierTaskContext.get().stageAttemptNumber();
+          int batches = FeedData.epoch(task, attempt).size();
+          task.communicator().barrier();
+          if (attempt == 0) {
+            throw new IllegalStateException("the first attempt, as the test asked");
+          }
+          return batches;
+        });
+    assertThat(read(0).get("reached").asBoolean()).isTrue();
+    assertThat(read(0).get("epoch").asInt()).isZero();
+    assertThat(read(1).get("reached").asBoolean()).isTrue();
   }
 
   @Test

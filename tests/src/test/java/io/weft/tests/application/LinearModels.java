@@ -29,6 +29,9 @@ import org.apache.spark.TaskContext;
  * @param stopAt the forward pass at which it does so; never, if below zero
  */
 public record LinearModels(String note, int stopAt) implements ModelProvider {
+  /** Models that nobody stops. */
+  public static final LinearModels UNDISTURBED = new LinearModels("", -1);
+
   private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(2);
 
   @Override

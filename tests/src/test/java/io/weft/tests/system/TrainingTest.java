@@ -1,18 +1,18 @@
 package io.weft.tests.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
-import io.weft.collectives.buffer.DataType;
 import io.weft.examples.train.FeedTraining;
-import io.weft.examples.train.ModelShape;
-import io.weft.examples.train.PriceClasses;
 import io.weft.examples.train.RankReport;
 import io.weft.examples.train.Restarts;
 import io.weft.examples.train.TrainingPlan;
+import io.weft.spark.feed.RankFailedException;
 import io.weft.spark.feed.WeftFeed;
-import io.weft.spark.feed.WeftTensors;
+import io.weft.tests.application.FailingFunction;
 import io.weft.tests.application.LinearModels;
+import io.weft.tests.application.TrainingRows;
 import io.weft.tests.support.ApplicationJar;
 import io.weft.tests.support.BuildTree;
 import io.weft.tests.support.ExecutorProcess;
@@ -22,10 +22,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.NavigableMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Row;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Order;
@@ -34,7 +34,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Training on two executors, from a feed, with checkpoints. */
 class TrainingTest {
-  private static final int ROWS = 4096;
+  private static final int ROWS = TrainingRows.ROWS;
   private static final int GLOBAL_BATCH = 128;
   private static final int EPOCHS = 4;
   private static final int CHECKPOINT_STEPS = 10;
@@ -61,43 +61,34 @@ class TrainingTest {
     CLUSTER.awaitExecutors();
   }
 
-  /** The class of a row is the largest of its first three features. */
-  private static Dataset<Row> rows() {
-    return CLUSTER
-        .session()
-        .range(0, ROWS, 1, 4)
-        .selectExpr(
-            "transform(sequence(0, 5),"
-                + " i -> CAST(pmod(xxhash64(id, i), 2001) / 1000D - 1 AS FLOAT)) AS features")
-        .selectExpr(
-            "features",
-            "CAST(array_position(features, array_max(slice(features, 1, 3))) - 1 AS INT) AS label")
-        .select(
-            WeftTensors.column(PriceClasses.FEATURES, DataType.FLOAT32, 6),
-            org.apache.spark.sql.functions.col(PriceClasses.LABEL));
+  private static TrainingPlan plan(String name) {
+    return TrainingRows.plan(
+        WORKSPACE.folder().resolve("training-" + name), EPOCHS, CHECKPOINT_STEPS);
   }
 
-  private static TrainingPlan plan(String name) {
-    String folder = WORKSPACE.folder().resolve("training-" + name).toString();
-    ModelShape shape = new ModelShape(6, List.of(), 3);
-    return new TrainingPlan(shape, EPOCHS, 1, 0.05, 1 << 10, folder, CHECKPOINT_STEPS);
+  /**
+   * One map task deals its rows in their order, a batch to each rank in turn: so a step's batches
+   * hold the same rows, whether they are two of 64 or one of 128.
+   */
+  private static List<RankReport> trainInOrder(TrainingPlan plan, int ranks) {
+    return WeftFeed.shards(TrainingRows.of(CLUSTER.session()).coalesce(1), ranks)
+        .batchRows(GLOBAL_BATCH / ranks)
+        .train(new FeedTraining(plan, LinearModels.UNDISTURBED));
   }
 
   private static List<RankReport> train(TrainingPlan plan, int ranks, LinearModels models)
       throws Exception {
     WeftFeed feed =
-        WeftFeed.shards(rows(), ranks).batchRows(GLOBAL_BATCH / ranks).shuffled(plan.seed());
+        WeftFeed.shards(TrainingRows.of(CLUSTER.session()), ranks)
+            .batchRows(GLOBAL_BATCH / ranks)
+            .shuffled(plan.seed());
     return Restarts.train(feed, new FeedTraining(plan, models), 3);
-  }
-
-  private static LinearModels undisturbed() {
-    return new LinearModels("", -1);
   }
 
   @Test
   void twoRanksReachTheLossOfOneWithTheSameGlobalBatch() throws Exception {
-    RankReport one = train(plan("one"), 1, undisturbed()).get(0);
-    List<RankReport> two = train(plan("two"), 2, undisturbed());
+    RankReport one = train(plan("one"), 1, LinearModels.UNDISTURBED).get(0);
+    List<RankReport> two = train(plan("two"), 2, LinearModels.UNDISTURBED);
     assertThat(one.steps()).isEqualTo(EPOCHS * ROWS / GLOBAL_BATCH);
     assertThat(two).extracting(RankReport::steps).containsOnly(one.steps());
     assertThat(two).extracting(RankReport::copiedBytes).containsOnly(0L);
@@ -105,6 +96,22 @@ class TrainingTest {
     assertThat(two.get(0).lastLoss()).isLessThan(0.6);
     // Batches hold other rows, as rows are dealt to other ranks: so the last ones differ by chance.
     assertThat(two.get(0).lastLoss()).isCloseTo(one.lastLoss(), within(0.1));
+  }
+
+  /** Sums are formed in another order, and nothing else differs. */
+  @Test
+  void twoRanksReachTheLossOfOneToAThousandthWithTheSameBatches() throws Exception {
+    RankReport one = trainInOrder(plan("one-in-order"), 1).get(0);
+    List<RankReport> two = trainInOrder(plan("two-in-order"), 2);
+    assertThat(two).extracting(RankReport::steps).containsOnly(one.steps());
+    assertThat(two.get(0).lastLoss()).isLessThan(0.6);
+    assertThat(two.get(0).lastLoss()).isCloseTo(one.lastLoss(), within(1e-3));
+    NavigableMap<Long, Double> alone = plan("one-in-order").losses().read();
+    NavigableMap<Long, Double> together = plan("two-in-order").losses().read();
+    assertThat(together).hasSize(EPOCHS * ROWS / GLOBAL_BATCH).hasSameSizeAs(alone);
+    alone.forEach(
+        (step, loss) ->
+            assertThat(together.get(step)).as("step %s", step).isCloseTo(loss, within(1e-3)));
   }
 
   @Test
@@ -134,5 +141,22 @@ class TrainingTest {
         .extracting(RankReport::steps)
         .containsOnly(EPOCHS * ROWS / GLOBAL_BATCH - 40L);
     assertThat(reports.get(0).lastLoss()).isLessThan(0.6);
+  }
+
+  /** It would fail again, however often. */
+  @Test
+  void aFunctionThatFailsOfItselfIsNotRunAgain() throws Exception {
+    Path notes = Files.createDirectory(WORKSPACE.folder().resolve("failing"));
+    WeftFeed feed =
+        WeftFeed.shards(TrainingRows.of(CLUSTER.session()), 2).batchRows(GLOBAL_BATCH / 2);
+    assertThatThrownBy(
+            () -> Restarts.train(feed, new FailingFunction(notes.toString(), "label 9"), 3))
+        .isInstanceOfSatisfying(
+            RankFailedException.class, failed -> assertThat(failed.rank()).isZero())
+        .hasMessageContaining("The function of rank 0 of a feed failed")
+        .hasMessageContaining("IllegalArgumentException: label 9");
+    try (Stream<Path> runs = Files.list(notes)) {
+      assertThat(runs).as("runs of rank 0").hasSize(1);
+    }
   }
 }

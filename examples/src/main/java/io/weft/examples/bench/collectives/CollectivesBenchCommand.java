@@ -1,6 +1,7 @@
 package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.buffer.DataType;
+import io.weft.examples.options.ReportFolder;
 import io.weft.examples.terminal.Progress;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -8,6 +9,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Parses {@code weft bench collectives}. */
@@ -103,19 +105,15 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
       description = "Runs that count, on each side. Default: 7, or 3 with --quick")
   private Integer runs;
 
-  @Option(
-      names = "--out",
-      defaultValue = "weft-bench",
-      paramLabel = "FOLDER",
-      description = "Where the reports go. Default: ${DEFAULT-VALUE}")
-  private Path out;
+  @Mixin private ReportFolder out;
 
   @Override
   public Integer call() throws Exception {
+    Path folder = out.create();
     CollectivesReport report = from == null ? measure() : CollectivesFiles.read(from);
     System.out.println();
     System.out.print(new CollectivesTable(report).toText());
-    CollectivesFiles.write(report, out).forEach(file -> System.out.println("Written: " + file));
+    CollectivesFiles.write(report, folder).forEach(file -> System.out.println("Written: " + file));
     boolean right =
         report.results().stream()
             .flatMap(result -> result.sides().stream())
@@ -124,7 +122,7 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
   }
 
   private CollectivesReport measure() throws IOException, InterruptedException {
-    Progress progress = new Progress(System.err, Boolean.getBoolean("weft.terminal"));
+    Progress progress = Progress.toErrors();
     CollectivesReport report = new CollectivesBench(options(), progress).run();
     progress.clear();
     return report;

@@ -11,7 +11,6 @@ import io.weft.examples.side.SideProcess;
 import io.weft.examples.side.Sides;
 import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Progress;
-import io.weft.examples.train.HandOff;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -54,41 +53,34 @@ final class FeedBench {
         writer.call(new WriteInput(WriteInput.Kind.TENSORS, tensors, input));
       }
       progress.step("starting a cluster of two executors");
-      SideProcess side = cleanup.add(launcher.start(Sides.weft("auto", Map.of())));
-      FeedReport report = measure(side, input, work.path().resolve("hand-off").toString());
+      SideProcess cluster = cleanup.add(launcher.start(Sides.weft("auto", Map.of())));
+      FeedReport report = measure(cluster, input, work.path().resolve("hand-off").toString());
       progress.step("stopping the cluster");
       return report;
     }
   }
 
-  private FeedReport measure(SideProcess side, String input, String files)
+  private FeedReport measure(SideProcess cluster, String input, String files)
       throws IOException, InterruptedException {
     List<Double> scans = new ArrayList<>();
-    Map<HandOff, List<FeedResult>> results = new EnumMap<>(HandOff.class);
+    Map<FeedSide, List<FeedResult>> results = new EnumMap<>(FeedSide.class);
     for (int run = -1; run < runs; run++) {
-      double scan = side.call(scan(input)).seconds();
+      double scan = cluster.call(scan(input)).seconds();
       if (run >= 0) {
         scans.add(scan);
       }
-      for (HandOff handOff : order(run)) {
+      for (FeedSide side : FeedSide.order(run)) {
         progress.step(
-            handOff.label() + (run < 0 ? ", warming up" : ", run " + (run + 1) + " of " + runs));
-        side.call(new Settle());
+            side.label() + (run < 0 ? ", warming up" : ", run " + (run + 1) + " of " + runs));
+        cluster.call(new Settle());
         Quiet.await();
-        FeedResult result = side.call(new FeedRead(handOff, input, files, RANKS, BATCH_ROWS));
+        FeedResult result = cluster.call(new FeedRead(side, input, files, RANKS, BATCH_ROWS));
         if (run >= 0) {
-          results.computeIfAbsent(handOff, key -> new ArrayList<>()).add(result);
+          results.computeIfAbsent(side, key -> new ArrayList<>()).add(result);
         }
       }
     }
     return new FeedReport(scans, results);
-  }
-
-  /** The other one first in every second round. */
-  private static List<HandOff> order(int run) {
-    return run % 2 == 0
-        ? List.of(HandOff.FEED, HandOff.PARQUET)
-        : List.of(HandOff.PARQUET, HandOff.FEED);
   }
 
   private static ShuffleJob scan(String input) {

@@ -5,7 +5,6 @@ import io.weft.examples.jobs.WriteInput;
 import io.weft.examples.side.SideTask;
 import io.weft.examples.side.WorkFolder;
 import io.weft.examples.train.BarrierRanks;
-import io.weft.examples.train.HandOff;
 import io.weft.examples.train.ParquetRows;
 import io.weft.spark.feed.FeedBatch;
 import io.weft.spark.feed.FeedBatches;
@@ -28,14 +27,14 @@ import org.apache.spark.sql.SparkSession;
  * @param input folder of Parquet that the tensors are read from
  * @param files where the Parquet files for the ranks go; deleted afterwards
  */
-record FeedRead(HandOff handOff, String input, String files, int ranks, int batchRows)
+record FeedRead(FeedSide side, String input, String files, int ranks, int batchRows)
     implements SideTask<FeedResult> {
   private static final String TENSOR = "tensor";
   private static final String ENABLED = "spark.weft.enabled";
 
   @Override
   public FeedResult run(SparkSession session) throws IOException {
-    boolean feed = handOff == HandOff.FEED;
+    boolean feed = side == FeedSide.FEED;
     session.conf().set(ENABLED, Boolean.toString(feed));
     long start = System.nanoTime();
     Dataset<Row> tensors =
@@ -71,7 +70,7 @@ record FeedRead(HandOff handOff, String input, String files, int ranks, int batc
   }
 
   private List<FeedResult> throughFiles(SparkSession session, Dataset<Row> tensors) {
-    tensors.repartition(ranks).write().parquet(files);
+    tensors.repartition(ranks).write().options(side.options()).parquet(files);
     String folder = files;
     return BarrierRanks.run(
         session.sparkContext(),

@@ -1,5 +1,6 @@
 package io.weft.examples.bench.transfer;
 
+import io.weft.examples.options.ReportFolder;
 import io.weft.examples.terminal.Progress;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -7,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Parses {@code weft bench transfer}. */
@@ -46,24 +48,20 @@ public final class TransferBenchCommand implements Callable<Integer> {
       description = "Write the reports of an earlier run anew from its JSON; measures nothing")
   private Path from;
 
-  @Option(
-      names = "--out",
-      defaultValue = "weft-bench",
-      paramLabel = "FOLDER",
-      description = "Where the reports go. Default: ${DEFAULT-VALUE}")
-  private Path out;
+  @Mixin private ReportFolder out;
 
   @Override
   public Integer call() throws Exception {
+    Path folder = out.create();
     TransferReport report = from == null ? measure() : TransferFiles.read(from);
     System.out.println();
     System.out.print(new TransferTable(report).toText());
-    TransferFiles.write(report, out).forEach(file -> System.out.println("Written: " + file));
+    TransferFiles.write(report, folder).forEach(file -> System.out.println("Written: " + file));
     return 0;
   }
 
   private TransferReport measure() throws IOException, InterruptedException {
-    Progress progress = new Progress(System.err, Boolean.getBoolean("weft.terminal"));
+    Progress progress = Progress.toErrors();
     TransferReport report = new TransferBench(options(), progress).run();
     progress.clear();
     return report;

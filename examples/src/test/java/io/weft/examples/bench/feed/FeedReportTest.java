@@ -1,0 +1,53 @@
+package io.weft.examples.bench.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class FeedReportTest {
+  private static final List<Double> SCANS = List.of(1.0, 1.0);
+
+  private static Map<FeedSide, List<FeedResult>> results(long lastSum) {
+    Map<FeedSide, List<FeedResult>> results = new EnumMap<>(FeedSide.class);
+    results.put(FeedSide.FEED, List.of(new FeedResult(2, 100, 7, 4_000, 0)));
+    results.put(FeedSide.PARQUET, List.of(new FeedResult(12, 100, 7, 8_000, 500_000)));
+    results.put(FeedSide.PLAIN_PARQUET, List.of(new FeedResult(8, 100, lastSum, 8_000, 600_000)));
+    return results;
+  }
+
+  @Test
+  void everySideIsARowAndComparedWithTheFeed() {
+    List<String> lines =
+        new FeedReport(SCANS, results(7))
+            .toText()
+            .lines()
+            .map(line -> line.strip().replaceAll(" +", " "))
+            .toList();
+    assertThat(lines)
+        .contains(
+            "Weft feed 2.00 2.00 – 2.00 100 0 B 4.00 kB",
+            "Spark + Parquet 12.0 12.0 – 12.0 100 500 kB 8.00 kB",
+            "Spark + Parquet, uncompressed 8.00 8.00 – 8.00 100 600 kB 8.00 kB",
+            "The feed is 6.00× and 4.00× as fast as by Parquet and by Parquet uncompressed; beyond"
+                + " the scan of the input, which takes 1.00 s and is in all, 11.0× and 7.00×. All"
+                + " elements were equal.");
+  }
+
+  @Test
+  void elementsThatDifferAreSaid() {
+    FeedReport report = new FeedReport(SCANS, results(8));
+    assertThat(report.equal()).isFalse();
+    assertThat(report.toMarkdown()).contains("All elements were NOT EQUAL.");
+  }
+
+  @Test
+  void everySideHasItsTurnToBegin() {
+    assertThat(List.of(0, 1, 2, 3))
+        .extracting(run -> FeedSide.order(run).get(0))
+        .containsExactly(FeedSide.FEED, FeedSide.PARQUET, FeedSide.PLAIN_PARQUET, FeedSide.FEED);
+    assertThat(FeedSide.order(-1)).containsExactlyInAnyOrder(FeedSide.values());
+  }
+}

@@ -1,0 +1,112 @@
+package io.weft.examples.train.djl;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.examples.train.FeedTraining;
+import io.weft.examples.train.ModelShape;
+import io.weft.examples.train.PriceClasses;
+import io.weft.examples.train.RankReport;
+import io.weft.examples.train.TrainingPlan;
+import io.weft.spark.WeftPlugin;
+import io.weft.spark.feed.WeftFeed;
+import io.weft.spark.feed.WeftTensors;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.NavigableMap;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** PyTorch on two ranks of a feed, and on one. */
+class DjlFeedTest {
+  private static final int ROWS = 4096;
+  private static final int GLOBAL_BATCH = 128;
+  private static final int EPOCHS = 6;
+  private static final int FEATURES = 6;
+
+  /** Sums over the rows of a batch are formed in another order, of two halves. */
+  private static final double TOLERANCE = 1e-3;
+
+  private static SparkSession session;
+
+  @TempDir Path folder;
+
+  @BeforeAll
+  static void start() {
+    session =
+        SparkSession.builder()
+            .master("local[2]")
+            .appName("weft-djl-test")
+            .config("spark.plugins", WeftPlugin.class.getName())
+            .config("spark.driver.host", "localhost")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.ui.enabled", "false")
+            .getOrCreate();
+  }
+
+  @AfterAll
+  static void stop() {
+    session.stop();
+  }
+
+  /** No single feature tells the class: the hidden layer has to. */
+  private static Dataset<Row> rows() {
+    return session
+        .range(0, ROWS, 1, 1)
+        .selectExpr(
+            "transform(sequence(0, 5),"
+                + " i -> CAST(pmod(xxhash64(id, i), 2001) / 1000D - 1 AS FLOAT)) AS features")
+        .selectExpr(
+            "features",
+            "IF(features[0] * features[1] > 0, 1, 0) + IF(features[2] > 0, 2, 0) AS label")
+        .select(
+            WeftTensors.column(PriceClasses.FEATURES, DataType.FLOAT32, FEATURES),
+            functions.col(PriceClasses.LABEL));
+  }
+
+  private TrainingPlan plan(String name) {
+    return new TrainingPlan(
+        new ModelShape(FEATURES, List.of(32), 4),
+        EPOCHS,
+        7,
+        0.01,
+        1 << 10,
+        folder.resolve(name).toString(),
+        100);
+  }
+
+  /**
+   * One map task deals its rows in their order, a batch to each rank in turn: so a step's batches
+   * hold the same rows, whether they are two of 64 or one of 128.
+   */
+  private List<RankReport> train(String name, int ranks) {
+    return WeftFeed.shards(rows(), ranks)
+        .batchRows(GLOBAL_BATCH / ranks)
+        .train(new FeedTraining(plan(name), new DjlModels()));
+  }
+
+  @Test
+  void twoRanksReachTheLossOfOneWithTheSameGlobalBatch() throws Exception {
+    RankReport one = train("one", 1).get(0);
+    List<RankReport> two = train("two", 2);
+    assertThat(one.steps()).isEqualTo(EPOCHS * ROWS / GLOBAL_BATCH);
+    assertThat(two).extracting(RankReport::steps).containsOnly(one.steps());
+    assertThat(two).extracting(RankReport::copiedBytes).containsOnly(0L);
+    assertThat(two.get(0).parametersCrc()).isEqualTo(two.get(1).parametersCrc());
+    assertThat(two.get(0).lastLoss()).isCloseTo(one.lastLoss(), within(TOLERANCE));
+    NavigableMap<Long, Double> alone = plan("one").losses().read();
+    NavigableMap<Long, Double> together = plan("two").losses().read();
+    assertThat(together).hasSameSizeAs(alone);
+    alone.forEach(
+        (step, loss) ->
+            assertThat(together.get(step)).as("step %s", step).isCloseTo(loss, within(TOLERANCE)));
+    assertThat(one.lastLoss()).as("what is learnt").isLessThan(alone.get(0L) / 2);
+  }
+}

@@ -1,0 +1,133 @@
+package io.weft.crosshost;
+
+import static io.weft.crosshost.Executors.device;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.clique.CliqueKey;
+import io.weft.collectives.clique.CliqueMember;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.crosshost.buffer.TransferBuffer;
+import io.weft.crosshost.wire.Manifest;
+import io.weft.crosshost.wire.ManifestEntry;
+import io.weft.crosshost.wire.TransferWire;
+import io.weft.device.Device;
+import io.weft.device.HostEvent;
+import io.weft.memory.Memory;
+import io.weft.tensor.codec.CodecKind;
+import io.weft.tensor.codec.CorruptTensorException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What a peer may tell instead of a chunk's length. */
+class CodedGroupTest {
+  private static final int COUNT = 1000;
+
+  private final Coders coders = new Coders("0", new TransferCounters());
+  private int out;
+
+  @AfterEach
+  void close() {
+    coders.close();
+  }
+
+  /** A peer that tells one length, and then sends that many zeros. */
+  private static final class Peer implements TransferWire {
+    private final long told;
+    private long heard;
+    private int moves;
+
+    Peer(long told) {
+      this.told = told;
+    }
+
+    @Override
+    public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+      moves++;
+      for (TypedBuffer buffer : sends) {
+        heard = buffer.type() == DataType.INT64 ? Memory.getLong(buffer.address()) : heard;
+      }
+      for (TypedBuffer buffer : receives) {
+        Memory.setMemory(buffer.address(), buffer.bytes(), (byte) 0);
+        if (buffer.type() == DataType.INT64) {
+          Memory.putLong(buffer.address(), told);
+        }
+      }
+    }
+
+    @Override
+    public List<ManifestEntry> exchange(Manifest mine) {
+      return List.of();
+    }
+
+    @Override
+    public Optional<RuntimeException> failure() {
+      return Optional.empty();
+    }
+
+    @Override
+    public void abort(String reason) {}
+  }
+
+  private PreparedTransfer transfer(boolean sends, DataType type) {
+    CliqueKey clique =
+        new CliqueKey(
+            List.of(
+                new CliqueMember("0", "first", Device.HOST),
+                new CliqueMember("1", "first", Device.HOST)),
+            "transfers");
+    long bytes = Coding.stagingBytes(CodecKind.FLOAT8_E4M3, type, COUNT);
+    ByteBuffer memory = ByteBuffer.allocateDirect((int) bytes);
+    out++;
+    TransferBuffer staging = new TransferBuffer(Memory.addressOf(memory), bytes, () -> out--);
+    return new PreparedTransfer(
+        clique,
+        new TransferEnds(device(0), device(1), sends),
+        7,
+        Content.of(BufferShape.of(type, COUNT), 1),
+        new Coding(CodecKind.FLOAT8_E4M3, staging, coders),
+        HostEvent.completed("its source"));
+  }
+
+  @Test
+  void whoCannotEncodeTellsThePeerAndFailsAlone() {
+    PreparedTransfer wrong = transfer(true, DataType.INT32);
+    Peer peer = new Peer(0);
+    CodedGroup group = new CodedGroup(List.of(wrong), List.of());
+    group.move(peer, List.of(), List.of());
+    assertThat(peer.heard).isEqualTo(CodedTransfer.NONE);
+    assertThat(peer.moves).isEqualTo(1);
+    assertThat(group.failedSends()).isEqualTo(1);
+    assertThat(Content.failure(wrong.event())).hasMessageContaining("does not encode int32");
+    assertThat(out).isZero();
+  }
+
+  @Test
+  void aPeerThatCouldNotEncodeFailsTheReceive() {
+    PreparedTransfer receive = transfer(false, DataType.FLOAT32);
+    CodedGroup group = new CodedGroup(List.of(), List.of(receive));
+    group.move(new Peer(CodedTransfer.NONE), List.of(), List.of());
+    assertThat(group.failedReceives()).isEqualTo(1);
+    assertThat(Content.failure(receive.event()))
+        .hasMessageContaining("executor 1/device 0 could not encode its chunk 0");
+    assertThat(out).isZero();
+  }
+
+  /** Nothing is read or written outside of the slot, and the wire is given up. */
+  @Test
+  void aLengthThatCannotBeBreaksTheWire() {
+    for (long length : new long[] {0, -2, 1 << 20, Long.MAX_VALUE, Long.MIN_VALUE}) {
+      PreparedTransfer receive = transfer(false, DataType.FLOAT32);
+      CodedGroup group = new CodedGroup(List.of(), List.of(receive));
+      assertThatThrownBy(() -> group.move(new Peer(length), List.of(), List.of()))
+          .isInstanceOf(CorruptTensorException.class)
+          .hasMessageContaining("is to have " + length + " bytes");
+      receive.close();
+    }
+  }
+}

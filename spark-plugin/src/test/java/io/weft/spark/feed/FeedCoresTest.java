@@ -1,0 +1,49 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+/** Executors that come, and those that do not. */
+class FeedCoresTest {
+  private static final SparkConf CONF = new SparkConf(false);
+
+  @Test
+  void executorsThatComeLateAreWaitedForWithoutAWord() {
+    AtomicInteger looks = new AtomicInteger();
+    assertThat(
+            FeedCores.await(
+                () -> looks.incrementAndGet() < 5 ? 0 : 4, 4, Duration.ofMinutes(5), CONF))
+        .isEmpty();
+    assertThat(looks).hasValue(5);
+  }
+
+  @Test
+  void whoHasEnoughCoresDoesNotWait() {
+    AtomicInteger looks = new AtomicInteger();
+    assertThat(FeedCores.await(() -> 2 + looks.getAndIncrement(), 2, Duration.ofDays(1), CONF))
+        .isEmpty();
+    assertThat(looks).hasValue(1);
+  }
+
+  @Test
+  void tooFewAreSaidWhenTheTimeHasPassed() {
+    SparkConf conf =
+        new SparkConf(false)
+            .set("spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures", "3");
+    assertThat(FeedCores.await(() -> 1, 2, Duration.ofMillis(120), conf).orElseThrow())
+        .isEqualTo(
+            "A feed's 2 ranks run at the same time, and the executors there are can run 1 tasks:"
+                + " Spark waits for more, 3 times for 15s, and then fails the job");
+  }
+
+  @Test
+  void anInterruptEndsTheWaitAndIsLeft() {
+    Thread.currentThread().interrupt();
+    assertThat(FeedCores.await(() -> 1, 2, Duration.ofDays(1), CONF)).isPresent();
+    assertThat(Thread.interrupted()).isTrue();
+  }
+}

@@ -1,0 +1,58 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.crosshost.TransferException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import org.apache.spark.TaskKilledException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Whose fault a failure is. */
+class RankFailureTest {
+  private static boolean own(Throwable error) {
+    return RankFailure.of(0, 1, error).own();
+  }
+
+  @Test
+  void whatAFunctionThrowsIsItsOwn() {
+    assertThat(own(new IllegalArgumentException("label 9"))).isTrue();
+    assertThat(own(new AssertionError("label 9"))).isTrue();
+    assertThat(own(new Exception("a", new NullPointerException()))).isTrue();
+  }
+
+  @Test
+  void whatWasLostAroundItIsNot() {
+    assertThat(own(new UncheckedIOException(new IOException("no room")))).isFalse();
+    assertThat(own(new IllegalStateException("a", new InterruptedException()))).isFalse();
+    assertThat(own(new TransferException("the peer is gone"))).isFalse();
+    assertThat(own(new TaskKilledException("another attempt"))).isFalse();
+    assertThat(own(new OutOfMemoryError())).isFalse();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void ofCollectivesOnlyMistakesAreOwn(Kind kind) {
+    CollectiveException failure = new CollectiveException(kind, List.of(1), "all-reduce #3");
+    boolean mistake = kind == Kind.INVALID || kind == Kind.MISMATCH;
+    assertThat(own(new IllegalStateException("step 7", failure))).isEqualTo(mistake);
+  }
+
+  /** An attempt that ended because an executor was lost makes those before it irrelevant. */
+  @Test
+  void theLastAttemptDecides() {
+    RankFailure early = new RankFailure(0, 1, true, "early");
+    RankFailure lost = new RankFailure(1, 0, false, "rank 1 is dead");
+    RankFailure one = new RankFailure(2, 1, true, "late");
+    RankFailure other = new RankFailure(2, 0, false, "aborted by rank 1");
+    assertThat(RankFailure.decisive(List.of())).isEmpty();
+    assertThat(RankFailure.decisive(List.of(early))).contains(early);
+    assertThat(RankFailure.decisive(List.of(early, lost))).isEmpty();
+    assertThat(RankFailure.decisive(List.of(lost, other, one, early))).contains(one);
+  }
+}

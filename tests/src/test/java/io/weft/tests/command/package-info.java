@@ -1,0 +1,2 @@
+/** What the command {@code bin/weft} does before it runs anything. */
+package io.weft.tests.command;
