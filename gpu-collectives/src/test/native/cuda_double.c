@@ -1130,6 +1130,36 @@ CUresult cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, struct s
   return copy_async(to, from, bytes, stream, 1, 1, "cuMemcpyDtoDAsync");
 }
 
+struct fill {
+  void *to;
+  int value;
+  size_t bytes;
+};
+
+static void run_fill(void *argument) {
+  struct fill *fill = argument;
+  memset(fill->to, fill->value, fill->bytes);
+  free(fill);
+}
+
+CUresult cuMemsetD8Async(void *to, unsigned char value, size_t bytes, struct stream *stream) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_stream(stream, "cuMemsetD8Async");
+  struct double_range range = {to, bytes};
+  struct allocation *found = covering(to, bytes);
+  if (result == SUCCESS && (found == NULL || found->device != stream->device)) {
+    double_violation("cuMemsetD8Async: %zu bytes are not on the device", bytes);
+    result = INVALID_VALUE;
+  }
+  if (result == SUCCESS) {
+    struct fill *fill = malloc(sizeof *fill);
+    *fill = (struct fill){to, value, bytes};
+    enqueue_locked(stream, run_fill, fill, &range, 1);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
 CUresult cuPointerGetAttribute(void *out, int attribute, const void *pointer) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context("cuPointerGetAttribute");
