@@ -32,6 +32,9 @@ final class PartitionKernels implements AutoCloseable {
 
   private static final int WARP = 32;
 
+  /** Bytes that a thread copies at a time. */
+  private static final long LARGEST_UNIT = 16;
+
   private final CudaModule module;
   private final CudaKernel hash;
   private final CudaKernel count;
@@ -41,6 +44,7 @@ final class PartitionKernels implements AutoCloseable {
   private final CudaKernel lengths;
   private final CudaKernel bytes;
   private final CudaKernel clear;
+  private final CudaKernel packValidity;
   private final CudaKernel packValues;
   private final CudaKernel packRows;
   private final CudaKernel packOffsets;
@@ -60,6 +64,8 @@ final class PartitionKernels implements AutoCloseable {
     this.lengths = module.kernel("weft_lengths", 32 + COLUMN_BYTES);
     this.bytes = module.kernel("weft_bytes", 32);
     this.clear = module.kernel("weft_clear", PACKING_BYTES + 8 + MOST_COLUMNS * COLUMN_BYTES);
+    this.packValidity =
+        module.kernel("weft_pack_validity", PACKING_BYTES + 32 + MOST_COLUMNS * COLUMN_BYTES);
     this.packValues =
         module.kernel("weft_pack_values", PACKING_BYTES + 32 + MOST_COLUMNS * COLUMN_BYTES);
     this.packRows = module.kernel("weft_pack_rows", STRINGS_BYTES);
@@ -93,11 +99,7 @@ final class PartitionKernels implements AutoCloseable {
           number);
     }
 
-    /** With other bytes, for kernels that read something else from them. */
-    Column withBytes(long other) {
-      return new Column(data, validity, offsets, other, kind, number);
-    }
-
+    /** With something else where the offsets are. */
     Column withOffsets(long other) {
       return new Column(data, validity, other, bytes, kind, number);
     }
@@ -209,45 +211,65 @@ final class PartitionKernels implements AutoCloseable {
     forEach(stream, clear, columns.size() * packing.partitions() * WARP, arguments);
   }
 
-  /** Packs validity and narrow values of at most {@link #MOST_COLUMNS} columns. */
-  void packValues(
-      CudaStream stream,
-      Packing packing,
-      long keys,
-      long positions,
-      long rows,
-      List<Column> columns) {
-    KernelArguments arguments = packing.putInto(packValues.arguments()).putLong(keys);
-    arguments.putLong(positions).putLong(rows).putLong(columns.size());
-    put(arguments, columns);
-    forEach(stream, packValues, rows, arguments);
+  /** Which rows a launch reads: two arrays of 4 bytes for each row. */
+  record Rows(long keys, long places, long count) {
+    private KernelArguments putInto(KernelArguments arguments) {
+      return arguments.putLong(keys).putLong(places).putLong(count);
+    }
+  }
+
+  /**
+   * Packs the validity of at most {@link #MOST_COLUMNS} columns.
+   *
+   * @param sorted partitions and rows in the order of the partitions
+   */
+  void packValidity(CudaStream stream, Packing packing, Rows sorted, List<Column> columns) {
+    perRow(stream, packValidity, packing, sorted, columns);
+  }
+
+  /**
+   * Packs narrow values of at most {@link #MOST_COLUMNS} columns.
+   *
+   * @param rows partitions and positions in the order of the rows
+   */
+  void packValues(CudaStream stream, Packing packing, Rows rows, List<Column> columns) {
+    perRow(stream, packValues, packing, rows, columns);
+  }
+
+  private static void perRow(
+      CudaStream stream, CudaKernel kernel, Packing packing, Rows rows, List<Column> columns) {
+    KernelArguments arguments = rows.putInto(packing.putInto(kernel.arguments()));
+    put(arguments.putLong(columns.size()), columns);
+    forEach(stream, kernel, rows.count(), arguments);
   }
 
   /** Packs wide values of one column. */
-  void packRows(
-      CudaStream stream, Packing packing, long keys, long positions, long rows, Column column) {
-    long unit = Math.min(16, Long.lowestOneBit(column.bytes()));
-    KernelArguments arguments = packing.putInto(packRows.arguments()).putLong(keys);
-    put(arguments.putLong(positions).putLong(rows).putLong(unit), List.of(column));
-    forEach(stream, packRows, rows * (column.bytes() / unit), arguments);
+  void packRows(CudaStream stream, Packing packing, Rows rows, Column column) {
+    long unit = Math.min(LARGEST_UNIT, Long.lowestOneBit(column.bytes()));
+    KernelArguments arguments = rows.putInto(packing.putInto(packRows.arguments()));
+    put(arguments.putLong(unit), List.of(column));
+    forEach(stream, packRows, rows.count() * (column.bytes() / unit), arguments);
   }
 
-  /** Sorted rows and the sums of the lengths of their strings. */
-  record SortedStrings(long keys, long order, long sums, long rows) {}
+  /**
+   * Strings in the order of the partitions.
+   *
+   * @param sums of the lengths before each sorted row
+   */
+  record SortedStrings(Rows rows, long sums) {}
 
   /** Packs the offsets and bytes of one column. */
   void packStrings(CudaStream stream, Packing packing, SortedStrings sorted, Column column) {
     long chunks = (column.bytes() + STRING_CHUNK - 1) / STRING_CHUNK;
-    long offsets = sorted.rows() + packing.partitions();
+    long offsets = sorted.rows().count() + packing.partitions();
     forEach(stream, packOffsets, offsets, strings(packOffsets, packing, sorted, column));
     forEach(stream, packBytes, chunks * WARP, strings(packBytes, packing, sorted, column));
   }
 
   private static KernelArguments strings(
       CudaKernel kernel, Packing packing, SortedStrings sorted, Column column) {
-    KernelArguments arguments = packing.putInto(kernel.arguments()).putLong(sorted.keys());
-    arguments.putLong(sorted.order()).putLong(sorted.sums()).putLong(sorted.rows());
-    put(arguments, List.of(column));
+    KernelArguments arguments = sorted.rows().putInto(packing.putInto(kernel.arguments()));
+    put(arguments.putLong(sorted.sums()), List.of(column));
     return arguments;
   }
 

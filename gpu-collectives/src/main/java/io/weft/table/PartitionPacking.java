@@ -3,10 +3,12 @@ package io.weft.table;
 import io.weft.device.cuda.CudaStream;
 import io.weft.table.PartitionKernels.Column;
 import io.weft.table.PartitionKernels.Packing;
+import io.weft.table.PartitionKernels.Rows;
 import io.weft.table.PartitionKernels.SortedStrings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 
 /** The launches that fill partitions, behind those of {@link PartitionCounting}. Stateless. */
 final class PartitionPacking {
@@ -24,21 +26,24 @@ final class PartitionPacking {
 
   /** All of it. */
   void enqueue(CudaStream stream, Packing to) {
+    int count = request.rows();
+    Rows rows = new Rows(request.ids(scratch), scratch.positions(), count);
+    Rows sorted = new Rows(scratch.sortedKeys(), scratch.sortedOrder(), count);
     inBatches(toClear(), batch -> kernels.clear(stream, to, batch));
-    long ids = request.ids(scratch);
-    long positions = scratch.positions();
-    int rows = request.rows();
-    inBatches(values(), batch -> kernels.packValues(stream, to, ids, positions, rows, batch));
-    for (Column column : request.columns()) {
-      if (isWide(column) && column.bytes() > 0) {
-        kernels.packRows(stream, to, ids, positions, rows, column);
-      }
-    }
+    inBatches(
+        columns(column -> column.validity() != 0),
+        batch -> kernels.packValidity(stream, to, sorted, batch));
+    inBatches(
+        columns(PartitionPacking::isNarrow), batch -> kernels.packValues(stream, to, rows, batch));
+    columns(PartitionPacking::isWide).forEach(column -> kernels.packRows(stream, to, rows, column));
     for (int i = 0; i < request.strings().size(); i++) {
-      SortedStrings sorted =
-          new SortedStrings(scratch.sortedKeys(), scratch.sortedOrder(), scratch.lengths(i), rows);
-      kernels.packStrings(stream, to, sorted, request.strings().get(i));
+      SortedStrings strings = new SortedStrings(sorted, scratch.lengths(i));
+      kernels.packStrings(stream, to, strings, request.strings().get(i));
     }
+  }
+
+  private List<Column> columns(Predicate<Column> which) {
+    return request.columns().stream().filter(which).toList();
   }
 
   private static void inBatches(List<Column> columns, Consumer<List<Column>> launch) {
@@ -59,22 +64,14 @@ final class PartitionPacking {
     return clear;
   }
 
-  /** Narrow values with their validity; of all others the validity, where there is one. */
-  private List<Column> values() {
-    List<Column> values = new ArrayList<>();
-    for (Column column : request.columns()) {
-      boolean isElsewhere = column.kind().isString() || isWide(column);
-      if (!isElsewhere) {
-        values.add(column);
-      } else if (column.validity() != 0) {
-        values.add(column.withBytes(0));
-      }
-    }
-    return values;
+  /** Whether one thread copies a value at once. */
+  private static boolean isNarrow(Column column) {
+    return !column.kind().isString()
+        && Long.bitCount(column.bytes()) == 1
+        && column.bytes() <= WIDEST_VALUE;
   }
 
   private static boolean isWide(Column column) {
-    long width = column.bytes();
-    return !column.kind().isString() && (Long.bitCount(width) != 1 || width > WIDEST_VALUE);
+    return !column.kind().isString() && !isNarrow(column) && column.bytes() > 0;
   }
 }
