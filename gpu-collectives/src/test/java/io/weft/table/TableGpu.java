@@ -23,9 +23,18 @@ final class TableGpu implements AutoCloseable {
       System.getProperty("weft.test.gpus", "doubles").equals("machine");
 
   final CudaDevice device = library().open(0);
-  final CudaMemoryPool memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, BUDGET);
+  final CudaMemoryPool memory;
   final CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, BUDGET);
   final CudaLane lane = CudaLane.open(device, "table", PATIENCE, Priority.NORMAL);
+
+  TableGpu() {
+    this(BUDGET);
+  }
+
+  /** With so much of its memory at most. */
+  TableGpu(long bytes) {
+    memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, bytes);
+  }
 
   /** Whether the machine's own GPU is used. */
   static boolean isMachines() {
