@@ -96,13 +96,14 @@ public final class PendingPartitions implements AutoCloseable {
     }
     counted.await(deadline);
     PartitionCounts counts =
-        new PartitionCounts(results.address(), request.layout(), request.partitions());
+        new PartitionCounts(
+            results.address(), request.layout(), request.partitions(), request.strings().size());
     CudaMemory run = partitioner.memory().take(Math.max(TableLayout.ALIGNMENT, counts.bytes()));
     try {
       Event ready = pack(counts, run.address());
       run.usedUntil(ready);
       packed = true;
-      return new PartitionedTable(run, counts.layouts(), counts.offsets(), ready);
+      return new PartitionedTable(run, counts, ready);
     } catch (RuntimeException e) {
       run.close();
       throw e;
@@ -116,7 +117,7 @@ public final class PendingPartitions implements AutoCloseable {
         CudaMemory there = partitioner.memory().take(bytes)) {
       long from = here.address();
       long to = there.address();
-      counts.writePlaces(from, columns);
+      counts.writePlaces(from);
       Packing packing = new Packing(run, to, scratch.starts(), request.partitions());
       PartitionPacking launches =
           new PartitionPacking(partitioner.kernels().packing(), request, scratch);
