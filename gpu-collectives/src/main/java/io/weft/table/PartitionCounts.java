@@ -1,0 +1,95 @@
+package io.weft.table;
+
+import io.weft.memory.Memory;
+import java.util.Objects;
+
+/**
+ * What each partition of a table gets, as the device counted it; a copy. Layouts are made when they
+ * are asked for: there may be millions of partitions. Immutable.
+ */
+final class PartitionCounts {
+  private static final int BAD_PARTITION = 1;
+
+  private final TableLayout table;
+
+  /** The first sorted row of each partition, and the end of the last. */
+  private final int[] starts;
+
+  /** Of each partition, for one column of strings after the other. */
+  private final int[] stringBytes;
+
+  /** Where each partition begins in their run, and the end of the last. */
+  private final long[] offsets;
+
+  /**
+   * Reads what the device wrote.
+   *
+   * @param results address of what {@link PartitionScratch#results} says, on the host
+   * @param strings how many columns have strings
+   * @throws IllegalStateException when partitions of rows or offsets of strings were wrong
+   */
+  PartitionCounts(long results, TableLayout table, int partitions, int strings) {
+    requireSound(Memory.getInt(results), table, partitions);
+    this.table = table;
+    this.starts = new int[partitions + 1];
+    this.stringBytes = new int[Math.multiplyExact(strings, partitions)];
+    this.offsets = new long[partitions + 1];
+    long from = results + PartitionScratch.FAULT_BYTES;
+    long behind = from + 4L * starts.length;
+    Memory.copyTo(from, starts, Memory.INT_ARRAY, 4L * starts.length);
+    Memory.copyTo(behind, stringBytes, Memory.INT_ARRAY, 4L * stringBytes.length);
+    for (int p = 0; p < partitions; p++) {
+      offsets[p + 1] = offsets[p] + layout(p).bytes();
+    }
+  }
+
+  private static void requireSound(int faults, TableLayout table, int partitions) {
+    if ((faults & BAD_PARTITION) != 0) {
+      throw new IllegalStateException(
+          "a row of " + table + " is in a partition that is not 0 to " + (partitions - 1));
+    }
+    if (faults != 0) {
+      throw new IllegalStateException(
+          "the offsets of strings of "
+              + table
+              + " go backwards, or beyond their bytes: the table is broken");
+    }
+  }
+
+  int partitions() {
+    return starts.length - 1;
+  }
+
+  TableLayout layout(int partition) {
+    Objects.checkIndex(partition, partitions());
+    long[] bytes = new long[table.columns().size()];
+    int at = partition;
+    for (int c = 0; c < bytes.length; c++) {
+      if (table.columns().get(c).kind().isString()) {
+        bytes[c] = stringBytes[at];
+        at += partitions();
+      }
+    }
+    return TableLayout.of(table.columns(), starts[partition + 1] - starts[partition], bytes);
+  }
+
+  /** Where a partition begins in their run. */
+  long offset(int partition) {
+    return offsets[Objects.checkIndex(partition, partitions())];
+  }
+
+  /** Of all partitions. */
+  long bytes() {
+    return offsets[partitions()];
+  }
+
+  /** Writes where each column of each partition begins, column after column. */
+  void writePlaces(long to) {
+    for (int p = 0; p < partitions(); p++) {
+      TableLayout layout = layout(p);
+      for (int c = 0; c < table.columns().size(); c++) {
+        Memory.putLong(to + 8 * ((long) c * partitions() + p), offsets[p] + layout.start(c));
+      }
+    }
+  }
+}
