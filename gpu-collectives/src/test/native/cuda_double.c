@@ -125,6 +125,8 @@ static int initialized;
 static int visible = DEVICES;
 static int driver_version = 12080;
 static int paused;
+static int stalling;
+static int stalled;
 static int pageable_copies;
 static int host_copies;
 static int violations;
@@ -190,6 +192,30 @@ void cudaDoublePause(int pause) {
   paused = pause;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
+}
+
+/* While stalling, calls that allocate or take a context do not return. */
+void cudaDoubleStall(int stall) {
+  pthread_mutex_lock(&lock);
+  stalling = stall;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+/* Calls that do not return now. */
+int cudaDoubleStalled(void) {
+  pthread_mutex_lock(&lock);
+  int count = stalled;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+static void stall_if_told_locked(void) {
+  stalled++;
+  while (stalling) {
+    pthread_cond_wait(&changed, &lock);
+  }
+  stalled--;
 }
 
 /* Copies from and to host memory that is not pinned, since this was asked last. */
@@ -596,6 +622,7 @@ static int make_file(size_t bytes) {
 
 static CUresult allocate(void **out, size_t bytes, int device, const char *caller) {
   pthread_mutex_lock(&lock);
+  stall_if_told_locked();
   CUresult result = check_context(caller);
   if (result == SUCCESS && bytes == 0) {
     result = INVALID_VALUE;
@@ -1131,11 +1158,13 @@ CUresult cuPointerGetAttribute(void *out, int attribute, const void *pointer) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context("cuPointerGetAttribute");
   struct allocation *found = covering(pointer, 1);
-  if (result == SUCCESS && (found == NULL || attribute != 2)) {
+  if (result == SUCCESS && (found == NULL || (attribute != 2 && attribute != 9))) {
     result = INVALID_VALUE;
   }
-  if (result == SUCCESS) {
+  if (result == SUCCESS && attribute == 2) {
     *(unsigned *)out = found->device >= 0 ? 2 : 1;
+  } else if (result == SUCCESS) {
+    *(int *)out = found->device >= 0 ? found->device : 0;
   }
   pthread_mutex_unlock(&lock);
   return result;
@@ -1199,6 +1228,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, int device) {
 
 CUresult cuDevicePrimaryCtxRetain(struct context **out, int device) {
   pthread_mutex_lock(&lock);
+  stall_if_told_locked();
   contexts[device].device = device;
   contexts[device].retained++;
   *out = &contexts[device];

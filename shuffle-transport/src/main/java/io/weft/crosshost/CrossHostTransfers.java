@@ -109,7 +109,7 @@ public final class CrossHostTransfers implements AutoCloseable {
     }
     try (TransferPreparation preparation = preparation()) {
       for (int i = 0; i < buffers.size(); i++) {
-        PreparedTransfer unused = preparation.send(buffers.get(i), destinations.get(i), keys[i]);
+        PreparedTransfer unused = preparation.send(i, buffers.get(i), destinations.get(i), keys[i]);
       }
       launch(preparation.transfers());
       preparation.done();
@@ -186,7 +186,8 @@ public final class CrossHostTransfers implements AutoCloseable {
   private Deferral prepare(TransferPreparation preparation, int index, Placement placement) {
     if (isHere(placement.source())) {
       SourceBuffer data = placement.data().orElseThrow();
-      PreparedTransfer transfer = preparation.send(data, placement.destination(), placement.key());
+      PreparedTransfer transfer =
+          preparation.send(index, data, placement.destination(), placement.key());
       return new Deferral(placement, transfer, null);
     }
     if (isHere(placement.destination())) {

@@ -38,6 +38,10 @@ public final class DoubleLibraries {
 
     void cudaDoublePause(int paused);
 
+    void cudaDoubleStall(int stall);
+
+    int cudaDoubleStalled();
+
     int cudaDoublePageableCopies();
 
     int cudaDoubleHostCopies();
