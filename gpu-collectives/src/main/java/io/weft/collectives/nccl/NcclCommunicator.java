@@ -78,6 +78,55 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     }
   }
 
+  /** Breaks it, unless it is broken, and returns when nothing of it runs any more. */
+  void retire(Deadline deadline) {
+    abort("what is left of it is made into another one");
+    boolean unused = awaitIdle(deadline);
+    for (NcclSide side : List.of(collectives, pairs)) {
+      NcclSide.settle(side.lane().submit("retiring", side.engine()::abort));
+    }
+  }
+
+  /** Why {@link #shrinkBoth} is impossible; empty where it is not. After {@link #retire}. */
+  Optional<String> whyNoShrinking() {
+    if (!nccl.shrinks()) {
+      return Optional.of("its options do not keep what breaks");
+    }
+    Optional<String> reason = NcclLibrary.loaded().whyNoShrinking();
+    boolean kept = collectives.engine().isShrinkable() && pairs.engine().isShrinkable();
+    return reason.isPresent() || kept
+        ? reason
+        : Optional.of("operations still ran when it broke, so NCCL had to be aborted");
+  }
+
+  /** Adds what NCCL makes of the ranks that are left: for collectives, then for pairs. */
+  void shrinkBoth(List<NcclComm> rest, List<Integer> excluded, Deadline deadline, Runnable watch) {
+    for (NcclSide side : List.of(collectives, pairs)) {
+      Event shrunk =
+          side.lane()
+              .submit(
+                  "shrinking",
+                  () -> rest.add(side.engine().shrink(excluded, deadline, watch)));
+      try {
+        shrunk.await(Deadline.after(timeout().plus(NcclSide.SETTLING)));
+      } catch (EventFailedException e) {
+        throw asCollective(e.getCause());
+      } catch (EventTimeoutException e) {
+        throw givenUp(e);
+      }
+    }
+  }
+
+  /** Throws why it cannot be used any more, as far as the ranks know on the host. */
+  void requireWell() {
+    failure()
+        .or(() -> collectives.agreement().trouble())
+        .ifPresent(
+            failure -> {
+              throw failure;
+            });
+  }
+
   /** The host's communicator of the same ranks. */
   Communicator host() {
     return collectives.agreement().host();

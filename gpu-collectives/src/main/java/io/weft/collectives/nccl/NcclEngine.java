@@ -38,9 +38,13 @@ final class NcclEngine {
 
   private static final Duration REST = Duration.ofSeconds(10);
 
+  /** What still runs when an operation has failed does so for ever, or ends within this. */
+  private static final Duration QUIET = Duration.ofMillis(200);
+
   private final String name;
   private final Agreement agreement;
   private final NcclWaits waits;
+  private final boolean shrinks;
   private final CudaStream stream;
   private final CudaMemoryPool pool;
   private final CudaMemoryPool pinned;
@@ -68,6 +72,7 @@ final class NcclEngine {
     this.rank = agreement.host().rank();
     this.nranks = agreement.host().nranks();
     this.waits = new NcclWaits(name, agreement, stop);
+    this.shrinks = options.shrinks();
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
     this.pool =
         CudaMemoryPool.open(options.device(), CudaMemoryPool.Kind.DEVICE, options.stagingBytes());
@@ -181,6 +186,17 @@ final class NcclEngine {
         });
   }
 
+  /** Whether what broke was kept, and nothing runs on it any more. */
+  boolean isShrinkable() {
+    return comm != null && !comm.isGone() && !restless;
+  }
+
+  /** Makes what is left of NCCL's communicator, which broke; see {@link NcclComm#shrink}. */
+  NcclComm shrink(List<Integer> excluded, Deadline deadline, Runnable watch) {
+    stream.device().use();
+    return comm.shrink(name + "-rest", excluded, deadline, watch);
+  }
+
   /** Registers memory of this device as a window, together with the other ranks. */
   void register(DeviceWindow window, Deadline deadline) {
     guarded(
@@ -249,10 +265,26 @@ final class NcclEngine {
       return;
     }
     stream.device().use();
-    if (comm != null) {
+    if (comm != null && !keep()) {
       comm.abort();
     }
     settle();
+  }
+
+  /** Whether nothing runs on NCCL's communicator any more though it was not aborted. */
+  private boolean keep() {
+    if (!shrinks || comm.isGone() || NcclLibrary.loaded().whyNoShrinking().isPresent()) {
+      return false;
+    }
+    if (NcclLibrary.loaded().revokes()) {
+      return comm.revoke(Deadline.after(REST));
+    }
+    try {
+      return !comm.isBusy() && stream.awaitRest(Deadline.after(QUIET));
+    } catch (CudaException e) {
+      LOG.warn("{}: the device failed, so NCCL is aborted", name, e);
+      return false;
+    }
   }
 
   /** Waits for the stream; memory goes back only when nothing uses it any more. */

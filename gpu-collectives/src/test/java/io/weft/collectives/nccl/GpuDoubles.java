@@ -35,6 +35,12 @@ public final class GpuDoubles {
     return new NcclCommunicators(DoubleLibraries.options(), options, hosts);
   }
 
+  /** As {@link #factory(int, CommunicatorFactory)}, for communicators that can be shrunk. */
+  public static NcclCommunicators shrinking(int ordinal, CommunicatorFactory hosts) {
+    NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER).withShrinking();
+    return new NcclCommunicators(DoubleLibraries.options(), options, hosts);
+  }
+
   /** A factory for all ranks of this process. */
   static CommunicatorFactory factory(CommunicatorFactory hosts) {
     DoubleLibraries.cuda();

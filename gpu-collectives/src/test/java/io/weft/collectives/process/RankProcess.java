@@ -16,8 +16,11 @@ import io.weft.collectives.contract.Values;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.GpuDoubles;
+import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.device.library.DoubleLibraries;
+import io.weft.logging.CapturedLogs;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -27,6 +30,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -53,6 +57,19 @@ final class RankProcess implements AutoCloseable {
   RankProcess(
       Path folder, String host, int rank, int nranks, Duration timeout, String... properties)
       throws IOException {
+    this(Map.of(), folder, host, rank, nranks, timeout, properties);
+  }
+
+  /** With more in its environment. */
+  RankProcess(
+      Map<String, String> environment,
+      Path folder,
+      String host,
+      int rank,
+      int nranks,
+      Duration timeout,
+      String... properties)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
@@ -67,7 +84,10 @@ final class RankProcess implements AutoCloseable {
             Integer.toString(rank),
             Integer.toString(nranks),
             Long.toString(timeout.toMillis())));
-    process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    ProcessBuilder builder =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD);
+    builder.environment().putAll(environment);
+    process = builder.start();
     out = process.inputReader(StandardCharsets.UTF_8);
     in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
   }
@@ -115,7 +135,7 @@ final class RankProcess implements AutoCloseable {
             HostOptions.defaults().withFolder(Path.of(args[0], args[1])).withHostIdentity(args[1]));
     Rank rank =
         new Rank(
-            GpuDoubles.isForThisProcess() ? GpuDoubles.factory(number, hosts) : hosts,
+            GpuDoubles.isForThisProcess() ? ofNccl(number, hosts) : hosts,
             number,
             Integer.parseInt(args[3]),
             Duration.ofMillis(Long.parseLong(args[4])));
@@ -125,6 +145,10 @@ final class RankProcess implements AutoCloseable {
       rank.obey(line);
     }
     System.exit(0);
+  }
+
+  private static CommunicatorFactory ofNccl(int rank, CommunicatorFactory hosts) {
+    return GpuDoubles.shrinking(Integer.getInteger("weft.test.gpu", rank), hosts);
   }
 
   private static void say(String text) {
@@ -164,6 +188,17 @@ final class RankProcess implements AutoCloseable {
             bootstrap.close();
             say("created");
           }
+          case "relisten" -> {
+            bootstrap = SocketBootstrap.listen("127.0.0.1", nranks - 1);
+            say(bootstrap.id().encode());
+          }
+          case "rejoin" -> {
+            String[] where = order[1].split(" ");
+            int place = Integer.parseInt(where[1]);
+            bootstrap = SocketBootstrap.join(UniqueId.decode(where[0]), place, nranks - 1);
+            say("joins");
+          }
+          case "shrink" -> shrink();
           case "check" -> check();
           case "await" -> awaitEnd(Integer.parseInt(order[1]));
           case "loop" -> loop(DataType.valueOf(order[1]));
@@ -184,7 +219,22 @@ final class RankProcess implements AutoCloseable {
       }
     }
 
+    /** Goes on with those that are left, and says how. */
+    private void shrink() {
+      Communicator broken = communicator;
+      communicator =
+          ((NcclCommunicators) factory).shrink((DeviceCommunicator) broken, bootstrap, options);
+      bootstrap.close();
+      broken.close();
+      say(
+          CapturedLogs.lines().stream()
+              .filter(line -> line.contains("shrunk"))
+              .findFirst()
+              .orElse("nothing was logged"));
+    }
+
     private void check() {
+      int nranks = communicator.nranks();
       Random random = new Random(nranks);
       for (int step = 0; step < 60; step++) {
         RandomStep.run(communicator, random, "step " + step);
