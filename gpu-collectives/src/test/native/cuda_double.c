@@ -667,7 +667,10 @@ static int living_importer(struct allocation *allocation) {
   return 0;
 }
 
+static void note_freed(const void *start, size_t bytes);
+
 static void free_allocation(struct allocation *found) {
+  note_freed(found->start, found->bytes);
   memset(found->start, 0xdb, found->bytes < 4096 ? found->bytes : 4096);
   if (found->kind == PINNED) {
     free(found->start);
@@ -1190,6 +1193,7 @@ CUresult cuGetErrorName(int code, const char **name) {
   switch (code) {
     case INVALID_VALUE: *name = "CUDA_ERROR_INVALID_VALUE"; break;
     case OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case 222: *name = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"; break;
     case NO_DEVICE: *name = "CUDA_ERROR_NO_DEVICE"; break;
     case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
     case INVALID_HANDLE: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
@@ -1264,3 +1268,7 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   *greatest = -5;
   return check_context("cuCtxGetStreamPriorityRange");
 }
+
+/* ---- kernels ---- */
+
+#include "cuda_modules.h"

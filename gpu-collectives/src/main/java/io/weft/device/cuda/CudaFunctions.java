@@ -89,4 +89,24 @@ final class CudaFunctions {
   static native int cuIpcCloseMemHandle(long address);
 
   static native int cuPointerGetAttribute(int[] value, int attribute, long address);
+
+  static native int cuModuleLoadDataEx(
+      long[] module, byte[] image, int count, int[] options, long[] values);
+
+  static native int cuModuleGetFunction(long[] function, long module, byte[] name);
+
+  static native int cuModuleUnload(long module);
+
+  static native int cuLaunchKernel(
+      long function,
+      int blocksX,
+      int blocksY,
+      int blocksZ,
+      int threadsX,
+      int threadsY,
+      int threadsZ,
+      int sharedBytes,
+      long stream,
+      long parameters,
+      long[] extra);
 }
