@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -68,6 +69,7 @@ struct allocation {
   size_t bytes;
   int device; /* -1: pinned host memory */
   int uses;
+  int graphs; /* that refer to it */
   enum memory_kind kind;
   int file;
   int references;              /* of an import */
@@ -106,6 +108,7 @@ struct stream {
   int pending;
   int closing;
   pthread_t thread;
+  struct nodes *capture; /* what is enqueued goes there, if it captures */
   struct work *first;
   struct work **last;
   struct stream *next;
@@ -127,6 +130,7 @@ static int driver_version = 12080;
 static int paused;
 static int stalling;
 static int stalled;
+static int graph_launches;
 static int pageable_copies;
 static int host_copies;
 static int violations;
@@ -361,10 +365,13 @@ static void *stream_loop(void *argument) {
   return NULL;
 }
 
-static void enqueue_locked(struct stream *stream, void (*run)(void *), void *argument,
-                           const struct double_range *ranges, int count) {
+static void enqueue_work_locked(struct stream *stream, const struct double_work *kind,
+                                void *argument, const struct double_range *ranges, int count) {
   struct work *work = calloc(1, sizeof *work);
-  work->run = run;
+  if (kind->launch != NULL) {
+    kind->launch(argument);
+  }
+  work->run = kind->run;
   work->argument = argument;
   work->uses = calloc(count == 0 ? 1 : count, sizeof *work->uses);
   for (int i = 0; i < count; i++) {
@@ -380,10 +387,28 @@ static void enqueue_locked(struct stream *stream, void (*run)(void *), void *arg
   pthread_cond_broadcast(&changed);
 }
 
-void double_enqueue(void *stream, void (*run)(void *), void *argument,
+#include "cuda_graphs.h"
+
+static void enqueue_or_capture_locked(struct stream *stream, const struct double_work *work,
+                                      void *argument, const struct double_range *ranges,
+                                      int count) {
+  if (stream->capture != NULL) {
+    capture_locked(stream->capture, work, argument, ranges, count);
+  } else {
+    enqueue_work_locked(stream, work, argument, ranges, count);
+  }
+}
+
+static void enqueue_locked(struct stream *stream, void (*run)(void *), void *argument,
+                           const struct double_range *ranges, int count) {
+  struct double_work work = {run, NULL, NULL};
+  enqueue_or_capture_locked(stream, &work, argument, ranges, count);
+}
+
+void double_enqueue(void *stream, const struct double_work *work, void *argument,
                     const struct double_range *ranges, int count) {
   pthread_mutex_lock(&lock);
-  enqueue_locked(stream, run, argument, ranges, count);
+  enqueue_or_capture_locked(stream, work, argument, ranges, count);
   pthread_mutex_unlock(&lock);
 }
 
@@ -416,6 +441,9 @@ CUresult cuStreamDestroy_v2(struct stream *stream) {
     pthread_mutex_unlock(&lock);
     return result;
   }
+  if (stream->capture != NULL) {
+    double_violation("cuStreamDestroy of a stream that captures a graph");
+  }
   if (stream->pending > 0) {
     double_violation("cuStreamDestroy with %d pieces of work in flight", stream->pending);
   }
@@ -437,6 +465,9 @@ CUresult cuStreamDestroy_v2(struct stream *stream) {
 CUresult cuStreamQuery(struct stream *stream) {
   pthread_mutex_lock(&lock);
   CUresult result = check_stream(stream, "cuStreamQuery");
+  if (result == SUCCESS) {
+    result = check_not_captured(stream->capture, "cuStreamQuery");
+  }
   if (result == SUCCESS && stream->pending > 0) {
     result = NOT_READY;
   }
@@ -528,6 +559,9 @@ CUresult cuEventRecord(struct event *event, struct stream *stream) {
   if (result == SUCCESS) {
     result = check_event(event, "cuEventRecord");
   }
+  if (result == SUCCESS) {
+    result = check_not_captured(stream->capture, "cuEventRecord");
+  }
   if (result == SUCCESS && event->device != stream->device) {
     double_violation("an event of device %d recorded on device %d", event->device, stream->device);
     result = INVALID_HANDLE;
@@ -567,6 +601,9 @@ CUresult cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned 
   if (result == SUCCESS && event->recorded == 0) {
     double_violation("cuStreamWaitEvent on an event that was never recorded");
     result = INVALID_HANDLE;
+  }
+  if (result == SUCCESS) {
+    result = check_not_captured(stream->capture, "cuStreamWaitEvent");
   }
   if (result == SUCCESS) {
     enqueue_locked(stream, run_wait, mark_locked(event), NULL, 0);
@@ -624,6 +661,9 @@ static CUresult allocate(void **out, size_t bytes, int device, const char *calle
   pthread_mutex_lock(&lock);
   stall_if_told_locked();
   CUresult result = check_context(caller);
+  if (result == SUCCESS) {
+    result = check_no_capture(caller);
+  }
   if (result == SUCCESS && bytes == 0) {
     result = INVALID_VALUE;
   }
@@ -687,15 +727,20 @@ static CUresult check_unused(struct allocation *found, const char *caller) {
                      found->uses);
     return ILLEGAL_STATE;
   }
+  if (found->graphs > 0) {
+    double_violation("%s of %zu bytes that a graph refers to", caller, found->bytes);
+    return ILLEGAL_STATE;
+  }
   return SUCCESS;
 }
 
 static CUresult release(void *start, enum memory_kind kind, const char *caller) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context(caller);
-  if (result == INVALID_CONTEXT || result == NOT_INITIALIZED) {
+  if (result == INVALID_CONTEXT || result == NOT_INITIALIZED ||
+      check_no_capture(caller) != SUCCESS) {
     pthread_mutex_unlock(&lock);
-    return result;
+    return result == SUCCESS ? CAPTURE_UNSUPPORTED : result;
   }
   struct allocation **each = place_of(start);
   struct allocation *found = *each;
@@ -1131,6 +1176,9 @@ static CUresult copy_async(void *to, const void *from, size_t bytes, struct stre
       double_violation("%s: %zu bytes are %son a device", caller, bytes, on_device ? "" : "not ");
       result = INVALID_VALUE;
     }
+  }
+  if (result == SUCCESS && pageable) {
+    result = check_not_captured(stream->capture, caller);
   }
   if (result == SUCCESS) {
     struct copy *copy = malloc(sizeof *copy);

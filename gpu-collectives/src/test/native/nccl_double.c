@@ -109,6 +109,7 @@ struct comm {
   int finalizing;
   int collectives;
   int in_flight;
+  int graphs; /* pieces of work that graphs refer to */
   struct comm **out;
   struct window *windows;
   struct comm **shrinking; /* where the communicator of the survivors goes */
@@ -595,6 +596,11 @@ static void end(struct comm *comm) {
   while (comm->windows != NULL) {
     drop_window(comm, comm->windows);
   }
+  double_count("nccl communicators", -1);
+  if (__atomic_load_n(&comm->graphs, __ATOMIC_SEQ_CST) > 0) {
+    double_violation("a communicator that ends while a graph refers to it, for which NCCL waits");
+    return;
+  }
   if (comm->clique != NULL) {
     if (comm->clique->joined < comm->nranks) {
       shm_unlink(comm->name);
@@ -602,7 +608,6 @@ static void end(struct comm *comm) {
     munmap(comm->clique, sizeof *comm->clique);
   }
   free(comm);
-  double_count("nccl communicators", -1);
 }
 
 ncclResult_t ncclCommDestroy(struct comm *comm) {
@@ -1067,6 +1072,22 @@ static size_t received_bytes(struct comm *comm, const struct task *task) {
   }
 }
 
+/* When it is launched, by itself or with a graph. */
+static void start_batch(void *argument) {
+  struct batch *batch = argument;
+  batch->fault = __atomic_exchange_n(&fault, 0, __ATOMIC_SEQ_CST);
+  batch->hangs = hanging > 0 && __atomic_sub_fetch(&hanging, 1, __ATOMIC_SEQ_CST) >= 0;
+  if (batch->comm->aborted || batch->comm->revoked) {
+    double_violation("the launch of a graph with a communicator that was given up");
+  }
+  __atomic_add_fetch(&batch->comm->in_flight, 1, __ATOMIC_SEQ_CST);
+  __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST);
+}
+
+static void refer_batch(void *argument, int delta) {
+  __atomic_add_fetch(&((struct batch *)argument)->comm->graphs, delta, __ATOMIC_SEQ_CST);
+}
+
 static ncclResult_t launch(struct batch *batch) {
   struct double_range ranges[DOUBLE_MOST_RANGES];
   int n = 0;
@@ -1089,12 +1110,9 @@ static ncclResult_t launch(struct batch *batch) {
       return ncclInvalidArgument;
     }
   }
-  batch->fault = __atomic_exchange_n(&fault, 0, __ATOMIC_SEQ_CST);
-  batch->hangs = hanging > 0 && __atomic_sub_fetch(&hanging, 1, __ATOMIC_SEQ_CST) >= 0;
-  __atomic_add_fetch(&comm->in_flight, 1, __ATOMIC_SEQ_CST);
-  __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST);
   comm->polls = 1;
-  double_enqueue(batch->stream, run_batch, batch, ranges, n);
+  struct double_work work = {run_batch, start_batch, refer_batch};
+  double_enqueue(batch->stream, &work, batch, ranges, n);
   return ncclInProgress;
 }
 

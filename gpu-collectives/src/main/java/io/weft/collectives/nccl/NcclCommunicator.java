@@ -7,25 +7,33 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Topology;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.operation.Operation;
+import io.weft.collectives.replay.CapturesGraphs;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.device.EventTimeoutException;
+import io.weft.device.HostEvent;
 import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaMemory;
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 
 /** One rank of the NCCL implementation: what moves elements is left to two engines. */
-final class NcclCommunicator extends OrderedCommunicator implements DeviceCommunicator {
+final class NcclCommunicator extends OrderedCommunicator implements DeviceCommunicator, CapturesGraphs {
   private final NcclOptions nccl;
   private final CommunicatorFactory hosts;
   private final AtomicReference<CollectiveException> stop = new AtomicReference<>();
@@ -136,7 +144,20 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     return nccl;
   }
 
-  private void run(NcclSide side, String what, Lane.Work work) {
+  /** That for collectives or that for pairs. */
+  NcclSide side(boolean ofCollectives) {
+    return ofCollectives ? collectives : pairs;
+  }
+
+  void inTurn(String what, Consumer<Deadline> work) {
+    runInTurn(what, work);
+  }
+
+  Event submitted(String what, Lane lane, HostEvent use, Consumer<Deadline> work) {
+    return submitInTurn(what, lane, use, work);
+  }
+
+  void run(NcclSide side, String what, Lane.Work work) {
     awaitAll(List.of(submit(side, what, work)));
   }
 
@@ -183,6 +204,24 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     }
     awaitAll(running);
     return algorithm.get();
+  }
+
+  @Override
+  public Captured capture(List<List<Operation>> steps) {
+    AtomicReference<Captured> captured = new AtomicReference<>();
+    runInTurn(
+        "capturing " + steps.size() + " steps",
+        deadline -> captured.set(NcclStepGraph.capture(this, steps, deadline)));
+    return captured.get();
+  }
+
+  @Override
+  public int agree(int mine) {
+    TypedBuffer verdict =
+        TypedBuffer.wrap(ByteBuffer.allocateDirect(Integer.BYTES), DataType.INT32);
+    Memory.putInt(verdict.address(), mine);
+    runInTurn("agreeing on a replay", deadline -> host().allReduce(verdict, ReduceOp.MAX));
+    return Memory.getInt(verdict.address());
   }
 
   @Override

@@ -61,6 +61,7 @@ final class NcclEngine {
 
   private final Map<DeviceWindow, Long> windows = new HashMap<>();
   private final List<StagedBuffers> inUse = new ArrayList<>();
+  private final EngineGraphs graphs = new EngineGraphs();
 
   NcclEngine(
       String name,
@@ -123,7 +124,7 @@ final class NcclEngine {
         });
   }
 
-  private static boolean isReducedByNccl(Operation operation) {
+  static boolean isReducedByNccl(Operation operation) {
     if (operation instanceof AllReduce each) {
       return NcclCalls.reducesExactly(each.send().type(), each.op());
     }
@@ -151,17 +152,66 @@ final class NcclEngine {
   Algorithm runPairs(List<Operation> operations, Deadline deadline) {
     return guarded(
         () -> {
-          List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
-          if (!moving.isEmpty()) {
-            calls.pairs(moving, staged(moving, deadline));
-          }
-          agreement.onPairs(operations);
-          if (!moving.isEmpty()) {
-            comm.awaitReady("a group of sends and receives", deadline, waits.watch());
-          }
+          launchPairs(operations, deadline);
           finish(operations, deadline);
           return Algorithm.NCCL;
         });
+  }
+
+  private void launchPairs(List<Operation> operations, Deadline deadline) {
+    List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
+    if (!moving.isEmpty()) {
+      calls.pairs(moving, staged(moving, deadline));
+    }
+    agreement.onPairs(operations);
+    if (!moving.isEmpty()) {
+      comm.awaitReady("a group of sends and receives", deadline, waits.watch());
+    }
+  }
+
+  /**
+   * Captures steps, which are all of collectives or all of pairs, in memory of the device. The ranks
+   * agree on each as when it runs: NCCL may have to connect them first.
+   */
+  NcclGraph capture(List<List<Operation>> steps, boolean collective, Deadline deadline) {
+    AtomicReference<NcclGraph> made = new AtomicReference<>();
+    guarded(
+        () -> {
+          made.set(
+              graphs.capture(
+                  stream,
+                  name,
+                  steps,
+                  () -> steps.forEach(step -> enqueue(step, collective, deadline))));
+          return Algorithm.NCCL;
+        });
+    return made.get();
+  }
+
+  private void enqueue(List<Operation> step, boolean collective, Deadline deadline) {
+    if (!collective) {
+      launchPairs(step, deadline);
+      return;
+    }
+    for (Operation each : step) {
+      agreement.onCollective(each);
+      launch(each, deadline);
+    }
+  }
+
+  /** Runs a graph once, together with the other ranks. */
+  void replay(NcclGraph graph, Deadline deadline) {
+    guarded(
+        () -> {
+          graphs.launch(graph, stream);
+          finish(graph.operations(), deadline);
+          return Algorithm.NCCL;
+        });
+  }
+
+  /** Ends a graph that is still there; nothing of it runs. */
+  void endGraph(NcclGraph graph) {
+    graphs.end(graph);
   }
 
   private StagedBuffers staged(List<Operation> operations, Deadline deadline) {
@@ -265,6 +315,7 @@ final class NcclEngine {
       return;
     }
     stream.device().use();
+    graphs.close();
     if (comm != null && !keep()) {
       comm.abort();
     }
@@ -293,6 +344,7 @@ final class NcclEngine {
       if (stream.awaitRest(Deadline.after(REST))) {
         bounce.reset();
         releaseStaging();
+        graphs.release();
         return;
       }
       LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
@@ -306,6 +358,7 @@ final class NcclEngine {
   void close(boolean healthy, Duration linger) {
     closed = true;
     stream.device().use();
+    graphs.close();
     if (comm != null) {
       if (healthy) {
         endWindows();

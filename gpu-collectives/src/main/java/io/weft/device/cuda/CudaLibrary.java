@@ -52,6 +52,7 @@ public final class CudaLibrary {
       Path path =
           location.path().orElseThrow(() -> new UnavailableLibraryException(location.missing()));
       NativeBinding.bind(path, CudaFunctions.class);
+      NativeBinding.bind(path, CudaGraphFunctions.class);
       loaded = start(path);
     }
     return loaded;

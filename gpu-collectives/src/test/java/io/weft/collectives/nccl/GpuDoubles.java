@@ -20,7 +20,7 @@ public final class GpuDoubles {
   }
 
   /** The device of a rank, open until {@link #closeDevices}. */
-  static CudaDevice device(int ordinal) {
+  public static CudaDevice device(int ordinal) {
     return DEVICES.computeIfAbsent(ordinal, key -> DoubleLibraries.cuda().open(key));
   }
 

@@ -159,6 +159,19 @@ class NcclProcessesTest {
                     .contains("these have 2.28.3"));
   }
 
+  /** In the middle of a graph, which the others are in as well. */
+  @Test
+  void rankKilledInsideAReplayIsNamed() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    for (RankProcess rank : processes.subList(0, VICTIM)) {
+      rank.order("replay 0");
+    }
+    processes.get(VICTIM).order("replay 3");
+    assertThat(answers(processes)).containsOnly("replays");
+    assertThat(processes.get(VICTIM).answer()).isEqualTo("its process has ended");
+    assertSurvivorsNameTheVictim();
+  }
+
   private void assertSurvivorsNameTheVictim() throws Exception {
     assertThat(answers(processes.subList(0, VICTIM)))
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));

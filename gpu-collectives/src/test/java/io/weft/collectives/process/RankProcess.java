@@ -16,9 +16,15 @@ import io.weft.collectives.contract.Values;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.nccl.DeviceBuffer;
 import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.GpuDoubles;
 import io.weft.collectives.nccl.NcclCommunicators;
+import io.weft.collectives.replay.MovedBuffers;
+import io.weft.collectives.replay.Recording;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.logging.CapturedLogs;
 import java.io.BufferedReader;
@@ -206,6 +212,7 @@ final class RankProcess implements AutoCloseable {
             DoubleLibraries.ncclControls().ncclDoubleDieInside(Integer.parseInt(order[1]));
             loop(DataType.INT32);
           }
+          case "replay" -> replay(Integer.parseInt(order[1]));
           case "close" -> {
             communicator.close();
             say("closed");
@@ -254,6 +261,33 @@ final class RankProcess implements AutoCloseable {
               .until(() -> ranks.peerFailure(peer), Optional::isPresent)
               .orElseThrow();
       throw end;
+    }
+
+    /** Replays a graph until that fails; with chunks it dies inside, after so many of them. */
+    private void replay(int chunks) {
+      CudaDevice device = GpuDoubles.device(rank);
+      try (CudaMemoryPool pool =
+              CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 4L << 20);
+          CudaMemory memory = pool.take(4 * 40_000)) {
+        TypedBuffer data = TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT32, 40_000);
+        Values.fill(data, rank);
+        try (Recording recording =
+            Recording.record(
+                communicator,
+                MovedBuffers.REFUSE,
+                body -> {
+                  body.allReduce(data, ReduceOp.MAX);
+                  body.broadcast(data, 0);
+                })) {
+          for (int round = 0; round < Integer.MAX_VALUE; round++) {
+            if (round == 10) {
+              say(recording.whyNoGraph().orElse("replays"));
+              DoubleLibraries.ncclControls().ncclDoubleDieInside(chunks);
+            }
+            recording.replay();
+          }
+        }
+      }
     }
 
     /** Computes until that fails; NCCL takes maxima of integers only. */

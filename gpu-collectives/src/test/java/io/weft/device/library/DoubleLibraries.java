@@ -47,6 +47,8 @@ public final class DoubleLibraries {
 
     int cudaDoubleHostCopies();
 
+    int cudaDoubleGraphLaunches();
+
     void cudaDoubleLose(int device, int code);
 
     void cudaDoubleDriver(int version, int devices);
