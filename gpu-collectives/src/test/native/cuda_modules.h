@@ -100,6 +100,11 @@ uint32_t double_match(const char *kernel, uint32_t value) {
   return same;
 }
 
+uint32_t double_ballot(const char *kernel, int value) {
+  uint32_t same = double_match(kernel, value != 0);
+  return value != 0 ? same : ~same;
+}
+
 /* Runs every thread up to its next sync; how many came to their end. */
 static int run_fibers(int threads) {
   int done = 0;

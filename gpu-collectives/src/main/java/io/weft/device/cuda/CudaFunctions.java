@@ -63,6 +63,8 @@ final class CudaFunctions {
 
   static native int cuMemcpyDtoDAsync_v2(long to, long from, long bytes, long stream);
 
+  static native int cuMemsetD8Async(long to, byte value, long bytes, long stream);
+
   static native int cuMemGetAddressRange_v2(long[] base, long[] bytes, long address);
 
   static native int cuMemGetAllocationGranularity(long[] bytes, byte[] properties, int option);

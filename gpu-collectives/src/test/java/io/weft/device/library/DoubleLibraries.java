@@ -124,7 +124,7 @@ public final class DoubleLibraries {
   }
 
   /** Why they cannot be built here; empty where they can. */
-  static String whyNot() {
+  public static String whyNot() {
     return Built.WHY_NOT;
   }
 

@@ -1,0 +1,76 @@
+package io.weft.table;
+
+import io.weft.device.Deadline;
+import io.weft.device.Lane.Priority;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaLane;
+import io.weft.device.cuda.CudaLibrary;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.library.DoubleLibraries;
+import io.weft.device.probe.ProbeOptions;
+import io.weft.memory.Memory;
+import java.time.Duration;
+
+/**
+ * A device with a lane and pools: of the double, whose end asserts that nothing was left behind, or
+ * the machine's own, where {@code -Dweft.test.gpus=machine} says so.
+ */
+final class TableGpu implements AutoCloseable {
+  static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final long BUDGET = 1L << 30;
+  private static final boolean MACHINE =
+      System.getProperty("weft.test.gpus", "doubles").equals("machine");
+
+  final CudaDevice device = library().open(0);
+  final CudaMemoryPool memory;
+  final CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, BUDGET);
+  final CudaLane lane = CudaLane.open(device, "table", PATIENCE, Priority.NORMAL);
+
+  TableGpu() {
+    this(BUDGET);
+  }
+
+  /** With so much of its memory at most. */
+  TableGpu(long bytes) {
+    memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, bytes);
+  }
+
+  /** Whether the machine's own GPU is used. */
+  static boolean isMachines() {
+    return MACHINE;
+  }
+
+  private static CudaLibrary library() {
+    return MACHINE ? CudaLibrary.load(ProbeOptions.defaults()) : DoubleLibraries.cuda();
+  }
+
+  static Deadline deadline() {
+    return Deadline.after(PATIENCE);
+  }
+
+  /** Numbers in device memory. */
+  CudaMemory ints(int... values) {
+    CudaMemory there = memory.take(Math.max(1, 4L * values.length));
+    try (CudaMemory here = pinned.take(there.bytes())) {
+      Memory.copyFrom(values, Memory.INT_ARRAY, here.address(), 4L * values.length);
+      here.usedUntil(
+          lane.submit(
+              "numbers",
+              () -> lane.stream().copyToDevice(there.address(), here.address(), there.bytes())));
+      lane.drain(deadline());
+    }
+    return there;
+  }
+
+  @Override
+  public void close() {
+    lane.close();
+    memory.close();
+    pinned.close();
+    device.close();
+    if (!MACHINE) {
+      DoubleLibraries.assertClean();
+    }
+  }
+}
