@@ -37,6 +37,7 @@ enum {
   MAP_FAILURE = 205,
   INVALID_HANDLE = 400,
   NOT_READY = 600,
+  PEER_ACCESS_ALREADY_ENABLED = 704,
   ILLEGAL_STATE = 401
 };
 
@@ -131,6 +132,9 @@ static int paused;
 static int stalling;
 static int stalled;
 static int graph_launches;
+static int held = -1;
+static int unreachable;
+static int peer_access[DEVICES][DEVICES];
 static int pageable_copies;
 static int host_copies;
 static int violations;
@@ -197,6 +201,17 @@ void cudaDoublePause(int pause) {
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
+
+/* As cudaDoublePause, for one device; -1 for none. */
+void cudaDoubleHold(int device) {
+  pthread_mutex_lock(&lock);
+  held = device;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+/* Devices that cannot reach each other's memory, or can. */
+void cudaDoubleUnreachable(int apart) { unreachable = apart; }
 
 /* While stalling, calls that allocate or take a context do not return. */
 void cudaDoubleStall(int stall) {
@@ -339,7 +354,7 @@ static void *stream_loop(void *argument) {
   struct stream *stream = argument;
   pthread_mutex_lock(&lock);
   for (;;) {
-    while ((stream->first == NULL && !stream->closing) || (paused && stream->first != NULL)) {
+    while ((stream->first == NULL && !stream->closing) || ((paused || held == stream->device) && stream->first != NULL)) {
       pthread_cond_wait(&changed, &lock);
     }
     struct work *work = stream->first;
@@ -1331,6 +1346,28 @@ CUresult cuDevicePrimaryCtxRelease_v2(int device) {
   }
   pthread_mutex_unlock(&lock);
   return retained == 0 ? INVALID_CONTEXT : SUCCESS;
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, int device, int peer) {
+  *can = device != peer && !unreachable;
+  return device >= 0 && device < visible && peer >= 0 && peer < visible ? SUCCESS : INVALID_DEVICE;
+}
+
+CUresult cuCtxEnablePeerAccess(struct context *peer, unsigned flags) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_context("cuCtxEnablePeerAccess");
+  if (result == SUCCESS && (flags != 0 || peer->retained == 0 || peer == current)) {
+    double_violation("cuCtxEnablePeerAccess of a context that is not retained, or its own");
+    result = INVALID_CONTEXT;
+  }
+  if (result == SUCCESS && peer_access[current->device][peer->device]) {
+    result = PEER_ACCESS_ALREADY_ENABLED;
+  }
+  if (result == SUCCESS) {
+    peer_access[current->device][peer->device] = 1;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
 }
 
 CUresult cuCtxSetCurrent(struct context *context) {

@@ -13,6 +13,7 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.operation.Operation;
+import io.weft.collectives.peer.PeerWindow;
 import io.weft.collectives.replay.CapturesGraphs;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
@@ -263,6 +264,48 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     } catch (RuntimeException e) {
       window.close();
       throw e;
+    }
+  }
+
+  @Override
+  public SharedWindow share(CudaMemory memory) {
+    AtomicReference<PeerWindow> shared = new AtomicReference<>();
+    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
+    runInTurn(
+        "sharing memory",
+        deadline ->
+            run(
+                collectives,
+                "sharing memory",
+                () -> {
+                  try {
+                    shared.set(collectives.engine().share(memory, deadline));
+                  } catch (CollectiveException e) {
+                    if (e.kind() != Kind.INVALID) {
+                      throw e;
+                    }
+                    refusal.set(e);
+                  }
+                }));
+    if (refusal.get() != null) {
+      throw refusal.get();
+    }
+    return new SharedWindow(shared.get(), this::unshare);
+  }
+
+  private void unshare(PeerWindow window) {
+    NcclEngine engine = collectives.engine();
+    try {
+      runInTurn(
+          "ending shared memory",
+          deadline -> run(collectives, "ending shared memory", () -> engine.unshare(window)));
+    } catch (CollectiveException e) {
+      try {
+        NcclSide.settle(
+            collectives.lane().submit("leaving", () -> engine.leave(window, nccl.linger())));
+      } catch (IllegalStateException closed) {
+        // The communicator was closed, and what it shared with it.
+      }
     }
   }
 

@@ -8,11 +8,13 @@ import io.weft.collectives.operation.RaggedAllToAll;
 import io.weft.collectives.operation.RaggedLayout;
 import io.weft.collectives.operation.Reduce;
 import io.weft.collectives.operation.ReduceScatter;
+import io.weft.collectives.peer.PeerWindow;
 import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.BounceBuffers;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMark;
+import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
 import java.time.Duration;
@@ -56,12 +58,16 @@ final class NcclEngine {
   private NcclCalls calls;
   private boolean closed;
 
+  /** Whether what is enqueued becomes part of a graph. */
+  private boolean capturing;
+
   /** Whether the device still worked when it was last waited for: what it uses is not freed. */
   private boolean restless;
 
   private final Map<DeviceWindow, Long> windows = new HashMap<>();
   private final List<StagedBuffers> inUse = new ArrayList<>();
   private final EngineGraphs graphs = new EngineGraphs();
+  private final PeerWindows peers;
 
   NcclEngine(
       String name,
@@ -81,6 +87,7 @@ final class NcclEngine {
         CudaMemoryPool.open(
             options.device(), CudaMemoryPool.Kind.PINNED, BOUNCE_BUFFERS * BOUNCE_BYTES);
     this.bounce = new BounceBuffers(stream, pinned, BOUNCE_BYTES);
+    this.peers = new PeerWindows(stream);
     this.detour = new HostDetour(agreement.host(), stream, bounce);
   }
 
@@ -138,14 +145,30 @@ final class NcclEngine {
   }
 
   private void launch(Operation operation, Deadline deadline) {
-    List<RaggedLayout> ragged =
-        operation instanceof RaggedAllToAll each ? agreement.onRagged(each) : List.of();
-    if (ragged.isEmpty() && operation.signature().count() == 0) {
-      return;
+    if (operation instanceof RaggedAllToAll ragged) {
+      launchRagged(ragged, deadline);
+    } else if (operation.signature().count() > 0) {
+      enqueue(operation, staged(List.of(operation), deadline), List.of(), deadline);
     }
-    StagedBuffers staged = staged(List.of(operation), deadline);
+  }
+
+  private void enqueue(
+      Operation operation, StagedBuffers staged, List<RaggedLayout> ragged, Deadline deadline) {
     calls.collective(operation, staged, ragged);
     comm.awaitReady(operation.signature().toString(), deadline, waits.watch());
+  }
+
+  /** The devices write by themselves where all of them can, and a graph does not keep the sizes. */
+  private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
+    PeerWindows.Place receive =
+        capturing ? PeerWindows.Place.NONE : peers.place(operation.receive());
+    RaggedArrivals arrivals = agreement.onRagged(operation, receive);
+    StagedBuffers staged = staged(List.of(operation), deadline);
+    if (arrivals.areShared()) {
+      peers.write(operation, staged.at(operation.send()), arrivals, deadline);
+    } else {
+      enqueue(operation, staged, arrivals.layouts(), deadline);
+    }
   }
 
   /** Runs sends and receives as one group; the ranks compare sizes while NCCL moves the data. */
@@ -175,16 +198,17 @@ final class NcclEngine {
    */
   NcclGraph capture(List<List<Operation>> steps, boolean collective, Deadline deadline) {
     AtomicReference<NcclGraph> made = new AtomicReference<>();
-    guarded(
-        () -> {
-          made.set(
-              graphs.capture(
-                  stream,
-                  name,
-                  steps,
-                  () -> steps.forEach(step -> enqueue(step, collective, deadline))));
-          return Algorithm.NCCL;
-        });
+    Runnable enqueue = () -> steps.forEach(step -> enqueue(step, collective, deadline));
+    capturing = true;
+    try {
+      guarded(
+          () -> {
+            made.set(graphs.capture(stream, name, steps, enqueue));
+            return Algorithm.NCCL;
+          });
+    } finally {
+      capturing = false;
+    }
     return made.get();
   }
 
@@ -268,6 +292,29 @@ final class NcclEngine {
     }
   }
 
+  /** Has all ranks reach memory of this device; a refusal, of kind INVALID, breaks nothing. */
+  PeerWindow share(CudaMemory memory, Deadline deadline) {
+    stream.device().use();
+    return peers.open(agreement.host(), memory, deadline);
+  }
+
+  /** Ends what all ranks reach, together with them. */
+  void unshare(PeerWindow window) {
+    guarded(
+        () -> {
+          peers.end(window, agreement.host());
+          return Algorithm.NCCL;
+        });
+  }
+
+  /** Ends what all ranks reach on this one. */
+  void leave(PeerWindow window, Duration linger) {
+    stream.device().use();
+    if (!restless) {
+      peers.leave(window, Deadline.after(linger));
+    }
+  }
+
   private void endWindows() {
     try {
       List.copyOf(windows.keySet()).forEach(this::deregister);
@@ -283,6 +330,7 @@ final class NcclEngine {
       waits.until(operations, deadline).until(mark);
     }
     comm.isReady(name);
+    peers.check();
     for (StagedBuffers each : inUse) {
       each.copyBack(waits.until(operations, deadline));
     }
@@ -290,6 +338,7 @@ final class NcclEngine {
   }
 
   private void releaseStaging() {
+    peers.release();
     inUse.forEach(StagedBuffers::release);
     inUse.clear();
   }
@@ -316,6 +365,7 @@ final class NcclEngine {
     }
     stream.device().use();
     graphs.close();
+    peers.stop();
     if (comm != null && !keep()) {
       comm.abort();
     }
@@ -369,6 +419,9 @@ final class NcclEngine {
     }
     if (!restless) {
       settle();
+    }
+    if (!restless) {
+      peers.close(Deadline.after(linger));
     }
     stream.close();
     if (!restless) {

@@ -159,6 +159,21 @@ class NcclProcessesTest {
                     .contains("these have 2.28.3"));
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {2, 4})
+  void devicesOfSeveralProcessesWriteToEachOther(int nranks) throws Exception {
+    start(nranks, Duration.ofSeconds(60));
+    assertThat(all("share once")).containsOnly("right");
+  }
+
+  @Test
+  void rankKilledWhileDevicesWriteIsNamed() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    assertThat(all("share for ever")).containsOnly("loops");
+    processes.get(VICTIM).signal("KILL");
+    assertSurvivorsNameTheVictim();
+  }
+
   /** In the middle of a graph, which the others are in as well. */
   @Test
   void rankKilledInsideAReplayIsNamed() throws Exception {

@@ -11,6 +11,7 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.contract.CommunicatorContract;
+import io.weft.collectives.contract.RaggedContract;
 import io.weft.collectives.contract.RandomStep;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.fault.CollectiveException;
@@ -20,6 +21,7 @@ import io.weft.collectives.nccl.DeviceBuffer;
 import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.GpuDoubles;
 import io.weft.collectives.nccl.NcclCommunicators;
+import io.weft.collectives.nccl.SharingCommunicators;
 import io.weft.collectives.replay.MovedBuffers;
 import io.weft.collectives.replay.Recording;
 import io.weft.device.cuda.CudaDevice;
@@ -212,6 +214,7 @@ final class RankProcess implements AutoCloseable {
             DoubleLibraries.ncclControls().ncclDoubleDieInside(Integer.parseInt(order[1]));
             loop(DataType.INT32);
           }
+          case "share" -> share(order[1].equals("for ever"));
           case "replay" -> replay(Integer.parseInt(order[1]));
           case "close" -> {
             communicator.close();
@@ -261,6 +264,20 @@ final class RankProcess implements AutoCloseable {
               .until(() -> ranks.peerFailure(peer), Optional::isPresent)
               .orElseThrow();
       throw end;
+    }
+
+    /** Ragged all-to-alls into memory that the devices of all processes reach. */
+    private void share(boolean forEver) {
+      Communicator sharing = SharingCommunicators.share((DeviceCommunicator) communicator);
+      for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
+        RaggedContract.exchange(sharing, DataType.INT64, 2, 3, RaggedContract.MIXED);
+        if (forEver && round == 10) {
+          say("loops");
+        }
+      }
+      boolean byDevices = DoubleLibraries.cudaControls().cudaDoubleLaunches() > 0;
+      sharing.close();
+      say(byDevices ? "right" : "not by the devices");
     }
 
     /** Replays a graph until that fails; with chunks it dies inside, after so many of them. */

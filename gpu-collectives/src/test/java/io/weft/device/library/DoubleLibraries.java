@@ -39,6 +39,10 @@ public final class DoubleLibraries {
 
     void cudaDoublePause(int paused);
 
+    void cudaDoubleHold(int device);
+
+    void cudaDoubleUnreachable(int apart);
+
     void cudaDoubleStall(int stall);
 
     int cudaDoubleStalled();
@@ -48,6 +52,8 @@ public final class DoubleLibraries {
     int cudaDoubleHostCopies();
 
     int cudaDoubleGraphLaunches();
+
+    int cudaDoubleLaunches();
 
     void cudaDoubleLose(int device, int code);
 
