@@ -23,8 +23,8 @@ public interface DeviceCommunicator extends Communicator {
   Optional<DeviceCommunicator> split(int color, int key);
 
   /**
-   * Has the devices of all ranks reach memory of each by themselves, which all ranks do together, in
-   * the order of their operations. A ragged all-to-all whose receive buffers lie in it, on all
+   * Has the devices of all ranks reach memory of each by themselves, which all ranks do together,
+   * in the order of their operations. A ragged all-to-all whose receive buffers lie in it, on all
    * ranks, is then written by the devices: each rank writes its rows straight into the memory of
    * the others, between two barriers of the devices. NCCL does all others.
    *

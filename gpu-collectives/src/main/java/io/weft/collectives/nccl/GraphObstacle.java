@@ -42,7 +42,7 @@ final class GraphObstacle {
     if (operation.kind() == OperationKind.BARRIER) {
       return "a barrier is the hosts'";
     }
-    if (!NcclEngine.isReducedByNccl(operation)) {
+    if (!ExactReductions.areOfNccl(operation)) {
       return operation.signature() + " is reduced by the hosts";
     }
     if (operation instanceof AllToAll each && each.send().sameAs(each.receive())) {

@@ -150,7 +150,9 @@ final class NcclComm {
     return revoked;
   }
 
-  /** Whether it has not taken yet what was called last; nothing but its abort may be called then. */
+  /**
+   * Whether it has not taken yet what was called last; nothing but its abort may be called then.
+   */
   boolean isBusy() {
     return state() == NcclLibrary.IN_PROGRESS;
   }

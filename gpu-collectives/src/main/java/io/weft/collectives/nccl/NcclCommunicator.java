@@ -13,7 +13,6 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.operation.Operation;
-import io.weft.collectives.peer.PeerWindow;
 import io.weft.collectives.replay.CapturesGraphs;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
@@ -34,7 +33,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /** One rank of the NCCL implementation: what moves elements is left to two engines. */
-final class NcclCommunicator extends OrderedCommunicator implements DeviceCommunicator, CapturesGraphs {
+final class NcclCommunicator extends OrderedCommunicator
+    implements DeviceCommunicator, CapturesGraphs {
   private final NcclOptions nccl;
   private final CommunicatorFactory hosts;
   private final AtomicReference<CollectiveException> stop = new AtomicReference<>();
@@ -113,9 +113,7 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     for (NcclSide side : List.of(collectives, pairs)) {
       Event shrunk =
           side.lane()
-              .submit(
-                  "shrinking",
-                  () -> rest.add(side.engine().shrink(excluded, deadline, watch)));
+              .submit("shrinking", () -> rest.add(side.engine().shrink(excluded, deadline, watch)));
       try {
         shrunk.await(Deadline.after(timeout().plus(NcclSide.SETTLING)));
       } catch (EventFailedException e) {
@@ -239,85 +237,12 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
 
   @Override
   public DeviceWindow register(CudaMemory memory) {
-    AtomicReference<DeviceWindow> registered = new AtomicReference<>();
-    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
-    runInTurn(
-        "registering a window",
-        deadline -> {
-          WindowAgreement.refusal(host(), nccl.device(), memory, deadline).ifPresent(refusal::set);
-          if (refusal.get() == null) {
-            registered.set(register(new DeviceWindow(memory, this::deregister), deadline));
-          }
-        });
-    if (refusal.get() != null) {
-      throw refusal.get();
-    }
-    return registered.get();
-  }
-
-  private DeviceWindow register(DeviceWindow window, Deadline deadline) {
-    try {
-      for (NcclSide side : List.of(collectives, pairs)) {
-        run(side, "registering a window", () -> side.engine().register(window, deadline));
-      }
-      return window;
-    } catch (RuntimeException e) {
-      window.close();
-      throw e;
-    }
+    return new KnownMemory(this).register(memory);
   }
 
   @Override
   public SharedWindow share(CudaMemory memory) {
-    AtomicReference<PeerWindow> shared = new AtomicReference<>();
-    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
-    runInTurn(
-        "sharing memory",
-        deadline ->
-            run(
-                collectives,
-                "sharing memory",
-                () -> {
-                  try {
-                    shared.set(collectives.engine().share(memory, deadline));
-                  } catch (CollectiveException e) {
-                    if (e.kind() != Kind.INVALID) {
-                      throw e;
-                    }
-                    refusal.set(e);
-                  }
-                }));
-    if (refusal.get() != null) {
-      throw refusal.get();
-    }
-    return new SharedWindow(shared.get(), this::unshare);
-  }
-
-  private void unshare(PeerWindow window) {
-    NcclEngine engine = collectives.engine();
-    try {
-      runInTurn(
-          "ending shared memory",
-          deadline -> run(collectives, "ending shared memory", () -> engine.unshare(window)));
-    } catch (CollectiveException e) {
-      try {
-        NcclSide.settle(
-            collectives.lane().submit("leaving", () -> engine.leave(window, nccl.linger())));
-      } catch (IllegalStateException closed) {
-        // The communicator was closed, and what it shared with it.
-      }
-    }
-  }
-
-  private void deregister(DeviceWindow window) {
-    for (NcclSide side : List.of(collectives, pairs)) {
-      try {
-        NcclSide.settle(
-            side.lane().submit("ending a window", () -> side.engine().deregister(window)));
-      } catch (IllegalStateException e) {
-        // The communicator was closed, and its windows with it.
-      }
-    }
+    return new KnownMemory(this).share(memory);
   }
 
   /**

@@ -2,26 +2,18 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.AllReduce;
 import io.weft.collectives.operation.Operation;
 import io.weft.collectives.operation.RaggedAllToAll;
 import io.weft.collectives.operation.RaggedLayout;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
 import io.weft.collectives.peer.PeerWindow;
 import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
-import io.weft.device.cuda.BounceBuffers;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaMemory;
-import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,9 +27,6 @@ import org.slf4j.LoggerFactory;
  */
 final class NcclEngine {
   private static final Logger LOG = LoggerFactory.getLogger(NcclEngine.class);
-  private static final int BOUNCE_BUFFERS = 2;
-  private static final long BOUNCE_BYTES = 4L << 20;
-
   private static final Duration REST = Duration.ofSeconds(10);
 
   /** What still runs when an operation has failed does so for ever, or ends within this. */
@@ -48,9 +37,7 @@ final class NcclEngine {
   private final NcclWaits waits;
   private final boolean shrinks;
   private final CudaStream stream;
-  private final CudaMemoryPool pool;
-  private final CudaMemoryPool pinned;
-  private final BounceBuffers bounce;
+  private final EngineStaging staging;
   private final HostDetour detour;
   private final int rank;
   private final int nranks;
@@ -64,8 +51,7 @@ final class NcclEngine {
   /** Whether the device still worked when it was last waited for: what it uses is not freed. */
   private boolean restless;
 
-  private final Map<DeviceWindow, Long> windows = new HashMap<>();
-  private final List<StagedBuffers> inUse = new ArrayList<>();
+  private final RegisteredWindows windows = new RegisteredWindows();
   private final EngineGraphs graphs = new EngineGraphs();
   private final PeerWindows peers;
 
@@ -81,14 +67,9 @@ final class NcclEngine {
     this.waits = new NcclWaits(name, agreement, stop);
     this.shrinks = options.shrinks();
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
-    this.pool =
-        CudaMemoryPool.open(options.device(), CudaMemoryPool.Kind.DEVICE, options.stagingBytes());
-    this.pinned =
-        CudaMemoryPool.open(
-            options.device(), CudaMemoryPool.Kind.PINNED, BOUNCE_BUFFERS * BOUNCE_BYTES);
-    this.bounce = new BounceBuffers(stream, pinned, BOUNCE_BYTES);
+    this.staging = new EngineStaging(stream, options.stagingBytes());
     this.peers = new PeerWindows(stream);
-    this.detour = new HostDetour(agreement.host(), stream, bounce);
+    this.detour = new HostDetour(agreement.host(), stream, staging.bounce());
   }
 
   /** Meets the other ranks in NCCL. */
@@ -118,7 +99,7 @@ final class NcclEngine {
           Algorithm algorithm = Algorithm.NCCL;
           for (Operation each : operations) {
             agreement.onCollective(each);
-            if (isReducedByNccl(each)) {
+            if (ExactReductions.areOfNccl(each)) {
               launch(each, deadline);
             } else {
               finish(operations, deadline);
@@ -131,24 +112,15 @@ final class NcclEngine {
         });
   }
 
-  static boolean isReducedByNccl(Operation operation) {
-    if (operation instanceof AllReduce each) {
-      return NcclCalls.reducesExactly(each.send().type(), each.op());
-    }
-    if (operation instanceof Reduce each) {
-      return NcclCalls.reducesExactly(each.send().type(), each.op());
-    }
-    if (operation instanceof ReduceScatter each) {
-      return NcclCalls.reducesExactly(each.send().type(), each.op());
-    }
-    return true;
-  }
-
   private void launch(Operation operation, Deadline deadline) {
     if (operation instanceof RaggedAllToAll ragged) {
       launchRagged(ragged, deadline);
     } else if (operation.signature().count() > 0) {
-      enqueue(operation, staged(List.of(operation), deadline), List.of(), deadline);
+      enqueue(
+          operation,
+          staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline)),
+          List.of(),
+          deadline);
     }
   }
 
@@ -163,7 +135,8 @@ final class NcclEngine {
     PeerWindows.Place receive =
         capturing ? PeerWindows.Place.NONE : peers.place(operation.receive());
     RaggedArrivals arrivals = agreement.onRagged(operation, receive);
-    StagedBuffers staged = staged(List.of(operation), deadline);
+    StagedBuffers staged =
+        staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline));
     if (arrivals.areShared()) {
       peers.write(operation, staged.at(operation.send()), arrivals, deadline);
     } else {
@@ -184,7 +157,7 @@ final class NcclEngine {
   private void launchPairs(List<Operation> operations, Deadline deadline) {
     List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
     if (!moving.isEmpty()) {
-      calls.pairs(moving, staged(moving, deadline));
+      calls.pairs(moving, staging.of(moving, rank, waits.until(moving, deadline)));
     }
     agreement.onPairs(operations);
     if (!moving.isEmpty()) {
@@ -193,8 +166,8 @@ final class NcclEngine {
   }
 
   /**
-   * Captures steps, which are all of collectives or all of pairs, in memory of the device. The ranks
-   * agree on each as when it runs: NCCL may have to connect them first.
+   * Captures steps, which are all of collectives or all of pairs, in memory of the device. The
+   * ranks agree on each as when it runs: NCCL may have to connect them first.
    */
   NcclGraph capture(List<List<Operation>> steps, boolean collective, Deadline deadline) {
     AtomicReference<NcclGraph> made = new AtomicReference<>();
@@ -238,16 +211,6 @@ final class NcclEngine {
     graphs.end(graph);
   }
 
-  private StagedBuffers staged(List<Operation> operations, Deadline deadline) {
-    StagedBuffers staged = new StagedBuffers(stream, pool, bounce);
-    inUse.add(staged);
-    for (Operation each : operations) {
-      Placement placement = Placement.of(each, rank);
-      staged.place(placement.read(), placement.write(), waits.until(operations, deadline));
-    }
-    return staged;
-  }
-
   /** Splits NCCL's communicator, together with the other ranks; see {@link NcclComm#split}. */
   void split(List<NcclComm> parts, int color, int key, Deadline deadline) {
     guarded(
@@ -275,10 +238,7 @@ final class NcclEngine {
   void register(DeviceWindow window, Deadline deadline) {
     guarded(
         () -> {
-          long handle =
-              comm.register(
-                  window.memory().address(), window.memory().bytes(), deadline, waits.watch());
-          windows.put(window, handle);
+          windows.register(comm, window, deadline, waits.watch());
           return Algorithm.NCCL;
         });
   }
@@ -286,10 +246,7 @@ final class NcclEngine {
   /** Ends a window that is still there. */
   void deregister(DeviceWindow window) {
     stream.device().use();
-    Long handle = windows.remove(window);
-    if (handle != null && handle != 0) {
-      comm.deregister(handle);
-    }
+    windows.deregister(comm, window);
   }
 
   /** Has all ranks reach memory of this device; a refusal, of kind INVALID, breaks nothing. */
@@ -315,15 +272,6 @@ final class NcclEngine {
     }
   }
 
-  private void endWindows() {
-    try {
-      List.copyOf(windows.keySet()).forEach(this::deregister);
-    } catch (CollectiveException e) {
-      LOG.warn("{}: a window did not end well, so NCCL is aborted", name, e);
-      comm.abort();
-    }
-  }
-
   /** Waits for NCCL, then copies to the host, which does not start after a failure. */
   private void finish(List<Operation> operations, Deadline deadline) {
     try (CudaMark mark = stream.mark()) {
@@ -331,16 +279,13 @@ final class NcclEngine {
     }
     comm.isReady(name);
     peers.check();
-    for (StagedBuffers each : inUse) {
-      each.copyBack(waits.until(operations, deadline));
-    }
+    staging.copyBack(waits.until(operations, deadline));
     releaseStaging();
   }
 
   private void releaseStaging() {
     peers.release();
-    inUse.forEach(StagedBuffers::release);
-    inUse.clear();
+    staging.release();
   }
 
   /** A step of the engine. */
@@ -392,7 +337,7 @@ final class NcclEngine {
   private void settle() {
     try {
       if (stream.awaitRest(Deadline.after(REST))) {
-        bounce.reset();
+        staging.reset();
         releaseStaging();
         graphs.release();
         return;
@@ -411,7 +356,7 @@ final class NcclEngine {
     graphs.close();
     if (comm != null) {
       if (healthy) {
-        endWindows();
+        windows.end(comm);
         comm.finish(Deadline.after(linger));
       } else {
         comm.abort();
@@ -425,9 +370,7 @@ final class NcclEngine {
     }
     stream.close();
     if (!restless) {
-      bounce.close();
-      pinned.close();
-      pool.close();
+      staging.close();
     }
   }
 }

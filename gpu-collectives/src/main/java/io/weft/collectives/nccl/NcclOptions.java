@@ -14,8 +14,7 @@ import java.time.Duration;
  *     them any more, so that {@link NcclCommunicators#shrink} can go on with them; else they are
  *     aborted at once
  */
-public record NcclOptions(
-    CudaDevice device, long stagingBytes, Duration linger, boolean shrinks) {
+public record NcclOptions(CudaDevice device, long stagingBytes, Duration linger, boolean shrinks) {
   private static final long STAGING_BYTES = 2L << 30;
 
   /** 2 GiB for staging, 2 s for the others, no shrinking. */

@@ -85,8 +85,7 @@ final class PeerWindows {
             arrivals.offsets(),
             arrivals.receiveRows()),
         Duration.ofNanos(
-            Math.max(
-                deadline.remainingNanos() / 2, deadline.remainingNanos() - MARGIN.toNanos())));
+            Math.max(deadline.remainingNanos() / 2, deadline.remainingNanos() - MARGIN.toNanos())));
   }
 
   /** When the stream has come behind all writes: throws what the devices found. */

@@ -12,8 +12,7 @@ import java.util.List;
  * @param receiveRows how many rows each has room for
  */
 @SuppressWarnings("ArrayRecordComponent") // Made for one call.
-record RaggedArrivals(
-    List<RaggedLayout> layouts, long window, long[] offsets, long[] receiveRows) {
+record RaggedArrivals(List<RaggedLayout> layouts, long window, long[] offsets, long[] receiveRows) {
   boolean areShared() {
     return window != 0;
   }

@@ -35,8 +35,7 @@ record RankIdentity(int version, UUID gpu, boolean sharesGpu) {
 
   static RankIdentity decode(byte[] bytes) {
     ByteBuffer in = ByteBuffer.wrap(bytes);
-    return new RankIdentity(
-        in.getInt(), new UUID(in.getLong(), in.getLong()), in.get() != 0);
+    return new RankIdentity(in.getInt(), new UUID(in.getLong(), in.getLong()), in.get() != 0);
   }
 
   /**

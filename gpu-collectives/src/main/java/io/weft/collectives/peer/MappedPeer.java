@@ -38,9 +38,7 @@ record MappedPeer(
           offer.memory().pid(),
           Optional.empty(),
           Optional.empty(),
-          isOther
-              ? Optional.of(PeerAccess.open(device, offer.memory().gpu()))
-              : Optional.empty());
+          isOther ? Optional.of(PeerAccess.open(device, offer.memory().gpu())) : Optional.empty());
     }
     IpcMemory memory = IpcMemory.open(device, offer.memory());
     try {

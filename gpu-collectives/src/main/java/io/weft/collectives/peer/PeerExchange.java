@@ -45,10 +45,8 @@ public final class PeerExchange implements AutoCloseable {
     this.module = CudaModule.load(stream.device(), "peers");
     this.barrier = module.kernel("weft_peer_barrier", BARRIER_BYTES);
     this.write = module.kernel("weft_peer_write", WRITE_BYTES);
-    this.tables =
-        CudaMemoryPool.open(stream.device(), CudaMemoryPool.Kind.DEVICE, TABLE_BYTES);
-    this.pinned =
-        CudaMemoryPool.open(stream.device(), CudaMemoryPool.Kind.PINNED, TABLE_BYTES);
+    this.tables = CudaMemoryPool.open(stream.device(), CudaMemoryPool.Kind.DEVICE, TABLE_BYTES);
+    this.pinned = CudaMemoryPool.open(stream.device(), CudaMemoryPool.Kind.PINNED, TABLE_BYTES);
     this.report = new PeerReport(stream.device());
   }
 

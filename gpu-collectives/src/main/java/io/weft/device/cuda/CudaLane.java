@@ -73,8 +73,7 @@ public final class CudaLane implements Lane {
   @Override
   public Event submit(String what, Work work, Event... after) {
     if (closing.get()) {
-      throw new IllegalStateException(
-          this + " is closed and does not take " + what + " any more");
+      throw new IllegalStateException(this + " is closed and does not take " + what + " any more");
     }
     CudaEvent event = new CudaEvent(what);
     List<Event> dependencies = List.of(after);

@@ -227,8 +227,7 @@ class NcclGraphTest {
                   lane.submit(
                       "upload",
                       () ->
-                          lane.stream()
-                              .copyToDevice(data.address(), host.address(), data.bytes()));
+                          lane.stream().copyToDevice(data.address(), host.address(), data.bytes()));
                   recording.submit(lane).await(Deadline.after(LONG));
                   checkSum(communicator, data);
                 }

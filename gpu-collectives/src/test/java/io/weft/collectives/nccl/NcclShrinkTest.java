@@ -46,7 +46,8 @@ class NcclShrinkTest {
   @TempDir Path folder;
 
   private NcclCommunicators factory(int rank, boolean shrinks) {
-    NcclOptions options = NcclOptions.on(GpuDoubles.device(rank)).withLinger(Duration.ofMillis(500));
+    NcclOptions options =
+        NcclOptions.on(GpuDoubles.device(rank)).withLinger(Duration.ofMillis(500));
     return new NcclCommunicators(
         DoubleLibraries.options(),
         shrinks ? options.withShrinking() : options,
@@ -138,9 +139,7 @@ class NcclShrinkTest {
       gang.rank(1).close();
       List<Object> rest = shrink(gang, List.of(0, 2, 3));
       assertThat(logs()).contains("shrunk by NCCL").doesNotContain("a new one is made");
-      assertThat(rest)
-          .extracting(each -> ((Communicator) each).rank())
-          .containsExactly(0, 1, 2);
+      assertThat(rest).extracting(each -> ((Communicator) each).rank()).containsExactly(0, 1, 2);
       computeAndClose(rest);
     }
   }
@@ -177,7 +176,8 @@ class NcclShrinkTest {
       gang.rank(0).close();
       List<Object> rest = shrink(gang, List.of(1, 2));
       assertThat(logs())
-          .contains("is not shrunk to 2 ranks, a new one is made: on rank 1, its options do not keep");
+          .contains(
+              "is not shrunk to 2 ranks, a new one is made: on rank 1, its options do not keep");
       computeAndClose(rest);
     }
   }
@@ -204,8 +204,7 @@ class NcclShrinkTest {
                       CompletableFuture.<Object>supplyAsync(
                           () ->
                               factory(i, true)
-                                  .shrink(
-                                      (DeviceCommunicator) three.get(i), ends.get(i), OPTIONS)))
+                                  .shrink((DeviceCommunicator) three.get(i), ends.get(i), OPTIONS)))
               .toList();
       computeAndClose(two.stream().map(CompletableFuture::join).toList());
       three.forEach(each -> ((Communicator) each).close());
@@ -229,7 +228,8 @@ class NcclShrinkTest {
                         CollectiveException.class,
                         () ->
                             factory(at, true)
-                                .shrink((DeviceCommunicator) from.rank(at), ends.get(at), OPTIONS))));
+                                .shrink(
+                                    (DeviceCommunicator) from.rank(at), ends.get(at), OPTIONS))));
       }
       for (CompletableFuture<CollectiveException> each : failures) {
         CollectiveException failure = each.join();

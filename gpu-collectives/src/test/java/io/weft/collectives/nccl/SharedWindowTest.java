@@ -177,9 +177,7 @@ class SharedWindowTest {
     try (RankGang gang = gang(3, LONG)) {
       buffers = gang.ask(Buffers::of);
       windows =
-          gang.ask(
-              communicator ->
-                  share(communicator, buffers.get(communicator.rank()).receive()));
+          gang.ask(communicator -> share(communicator, buffers.get(communicator.rank()).receive()));
       if (breaks) {
         gang.rank(1).abort("for the test");
       }
@@ -193,14 +191,12 @@ class SharedWindowTest {
   private static void assertRefused(RankGang gang, CudaMemorySource first, String reason) {
     gang.run(
         communicator -> {
-          CudaMemorySource source =
-              communicator.rank() == 0 ? first : CudaMemoryPool.Kind.DEVICE;
+          CudaMemorySource source = communicator.rank() == 0 ? first : CudaMemoryPool.Kind.DEVICE;
           try (CudaMemoryPool pool =
                   CudaMemoryPool.open(GpuDoubles.device(communicator.rank()), source, 8 << 20);
               CudaMemory memory = pool.take(1000)) {
             CollectiveException failure =
-                catchThrowableOfType(
-                    CollectiveException.class, () -> share(communicator, memory));
+                catchThrowableOfType(CollectiveException.class, () -> share(communicator, memory));
             assertThat(failure.kind()).isEqualTo(Kind.INVALID);
             assertThat(failure).hasMessageContaining(reason);
           }
@@ -223,7 +219,9 @@ class SharedWindowTest {
     DoubleLibraries.cudaControls().cudaDoubleUnreachable(1);
     try (RankGang gang = gang(2, LONG)) {
       assertRefused(
-          gang, CudaMemoryPool.Kind.DEVICE, "cannot share memory: there is no way to the memory of");
+          gang,
+          CudaMemoryPool.Kind.DEVICE,
+          "cannot share memory: there is no way to the memory of");
     }
   }
 
@@ -246,9 +244,7 @@ class SharedWindowTest {
     try (RankGang gang = gang(3, Duration.ofSeconds(4))) {
       List<Buffers> buffers = gang.ask(Buffers::of);
       List<SharedWindow> windows =
-          gang.ask(
-              communicator ->
-                  share(communicator, buffers.get(communicator.rank()).receive()));
+          gang.ask(communicator -> share(communicator, buffers.get(communicator.rank()).receive()));
       gang.run(communicator -> exchange(communicator, buffers.get(communicator.rank())));
       DoubleLibraries.cudaControls().cudaDoubleHold(2);
       List<Future<CollectiveException>> failures =

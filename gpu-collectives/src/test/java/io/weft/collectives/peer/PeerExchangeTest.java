@@ -99,8 +99,15 @@ class PeerExchangeTest {
   /** Nothing is read or written beyond the memory that was named. */
   @ParameterizedTest
   @CsvSource({
-    "-1, 5, 0", "0, -1, 0", "0, 5, -1", "96, 5, 0", "0, 5, 96", "0, 101, 0",
-    "9223372036854775807, 5, 0", "0, 5, 9223372036854775807", "5, 9223372036854775807, 5"
+    "-1, 5, 0",
+    "0, -1, 0",
+    "0, 5, -1",
+    "96, 5, 0",
+    "0, 5, 96",
+    "0, 101, 0",
+    "9223372036854775807, 5, 0",
+    "0, 5, 9223372036854775807",
+    "5, 9223372036854775807, 5"
   })
   void rowsThatAreNotThereAreNotTouched(long from, long rows, long to) {
     run(from, rows, to);

@@ -283,8 +283,7 @@ final class RankProcess implements AutoCloseable {
     /** Replays a graph until that fails; with chunks it dies inside, after so many of them. */
     private void replay(int chunks) {
       CudaDevice device = GpuDoubles.device(rank);
-      try (CudaMemoryPool pool =
-              CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 4L << 20);
+      try (CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 4L << 20);
           CudaMemory memory = pool.take(4 * 40_000)) {
         TypedBuffer data = TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT32, 40_000);
         Values.fill(data, rank);

@@ -3,10 +3,10 @@ package io.weft.device.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
-import io.weft.device.Deadline;
 import io.weft.memory.Memory;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;

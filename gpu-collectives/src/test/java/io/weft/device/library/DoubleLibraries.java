@@ -95,7 +95,10 @@ public final class DoubleLibraries {
       compile(List.of(), "cuda_double.c", target.resolve("libcuda.so.1"), List.of());
       compileNccl(target, ".", List.of());
       compileNccl(target, "old", List.of("-DWEFT_DOUBLE_OLD", "-Wno-unused-function"));
-      compileNccl(target, "without-windows", List.of("-DWEFT_DOUBLE_WITHOUT_WINDOWS", "-Wno-unused-function"));
+      compileNccl(
+          target,
+          "without-windows",
+          List.of("-DWEFT_DOUBLE_WITHOUT_WINDOWS", "-Wno-unused-function"));
       compileNccl(target, "without-revoke", List.of("-DWEFT_DOUBLE_WITHOUT_REVOKE"));
       return target;
     }
@@ -110,7 +113,11 @@ public final class DoubleLibraries {
       }
       List<String> withCuda =
           List.of("-L" + target, "-l:libcuda.so.1", "-lrt", "-Wl,-rpath," + target);
-      compile(flags, "nccl_double.c", target.resolve(version).normalize().resolve("libnccl.so.2"), withCuda);
+      compile(
+          flags,
+          "nccl_double.c",
+          target.resolve(version).normalize().resolve("libnccl.so.2"),
+          withCuda);
     }
 
     private static void compile(

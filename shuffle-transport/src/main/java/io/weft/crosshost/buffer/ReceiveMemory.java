@@ -4,7 +4,10 @@ import io.weft.collectives.buffer.TypedBuffer;
 import java.io.IOException;
 import java.util.Optional;
 
-/** Where arrays arrive, and are sent from: the memory of one device. Implementations are thread-safe. */
+/**
+ * Where arrays arrive, and are sent from: the memory of one device. Implementations are
+ * thread-safe.
+ */
 public interface ReceiveMemory {
   /**
    * A buffer with undefined contents.

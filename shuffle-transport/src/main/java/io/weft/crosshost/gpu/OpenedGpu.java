@@ -17,8 +17,7 @@ record OpenedGpu(
 
   /** Takes the pools of a device that was opened for it; nothing is allocated yet. */
   static OpenedGpu of(CudaDevice device, long bufferBytes, long pinnedBytes) {
-    CudaMemoryPool memory =
-        CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, bufferBytes);
+    CudaMemoryPool memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, bufferBytes);
     return new OpenedGpu(
         device,
         memory,

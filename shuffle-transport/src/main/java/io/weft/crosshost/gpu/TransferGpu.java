@@ -2,9 +2,9 @@ package io.weft.crosshost.gpu;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclOptions;
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.crosshost.GpuResources;
 import io.weft.crosshost.buffer.BufferStatistics;
 import io.weft.crosshost.buffer.ReceiveMemory;

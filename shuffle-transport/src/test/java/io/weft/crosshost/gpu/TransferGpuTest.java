@@ -141,7 +141,8 @@ class TransferGpuTest {
     GpuResources resources = gpu.resources(LocalCommunicator::create);
     TestGpus.controls().cudaDoubleStall(1);
     try {
-      CompletableFuture<TransferBuffer> taking = CompletableFuture.supplyAsync(() -> take(resources));
+      CompletableFuture<TransferBuffer> taking =
+          CompletableFuture.supplyAsync(() -> take(resources));
       awaitStalled();
       CompletableFuture<Void> others =
           CompletableFuture.runAsync(
@@ -172,7 +173,8 @@ class TransferGpuTest {
     assertThat(resources.memory().obstacle(TypedBuffer.at(8, DataType.INT8, 1))).isPresent();
     TestGpus.controls().cudaDoubleStall(1);
     try {
-      CompletableFuture<TransferBuffer> taking = CompletableFuture.supplyAsync(() -> take(resources));
+      CompletableFuture<TransferBuffer> taking =
+          CompletableFuture.supplyAsync(() -> take(resources));
       awaitStalled();
       CompletableFuture<BufferStatistics> others =
           CompletableFuture.supplyAsync(() -> resources.memory().statistics());
