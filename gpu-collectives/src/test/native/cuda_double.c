@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -36,6 +37,7 @@ enum {
   MAP_FAILURE = 205,
   INVALID_HANDLE = 400,
   NOT_READY = 600,
+  PEER_ACCESS_ALREADY_ENABLED = 704,
   ILLEGAL_STATE = 401
 };
 
@@ -68,6 +70,7 @@ struct allocation {
   size_t bytes;
   int device; /* -1: pinned host memory */
   int uses;
+  int graphs; /* that refer to it */
   enum memory_kind kind;
   int file;
   int references;              /* of an import */
@@ -106,6 +109,7 @@ struct stream {
   int pending;
   int closing;
   pthread_t thread;
+  struct nodes *capture; /* what is enqueued goes there, if it captures */
   struct work *first;
   struct work **last;
   struct stream *next;
@@ -125,6 +129,12 @@ static int initialized;
 static int visible = DEVICES;
 static int driver_version = 12080;
 static int paused;
+static int stalling;
+static int stalled;
+static int graph_launches;
+static int held = -1;
+static int unreachable;
+static int peer_access[DEVICES][DEVICES];
 static int pageable_copies;
 static int host_copies;
 static int violations;
@@ -190,6 +200,41 @@ void cudaDoublePause(int pause) {
   paused = pause;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
+}
+
+/* As cudaDoublePause, for one device; -1 for none. */
+void cudaDoubleHold(int device) {
+  pthread_mutex_lock(&lock);
+  held = device;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+/* Devices that cannot reach each other's memory, or can. */
+void cudaDoubleUnreachable(int apart) { unreachable = apart; }
+
+/* While stalling, calls that allocate or take a context do not return. */
+void cudaDoubleStall(int stall) {
+  pthread_mutex_lock(&lock);
+  stalling = stall;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+/* Calls that do not return now. */
+int cudaDoubleStalled(void) {
+  pthread_mutex_lock(&lock);
+  int count = stalled;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+static void stall_if_told_locked(void) {
+  stalled++;
+  while (stalling) {
+    pthread_cond_wait(&changed, &lock);
+  }
+  stalled--;
 }
 
 /* Copies from and to host memory that is not pinned, since this was asked last. */
@@ -309,7 +354,7 @@ static void *stream_loop(void *argument) {
   struct stream *stream = argument;
   pthread_mutex_lock(&lock);
   for (;;) {
-    while ((stream->first == NULL && !stream->closing) || (paused && stream->first != NULL)) {
+    while ((stream->first == NULL && !stream->closing) || ((paused || held == stream->device) && stream->first != NULL)) {
       pthread_cond_wait(&changed, &lock);
     }
     struct work *work = stream->first;
@@ -335,10 +380,13 @@ static void *stream_loop(void *argument) {
   return NULL;
 }
 
-static void enqueue_locked(struct stream *stream, void (*run)(void *), void *argument,
-                           const struct double_range *ranges, int count) {
+static void enqueue_work_locked(struct stream *stream, const struct double_work *kind,
+                                void *argument, const struct double_range *ranges, int count) {
   struct work *work = calloc(1, sizeof *work);
-  work->run = run;
+  if (kind->launch != NULL) {
+    kind->launch(argument);
+  }
+  work->run = kind->run;
   work->argument = argument;
   work->uses = calloc(count == 0 ? 1 : count, sizeof *work->uses);
   for (int i = 0; i < count; i++) {
@@ -354,10 +402,28 @@ static void enqueue_locked(struct stream *stream, void (*run)(void *), void *arg
   pthread_cond_broadcast(&changed);
 }
 
-void double_enqueue(void *stream, void (*run)(void *), void *argument,
+#include "cuda_graphs.h"
+
+static void enqueue_or_capture_locked(struct stream *stream, const struct double_work *work,
+                                      void *argument, const struct double_range *ranges,
+                                      int count) {
+  if (stream->capture != NULL) {
+    capture_locked(stream->capture, work, argument, ranges, count);
+  } else {
+    enqueue_work_locked(stream, work, argument, ranges, count);
+  }
+}
+
+static void enqueue_locked(struct stream *stream, void (*run)(void *), void *argument,
+                           const struct double_range *ranges, int count) {
+  struct double_work work = {run, NULL, NULL};
+  enqueue_or_capture_locked(stream, &work, argument, ranges, count);
+}
+
+void double_enqueue(void *stream, const struct double_work *work, void *argument,
                     const struct double_range *ranges, int count) {
   pthread_mutex_lock(&lock);
-  enqueue_locked(stream, run, argument, ranges, count);
+  enqueue_or_capture_locked(stream, work, argument, ranges, count);
   pthread_mutex_unlock(&lock);
 }
 
@@ -390,6 +456,9 @@ CUresult cuStreamDestroy_v2(struct stream *stream) {
     pthread_mutex_unlock(&lock);
     return result;
   }
+  if (stream->capture != NULL) {
+    double_violation("cuStreamDestroy of a stream that captures a graph");
+  }
   if (stream->pending > 0) {
     double_violation("cuStreamDestroy with %d pieces of work in flight", stream->pending);
   }
@@ -411,6 +480,9 @@ CUresult cuStreamDestroy_v2(struct stream *stream) {
 CUresult cuStreamQuery(struct stream *stream) {
   pthread_mutex_lock(&lock);
   CUresult result = check_stream(stream, "cuStreamQuery");
+  if (result == SUCCESS) {
+    result = check_not_captured(stream->capture, "cuStreamQuery");
+  }
   if (result == SUCCESS && stream->pending > 0) {
     result = NOT_READY;
   }
@@ -502,6 +574,9 @@ CUresult cuEventRecord(struct event *event, struct stream *stream) {
   if (result == SUCCESS) {
     result = check_event(event, "cuEventRecord");
   }
+  if (result == SUCCESS) {
+    result = check_not_captured(stream->capture, "cuEventRecord");
+  }
   if (result == SUCCESS && event->device != stream->device) {
     double_violation("an event of device %d recorded on device %d", event->device, stream->device);
     result = INVALID_HANDLE;
@@ -541,6 +616,9 @@ CUresult cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned 
   if (result == SUCCESS && event->recorded == 0) {
     double_violation("cuStreamWaitEvent on an event that was never recorded");
     result = INVALID_HANDLE;
+  }
+  if (result == SUCCESS) {
+    result = check_not_captured(stream->capture, "cuStreamWaitEvent");
   }
   if (result == SUCCESS) {
     enqueue_locked(stream, run_wait, mark_locked(event), NULL, 0);
@@ -596,7 +674,11 @@ static int make_file(size_t bytes) {
 
 static CUresult allocate(void **out, size_t bytes, int device, const char *caller) {
   pthread_mutex_lock(&lock);
+  stall_if_told_locked();
   CUresult result = check_context(caller);
+  if (result == SUCCESS) {
+    result = check_no_capture(caller);
+  }
   if (result == SUCCESS && bytes == 0) {
     result = INVALID_VALUE;
   }
@@ -660,15 +742,20 @@ static CUresult check_unused(struct allocation *found, const char *caller) {
                      found->uses);
     return ILLEGAL_STATE;
   }
+  if (found->graphs > 0) {
+    double_violation("%s of %zu bytes that a graph refers to", caller, found->bytes);
+    return ILLEGAL_STATE;
+  }
   return SUCCESS;
 }
 
 static CUresult release(void *start, enum memory_kind kind, const char *caller) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context(caller);
-  if (result == INVALID_CONTEXT || result == NOT_INITIALIZED) {
+  if (result == INVALID_CONTEXT || result == NOT_INITIALIZED ||
+      check_no_capture(caller) != SUCCESS) {
     pthread_mutex_unlock(&lock);
-    return result;
+    return result == SUCCESS ? CAPTURE_UNSUPPORTED : result;
   }
   struct allocation **each = place_of(start);
   struct allocation *found = *each;
@@ -1105,6 +1192,9 @@ static CUresult copy_async(void *to, const void *from, size_t bytes, struct stre
       result = INVALID_VALUE;
     }
   }
+  if (result == SUCCESS && pageable) {
+    result = check_not_captured(stream->capture, caller);
+  }
   if (result == SUCCESS) {
     struct copy *copy = malloc(sizeof *copy);
     *copy = (struct copy){to, from, bytes, pageable ? &done : NULL};
@@ -1164,11 +1254,13 @@ CUresult cuPointerGetAttribute(void *out, int attribute, const void *pointer) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context("cuPointerGetAttribute");
   struct allocation *found = covering(pointer, 1);
-  if (result == SUCCESS && (found == NULL || attribute != 2)) {
+  if (result == SUCCESS && (found == NULL || (attribute != 2 && attribute != 9))) {
     result = INVALID_VALUE;
   }
-  if (result == SUCCESS) {
+  if (result == SUCCESS && attribute == 2) {
     *(unsigned *)out = found->device >= 0 ? 2 : 1;
+  } else if (result == SUCCESS) {
+    *(int *)out = found->device >= 0 ? found->device : 0;
   }
   pthread_mutex_unlock(&lock);
   return result;
@@ -1234,6 +1326,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, int device) {
 
 CUresult cuDevicePrimaryCtxRetain(struct context **out, int device) {
   pthread_mutex_lock(&lock);
+  stall_if_told_locked();
   contexts[device].device = device;
   contexts[device].retained++;
   *out = &contexts[device];
@@ -1253,6 +1346,28 @@ CUresult cuDevicePrimaryCtxRelease_v2(int device) {
   }
   pthread_mutex_unlock(&lock);
   return retained == 0 ? INVALID_CONTEXT : SUCCESS;
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, int device, int peer) {
+  *can = device != peer && !unreachable;
+  return device >= 0 && device < visible && peer >= 0 && peer < visible ? SUCCESS : INVALID_DEVICE;
+}
+
+CUresult cuCtxEnablePeerAccess(struct context *peer, unsigned flags) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_context("cuCtxEnablePeerAccess");
+  if (result == SUCCESS && (flags != 0 || peer->retained == 0 || peer == current)) {
+    double_violation("cuCtxEnablePeerAccess of a context that is not retained, or its own");
+    result = INVALID_CONTEXT;
+  }
+  if (result == SUCCESS && peer_access[current->device][peer->device]) {
+    result = PEER_ACCESS_ALREADY_ENABLED;
+  }
+  if (result == SUCCESS) {
+    peer_access[current->device][peer->device] = 1;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
 }
 
 CUresult cuCtxSetCurrent(struct context *context) {

@@ -359,7 +359,7 @@ static CUresult collect_uses(const struct launch *launch, struct double_range *r
       return INVALID_VALUE;
     }
     if (found != NULL && found->kind != IMPORTED && found->device >= 0 &&
-        found->device != current->device) {
+        found->device != current->device && !peer_access[current->device][found->device]) {
       double_violation("%s uses memory of device %d on device %d", launch->kernel->name,
                        found->device, current->device);
       return INVALID_VALUE;
@@ -405,3 +405,4 @@ CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blo
 }
 
 #include "../../main/cuda/partition.cu"
+#include "../../main/cuda/peers.cu"

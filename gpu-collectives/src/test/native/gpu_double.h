@@ -33,8 +33,15 @@ int double_is_on_device(const void *start, size_t bytes, int device);
  */
 int double_hold_virtual(const void *start, size_t bytes, int delta);
 
+/* A kind of work. A graph keeps its argument, one run of malloc, and copies it for each launch. */
+struct double_work {
+  void (*run)(void *argument);              /* frees it */
+  void (*launch)(void *argument);           /* called when it is enqueued to run; or NULL */
+  void (*refer)(void *argument, int delta); /* a graph has it, or no more; or NULL */
+};
+
 /* Runs work on the stream's thread, in order; the ranges are in use until it has run. */
-void double_enqueue(void *stream, void (*run)(void *), void *argument,
+void double_enqueue(void *stream, const struct double_work *work, void *argument,
                     const struct double_range *ranges, int count);
 
 #endif

@@ -33,9 +33,12 @@ const char double_banner[] = "NCCL version 2.12.12+double";
 #elif defined(WEFT_DOUBLE_WITHOUT_WINDOWS)
 #define VERSION 22105
 const char double_banner[] = "NCCL version 2.21.5+double";
-#else
+#elif defined(WEFT_DOUBLE_WITHOUT_REVOKE)
 #define VERSION 22803
 const char double_banner[] = "NCCL version 2.28.3+double";
+#else
+#define VERSION 23007
+const char double_banner[] = "NCCL version 2.30.7+double";
 #endif
 
 typedef enum {
@@ -83,6 +86,8 @@ struct clique {
   int splits[MOST_RANKS];
   int color[2][MOST_RANKS]; /* of even and odd splits, as a rank may be one ahead */
   int key[2][MOST_RANKS];
+  int shrinks[MOST_RANKS];
+  unsigned excluded[MOST_RANKS];
   struct slot slots[MOST_RANKS][MOST_RANKS];
 };
 
@@ -98,12 +103,16 @@ struct comm {
   int starting;
   volatile int state;
   volatile int aborted;
+  volatile int stopped; /* what runs has to end, as the communicator was revoked or is shrunk */
+  int revoked;
   int polls;
   int finalizing;
   int collectives;
   int in_flight;
+  int graphs; /* pieces of work that graphs refer to */
   struct comm **out;
   struct window *windows;
+  struct comm **shrinking; /* where the communicator of the survivors goes */
   struct comm **splitting; /* where the new communicator goes once all ranks have come */
   struct window **registering; /* where the handle goes once all ranks have registered */
 };
@@ -249,7 +258,16 @@ static struct clique *open_clique(const char *name, volatile int *aborted) {
   return clique;
 }
 
+/* As NCCL from 2.30.3 on lets several ranks share a GPU where its environment says so. */
+static int may_share(void) {
+  const char *enable = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  return VERSION >= 23003 && enable != NULL && strcmp(enable, "1") == 0;
+}
+
 static int is_duplicate(struct comm *comm) {
+  if (may_share()) {
+    return 0;
+  }
   for (int rank = 0; rank < comm->nranks; rank++) {
     if (rank != comm->rank && comm->clique->gpu[rank] == comm->device + 1) {
       return 1;
@@ -370,8 +388,12 @@ static ncclResult_t check(struct comm *comm, const char *caller) {
     double_violation("%s from another thread than the one that made the communicator", caller);
     return ncclInvalidUsage;
   }
+  if (comm->revoked) {
+    double_violation("%s on a communicator that was revoked", caller);
+    return ncclInvalidUsage;
+  }
   if (comm->state == ncclInProgress || comm->polls > 0 || comm->registering != NULL ||
-      comm->splitting != NULL) {
+      comm->splitting != NULL || comm->shrinking != NULL) {
     double_violation("%s while the communicator is still busy", caller);
     return ncclInvalidUsage;
   }
@@ -475,10 +497,55 @@ static int have_all_split(struct comm *comm) {
   return all;
 }
 
+/* The part of those that are not excluded, in their order. */
+static struct comm *rest_of(struct comm *comm, int shrink, unsigned excluded) {
+  struct comm *rest = calloc(1, sizeof *rest);
+  snprintf(rest->name, sizeof rest->name, "%.100s-without-%d-%x", comm->name, shrink, excluded);
+  rest->device = comm->device;
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    if (!(excluded >> rank & 1)) {
+      rest->nranks++;
+      rest->rank += rank < comm->rank;
+    }
+  }
+  return rest;
+}
+
+/* Of those that are left all have to come, and to leave out the same. */
+static int have_all_shrunk(struct comm *comm) {
+  struct clique *clique = comm->clique;
+  take(clique);
+  int shrink = clique->shrinks[comm->rank];
+  unsigned excluded = clique->excluded[comm->rank];
+  int all = 1;
+  for (int rank = 0; rank < comm->nranks; rank++) {
+    int came = clique->shrinks[rank] >= shrink;
+    all &= came || excluded >> rank & 1;
+    if (came && clique->excluded[rank] != excluded) {
+      double_violation("rank %d leaves out %x, rank %d %x", comm->rank, excluded, rank,
+                       clique->excluded[rank]);
+    }
+  }
+  give(clique);
+  all &= __atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) == 0;
+  if (all) {
+    struct comm **out = comm->shrinking;
+    struct comm *rest = rest_of(comm, shrink, excluded);
+    comm->shrinking = NULL;
+    launch_start(rest, out);
+    rest->owned = 0;
+  }
+  return all;
+}
+
 ncclResult_t ncclCommGetAsyncError(struct comm *comm, ncclResult_t *state) {
   if (comm->polls > 0) {
     comm->polls--;
     *state = ncclInProgress;
+  } else if (comm->shrinking != NULL) {
+    *state = have_all_shrunk(comm) ? ncclSuccess : ncclInProgress;
+  } else if (comm->revoked) {
+    *state = __atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) == 0 ? ncclSuccess : ncclInProgress;
   } else if (comm->splitting != NULL && comm->state == ncclSuccess) {
     *state = have_all_split(comm) ? ncclSuccess : ncclInProgress;
   } else if (comm->registering != NULL && comm->state == ncclSuccess) {
@@ -529,6 +596,11 @@ static void end(struct comm *comm) {
   while (comm->windows != NULL) {
     drop_window(comm, comm->windows);
   }
+  double_count("nccl communicators", -1);
+  if (__atomic_load_n(&comm->graphs, __ATOMIC_SEQ_CST) > 0) {
+    double_violation("a communicator that ends while a graph refers to it, for which NCCL waits");
+    return;
+  }
   if (comm->clique != NULL) {
     if (comm->clique->joined < comm->nranks) {
       shm_unlink(comm->name);
@@ -536,7 +608,6 @@ static void end(struct comm *comm) {
     munmap(comm->clique, sizeof *comm->clique);
   }
   free(comm);
-  double_count("nccl communicators", -1);
 }
 
 ncclResult_t ncclCommDestroy(struct comm *comm) {
@@ -582,6 +653,75 @@ ncclResult_t ncclCommSplit(struct comm *comm, int color, int key, struct comm **
   comm->splitting = out;
   return ncclInProgress;
 }
+
+/* ---- what is left of a communicator ---- */
+
+static ncclResult_t check_owner(struct comm *comm, const char *caller) {
+  if (!comm->owned) {
+    comm->owner = pthread_self();
+    comm->owned = 1;
+  }
+  if (!pthread_equal(comm->owner, pthread_self()) || comm->aborted || comm->finalizing ||
+      comm->polls > 0 || comm->state == ncclInProgress ||
+      double_current_device() != comm->device) {
+    double_violation("%s from another thread or device, or while the communicator is busy", caller);
+    return ncclInvalidUsage;
+  }
+  return ncclSuccess;
+}
+
+static void stop(struct comm *comm) {
+  comm->stopped = 1;
+  take(comm->clique);
+  ring(comm->clique, comm->rank);
+  give(comm->clique);
+}
+
+#if VERSION >= 22807
+ncclResult_t ncclCommRevoke(struct comm *comm, int flags) {
+  ncclResult_t result = check_owner(comm, "ncclCommRevoke");
+  if (result != ncclSuccess || flags != 0 || comm->revoked) {
+    double_violation("ncclCommRevoke with flags %d, or the second time", flags);
+    return ncclInvalidArgument;
+  }
+  comm->revoked = 1;
+  stop(comm);
+  return ncclInProgress;
+}
+#endif
+
+#if VERSION >= 22703
+/* flags: 0 where nothing runs any more, 1 to end what runs. */
+ncclResult_t ncclCommShrink(struct comm *comm, int *excluded, int count, struct comm **out,
+                            struct config *config, int flags) {
+  ncclResult_t result = check_owner(comm, "ncclCommShrink");
+  if (result != ncclSuccess) {
+    return result;
+  }
+  unsigned mask = 0;
+  for (int i = 0; i < count; i++) {
+    mask |= 1u << (excluded[i] & 31);
+  }
+  if (count < 1 || __builtin_popcount(mask) != count || mask >> comm->nranks != 0 ||
+      mask >> comm->rank & 1 || config != NULL || flags < 0 || flags > 1) {
+    double_violation("ncclCommShrink on rank %d without %d ranks, %x, flags %d", comm->rank, count,
+                     mask, flags);
+    return ncclInvalidArgument;
+  }
+  if (flags == 0 && (__atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) > 0 ||
+                     (comm->state != ncclSuccess && !comm->revoked))) {
+    double_violation("ncclCommShrink of a communicator that still works or has failed");
+    return ncclInvalidUsage;
+  }
+  stop(comm);
+  take(comm->clique);
+  comm->clique->shrinks[comm->rank]++;
+  comm->clique->excluded[comm->rank] = mask;
+  give(comm->clique);
+  comm->shrinking = out;
+  return ncclInProgress;
+}
+#endif
 
 /* ---- memory and windows ---- */
 
@@ -707,7 +847,7 @@ static void die_if_due(void) {
 static int move(struct comm *comm, struct transfer *transfers, int count) {
   take(comm->clique);
   int left = count;
-  while (left > 0 && !comm->aborted) {
+  while (left > 0 && !comm->aborted && !comm->stopped) {
     char busy[2][MOST_RANKS] = {{0}};
     int progress = 0;
     left = 0;
@@ -728,7 +868,7 @@ static int move(struct comm *comm, struct transfer *transfers, int count) {
     }
   }
   give(comm->clique);
-  return !comm->aborted;
+  return !comm->aborted && !comm->stopped;
 }
 
 /* ---- collectives ---- */
@@ -892,7 +1032,7 @@ static void run_batch(void *argument) {
   if (batch->fault) {
     comm->state = batch->fault;
   } else if (batch->hangs) {
-    while (!comm->aborted) {
+    while (!comm->aborted && !comm->stopped) {
       usleep(100);
     }
   } else {
@@ -932,6 +1072,22 @@ static size_t received_bytes(struct comm *comm, const struct task *task) {
   }
 }
 
+/* When it is launched, by itself or with a graph. */
+static void start_batch(void *argument) {
+  struct batch *batch = argument;
+  batch->fault = __atomic_exchange_n(&fault, 0, __ATOMIC_SEQ_CST);
+  batch->hangs = hanging > 0 && __atomic_sub_fetch(&hanging, 1, __ATOMIC_SEQ_CST) >= 0;
+  if (batch->comm->aborted || batch->comm->revoked) {
+    double_violation("the launch of a graph with a communicator that was given up");
+  }
+  __atomic_add_fetch(&batch->comm->in_flight, 1, __ATOMIC_SEQ_CST);
+  __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST);
+}
+
+static void refer_batch(void *argument, int delta) {
+  __atomic_add_fetch(&((struct batch *)argument)->comm->graphs, delta, __ATOMIC_SEQ_CST);
+}
+
 static ncclResult_t launch(struct batch *batch) {
   struct double_range ranges[DOUBLE_MOST_RANGES];
   int n = 0;
@@ -954,12 +1110,9 @@ static ncclResult_t launch(struct batch *batch) {
       return ncclInvalidArgument;
     }
   }
-  batch->fault = __atomic_exchange_n(&fault, 0, __ATOMIC_SEQ_CST);
-  batch->hangs = hanging > 0 && __atomic_sub_fetch(&hanging, 1, __ATOMIC_SEQ_CST) >= 0;
-  __atomic_add_fetch(&comm->in_flight, 1, __ATOMIC_SEQ_CST);
-  __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST);
   comm->polls = 1;
-  double_enqueue(batch->stream, run_batch, batch, ranges, n);
+  struct double_work work = {run_batch, start_batch, refer_batch};
+  double_enqueue(batch->stream, &work, batch, ranges, n);
   return ncclInProgress;
 }
 

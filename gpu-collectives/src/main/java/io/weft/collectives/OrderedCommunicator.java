@@ -177,7 +177,22 @@ public abstract class OrderedCommunicator implements Communicator {
    * communicator.
    */
   protected final void runInTurn(String what, Consumer<Deadline> work) {
-    startTurn(turns.take(), () -> what);
+    runInTurn(turns.take(), what, work);
+  }
+
+  /**
+   * As {@link #runInTurn} on a lane, behind what the lane has to do already.
+   *
+   * @param use completed when the work has ended, whichever way
+   */
+  protected final Event submitInTurn(
+      String what, Lane lane, HostEvent use, Consumer<Deadline> work) {
+    long ticket = turns.take();
+    return submit(ticket, what, lane, use, () -> runInTurn(ticket, what, work));
+  }
+
+  private void runInTurn(long ticket, String what, Consumer<Deadline> work) {
+    startTurn(ticket, () -> what);
     try {
       work.accept(Deadline.afterNanos(timeoutNanos));
     } catch (RuntimeException | Error e) {

@@ -166,8 +166,13 @@ public final class HostLane implements Lane {
     }
   }
 
+  /** Whether the caller is this lane's own thread, which cannot wait for itself. */
+  public boolean isOwnThread() {
+    return Thread.currentThread() == thread;
+  }
+
   private void join() {
-    if (Thread.currentThread() == thread) {
+    if (isOwnThread()) {
       return;
     }
     try {
@@ -187,7 +192,7 @@ public final class HostLane implements Lane {
    * @return false when work still ran at the deadline, and at once on the lane's own thread
    */
   public boolean awaitEnd(Deadline deadline) {
-    if (Thread.currentThread() == thread) {
+    if (isOwnThread()) {
       return false;
     }
     boolean interrupted = false;

@@ -111,11 +111,21 @@ final class Agreement {
     moving.clear();
   }
 
-  /** Ends everything of this end and forgets the peer's; returns how many did not end well. */
-  int fail(Throwable cause) {
+  private List<PreparedTransfer> all() {
     List<PreparedTransfer> all = new ArrayList<>(moving);
     mySends.forEach(offer -> all.add(offer.transfer()));
     myReceives.forEach(offer -> all.add(offer.transfer()));
+    return all;
+  }
+
+  /** Tells who waits that it failed; the wire may still use the buffers until {@link #fail}. */
+  void announce(Throwable cause) {
+    all().forEach(transfer -> transfer.failBecause(cause));
+  }
+
+  /** Ends everything of this end and forgets the peer's; returns how many did not end well. */
+  int fail(Throwable cause) {
+    List<PreparedTransfer> all = all();
     moving.clear();
     mySends.clear();
     myReceives.clear();

@@ -384,6 +384,8 @@ final class CliqueChannel implements AutoCloseable {
     if (wire != null) {
       wire.abort(self + " gave up on its transfers: " + cause.getMessage());
     }
+    // A wire may take long to close, and nobody is to wait for that.
+    agreement.announce(cause);
     letGo();
     counters.add(TransferCounter.FAILED, agreement.fail(cause));
   }

@@ -126,7 +126,7 @@ public final class CrossHostTransfers implements AutoCloseable {
     }
     try (TransferPreparation preparation = preparation(codec)) {
       for (int i = 0; i < buffers.size(); i++) {
-        PreparedTransfer unused = preparation.send(buffers.get(i), destinations.get(i), keys[i]);
+        PreparedTransfer unused = preparation.send(i, buffers.get(i), destinations.get(i), keys[i]);
       }
       launch(preparation.transfers());
       preparation.done();
@@ -232,7 +232,8 @@ public final class CrossHostTransfers implements AutoCloseable {
   private Deferral prepare(TransferPreparation preparation, int index, Placement placement) {
     if (isHere(placement.source())) {
       SourceBuffer data = placement.data().orElseThrow();
-      PreparedTransfer transfer = preparation.send(data, placement.destination(), placement.key());
+      PreparedTransfer transfer =
+          preparation.send(index, data, placement.destination(), placement.key());
       return new Deferral(placement, transfer, null);
     }
     if (isHere(placement.destination())) {

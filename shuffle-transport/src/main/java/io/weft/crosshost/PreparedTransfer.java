@@ -176,9 +176,18 @@ public final class PreparedTransfer implements AutoCloseable {
     event.fail(cause);
   }
 
-  /** As {@link #end} with the names of both ends in front of a cause that knows only ranks. */
+  /** As {@link #fail} with the names of both ends in front of a cause that knows only ranks. */
+  void failBecause(Throwable cause) {
+    fail(explained(cause));
+  }
+
+  /** As {@link #end}, explained in the same way. */
   void endBecause(Throwable cause) {
-    end(new TransferException(event.what() + " failed: " + text(cause), cause));
+    end(explained(cause));
+  }
+
+  private TransferException explained(Throwable cause) {
+    return new TransferException(event.what() + " failed: " + text(cause), cause);
   }
 
   /**

@@ -54,12 +54,30 @@ final class TransferPreparation implements AutoCloseable {
     this.codec = codec;
   }
 
-  PreparedTransfer send(SourceBuffer source, DeviceId destination, long key) {
+  PreparedTransfer send(int index, SourceBuffer source, DeviceId destination, long key) {
     TransferEnds ends = new TransferEnds(source.device(), destination, true);
     CliqueKey clique = clique(ends);
+    requireThere(index, source);
     TypedBuffer buffer = source.buffer();
     return keep(
         new PreparedTransfer(clique, ends, key, buffer, coding(ends, buffer), source.definition()));
+  }
+
+  /** A copy would fail in the driver, on both ends, when nobody can tell any more why. */
+  private void requireThere(int index, SourceBuffer source) {
+    Optional<String> obstacle =
+        isOnGpu(source.device())
+            ? gpu.flatMap(memory -> memory.obstacle(source.buffer()))
+            : Optional.empty();
+    if (obstacle.isPresent()) {
+      throw new IllegalArgumentException(
+          "transfer %d: %s cannot be sent from %s: %s"
+              .formatted(index, source.buffer(), source.device(), obstacle.get()));
+    }
+  }
+
+  private boolean isOnGpu(DeviceId device) {
+    return member(device).device().kind() == Device.Kind.CUDA;
   }
 
   /** The buffer is there before anybody is told of the transfer. */
@@ -97,7 +115,7 @@ final class TransferPreparation implements AutoCloseable {
 
   TransferBuffer take(int index, DeviceId device, BufferShape shape) {
     ReceiveMemory memory =
-        member(device).device().kind() == Device.Kind.CUDA
+        isOnGpu(device)
             ? gpu.orElseThrow(() -> new TransferException(device + " has no memory to receive in"))
             : host;
     try {

@@ -199,4 +199,45 @@ abstract class GpuTransferContract extends TransferContract {
         .hasMessageContaining("exceed the budget");
     exchange(2);
   }
+
+  /** Nothing is sent then, and the pair goes on. */
+  @Test
+  void aSourceThatIsNotInTheGpusMemoryIsAnErrorAtOnce() {
+    executors.start(2);
+    TypedBuffer onHost = Content.ints(256, 1);
+    TypedBuffer good = placed(0, Content.ints(256, 2));
+    assertThatThrownBy(
+            () ->
+                executors
+                    .get(0)
+                    .send(
+                        List.of(
+                            SourceBuffer.of(device(0), good), SourceBuffer.of(device(0), onHost)),
+                        times(2, device(1)),
+                        keys(1, 2)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith("transfer 1: 256 int32 at 0x")
+        .hasMessageContaining("cannot be sent from " + device(0) + ": it is memory of the host")
+        .hasMessageContaining("copy it there first, or send it from device 0, the host");
+    exchange(3);
+  }
+
+  /** Of another executor's GPU, which this one might even reach. */
+  @Test
+  void aSourceOnAnotherGpuIsAnErrorAtOnce() {
+    TestGpus.assume(2);
+    executors.start(2);
+    TypedBuffer elsewhere = placed(1, Content.ints(256, 1));
+    assertThatThrownBy(
+            () ->
+                executors
+                    .get(0)
+                    .send(
+                        List.of(SourceBuffer.of(device(0), elsewhere)),
+                        List.of(device(1)),
+                        keys(1)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("it is memory of cuda:1, not of cuda:0");
+    exchange(3);
+  }
 }

@@ -39,6 +39,14 @@ public final class TestGpus {
     int cudaDoubleViolations(byte[] text, int size);
 
     int cudaDoubleLive(byte[] text, int size);
+
+    void cudaDoublePause(int paused);
+
+    void cudaDoubleStall(int stall);
+
+    int cudaDoubleStalled();
+
+    int cudaDoubleHostCopies();
   }
 
   private static final class Built {
@@ -145,12 +153,17 @@ public final class TestGpus {
     return CudaLibrary.load(options());
   }
 
+  /** Of doubles, what only tests call. */
+  public static Controls controls() {
+    return Native.load(folder().resolve("libcuda.so.1").toString(), Controls.class);
+  }
+
   /** Of doubles: no rule was broken since this was asked last, and nothing is left behind. */
   public static void assertClean() {
     if (MACHINE) {
       return;
     }
-    Controls controls = Native.load(folder().resolve("libcuda.so.1").toString(), Controls.class);
+    Controls controls = controls();
     byte[] text = new byte[TEXT_BYTES];
     controls.cudaDoubleViolations(text, text.length);
     assertThat(Native.toString(text)).as("rules that were broken").isEmpty();

@@ -16,6 +16,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.LongBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
@@ -26,6 +27,9 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Agreement implements AutoCloseable {
   private static final int SIGNATURE_LONGS = 4;
+
+  /** Behind the tables: rows to receive, the window that they are received in, and where. */
+  private static final int RAGGED_TAIL = 3;
 
   private final Communicator host;
   private final AtomicLong waitNanos;
@@ -133,13 +137,13 @@ final class Agreement implements AutoCloseable {
    * sees the tables of all, 24 bytes for each pair of ranks and update, and so comes to the same
    * verdict.
    *
-   * @return the layout of each rank, without the offsets in its own send buffer
+   * @param receive where this rank receives
    * @throws CollectiveException of kind MISMATCH when sizes do not match
    */
-  List<RaggedLayout> onRagged(RaggedAllToAll operation) {
+  RaggedArrivals onRagged(RaggedAllToAll operation, PeerWindows.Place receive) {
     RaggedLayout layout = operation.layout();
     int entries = layout.entries();
-    int length = 3 * entries + 1;
+    int length = 3 * entries + RAGGED_TAIL;
     Message mine = Message.of(length);
     for (int entry = 0; entry < entries; entry++) {
       mine.longs().put(3 * entry, layout.sendSize(entry));
@@ -147,16 +151,27 @@ final class Agreement implements AutoCloseable {
       mine.longs().put(3 * entry + 2, layout.receiveSize(entry));
     }
     mine.longs().put(3 * entries, operation.receive().count() / layout.rowElements());
+    mine.longs().put(3 * entries + 1, receive.window()).put(3 * entries + 2, receive.offset());
     Message all = Message.of(host.nranks() * length);
     timed(() -> host.allGather(mine.buffer(), all.buffer()));
     List<RaggedLayout> layouts = new ArrayList<>();
     for (int rank = 0; rank < host.nranks(); rank++) {
       layouts.add(layout(all, rank * length, entries, layout.rowElements()));
     }
+    long[] rows = column(all, length, 3 * entries);
     for (int to = 0; to < host.nranks(); to++) {
-      checkArrivals(layouts, to, all.longs().get(to * length + 3 * entries));
+      checkArrivals(layouts, to, rows[to]);
     }
-    return layouts;
+    long[] windows = column(all, length, 3 * entries + 1);
+    long[] named = Arrays.stream(windows).filter(window -> window >= 0).distinct().toArray();
+    return new RaggedArrivals(
+        layouts, named.length == 1 ? named[0] : 0, column(all, length, 3 * entries + 2), rows);
+  }
+
+  private long[] column(Message all, int length, int at) {
+    long[] values = new long[host.nranks()];
+    Arrays.setAll(values, rank -> all.longs().get(rank * length + at));
+    return values;
   }
 
   private static RaggedLayout layout(Message all, int start, int entries, long rowElements) {

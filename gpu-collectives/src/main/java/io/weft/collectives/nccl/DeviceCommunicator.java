@@ -23,6 +23,22 @@ public interface DeviceCommunicator extends Communicator {
   Optional<DeviceCommunicator> split(int color, int key);
 
   /**
+   * Has the devices of all ranks reach memory of each by themselves, which all ranks do together,
+   * in the order of their operations. A ragged all-to-all whose receive buffers lie in it, on all
+   * ranks, is then written by the devices: each rank writes its rows straight into the memory of
+   * the others, between two barriers of the devices. NCCL does all others.
+   *
+   * @param memory of this rank's GPU and of {@link io.weft.device.cuda.CudaMemoryPool.Kind#DEVICE};
+   *     of any size on each rank
+   * @return to be closed when no rank has an operation in it any more; it keeps the memory until no
+   *     rank writes to it any more
+   * @throws CollectiveException of kind INVALID, on all ranks, when one cannot reach another's
+   *     memory, for which the communicator does not break: they are not on one host, or there are
+   *     more than 16
+   */
+  SharedWindow share(CudaMemory memory);
+
+  /**
    * Registers memory as a window, which all ranks do together, in the order of their operations:
    * operations on buffers in it go without NCCL's own buffers where NCCL can do so.
    *

@@ -26,7 +26,7 @@ record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
     Communicator collectives = hosts.create(bootstrap, common);
     try {
       return new HostCommunicatorPair(
-          collectives, hosts.create(new PairsBootstrap(bootstrap, pairsId), common));
+          collectives, hosts.create(new NamedMeeting(bootstrap, pairsId, "pairs"), common));
     } catch (RuntimeException | Error e) {
       collectives.close();
       throw e;

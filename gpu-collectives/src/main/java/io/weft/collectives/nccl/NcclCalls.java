@@ -39,19 +39,6 @@ final class NcclCalls {
     this.nranks = nranks;
   }
 
-  /**
-   * Whether NCCL computes what {@link ReduceOp} defines. It rounds 16-bit floats at every step,
-   * takes averages of floats before it adds, ignores NaN in minimum and maximum, and has no 16-bit
-   * integers.
-   */
-  static boolean reducesExactly(DataType type, ReduceOp op) {
-    return switch (type) {
-      case INT8, INT32, INT64 -> op != ReduceOp.AVERAGE;
-      case FLOAT32, FLOAT64 -> op == ReduceOp.SUM || op == ReduceOp.PRODUCT;
-      case INT16, FLOAT16, BFLOAT16 -> false;
-    };
-  }
-
   private static int type(DataType type) {
     return switch (type) {
       case INT8 -> 0;

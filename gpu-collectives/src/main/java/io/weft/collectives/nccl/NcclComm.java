@@ -21,6 +21,8 @@ final class NcclComm {
   private static final int CONFIG_MAGIC = 0xcafebeef;
   private static final int CONFIG_VERSION = 21400;
   private static final int SYMMETRIC = 1;
+  private static final int NOTHING_RUNS = 0;
+  private static final int END_WHAT_RUNS = 1;
   private static final long POLL_NANOS = 20_000;
 
   private final String name;
@@ -29,6 +31,7 @@ final class NcclComm {
   private final Memory place;
 
   private long handle;
+  private boolean revoked;
 
   private NcclComm(String name, Memory place) {
     this.name = name;
@@ -127,6 +130,76 @@ final class NcclComm {
       Reference.reachabilityFence(made);
     }
     return made.getLong(0) == 0 ? null : new NcclComm(part, made);
+  }
+
+  /**
+   * Ends what runs on it and keeps it, for {@link #shrink} and {@link #abort} alone.
+   *
+   * @return false where this version or its state does not let it: then it has to be aborted
+   */
+  boolean revoke(Deadline deadline) {
+    if (handle == 0 || revoked || !NcclLibrary.loaded().revokes() || isBusy()) {
+      return revoked;
+    }
+    int result = NcclRevokeFunctions.ncclCommRevoke(handle, 0);
+    while (result == NcclLibrary.IN_PROGRESS && !deadline.expired()) {
+      LockSupport.parkNanos(POLL_NANOS);
+      result = state();
+    }
+    revoked = result == NcclLibrary.SUCCESS;
+    return revoked;
+  }
+
+  /**
+   * Whether it has not taken yet what was called last; nothing but its abort may be called then.
+   */
+  boolean isBusy() {
+    return state() == NcclLibrary.IN_PROGRESS;
+  }
+
+  private int state() {
+    int[] state = new int[1];
+    int result = NcclFunctions.ncclCommGetAsyncError(handle, state);
+    return result == NcclLibrary.SUCCESS ? state[0] : result;
+  }
+
+  /** Whether it was aborted or has ended. */
+  boolean isGone() {
+    return handle == 0;
+  }
+
+  /**
+   * Makes a communicator of the ranks that are left, which all of those do together. It belongs to
+   * whichever thread uses it first, and is to be awaited there; this one is still to be aborted.
+   *
+   * @param excluded the ranks that are left out, ascending, one or more
+   */
+  NcclComm shrink(String rest, List<Integer> excluded, Deadline deadline, Runnable watch) {
+    Memory made = new Memory(Long.BYTES);
+    made.clear();
+    Memory ranks = new Memory((long) Integer.BYTES * excluded.size());
+    for (int i = 0; i < excluded.size(); i++) {
+      ranks.setInt((long) Integer.BYTES * i, excluded.get(i));
+    }
+    try {
+      check(
+          NcclShrinkFunctions.ncclCommShrink(
+              handle,
+              Pointer.nativeValue(ranks),
+              excluded.size(),
+              Pointer.nativeValue(made),
+              0,
+              revoked ? NOTHING_RUNS : END_WHAT_RUNS),
+          "ncclCommShrink");
+      awaitReady("shrinking", deadline, watch);
+    } catch (RuntimeException e) {
+      abort();
+      throw e;
+    } finally {
+      Reference.reachabilityFence(made);
+      Reference.reachabilityFence(ranks);
+    }
+    return new NcclComm(rest, made);
   }
 
   /**

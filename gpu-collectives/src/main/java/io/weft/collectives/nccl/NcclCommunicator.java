@@ -7,25 +7,34 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Topology;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.operation.Operation;
+import io.weft.collectives.replay.CapturesGraphs;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.device.EventTimeoutException;
+import io.weft.device.HostEvent;
 import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaMemory;
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 
 /** One rank of the NCCL implementation: what moves elements is left to two engines. */
-final class NcclCommunicator extends OrderedCommunicator implements DeviceCommunicator {
+final class NcclCommunicator extends OrderedCommunicator
+    implements DeviceCommunicator, CapturesGraphs {
   private final NcclOptions nccl;
   private final CommunicatorFactory hosts;
   private final AtomicReference<CollectiveException> stop = new AtomicReference<>();
@@ -78,6 +87,53 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     }
   }
 
+  /** Breaks it, unless it is broken, and returns when nothing of it runs any more. */
+  void retire(Deadline deadline) {
+    abort("what is left of it is made into another one");
+    boolean unused = awaitIdle(deadline);
+    for (NcclSide side : List.of(collectives, pairs)) {
+      NcclSide.settle(side.lane().submit("retiring", side.engine()::abort));
+    }
+  }
+
+  /** Why {@link #shrinkBoth} is impossible; empty where it is not. After {@link #retire}. */
+  Optional<String> whyNoShrinking() {
+    if (!nccl.shrinks()) {
+      return Optional.of("its options do not keep what breaks");
+    }
+    Optional<String> reason = NcclLibrary.loaded().whyNoShrinking();
+    boolean kept = collectives.engine().isShrinkable() && pairs.engine().isShrinkable();
+    return reason.isPresent() || kept
+        ? reason
+        : Optional.of("operations still ran when it broke, so NCCL had to be aborted");
+  }
+
+  /** Adds what NCCL makes of the ranks that are left: for collectives, then for pairs. */
+  void shrinkBoth(List<NcclComm> rest, List<Integer> excluded, Deadline deadline, Runnable watch) {
+    for (NcclSide side : List.of(collectives, pairs)) {
+      Event shrunk =
+          side.lane()
+              .submit("shrinking", () -> rest.add(side.engine().shrink(excluded, deadline, watch)));
+      try {
+        shrunk.await(Deadline.after(timeout().plus(NcclSide.SETTLING)));
+      } catch (EventFailedException e) {
+        throw asCollective(e.getCause());
+      } catch (EventTimeoutException e) {
+        throw givenUp(e);
+      }
+    }
+  }
+
+  /** Throws why it cannot be used any more, as far as the ranks know on the host. */
+  void requireWell() {
+    failure()
+        .or(() -> collectives.agreement().trouble())
+        .ifPresent(
+            failure -> {
+              throw failure;
+            });
+  }
+
   /** The host's communicator of the same ranks. */
   Communicator host() {
     return collectives.agreement().host();
@@ -87,7 +143,20 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
     return nccl;
   }
 
-  private void run(NcclSide side, String what, Lane.Work work) {
+  /** That for collectives or that for pairs. */
+  NcclSide side(boolean ofCollectives) {
+    return ofCollectives ? collectives : pairs;
+  }
+
+  void inTurn(String what, Consumer<Deadline> work) {
+    runInTurn(what, work);
+  }
+
+  Event submitted(String what, Lane lane, HostEvent use, Consumer<Deadline> work) {
+    return submitInTurn(what, lane, use, work);
+  }
+
+  void run(NcclSide side, String what, Lane.Work work) {
     awaitAll(List.of(submit(side, what, work)));
   }
 
@@ -137,6 +206,24 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
   }
 
   @Override
+  public Captured capture(List<List<Operation>> steps) {
+    AtomicReference<Captured> captured = new AtomicReference<>();
+    runInTurn(
+        "capturing " + steps.size() + " steps",
+        deadline -> captured.set(NcclStepGraph.capture(this, steps, deadline)));
+    return captured.get();
+  }
+
+  @Override
+  public int agree(int mine) {
+    TypedBuffer verdict =
+        TypedBuffer.wrap(ByteBuffer.allocateDirect(Integer.BYTES), DataType.INT32);
+    Memory.putInt(verdict.address(), mine);
+    runInTurn("agreeing on a replay", deadline -> host().allReduce(verdict, ReduceOp.MAX));
+    return Memory.getInt(verdict.address());
+  }
+
+  @Override
   public Optional<DeviceCommunicator> split(int color, int key) {
     if (color < NO_COLOR) {
       throw CollectiveException.invalid("color " + color + " is neither NO_COLOR nor 0 or more");
@@ -150,43 +237,12 @@ final class NcclCommunicator extends OrderedCommunicator implements DeviceCommun
 
   @Override
   public DeviceWindow register(CudaMemory memory) {
-    AtomicReference<DeviceWindow> registered = new AtomicReference<>();
-    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
-    runInTurn(
-        "registering a window",
-        deadline -> {
-          WindowAgreement.refusal(host(), nccl.device(), memory, deadline).ifPresent(refusal::set);
-          if (refusal.get() == null) {
-            registered.set(register(new DeviceWindow(memory, this::deregister), deadline));
-          }
-        });
-    if (refusal.get() != null) {
-      throw refusal.get();
-    }
-    return registered.get();
+    return new KnownMemory(this).register(memory);
   }
 
-  private DeviceWindow register(DeviceWindow window, Deadline deadline) {
-    try {
-      for (NcclSide side : List.of(collectives, pairs)) {
-        run(side, "registering a window", () -> side.engine().register(window, deadline));
-      }
-      return window;
-    } catch (RuntimeException e) {
-      window.close();
-      throw e;
-    }
-  }
-
-  private void deregister(DeviceWindow window) {
-    for (NcclSide side : List.of(collectives, pairs)) {
-      try {
-        NcclSide.settle(
-            side.lane().submit("ending a window", () -> side.engine().deregister(window)));
-      } catch (IllegalStateException e) {
-        // The communicator was closed, and its windows with it.
-      }
-    }
+  @Override
+  public SharedWindow share(CudaMemory memory) {
+    return new KnownMemory(this).share(memory);
   }
 
   /**

@@ -5,6 +5,7 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.BootstrapRounds;
+import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.charset.StandardCharsets;
@@ -59,14 +60,35 @@ public final class NcclCommunicators implements CommunicatorFactory {
     }
   }
 
+  /**
+   * Makes a communicator of the ranks that are left of one that broke, which is still to be closed:
+   * by shrinking NCCL's own, where all of them kept it ({@link NcclOptions#withShrinking}), else,
+   * and where that fails, a new one. Either is logged with its reason.
+   *
+   * @param broken this rank's end; it is aborted unless it is broken
+   * @param survivors where those that are left meet
+   * @throws CollectiveException of kind INVALID or MISMATCH, on all ranks, when they are not ranks
+   *     of one communicator, or nobody is missing
+   */
+  public DeviceCommunicator shrink(
+      DeviceCommunicator broken, Bootstrap survivors, CommunicatorOptions common) {
+    if (!(broken instanceof NcclCommunicator whole)) {
+      throw CollectiveException.invalid(broken + " is not of NCCL");
+    }
+    return new NcclShrink(whole, survivors, common, options, hosts)
+        .run(() -> create(new NamedMeeting(survivors, survivors.id(), "anew"), common));
+  }
+
   static void giveUp(NcclCommunicator communicator, Throwable cause) {
     communicator.abort("it could not be created: " + cause.getMessage());
     communicator.close();
   }
 
   private RankIdentity identity() {
-    return new RankIdentity(
-        NcclLibrary.load(libraries).versionNumber(), options.device().description().uuid());
+    return RankIdentity.of(
+        NcclLibrary.load(libraries).versionNumber(),
+        options.device().description().uuid(),
+        libraries.environment());
   }
 
   /** Two ids of NCCL and that of the host's communicator for pairs. */

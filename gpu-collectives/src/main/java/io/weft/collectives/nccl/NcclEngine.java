@@ -2,24 +2,18 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.AllReduce;
 import io.weft.collectives.operation.Operation;
 import io.weft.collectives.operation.RaggedAllToAll;
 import io.weft.collectives.operation.RaggedLayout;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
+import io.weft.collectives.peer.PeerWindow;
 import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
-import io.weft.device.cuda.BounceBuffers;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMark;
-import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,18 +27,17 @@ import org.slf4j.LoggerFactory;
  */
 final class NcclEngine {
   private static final Logger LOG = LoggerFactory.getLogger(NcclEngine.class);
-  private static final int BOUNCE_BUFFERS = 2;
-  private static final long BOUNCE_BYTES = 4L << 20;
-
   private static final Duration REST = Duration.ofSeconds(10);
+
+  /** What still runs when an operation has failed does so for ever, or ends within this. */
+  private static final Duration QUIET = Duration.ofMillis(200);
 
   private final String name;
   private final Agreement agreement;
   private final NcclWaits waits;
+  private final boolean shrinks;
   private final CudaStream stream;
-  private final CudaMemoryPool pool;
-  private final CudaMemoryPool pinned;
-  private final BounceBuffers bounce;
+  private final EngineStaging staging;
   private final HostDetour detour;
   private final int rank;
   private final int nranks;
@@ -52,11 +45,15 @@ final class NcclEngine {
   private NcclCalls calls;
   private boolean closed;
 
+  /** Whether what is enqueued becomes part of a graph. */
+  private boolean capturing;
+
   /** Whether the device still worked when it was last waited for: what it uses is not freed. */
   private boolean restless;
 
-  private final Map<DeviceWindow, Long> windows = new HashMap<>();
-  private final List<StagedBuffers> inUse = new ArrayList<>();
+  private final RegisteredWindows windows = new RegisteredWindows();
+  private final EngineGraphs graphs = new EngineGraphs();
+  private final PeerWindows peers;
 
   NcclEngine(
       String name,
@@ -68,14 +65,11 @@ final class NcclEngine {
     this.rank = agreement.host().rank();
     this.nranks = agreement.host().nranks();
     this.waits = new NcclWaits(name, agreement, stop);
+    this.shrinks = options.shrinks();
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
-    this.pool =
-        CudaMemoryPool.open(options.device(), CudaMemoryPool.Kind.DEVICE, options.stagingBytes());
-    this.pinned =
-        CudaMemoryPool.open(
-            options.device(), CudaMemoryPool.Kind.PINNED, BOUNCE_BUFFERS * BOUNCE_BYTES);
-    this.bounce = new BounceBuffers(stream, pinned, BOUNCE_BYTES);
-    this.detour = new HostDetour(agreement.host(), stream, bounce);
+    this.staging = new EngineStaging(stream, options.stagingBytes());
+    this.peers = new PeerWindows(stream);
+    this.detour = new HostDetour(agreement.host(), stream, staging.bounce());
   }
 
   /** Meets the other ranks in NCCL. */
@@ -105,7 +99,7 @@ final class NcclEngine {
           Algorithm algorithm = Algorithm.NCCL;
           for (Operation each : operations) {
             agreement.onCollective(each);
-            if (isReducedByNccl(each)) {
+            if (ExactReductions.areOfNccl(each)) {
               launch(each, deadline);
             } else {
               finish(operations, deadline);
@@ -118,55 +112,103 @@ final class NcclEngine {
         });
   }
 
-  private static boolean isReducedByNccl(Operation operation) {
-    if (operation instanceof AllReduce each) {
-      return NcclCalls.reducesExactly(each.send().type(), each.op());
+  private void launch(Operation operation, Deadline deadline) {
+    if (operation instanceof RaggedAllToAll ragged) {
+      launchRagged(ragged, deadline);
+    } else if (operation.signature().count() > 0) {
+      enqueue(
+          operation,
+          staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline)),
+          List.of(),
+          deadline);
     }
-    if (operation instanceof Reduce each) {
-      return NcclCalls.reducesExactly(each.send().type(), each.op());
-    }
-    if (operation instanceof ReduceScatter each) {
-      return NcclCalls.reducesExactly(each.send().type(), each.op());
-    }
-    return true;
   }
 
-  private void launch(Operation operation, Deadline deadline) {
-    List<RaggedLayout> ragged =
-        operation instanceof RaggedAllToAll each ? agreement.onRagged(each) : List.of();
-    if (ragged.isEmpty() && operation.signature().count() == 0) {
-      return;
-    }
-    StagedBuffers staged = staged(List.of(operation), deadline);
+  private void enqueue(
+      Operation operation, StagedBuffers staged, List<RaggedLayout> ragged, Deadline deadline) {
     calls.collective(operation, staged, ragged);
     comm.awaitReady(operation.signature().toString(), deadline, waits.watch());
+  }
+
+  /** The devices write by themselves where all of them can, and a graph does not keep the sizes. */
+  private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
+    PeerWindows.Place receive =
+        capturing ? PeerWindows.Place.NONE : peers.place(operation.receive());
+    RaggedArrivals arrivals = agreement.onRagged(operation, receive);
+    StagedBuffers staged =
+        staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline));
+    if (arrivals.areShared()) {
+      peers.write(operation, staged.at(operation.send()), arrivals, deadline);
+    } else {
+      enqueue(operation, staged, arrivals.layouts(), deadline);
+    }
   }
 
   /** Runs sends and receives as one group; the ranks compare sizes while NCCL moves the data. */
   Algorithm runPairs(List<Operation> operations, Deadline deadline) {
     return guarded(
         () -> {
-          List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
-          if (!moving.isEmpty()) {
-            calls.pairs(moving, staged(moving, deadline));
-          }
-          agreement.onPairs(operations);
-          if (!moving.isEmpty()) {
-            comm.awaitReady("a group of sends and receives", deadline, waits.watch());
-          }
+          launchPairs(operations, deadline);
           finish(operations, deadline);
           return Algorithm.NCCL;
         });
   }
 
-  private StagedBuffers staged(List<Operation> operations, Deadline deadline) {
-    StagedBuffers staged = new StagedBuffers(stream, pool, bounce);
-    inUse.add(staged);
-    for (Operation each : operations) {
-      Placement placement = Placement.of(each, rank);
-      staged.place(placement.read(), placement.write(), waits.until(operations, deadline));
+  private void launchPairs(List<Operation> operations, Deadline deadline) {
+    List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
+    if (!moving.isEmpty()) {
+      calls.pairs(moving, staging.of(moving, rank, waits.until(moving, deadline)));
     }
-    return staged;
+    agreement.onPairs(operations);
+    if (!moving.isEmpty()) {
+      comm.awaitReady("a group of sends and receives", deadline, waits.watch());
+    }
+  }
+
+  /**
+   * Captures steps, which are all of collectives or all of pairs, in memory of the device. The
+   * ranks agree on each as when it runs: NCCL may have to connect them first.
+   */
+  NcclGraph capture(List<List<Operation>> steps, boolean collective, Deadline deadline) {
+    AtomicReference<NcclGraph> made = new AtomicReference<>();
+    Runnable enqueue = () -> steps.forEach(step -> enqueue(step, collective, deadline));
+    capturing = true;
+    try {
+      guarded(
+          () -> {
+            made.set(graphs.capture(stream, name, steps, enqueue));
+            return Algorithm.NCCL;
+          });
+    } finally {
+      capturing = false;
+    }
+    return made.get();
+  }
+
+  private void enqueue(List<Operation> step, boolean collective, Deadline deadline) {
+    if (!collective) {
+      launchPairs(step, deadline);
+      return;
+    }
+    for (Operation each : step) {
+      agreement.onCollective(each);
+      launch(each, deadline);
+    }
+  }
+
+  /** Runs a graph once, together with the other ranks. */
+  void replay(NcclGraph graph, Deadline deadline) {
+    guarded(
+        () -> {
+          graphs.launch(graph, stream);
+          finish(graph.operations(), deadline);
+          return Algorithm.NCCL;
+        });
+  }
+
+  /** Ends a graph that is still there; nothing of it runs. */
+  void endGraph(NcclGraph graph) {
+    graphs.end(graph);
   }
 
   /** Splits NCCL's communicator, together with the other ranks; see {@link NcclComm#split}. */
@@ -181,14 +223,22 @@ final class NcclEngine {
         });
   }
 
+  /** Whether what broke was kept, and nothing runs on it any more. */
+  boolean isShrinkable() {
+    return comm != null && !comm.isGone() && !restless;
+  }
+
+  /** Makes what is left of NCCL's communicator, which broke; see {@link NcclComm#shrink}. */
+  NcclComm shrink(List<Integer> excluded, Deadline deadline, Runnable watch) {
+    stream.device().use();
+    return comm.shrink(name + "-rest", excluded, deadline, watch);
+  }
+
   /** Registers memory of this device as a window, together with the other ranks. */
   void register(DeviceWindow window, Deadline deadline) {
     guarded(
         () -> {
-          long handle =
-              comm.register(
-                  window.memory().address(), window.memory().bytes(), deadline, waits.watch());
-          windows.put(window, handle);
+          windows.register(comm, window, deadline, waits.watch());
           return Algorithm.NCCL;
         });
   }
@@ -196,18 +246,29 @@ final class NcclEngine {
   /** Ends a window that is still there. */
   void deregister(DeviceWindow window) {
     stream.device().use();
-    Long handle = windows.remove(window);
-    if (handle != null && handle != 0) {
-      comm.deregister(handle);
-    }
+    windows.deregister(comm, window);
   }
 
-  private void endWindows() {
-    try {
-      List.copyOf(windows.keySet()).forEach(this::deregister);
-    } catch (CollectiveException e) {
-      LOG.warn("{}: a window did not end well, so NCCL is aborted", name, e);
-      comm.abort();
+  /** Has all ranks reach memory of this device; a refusal, of kind INVALID, breaks nothing. */
+  PeerWindow share(CudaMemory memory, Deadline deadline) {
+    stream.device().use();
+    return peers.open(agreement.host(), memory, deadline);
+  }
+
+  /** Ends what all ranks reach, together with them. */
+  void unshare(PeerWindow window) {
+    guarded(
+        () -> {
+          peers.end(window, agreement.host());
+          return Algorithm.NCCL;
+        });
+  }
+
+  /** Ends what all ranks reach on this one. */
+  void leave(PeerWindow window, Duration linger) {
+    stream.device().use();
+    if (!restless) {
+      peers.leave(window, Deadline.after(linger));
     }
   }
 
@@ -217,15 +278,14 @@ final class NcclEngine {
       waits.until(operations, deadline).until(mark);
     }
     comm.isReady(name);
-    for (StagedBuffers each : inUse) {
-      each.copyBack(waits.until(operations, deadline));
-    }
+    peers.check();
+    staging.copyBack(waits.until(operations, deadline));
     releaseStaging();
   }
 
   private void releaseStaging() {
-    inUse.forEach(StagedBuffers::release);
-    inUse.clear();
+    peers.release();
+    staging.release();
   }
 
   /** A step of the engine. */
@@ -249,18 +309,37 @@ final class NcclEngine {
       return;
     }
     stream.device().use();
-    if (comm != null) {
+    graphs.close();
+    peers.stop();
+    if (comm != null && !keep()) {
       comm.abort();
     }
     settle();
+  }
+
+  /** Whether nothing runs on NCCL's communicator any more though it was not aborted. */
+  private boolean keep() {
+    if (!shrinks || comm.isGone() || NcclLibrary.loaded().whyNoShrinking().isPresent()) {
+      return false;
+    }
+    if (NcclLibrary.loaded().revokes()) {
+      return comm.revoke(Deadline.after(REST));
+    }
+    try {
+      return !comm.isBusy() && stream.awaitRest(Deadline.after(QUIET));
+    } catch (CudaException e) {
+      LOG.warn("{}: the device failed, so NCCL is aborted", name, e);
+      return false;
+    }
   }
 
   /** Waits for the stream; memory goes back only when nothing uses it any more. */
   private void settle() {
     try {
       if (stream.awaitRest(Deadline.after(REST))) {
-        bounce.reset();
+        staging.reset();
         releaseStaging();
+        graphs.release();
         return;
       }
       LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
@@ -274,9 +353,10 @@ final class NcclEngine {
   void close(boolean healthy, Duration linger) {
     closed = true;
     stream.device().use();
+    graphs.close();
     if (comm != null) {
       if (healthy) {
-        endWindows();
+        windows.end(comm);
         comm.finish(Deadline.after(linger));
       } else {
         comm.abort();
@@ -285,11 +365,12 @@ final class NcclEngine {
     if (!restless) {
       settle();
     }
+    if (!restless) {
+      peers.close(Deadline.after(linger));
+    }
     stream.close();
     if (!restless) {
-      bounce.close();
-      pinned.close();
-      pool.close();
+      staging.close();
     }
   }
 }

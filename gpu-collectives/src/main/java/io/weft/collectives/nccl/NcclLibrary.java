@@ -20,6 +20,15 @@ public final class NcclLibrary {
   /** The first with windows. */
   static final int WINDOWS = 22703;
 
+  /** The first that makes a communicator of what is left of another. */
+  static final int SHRINKS = 22703;
+
+  /** The first that ends what runs on a communicator and keeps it. */
+  static final int REVOKES = 22807;
+
+  /** The first that takes several ranks on one GPU, where its environment says so. */
+  static final int SHARES_GPUS = 23003;
+
   static final int SUCCESS = 0;
   static final int REMOTE_ERROR = 6;
   static final int IN_PROGRESS = 7;
@@ -52,6 +61,10 @@ public final class NcclLibrary {
       NativeBinding.bind(path, NcclFunctions.class);
       if (version >= WINDOWS) {
         NativeBinding.bind(path, NcclWindowFunctions.class);
+        NativeBinding.bind(path, NcclShrinkFunctions.class);
+      }
+      if (version >= REVOKES) {
+        NativeBinding.bind(path, NcclRevokeFunctions.class);
       }
       loaded = new NcclLibrary(path, version);
       LOG.info("{} is loaded", loaded);
@@ -110,6 +123,21 @@ public final class NcclLibrary {
         ? Optional.empty()
         : Optional.of(
             "NCCL " + version() + " has no windows, which came with " + describe(WINDOWS));
+  }
+
+  /** Why what is left of a communicator cannot be shrunk; empty where it can. */
+  public Optional<String> whyNoShrinking() {
+    return version >= SHRINKS
+        ? Optional.empty()
+        : Optional.of(
+            "NCCL "
+                + version()
+                + " cannot shrink communicators, which came with "
+                + describe(SHRINKS));
+  }
+
+  boolean revokes() {
+    return version >= REVOKES;
   }
 
   /** A failure of a call, with what NCCL has to say about it. */

@@ -25,12 +25,17 @@ import java.util.function.Consumer;
  * recorded; before each replay they agree, with one all-reduce of 4 bytes, that all buffers are
  * still there, and where one has moved either update the recording or refuse, all of them.
  *
+ * <p>Where the communicator can have its device run the steps by itself, they are captured as
+ * graphs, when they are recorded and again when a buffer has moved; then the memory of all buffers
+ * is kept until the recording is closed. {@link #whyNoGraph} says where that is not so.
+ *
  * <p>One thread at a time on each rank; {@link #record}, {@link #replay} and {@link #submit} are
  * collective.
  */
-public final class Recording {
+public final class Recording implements AutoCloseable {
   private static final int READY = 0;
-  private static final int REFUSED = 1;
+  private static final int MOVED = 1;
+  private static final int REFUSED = 2;
 
   private final Communicator communicator;
   private final MovedBuffers policy;
@@ -40,6 +45,12 @@ public final class Recording {
   private long replays;
   private long updates;
   private long refusals;
+
+  /** What runs the steps; null where this rank's host does. */
+  private StepGraph graph;
+
+  private String whyNoGraph = "the communicator is not of devices that run graphs";
+  private boolean closed;
 
   private Recording(Communicator communicator, MovedBuffers policy, List<Step> steps) {
     this.communicator = communicator;
@@ -67,7 +78,23 @@ public final class Recording {
                   return encode(capture.steps());
                 });
     requireSame(all);
-    return new Recording(communicator, policy, capture.steps());
+    Recording recording = new Recording(communicator, policy, capture.steps());
+    recording.captureGraph();
+    return recording;
+  }
+
+  private void captureGraph() {
+    if (communicator instanceof CapturesGraphs device) {
+      CapturesGraphs.Captured captured =
+          device.capture(steps.stream().map(Step::operations).toList());
+      graph = captured.graph().orElse(null);
+      whyNoGraph = captured.reason();
+    }
+  }
+
+  /** Why this rank's host runs every step; empty where a graph of the device does. */
+  public Optional<String> whyNoGraph() {
+    return graph == null ? Optional.of(whyNoGraph) : Optional.empty();
   }
 
   private static BootstrapRounds rounds(Communicator communicator) {
@@ -123,6 +150,10 @@ public final class Recording {
    */
   public void replay() {
     agree();
+    if (graph != null) {
+      graph.replay();
+      return;
+    }
     for (Step step : steps) {
       communicator.runGroup(step.operations());
     }
@@ -137,6 +168,9 @@ public final class Recording {
    */
   public Event submit(Lane lane) {
     agree();
+    if (graph != null) {
+      return graph.submit(lane);
+    }
     Event last = HostEvent.completed("an empty recording");
     for (Step step : steps) {
       last = communicator.submitGroup(step.operations(), lane);
@@ -145,15 +179,34 @@ public final class Recording {
   }
 
   private void agree() {
+    if (closed) {
+      throw CollectiveException.invalid("the recording was closed");
+    }
     Optional<String> reason = reasonToRefuse();
-    Memory.putInt(verdict.address(), reason.isPresent() ? REFUSED : READY);
-    communicator.allReduce(verdict, ReduceOp.MAX);
-    if (Memory.getInt(verdict.address()) == REFUSED) {
+    int verdicts = highest(reason.isPresent() ? REFUSED : hasMoved() ? MOVED : READY);
+    if (verdicts == REFUSED) {
       refusals++;
       throw refusal(reason.orElse(""));
     }
     updateMoved();
+    if (verdicts == MOVED && graph != null) {
+      closeGraph();
+      captureGraph();
+    }
     replays++;
+  }
+
+  private boolean hasMoved() {
+    return steps.stream().anyMatch(Step::hasMoved);
+  }
+
+  private int highest(int mine) {
+    if (communicator instanceof CapturesGraphs device) {
+      return device.agree(mine);
+    }
+    Memory.putInt(verdict.address(), mine);
+    communicator.allReduce(verdict, ReduceOp.MAX);
+    return Memory.getInt(verdict.address());
   }
 
   private Optional<String> reasonToRefuse() {
@@ -187,7 +240,7 @@ public final class Recording {
   }
 
   private void updateMoved() {
-    if (steps.stream().noneMatch(Step::hasMoved)) {
+    if (!hasMoved()) {
       return;
     }
     steps = steps.stream().map(Step::current).toList();
@@ -197,5 +250,20 @@ public final class Recording {
   /** The counters as they are now. */
   public ReplayStatistics statistics() {
     return new ReplayStatistics(replays, updates, refusals);
+  }
+
+  private void closeGraph() {
+    StepGraph last = graph;
+    graph = null;
+    if (last != null) {
+      last.close();
+    }
+  }
+
+  /** Lets go of the buffers and of what the device has; this rank replays no more. */
+  @Override
+  public void close() {
+    closed = true;
+    closeGraph();
   }
 }

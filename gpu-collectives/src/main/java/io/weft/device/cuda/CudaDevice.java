@@ -2,6 +2,7 @@ package io.weft.device.cuda;
 
 import io.weft.device.Device;
 import io.weft.device.cuda.CudaLibrary.GpuDescription;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -10,6 +11,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 public final class CudaDevice implements AutoCloseable {
   private static final int MEMORY_TYPE = 2;
+  private static final int ORDINAL = 9;
   private static final int HOST_MEMORY = 1;
   private static final int DEVICE_MEMORY = 2;
 
@@ -66,12 +68,34 @@ public final class CudaDevice implements AutoCloseable {
     return memoryType(address) == HOST_MEMORY;
   }
 
+  /**
+   * Why a run of memory is not this GPU's own, in words; empty where it is.
+   *
+   * @param bytes 1 or more
+   */
+  public Optional<String> whyNotHere(long address, long bytes) {
+    for (long at : new long[] {address, address + bytes - 1}) {
+      if (memoryType(at) != DEVICE_MEMORY) {
+        return Optional.of("it is memory of the host, not of " + this);
+      }
+      int ordinal = attribute(ORDINAL, at);
+      if (ordinal != description.ordinal()) {
+        return Optional.of("it is memory of cuda:" + ordinal + ", not of " + this);
+      }
+    }
+    return Optional.empty();
+  }
+
   /** 0 for memory that the driver does not know. */
   private int memoryType(long address) {
+    return attribute(MEMORY_TYPE, address);
+  }
+
+  private int attribute(int attribute, long address) {
     use();
-    int[] type = new int[1];
-    return CudaFunctions.cuPointerGetAttribute(type, MEMORY_TYPE, address) == CudaLibrary.SUCCESS
-        ? type[0]
+    int[] value = new int[1];
+    return CudaFunctions.cuPointerGetAttribute(value, attribute, address) == CudaLibrary.SUCCESS
+        ? value[0]
         : 0;
   }
 

@@ -72,6 +72,9 @@ public final class CudaLane implements Lane {
 
   @Override
   public Event submit(String what, Work work, Event... after) {
+    if (closing.get()) {
+      throw new IllegalStateException(this + " is closed and does not take " + what + " any more");
+    }
     CudaEvent event = new CudaEvent(what);
     List<Event> dependencies = List.of(after);
     enqueuer
@@ -195,13 +198,25 @@ public final class CudaLane implements Lane {
 
   /**
    * As {@link Lane#close}. An interrupt does not shorten it: the stream ends behind the work that
-   * is on it, or is left to the driver.
+   * is on it, or is left to the driver. On one of the lane's own threads, such as in what runs when
+   * an event ends, it returns at once, and a thread "weft-lane-NAME-close" does the rest: neither
+   * thread can wait for itself.
    */
   @Override
   public void close() {
     if (!closing.compareAndSet(false, true)) {
       return;
     }
+    if (enqueuer.isOwnThread() || watcher.isOwnThread()) {
+      Thread closer = new Thread(this::end, "weft-lane-" + name + "-close");
+      closer.setDaemon(true);
+      closer.start();
+    } else {
+      end();
+    }
+  }
+
+  private void end() {
     boolean interrupted = Thread.interrupted();
     enqueuer.close();
     if (enqueuer.awaitEnd(Deadline.after(patience))) {

@@ -52,6 +52,8 @@ public final class CudaLibrary {
       Path path =
           location.path().orElseThrow(() -> new UnavailableLibraryException(location.missing()));
       NativeBinding.bind(path, CudaFunctions.class);
+      NativeBinding.bind(path, CudaGraphFunctions.class);
+      NativeBinding.bind(path, CudaPeerFunctions.class);
       loaded = start(path);
     }
     return loaded;
@@ -98,6 +100,10 @@ public final class CudaLibrary {
 
   /** All GPUs that this process sees, by ordinal. */
   public List<GpuDescription> gpus() {
+    return visible();
+  }
+
+  static List<GpuDescription> visible() {
     int[] count = new int[1];
     check(CudaFunctions.cuDeviceGetCount(count), "cuDeviceGetCount");
     List<GpuDescription> gpus = new ArrayList<>();

@@ -62,6 +62,7 @@ public final class CudaMemoryPool implements AutoCloseable {
   private long reservedBytes;
 
   private long takenBytes;
+  private long allocations;
   private boolean closed;
 
   private CudaMemoryPool(CudaDevice device, CudaMemorySource source, long budgetBytes) {
@@ -137,6 +138,7 @@ public final class CudaMemoryPool implements AutoCloseable {
     synchronized (this) {
       if (!closed) {
         segments.add(segment);
+        allocations++;
         return takeFrom(segment, bytes);
       }
       reservedBytes -= segment.bytes();
@@ -259,6 +261,11 @@ public final class CudaMemoryPool implements AutoCloseable {
   /** Bytes that are taken, each piece rounded up to 512. */
   public synchronized long takenBytes() {
     return takenBytes;
+  }
+
+  /** How often memory was allocated so far because nothing that was there would do. */
+  public synchronized long allocations() {
+    return allocations;
   }
 
   public CudaDevice device() {

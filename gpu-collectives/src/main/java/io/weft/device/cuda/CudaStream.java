@@ -125,22 +125,34 @@ public final class CudaStream implements AutoCloseable {
   /** Waits, at most 30 s, for what is enqueued: memory behind it may be gone afterwards. */
   @Override
   public void close() {
+    boolean unused = close(CLOSING);
+  }
+
+  /**
+   * As {@link #close()}, with another patience.
+   *
+   * @return whether what was enqueued has ended and the device works: what it used may go
+   */
+  public boolean close(Duration patience) {
     if (closed) {
-      return;
+      return true;
     }
     closed = true;
+    boolean healthy = true;
     try {
-      if (!awaitRest(Deadline.after(CLOSING))) {
-        LOG.warn("{}: work still runs after {}; the stream is left to the driver", this, CLOSING);
-        return;
+      if (!awaitRest(Deadline.after(patience))) {
+        LOG.warn("{}: work still runs after {}; the stream is left to the driver", this, patience);
+        return false;
       }
     } catch (CudaException e) {
       LOG.warn("{} ends with a failure of the device", this, e);
+      healthy = false;
     }
     int result = CudaFunctions.cuStreamDestroy_v2(handle);
     if (result != CudaLibrary.SUCCESS) {
       LOG.warn("{}: cuStreamDestroy gave {}", this, result);
     }
+    return healthy;
   }
 
   @Override

@@ -20,7 +20,7 @@ public final class GpuDoubles {
   }
 
   /** The device of a rank, open until {@link #closeDevices}. */
-  static CudaDevice device(int ordinal) {
+  public static CudaDevice device(int ordinal) {
     return DEVICES.computeIfAbsent(ordinal, key -> DoubleLibraries.cuda().open(key));
   }
 
@@ -32,6 +32,12 @@ public final class GpuDoubles {
   /** A factory for one rank on the GPU of this number. */
   public static CommunicatorFactory factory(int ordinal, CommunicatorFactory hosts) {
     NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER);
+    return new NcclCommunicators(DoubleLibraries.options(), options, hosts);
+  }
+
+  /** As {@link #factory(int, CommunicatorFactory)}, for communicators that can be shrunk. */
+  public static NcclCommunicators shrinking(int ordinal, CommunicatorFactory hosts) {
+    NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER).withShrinking();
     return new NcclCommunicators(DoubleLibraries.options(), options, hosts);
   }
 

@@ -33,6 +33,7 @@ import io.weft.device.library.UsesDoubles;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -192,7 +193,28 @@ class NcclFailureTest {
     CommunicatorFactory both = GpuDoubles.factory(3, hosts());
     assertThatThrownBy(() -> RankGang.open(both, 2, LONG))
         .hasMessageContaining("rank 0 and rank 1 are both on GPU")
-        .hasMessageContaining("NCCL takes one rank for each GPU");
+        .hasMessageContaining("NCCL takes one rank for each GPU, and from 2.30.3 on several where")
+        .hasMessageContaining("NCCL_MULTI_RANK_GPU_ENABLE=1 is set in the environment of all");
+  }
+
+  /** As NCCL's own environment has it, from the version on that knows of it. */
+  @Test
+  void ranksMayShareAGpuWhereNcclLetsThem() {
+    UUID gpu = UUID.randomUUID();
+    Map<String, String> set = Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1");
+    RankIdentity shares = RankIdentity.of(23003, gpu, set);
+    RankIdentity.check(List.of(shares, RankIdentity.decode(shares.encode())));
+    for (RankIdentity other :
+        List.of(
+            RankIdentity.of(23003, gpu, Map.of()),
+            RankIdentity.of(23003, gpu, Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "0")))) {
+      assertThatThrownBy(() -> RankIdentity.check(List.of(shares, other)))
+          .hasMessageContaining("rank 0 and rank 1 are both on GPU " + gpu)
+          .hasMessageContaining("these have 2.30.3");
+    }
+    RankIdentity old = RankIdentity.of(22907, gpu, set);
+    assertThatThrownBy(() -> RankIdentity.check(List.of(old, old)))
+        .hasMessageContaining("these have 2.29.7");
   }
 
   /** Its device is gone when it opens its stream, after the ranks have compared their GPUs. */
@@ -218,9 +240,9 @@ class NcclFailureTest {
   void differentVersionsAreRefusedByName() {
     List<RankIdentity> ranks =
         List.of(
-            new RankIdentity(22803, UUID.randomUUID()),
-            new RankIdentity(22803, UUID.randomUUID()),
-            RankIdentity.decode(new RankIdentity(23007, UUID.randomUUID()).encode()));
+            new RankIdentity(22803, UUID.randomUUID(), false),
+            new RankIdentity(22803, UUID.randomUUID(), false),
+            RankIdentity.decode(new RankIdentity(23007, UUID.randomUUID(), true).encode()));
     CollectiveException failure =
         catchThrowableOfType(CollectiveException.class, () -> RankIdentity.check(ranks));
     assertThat(failure.kind()).isEqualTo(Kind.MISMATCH);

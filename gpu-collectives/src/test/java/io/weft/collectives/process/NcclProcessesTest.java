@@ -8,10 +8,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Ranks of NCCL in processes of their own, over the doubles of libcuda and libnccl. */
@@ -29,9 +31,23 @@ class NcclProcessesTest {
   }
 
   private void start(int nranks, Duration timeout) throws Exception {
-    String doubles = "-D" + DoubleLibraries.FOLDER_PROPERTY + "=" + DoubleLibraries.folder();
+    start(DoubleLibraries.folder(), nranks, timeout, Map.of());
+    assertThat(all("create")).containsOnly("created");
+  }
+
+  private void start(
+      Path libraries,
+      int nranks,
+      Duration timeout,
+      Map<String, String> environment,
+      String... properties)
+      throws Exception {
+    List<String> all = new ArrayList<>(List.of(properties));
+    all.add("-D" + DoubleLibraries.FOLDER_PROPERTY + "=" + libraries);
     for (int rank = 0; rank < nranks; rank++) {
-      processes.add(new RankProcess(folder, "host", rank, nranks, timeout, doubles));
+      processes.add(
+          new RankProcess(
+              environment, folder, "host", rank, nranks, timeout, all.toArray(String[]::new)));
     }
     processes.get(0).order("listen");
     String id = processes.get(0).answer();
@@ -39,7 +55,6 @@ class NcclProcessesTest {
       rank.order("join " + id);
       assertThat(rank.answer()).isEqualTo("joins");
     }
-    assertThat(all("create")).containsOnly("created");
   }
 
   private List<String> all(String order) throws Exception {
@@ -83,6 +98,91 @@ class NcclProcessesTest {
     List<RankProcess> survivors = processes.subList(0, VICTIM);
     survivors.forEach(rank -> rank.order("loop INT32"));
     processes.get(VICTIM).order("die " + chunk);
+    assertThat(processes.get(VICTIM).answer()).isEqualTo("its process has ended");
+    assertSurvivorsNameTheVictim();
+  }
+
+  /**
+   * With the newest NCCL what runs is ended and the rest shrunk; an older one has to be aborted
+   * where something still runs, and one before that cannot shrink at all.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "., shrunk by NCCL",
+    "without-revoke, 'a new one is made: on rank 0, operations still ran when it broke'",
+    "without-windows, 'a new one is made: on rank 0, NCCL 2.21.5 cannot shrink communicators'"
+  })
+  void survivorsOfAKilledRankGoOn(String version, String how) throws Exception {
+    start(DoubleLibraries.folder().resolve(version), 3, Duration.ofSeconds(60), Map.of());
+    assertThat(all("create")).containsOnly("created");
+    List<RankProcess> survivors = List.of(processes.get(0), processes.get(1));
+    survivors.forEach(rank -> rank.order("loop INT32"));
+    processes.get(VICTIM).order("die 3");
+    assertThat(processes.get(VICTIM).answer()).isEqualTo("its process has ended");
+    assertSurvivorsNameTheVictim();
+    processes.remove(VICTIM).close();
+    processes.get(0).order("relisten");
+    String id = processes.get(0).answer();
+    processes.get(1).order("rejoin " + id + " 1");
+    assertThat(processes.get(1).answer()).isEqualTo("joins");
+    assertThat(all("shrink")).allSatisfy(answer -> assertThat(answer).contains(how));
+    assertThat(all("check")).containsOnly("right");
+    assertThat(all("close")).containsOnly("closed");
+  }
+
+  @Test
+  void ranksShareAGpuWhereNcclLetsThem() throws Exception {
+    start(
+        DoubleLibraries.folder(),
+        2,
+        Duration.ofSeconds(60),
+        Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1"),
+        "-Dweft.test.gpu=5");
+    assertThat(all("create")).containsOnly("created");
+    assertThat(all("check")).containsOnly("right");
+    assertThat(all("close")).containsOnly("closed");
+  }
+
+  @Test
+  void ranksOnOneGpuAreRefusedWhereNcclDoesNot() throws Exception {
+    start(
+        DoubleLibraries.folder().resolve("without-revoke"),
+        2,
+        Duration.ofSeconds(60),
+        Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1"),
+        "-Dweft.test.gpu=5");
+    assertThat(all("create"))
+        .allSatisfy(
+            answer ->
+                assertThat(answer)
+                    .startsWith("MISMATCH [0, 1] rank 0 and rank 1 are both on GPU")
+                    .contains("these have 2.28.3"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 4})
+  void devicesOfSeveralProcessesWriteToEachOther(int nranks) throws Exception {
+    start(nranks, Duration.ofSeconds(60));
+    assertThat(all("share once")).containsOnly("right");
+  }
+
+  @Test
+  void rankKilledWhileDevicesWriteIsNamed() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    assertThat(all("share for ever")).containsOnly("loops");
+    processes.get(VICTIM).signal("KILL");
+    assertSurvivorsNameTheVictim();
+  }
+
+  /** In the middle of a graph, which the others are in as well. */
+  @Test
+  void rankKilledInsideAReplayIsNamed() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    for (RankProcess rank : processes.subList(0, VICTIM)) {
+      rank.order("replay 0");
+    }
+    processes.get(VICTIM).order("replay 3");
+    assertThat(answers(processes)).containsOnly("replays");
     assertThat(processes.get(VICTIM).answer()).isEqualTo("its process has ended");
     assertSurvivorsNameTheVictim();
   }

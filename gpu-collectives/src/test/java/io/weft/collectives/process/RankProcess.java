@@ -11,13 +11,24 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.contract.CommunicatorContract;
+import io.weft.collectives.contract.RaggedContract;
 import io.weft.collectives.contract.RandomStep;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.nccl.DeviceBuffer;
+import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.GpuDoubles;
+import io.weft.collectives.nccl.NcclCommunicators;
+import io.weft.collectives.nccl.SharingCommunicators;
+import io.weft.collectives.replay.MovedBuffers;
+import io.weft.collectives.replay.Recording;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.library.DoubleLibraries;
+import io.weft.logging.CapturedLogs;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -27,6 +38,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -53,6 +65,19 @@ final class RankProcess implements AutoCloseable {
   RankProcess(
       Path folder, String host, int rank, int nranks, Duration timeout, String... properties)
       throws IOException {
+    this(Map.of(), folder, host, rank, nranks, timeout, properties);
+  }
+
+  /** With more in its environment. */
+  RankProcess(
+      Map<String, String> environment,
+      Path folder,
+      String host,
+      int rank,
+      int nranks,
+      Duration timeout,
+      String... properties)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
@@ -67,7 +92,10 @@ final class RankProcess implements AutoCloseable {
             Integer.toString(rank),
             Integer.toString(nranks),
             Long.toString(timeout.toMillis())));
-    process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    ProcessBuilder builder =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD);
+    builder.environment().putAll(environment);
+    process = builder.start();
     out = process.inputReader(StandardCharsets.UTF_8);
     in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
   }
@@ -115,7 +143,7 @@ final class RankProcess implements AutoCloseable {
             HostOptions.defaults().withFolder(Path.of(args[0], args[1])).withHostIdentity(args[1]));
     Rank rank =
         new Rank(
-            GpuDoubles.isForThisProcess() ? GpuDoubles.factory(number, hosts) : hosts,
+            GpuDoubles.isForThisProcess() ? ofNccl(number, hosts) : hosts,
             number,
             Integer.parseInt(args[3]),
             Duration.ofMillis(Long.parseLong(args[4])));
@@ -125,6 +153,10 @@ final class RankProcess implements AutoCloseable {
       rank.obey(line);
     }
     System.exit(0);
+  }
+
+  private static CommunicatorFactory ofNccl(int rank, CommunicatorFactory hosts) {
+    return GpuDoubles.shrinking(Integer.getInteger("weft.test.gpu", rank), hosts);
   }
 
   private static void say(String text) {
@@ -164,6 +196,17 @@ final class RankProcess implements AutoCloseable {
             bootstrap.close();
             say("created");
           }
+          case "relisten" -> {
+            bootstrap = SocketBootstrap.listen("127.0.0.1", nranks - 1);
+            say(bootstrap.id().encode());
+          }
+          case "rejoin" -> {
+            String[] where = order[1].split(" ");
+            int place = Integer.parseInt(where[1]);
+            bootstrap = SocketBootstrap.join(UniqueId.decode(where[0]), place, nranks - 1);
+            say("joins");
+          }
+          case "shrink" -> shrink();
           case "check" -> check();
           case "await" -> awaitEnd(Integer.parseInt(order[1]));
           case "loop" -> loop(DataType.valueOf(order[1]));
@@ -171,6 +214,8 @@ final class RankProcess implements AutoCloseable {
             DoubleLibraries.ncclControls().ncclDoubleDieInside(Integer.parseInt(order[1]));
             loop(DataType.INT32);
           }
+          case "share" -> share(order[1].equals("for ever"));
+          case "replay" -> replay(Integer.parseInt(order[1]));
           case "close" -> {
             communicator.close();
             say("closed");
@@ -184,7 +229,22 @@ final class RankProcess implements AutoCloseable {
       }
     }
 
+    /** Goes on with those that are left, and says how. */
+    private void shrink() {
+      Communicator broken = communicator;
+      communicator =
+          ((NcclCommunicators) factory).shrink((DeviceCommunicator) broken, bootstrap, options);
+      bootstrap.close();
+      broken.close();
+      say(
+          CapturedLogs.lines().stream()
+              .filter(line -> line.contains("shrunk"))
+              .findFirst()
+              .orElse("nothing was logged"));
+    }
+
     private void check() {
+      int nranks = communicator.nranks();
       Random random = new Random(nranks);
       for (int step = 0; step < 60; step++) {
         RandomStep.run(communicator, random, "step " + step);
@@ -204,6 +264,46 @@ final class RankProcess implements AutoCloseable {
               .until(() -> ranks.peerFailure(peer), Optional::isPresent)
               .orElseThrow();
       throw end;
+    }
+
+    /** Ragged all-to-alls into memory that the devices of all processes reach. */
+    private void share(boolean forEver) {
+      Communicator sharing = SharingCommunicators.share((DeviceCommunicator) communicator);
+      for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
+        RaggedContract.exchange(sharing, DataType.INT64, 2, 3, RaggedContract.MIXED);
+        if (forEver && round == 10) {
+          say("loops");
+        }
+      }
+      boolean byDevices = DoubleLibraries.cudaControls().cudaDoubleLaunches() > 0;
+      sharing.close();
+      say(byDevices ? "right" : "not by the devices");
+    }
+
+    /** Replays a graph until that fails; with chunks it dies inside, after so many of them. */
+    private void replay(int chunks) {
+      CudaDevice device = GpuDoubles.device(rank);
+      try (CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 4L << 20);
+          CudaMemory memory = pool.take(4 * 40_000)) {
+        TypedBuffer data = TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT32, 40_000);
+        Values.fill(data, rank);
+        try (Recording recording =
+            Recording.record(
+                communicator,
+                MovedBuffers.REFUSE,
+                body -> {
+                  body.allReduce(data, ReduceOp.MAX);
+                  body.broadcast(data, 0);
+                })) {
+          for (int round = 0; round < Integer.MAX_VALUE; round++) {
+            if (round == 10) {
+              say(recording.whyNoGraph().orElse("replays"));
+              DoubleLibraries.ncclControls().ncclDoubleDieInside(chunks);
+            }
+            recording.replay();
+          }
+        }
+      }
     }
 
     /** Computes until that fails; NCCL takes maxima of integers only. */

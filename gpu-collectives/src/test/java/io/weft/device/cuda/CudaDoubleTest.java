@@ -1,10 +1,14 @@
 package io.weft.device.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
+import io.weft.memory.Memory;
+import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -84,5 +88,66 @@ class CudaDoubleTest {
           .isNotZero();
     }
     assertThat(DoubleLibraries.violations()).contains("8 bytes are not on a device");
+  }
+
+  @Test
+  void memoryThatGoesBeforeTheGraphThatRefersToIt() {
+    try (CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
+        CudaMemory memory = pool.take(4096);
+        CudaStream stream = CudaStream.open(device, "test", Priority.NORMAL);
+        CudaGraph graph =
+            CudaGraph.capture(
+                stream,
+                "a copy",
+                () -> stream.copyOnDevice(memory.address(), memory.address() + 2048, 1024))) {
+      assertThat(DoubleLibraries.live()).contains("graphs to launch: 1");
+      assertThat(CudaFunctions.cuMemFree_v2(memory.address())).isNotZero();
+      graph.launch(stream);
+    }
+    assertThat(DoubleLibraries.violations())
+        .contains("cuMemFree of 1048576 bytes that a graph refers to");
+  }
+
+  /** And the stream captures no more, as if nothing had been. */
+  @Test
+  void whatACaptureMayNotDo() {
+    try (CudaStream stream = CudaStream.open(device, "test", Priority.NORMAL)) {
+      assertThatThrownBy(() -> CudaGraph.capture(stream, "a mark", () -> stream.mark().close()))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("cuEventRecord");
+      assertThatThrownBy(
+              () ->
+                  CudaGraph.capture(
+                      stream,
+                      "an allocation",
+                      () ->
+                          CudaLibrary.check(
+                              CudaFunctions.cuMemAlloc_v2(new long[1], 512), "cuMemAlloc")))
+          .isInstanceOf(CudaException.class);
+      assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(30)))).isTrue();
+    }
+    assertThat(DoubleLibraries.violations())
+        .contains("cuEventRecord on a stream that captures a graph")
+        .contains("cuMemAlloc on a thread that captures a graph");
+  }
+
+  @Test
+  void graphRunsAsOftenAsItIsLaunched() {
+    try (CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
+        CudaMemory memory = pool.take(4096);
+        CudaStream stream = CudaStream.open(device, "test", Priority.NORMAL)) {
+      long from = memory.address();
+      Memory.setMemory(from, 4096, (byte) 0);
+      CudaGraph graph =
+          CudaGraph.capture(stream, "a copy", () -> stream.copyOnDevice(from + 2048, from, 1024));
+      for (byte round = 1; round < 4; round++) {
+        Memory.putByte(from, round);
+        graph.launch(stream);
+        assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(30)))).isTrue();
+        assertThat(Memory.getByte(from + 2048)).isEqualTo(round);
+      }
+      graph.close();
+      assertThatThrownBy(() -> graph.launch(stream)).hasMessageContaining("was closed");
+    }
   }
 }

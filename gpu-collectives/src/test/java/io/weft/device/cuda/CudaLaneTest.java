@@ -15,6 +15,7 @@ import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -227,6 +228,31 @@ class CudaLaneTest {
     closer.join(30_000);
     assertThat(event.state()).isEqualTo(State.COMPLETE);
     lane.close();
+  }
+
+  /** In what runs when an event ends, which is on a thread that the close has to wait for. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void closeOnItsOwnThreadDoesNotWaitForItself(boolean isWatcher) throws Exception {
+    CudaLane lane = lane("own");
+    pause(true);
+    CompletableFuture<Void> closed = new CompletableFuture<>();
+    Runnable close =
+        () -> {
+          lane.close();
+          closed.complete(null);
+        };
+    Event first = lane.submit("first", isWatcher ? () -> {} : close::run);
+    Event second = isWatcher ? lane.submit("second", () -> {}) : first;
+    if (isWatcher) {
+      first.whenDone(cause -> close.run());
+      second.awaitRecorded(deadline());
+    }
+    pause(false);
+    closed.get(15, TimeUnit.SECONDS);
+    second.await(deadline());
+    assertThat(isRefusing(lane)).isTrue();
+    await().until(() -> !DoubleLibraries.live().contains("streams"));
   }
 
   @Test

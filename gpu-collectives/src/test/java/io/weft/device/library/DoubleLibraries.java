@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -38,9 +39,21 @@ public final class DoubleLibraries {
 
     void cudaDoublePause(int paused);
 
+    void cudaDoubleHold(int device);
+
+    void cudaDoubleUnreachable(int apart);
+
+    void cudaDoubleStall(int stall);
+
+    int cudaDoubleStalled();
+
     int cudaDoublePageableCopies();
 
     int cudaDoubleHostCopies();
+
+    int cudaDoubleGraphLaunches();
+
+    int cudaDoubleLaunches();
 
     void cudaDoubleLose(int device, int code);
 
@@ -79,23 +92,32 @@ public final class DoubleLibraries {
           Files.createDirectories(
                   Path.of("target", "gpu-doubles", "" + ProcessHandle.current().pid()))
               .toAbsolutePath();
-      Path old = Files.createDirectories(target.resolve("old"));
-      Path withoutWindows = Files.createDirectories(target.resolve("without-windows"));
       compile(List.of(), "cuda_double.c", target.resolve("libcuda.so.1"), List.of());
+      compileNccl(target, ".", List.of());
+      compileNccl(target, "old", List.of("-DWEFT_DOUBLE_OLD", "-Wno-unused-function"));
+      compileNccl(
+          target,
+          "without-windows",
+          List.of("-DWEFT_DOUBLE_WITHOUT_WINDOWS", "-Wno-unused-function"));
+      compileNccl(target, "without-revoke", List.of("-DWEFT_DOUBLE_WITHOUT_REVOKE"));
+      return target;
+    }
+
+    /** Older versions lie in folders of their own, with the same libcuda. */
+    private static void compileNccl(Path target, String version, List<String> flags)
+        throws IOException {
+      Path folder = Files.createDirectories(target.resolve(version));
+      Path cuda = folder.resolve("libcuda.so.1");
+      if (!Files.exists(cuda)) {
+        Files.createSymbolicLink(cuda, Path.of("..", "libcuda.so.1"));
+      }
       List<String> withCuda =
           List.of("-L" + target, "-l:libcuda.so.1", "-lrt", "-Wl,-rpath," + target);
-      compile(List.of(), "nccl_double.c", target.resolve("libnccl.so.2"), withCuda);
       compile(
-          List.of("-DWEFT_DOUBLE_OLD", "-Wno-unused-function"),
+          flags,
           "nccl_double.c",
-          old.resolve("libnccl.so.2"),
+          target.resolve(version).normalize().resolve("libnccl.so.2"),
           withCuda);
-      compile(
-          List.of("-DWEFT_DOUBLE_WITHOUT_WINDOWS"),
-          "nccl_double.c",
-          withoutWindows.resolve("libnccl.so.2"),
-          withCuda);
-      return target;
     }
 
     private static void compile(
@@ -127,7 +149,10 @@ public final class DoubleLibraries {
 
   /** This machine as a process sees it whose library path leads to the doubles. */
   public static ProbeOptions options() {
-    return ProbeOptions.defaults().withEnvironment(Map.of("LD_LIBRARY_PATH", folder().toString()));
+    Map<String, String> environment = new HashMap<>(System.getenv());
+    environment.keySet().removeIf(name -> !name.startsWith("NCCL_"));
+    environment.put("LD_LIBRARY_PATH", folder().toString());
+    return ProbeOptions.defaults().withEnvironment(environment);
   }
 
   /** The double of libcuda as the driver of this process. */

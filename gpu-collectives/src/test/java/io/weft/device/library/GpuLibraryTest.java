@@ -87,7 +87,7 @@ class GpuLibraryTest {
   void librariesSayWhatTheyAre() throws Exception {
     String doubles = DoubleLibraries.folder().toString();
     assertThat(run("nccl", doubles + "/libnccl.so.2"))
-        .contains("NCCL 2.28.3 in " + doubles)
+        .contains("NCCL 2.30.7 in " + doubles)
         .contains("with windows");
     assertThat(run("cuda", doubles)).contains("CUDA driver 12.8 in " + doubles);
   }

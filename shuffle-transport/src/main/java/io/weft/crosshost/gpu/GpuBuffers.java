@@ -12,7 +12,6 @@ import java.io.IOException;
 final class GpuBuffers implements ReceiveMemory {
   private final CudaMemoryPool pool;
   private long taken;
-  private long allocated;
   private long out;
   private long outBytes;
 
@@ -25,19 +24,20 @@ final class GpuBuffers implements ReceiveMemory {
     this.pool = pool;
   }
 
+  /** The pool may have to ask the driver, which takes its time: nothing is locked meanwhile. */
   @Override
-  public synchronized TransferBuffer take(long bytes) throws IOException {
-    long reserved = pool.reservedBytes();
+  public TransferBuffer take(long bytes) throws IOException {
     CudaMemory memory;
     try {
       memory = pool.take(bytes);
     } catch (CudaException | IllegalStateException e) {
       throw new IOException(e.getMessage(), e);
     }
-    taken++;
-    allocated += pool.reservedBytes() > reserved ? 1 : 0;
-    out++;
-    outBytes += bytes;
+    synchronized (this) {
+      taken++;
+      out++;
+      outBytes += bytes;
+    }
     return new TransferBuffer(memory.address(), bytes, () -> takeBack(memory));
   }
 
@@ -50,8 +50,10 @@ final class GpuBuffers implements ReceiveMemory {
     }
   }
 
+  /** What is being allocated now may be counted a moment before what it is taken for. */
   @Override
   public synchronized BufferStatistics statistics() {
-    return new BufferStatistics(taken, allocated, out, pool.reservedBytes() - outBytes);
+    return new BufferStatistics(
+        taken, Math.min(taken, pool.allocations()), out, pool.reservedBytes() - outBytes);
   }
 }

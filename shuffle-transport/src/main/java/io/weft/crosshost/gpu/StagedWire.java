@@ -1,17 +1,14 @@
 package io.weft.crosshost.gpu;
 
-import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.crosshost.wire.Manifest;
 import io.weft.crosshost.wire.ManifestEntry;
 import io.weft.crosshost.wire.TransferWire;
 import io.weft.device.Deadline;
 import io.weft.device.EventTimeoutException;
+import io.weft.device.HostEvent;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaDevice;
-import io.weft.device.cuda.CudaException;
-import io.weft.device.cuda.CudaMark;
-import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
 import java.time.Duration;
@@ -24,15 +21,16 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A wire between two GPUs through memory of their hosts: what NCCL would do, where it cannot be
- * used. Arrays are copied to pinned memory and from there to the GPU, in waves of a fixed size.
- * Both ends have to use such a wire.
+ * used. Arrays are copied to pinned memory and from there to the GPU, in waves of a fixed size:
+ * while one moves between the hosts, the GPU copies the next one out and the one before in. Both
+ * ends have to use such a wire.
  */
 final class StagedWire implements TransferWire {
-  /** Of each direction. */
-  static final long WAVE_BYTES = 8L << 20;
+  /** Of each direction; pinned memory is taken for three waves at a time. */
+  static final long WAVE_BYTES = 4L << 20;
 
   private static final Logger LOG = LoggerFactory.getLogger(StagedWire.class);
-  private static final Duration REST = Duration.ofSeconds(1);
+  private static final Duration REST = Duration.ofSeconds(30);
   private static final long POLL_NANOS = 20_000;
 
   private final TransferWire host;
@@ -40,8 +38,10 @@ final class StagedWire implements TransferWire {
   private final Duration patience;
   private final CudaStream stream;
 
-  /** Of waves that failed, while the stream may still use it. */
-  private final List<CudaMemory> kept = new ArrayList<>();
+  /** Of a move that failed, while the stream may still use their memory. */
+  private final List<StagedWave> kept = new ArrayList<>();
+
+  private final HostEvent rest = new HostEvent("the rest of a stream that stages transfers");
 
   /**
    * A wire with a stream of its own.
@@ -64,63 +64,57 @@ final class StagedWire implements TransferWire {
 
   @Override
   public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
-    List<List<TypedBuffer>> there = Waves.of(sends, WAVE_BYTES);
-    List<List<TypedBuffer>> back = Waves.of(receives, WAVE_BYTES);
-    for (int wave = 0; wave < Math.max(there.size(), back.size()); wave++) {
-      moveWave(
-          wave < there.size() ? there.get(wave) : List.of(),
-          wave < back.size() ? back.get(wave) : List.of());
-    }
-  }
-
-  private void moveWave(List<TypedBuffer> sends, List<TypedBuffer> receives) {
-    List<CudaMemory> memories = new ArrayList<>();
+    List<StagedWave> waves = StagedWave.of(sends, receives, WAVE_BYTES);
     try {
-      List<TypedBuffer> out = copies(sends, memories);
-      List<TypedBuffer> in = copies(receives, memories);
-      for (int i = 0; i < sends.size(); i++) {
-        TypedBuffer array = sends.get(i);
-        stream.copyToHost(out.get(i).address(), array.address(), array.bytes());
+      for (int i = 0; i <= waves.size(); i++) {
+        if (i < waves.size()) {
+          waves.get(i).copyOut(stream, pinned);
+        }
+        if (i > 0) {
+          moveOne(waves.get(i - 1));
+        }
+        if (i > 1) {
+          finish(waves.get(i - 2));
+        }
       }
-      awaitStream();
-      host.move(out, in);
-      for (int i = 0; i < receives.size(); i++) {
-        TypedBuffer array = receives.get(i);
-        stream.copyToDevice(array.address(), in.get(i).address(), array.bytes());
+      if (!waves.isEmpty()) {
+        finish(waves.get(waves.size() - 1));
       }
-      awaitStream();
     } catch (RuntimeException | Error e) {
-      kept.addAll(memories);
+      keep(waves);
       throw e;
     }
-    memories.forEach(CudaMemory::close);
   }
 
-  /** One piece of pinned memory for all arrays of a wave in one direction. */
-  private List<TypedBuffer> copies(List<TypedBuffer> arrays, List<CudaMemory> memories) {
-    List<TypedBuffer> copies = new ArrayList<>();
-    long bytes = arrays.stream().mapToLong(TypedBuffer::bytes).sum();
-    if (bytes > 0) {
-      CudaMemory memory = pinned.take(bytes);
-      memories.add(memory);
-      long at = memory.address();
-      for (TypedBuffer array : arrays) {
-        copies.add(TypedBuffer.at(at, DataType.INT8, array.bytes()));
-        at += array.bytes();
-      }
-    }
-    return copies;
+  /** The GPU goes on with the waves around this one meanwhile. */
+  private void moveOne(StagedWave wave) {
+    await(wave);
+    host.move(wave.out(), wave.in());
+    wave.copyIn(stream);
   }
 
-  private void awaitStream() {
+  private void finish(StagedWave wave) {
+    await(wave);
+    wave.release();
+  }
+
+  private void keep(List<StagedWave> waves) {
+    waves.forEach(wave -> wave.keepUntil(rest));
+    kept.addAll(waves);
+  }
+
+  /** Ends also when the wire was aborted: the GPU may be stuck for good. */
+  private void await(StagedWave wave) {
     Deadline deadline = Deadline.after(patience);
-    try (CudaMark mark = stream.mark()) {
-      while (!mark.isReached()) {
-        if (deadline.expired()) {
-          throw new EventTimeoutException(stream + " did not copy a wave within " + deadline);
-        }
-        LockSupport.parkNanos(POLL_NANOS);
+    while (!wave.isCopied()) {
+      Optional<RuntimeException> failure = host.failure();
+      if (failure.isPresent()) {
+        throw failure.get();
       }
+      if (deadline.expired()) {
+        throw new EventTimeoutException(stream + " did not copy a wave within " + deadline);
+      }
+      LockSupport.parkNanos(POLL_NANOS);
     }
   }
 
@@ -137,17 +131,12 @@ final class StagedWire implements TransferWire {
   /** Waits for what the stream still copies; memory it may go on with is kept for good. */
   @Override
   public void close() {
-    boolean rests = false;
-    try {
-      rests = stream.awaitRest(Deadline.after(REST));
-    } catch (CudaException e) {
-      LOG.warn("{} ends with a failure of the device", stream, e);
-    }
-    stream.close();
-    if (rests) {
-      kept.forEach(CudaMemory::close);
+    if (stream.close(REST)) {
+      kept.forEach(StagedWave::release);
+      kept.clear();
+      rest.complete();
     } else if (!kept.isEmpty()) {
-      LOG.warn("{} does not rest: pinned memory of {} waves is kept", stream, kept.size());
+      LOG.warn("{} does not rest: the memory of {} waves is kept", stream, kept.size());
     }
     host.close();
   }

@@ -2,6 +2,7 @@ package io.weft.crosshost.gpu;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclOptions;
 import io.weft.crosshost.GpuResources;
@@ -13,17 +14,15 @@ import io.weft.crosshost.wire.TransferWire;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaLibrary;
-import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.library.UnavailableLibraryException;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.peer.PathEnd;
 import io.weft.peer.PathRules;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.function.Supplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * This executor's GPU as an end of transfers. Its context is taken with the first transfer, so an
@@ -31,17 +30,16 @@ import org.slf4j.LoggerFactory;
  * pools; to be closed after the transfers.
  */
 public final class TransferGpu implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(TransferGpu.class);
-
   /** Both ends give a communicator up at the same time, or the other has ended. */
   private static final Duration LINGER = Duration.ofMillis(500);
 
   private static final long PINNED_BYTES = 1L << 30;
 
+  /** A driver that is stuck does not hold up transfers for longer. */
+  private static final Duration DRIVER_PATIENCE = Duration.ofSeconds(30);
+
   private final Options options;
-  private final Object lock = new Object();
-  private Opened opened;
-  private boolean closed;
+  private final GpuOpening opening;
 
   /**
    * What an end is made of.
@@ -67,13 +65,16 @@ public final class TransferGpu implements AutoCloseable {
     }
   }
 
-  /** What is there from the first transfer on. */
-  private record Opened(
-      CudaDevice device, CudaMemoryPool memory, CudaMemoryPool pinned, GpuBuffers buffers) {}
-
   /** An end that has not been used. */
   public TransferGpu(Options options) {
     this.options = options;
+    this.opening = new GpuOpening(options.end().gpu().toString(), this::open, DRIVER_PATIENCE);
+  }
+
+  private OpenedGpu open() {
+    CudaDevice device =
+        CudaLibrary.load(options.libraries()).open(UUID.fromString(options.end().gpu().uuid()));
+    return OpenedGpu.of(device, options.bufferBytes(), PINNED_BYTES);
   }
 
   /**
@@ -86,7 +87,7 @@ public final class TransferGpu implements AutoCloseable {
         () ->
             new NcclCommunicators(
                 options.libraries(),
-                NcclOptions.on(opened().device()).withLinger(LINGER),
+                NcclOptions.on(opening.get().device()).withLinger(LINGER),
                 options.besideNccl());
     RankEnd own = new RankEnd(options.life(), options.end());
     return new GpuResources(
@@ -95,32 +96,11 @@ public final class TransferGpu implements AutoCloseable {
 
   private TransferWire wire(Communicator communicator) {
     if (communicator instanceof HostRoute route) {
-      Opened gpu = opened();
+      OpenedGpu gpu = opening.get();
       return new StagedWire(
           new CommunicatorWire(route.hosts()), gpu.device(), gpu.pinned(), route.timeout());
     }
     return new CommunicatorWire(communicator);
-  }
-
-  private Opened opened() {
-    synchronized (lock) {
-      if (closed) {
-        throw new IllegalStateException(options.end().gpu() + " was closed");
-      }
-      if (opened == null) {
-        CudaDevice device =
-            CudaLibrary.load(options.libraries()).open(UUID.fromString(options.end().gpu().uuid()));
-        CudaMemoryPool memory =
-            CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, options.bufferBytes());
-        opened =
-            new Opened(
-                device,
-                memory,
-                CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, PINNED_BYTES),
-                new GpuBuffers(memory));
-      }
-      return opened;
-    }
   }
 
   /** Buffers on the GPU, which is opened for the first. */
@@ -129,7 +109,7 @@ public final class TransferGpu implements AutoCloseable {
     public TransferBuffer take(long bytes) throws IOException {
       GpuBuffers buffers;
       try {
-        buffers = opened().buffers();
+        buffers = opening.get().buffers();
       } catch (UnavailableLibraryException | CudaException e) {
         throw new IOException(e.getMessage(), e);
       }
@@ -137,32 +117,30 @@ public final class TransferGpu implements AutoCloseable {
     }
 
     @Override
-    public BufferStatistics statistics() {
-      synchronized (lock) {
-        return opened == null ? new BufferStatistics(0, 0, 0, 0) : opened.buffers().statistics();
+    public Optional<String> obstacle(TypedBuffer source) {
+      CudaDevice device;
+      try {
+        device = opening.get().device();
+      } catch (UnavailableLibraryException | CudaException e) {
+        return Optional.of(e.getMessage());
       }
+      return device
+          .whyNotHere(source.address(), source.bytes())
+          .map(reason -> reason + "; copy it there first, or send it from device 0, the host");
+    }
+
+    @Override
+    public BufferStatistics statistics() {
+      return opening
+          .now()
+          .map(gpu -> gpu.buffers().statistics())
+          .orElse(new BufferStatistics(0, 0, 0, 0));
     }
   }
 
   /** Gives everything back; what is still received into stays until the process ends. */
   @Override
   public void close() {
-    Opened last;
-    synchronized (lock) {
-      last = opened;
-      opened = null;
-      closed = true;
-    }
-    if (last == null) {
-      return;
-    }
-    long out = last.buffers().statistics().out();
-    last.pinned().close();
-    last.memory().close();
-    if (out == 0) {
-      last.device().close();
-    } else {
-      LOG.warn("{} receive buffers on {} are still held; its context stays", out, last.device());
-    }
+    opening.close();
   }
 }

@@ -29,7 +29,7 @@ class GpuSearchTest {
     GpuEnd found = GpuSearch.find(machine(true), TestGpus.options(), "");
     assertThat(found.hasNccl()).as(found.toString()).isTrue();
     assertThat(found.ordinal()).isZero();
-    assertThat(found.nccl()).isEqualTo("2.28.3");
+    assertThat(found.nccl()).isEqualTo("2.30.7");
     assertThat(found.uuid()).isEqualTo(TestGpus.cuda().gpus().get(0).uuid().toString());
     TestGpus.assertClean();
   }

@@ -2,6 +2,7 @@ package io.weft.crosshost.gpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.Communicator;
@@ -13,15 +14,20 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.local.LocalCommunicator;
 import io.weft.crosshost.GpuResources;
 import io.weft.crosshost.TestGpus;
+import io.weft.crosshost.buffer.BufferStatistics;
 import io.weft.crosshost.buffer.TransferBuffer;
+import io.weft.device.library.UnavailableLibraryException;
 import io.weft.peer.GpuEnd;
 import io.weft.peer.PathEnd;
 import io.weft.peer.PathRules;
 import io.weft.peer.TransportMode;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -122,5 +128,95 @@ class TransferGpuTest {
     assertThatThrownBy(() -> resources.memory().take(1))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("was closed");
+  }
+
+  private static void awaitStalled() {
+    await().until(() -> TestGpus.controls().cudaDoubleStalled() > 0);
+  }
+
+  /** A driver that does not answer holds up who needs it, and nobody else. */
+  @Test
+  void nobodyElseWaitsWhileTheDriverOpensTheGpu() throws Exception {
+    TransferGpu gpu = gpu(0, TransportMode.AUTO);
+    GpuResources resources = gpu.resources(LocalCommunicator::create);
+    TestGpus.controls().cudaDoubleStall(1);
+    try {
+      CompletableFuture<TransferBuffer> taking =
+          CompletableFuture.supplyAsync(() -> take(resources));
+      awaitStalled();
+      CompletableFuture<Void> others =
+          CompletableFuture.runAsync(
+              () -> {
+                assertThat(resources.memory().statistics().taken()).isZero();
+                gpu.close();
+              });
+      others.get(20, TimeUnit.SECONDS);
+      assertThat(taking).isNotDone();
+      TestGpus.controls().cudaDoubleStall(0);
+      assertThatThrownBy(() -> taking.get(20, TimeUnit.SECONDS)).hasMessageContaining("was closed");
+    } finally {
+      TestGpus.controls().cudaDoubleStall(0);
+    }
+  }
+
+  private static TransferBuffer take(GpuResources resources) {
+    try {
+      return resources.memory().take(1000);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void nobodyElseWaitsWhileTheDriverAllocates() throws Exception {
+    GpuResources resources = gpu(0, TransportMode.AUTO).resources(LocalCommunicator::create);
+    assertThat(resources.memory().obstacle(TypedBuffer.at(8, DataType.INT8, 1))).isPresent();
+    TestGpus.controls().cudaDoubleStall(1);
+    try {
+      CompletableFuture<TransferBuffer> taking =
+          CompletableFuture.supplyAsync(() -> take(resources));
+      awaitStalled();
+      CompletableFuture<BufferStatistics> others =
+          CompletableFuture.supplyAsync(() -> resources.memory().statistics());
+      assertThat(others.get(20, TimeUnit.SECONDS).taken()).isZero();
+      assertThat(taking).isNotDone();
+      TestGpus.controls().cudaDoubleStall(0);
+      taking.get(20, TimeUnit.SECONDS).close();
+      assertThat(resources.memory().statistics().allocated()).isOne();
+    } finally {
+      TestGpus.controls().cudaDoubleStall(0);
+    }
+  }
+
+  /** What could not be opened is tried again by the next. */
+  @Test
+  void aDriverThatDoesNotAnswerIsAnErrorThatSaysSo() {
+    List<String> calls = new ArrayList<>();
+    CountDownLatch answer = new CountDownLatch(1);
+    try (GpuOpening opening =
+        new GpuOpening(
+            "cuda:7",
+            () -> {
+              calls.add("call");
+              try {
+                answer.await(30, TimeUnit.SECONDS);
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+              throw new IllegalArgumentException("no such GPU");
+            },
+            Duration.ofMillis(20))) {
+      assertThatThrownBy(opening::get)
+          .isInstanceOf(UnavailableLibraryException.class)
+          .hasMessage("the NVIDIA driver did not open cuda:7 within 20 ms");
+      answer.countDown();
+      await()
+          .untilAsserted(
+              () ->
+                  assertThatThrownBy(opening::get)
+                      .isInstanceOf(IllegalArgumentException.class)
+                      .hasMessage("no such GPU"));
+      await().until(() -> calls.size() > 1);
+    }
   }
 }

@@ -6,10 +6,12 @@ import io.weft.device.Deadline;
 import java.util.List;
 
 /**
- * The meeting of a communicator once more, under another id, for the second communicator of the
- * same ranks. Belongs to the first meeting and ends with it.
+ * The meeting of a communicator once more, under another id, for another communicator of the same
+ * ranks. Belongs to the first meeting and ends with it.
+ *
+ * @param name in front of its rounds; another for each meeting
  */
-record PairsBootstrap(Bootstrap meeting, UniqueId id) implements Bootstrap {
+record NamedMeeting(Bootstrap meeting, UniqueId id, String name) implements Bootstrap {
   @Override
   public int rank() {
     return meeting.rank();
@@ -22,7 +24,7 @@ record PairsBootstrap(Bootstrap meeting, UniqueId id) implements Bootstrap {
 
   @Override
   public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
-    return meeting.exchange("pairs" + round, mine, deadline);
+    return meeting.exchange(name + round, mine, deadline);
   }
 
   @Override

@@ -1,0 +1,121 @@
+/*
+ * Rows that every rank writes straight into the memory of the others: a barrier, the rows, and
+ * another barrier, each a launch of its own on one stream. io.weft.collectives.peer launches them.
+ */
+#include "system.h"
+
+#define MOST_RANKS 16
+
+/* The first words of what every rank shares beside its rows; all of them start as zero. */
+struct signals {
+  uint32_t came[MOST_RANKS]; /* in how many barriers a rank was seen here */
+  uint32_t barriers;         /* in how many this rank was */
+  uint32_t failed;           /* a barrier was given up: nothing is written any more */
+  uint32_t gone[MOST_RANKS]; /* ranks that write here no more */
+};
+
+/* In pinned memory: what the host tells the device, and the other way round. */
+struct report {
+  uint32_t stop;               /* the host has given up */
+  uint32_t stopped;            /* a barrier ended for that reason */
+  uint32_t entry;              /* one more than that of an update that does not fit */
+  uint32_t silent[MOST_RANKS]; /* 1 for a rank that did not come in time */
+};
+
+struct barrier_arguments {
+  uint64_t signals[MOST_RANKS]; /* of all ranks, as they are mapped here */
+  uint64_t report;
+  int64_t patience; /* nanoseconds */
+  int32_t rank;
+  int32_t ranks;
+};
+
+/*
+ * One block of at least as many threads as ranks. A peer may be a barrier ahead, and numbers go round.
+ */
+KERNEL(weft_peer_barrier, barrier_arguments, 32) {
+  struct signals *own = (struct signals *)a.signals[a.rank];
+  struct report *report = (struct report *)a.report;
+  int peer = THREAD;
+  int64_t start = now();
+  uint32_t number = own->barriers + 1;
+  int failed = own->failed != 0;
+  if (peer < a.ranks && !failed) {
+    store_release(&((struct signals *)a.signals[peer])->came[a.rank], number);
+  }
+  SYNC();
+  while (peer < a.ranks && !failed && (int32_t)(load_acquire(&own->came[peer]) - number) < 0) {
+    if (load_acquire(&report->stop) != 0) {
+      report->stopped = 1;
+      failed = 1;
+    } else if (now() - start > a.patience) {
+      report->silent[peer] = 1;
+      failed = 1;
+    } else {
+      pause_shortly();
+    }
+  }
+  SYNC();
+  if (failed) {
+    own->failed = 1;
+  }
+  if (THREAD == 0) {
+    own->barriers = number;
+  }
+}
+
+struct write_arguments {
+  uint64_t receive[MOST_RANKS]; /* of all ranks, as they are mapped here */
+  int64_t rows[MOST_RANKS];     /* how many fit there */
+  uint64_t send;
+  int64_t send_rows;
+  uint64_t table; /* of each update: first row here, rows, first row there; 8 bytes each */
+  uint64_t signals;
+  uint64_t report;
+  int64_t row_bytes;
+  int32_t updates; /* for each rank */
+  int32_t ranks;
+};
+
+/* Blocks that share an update. */
+#define PARTS 8
+
+#define COPY_AS(type)                                                              \
+  for (int64_t at = first; at < bytes / (int64_t)sizeof(type); at += step) {    \
+    ((type *)to)[at] = ((const type *)from)[at];                                \
+  }
+
+INLINE void copy_rows(char *to, const char *from, int64_t bytes, int64_t first, int64_t step) {
+  uint64_t together = (uint64_t)to | (uint64_t)from | (uint64_t)bytes;
+  if (together % 16 == 0) {
+    COPY_AS(wide)
+  } else if (together % 4 == 0) {
+    COPY_AS(uint32_t)
+  } else {
+    COPY_AS(char)
+  }
+}
+
+INLINE int fits(int64_t first, int64_t rows, int64_t all) {
+  return first >= 0 && rows >= 0 && rows <= all && first <= all - rows;
+}
+
+/* Blocks in any number; rows that do not fit are written nowhere, and told to the host. */
+KERNEL(weft_peer_write, write_arguments, 256) {
+  if (((struct signals *)a.signals)->failed != 0) {
+    return;
+  }
+  int64_t work = (int64_t)a.ranks * a.updates * PARTS;
+  for (int64_t each = BLOCK; each < work; each += BLOCKS) {
+    int64_t entry = each / PARTS;
+    int64_t peer = entry / a.updates;
+    const int64_t *update = (const int64_t *)a.table + 3 * entry;
+    if (!fits(update[0], update[1], a.send_rows) || !fits(update[2], update[1], a.rows[peer])) {
+      ((struct report *)a.report)->entry = (uint32_t)(entry + 1);
+    } else {
+      copy_rows((char *)a.receive[peer] + update[2] * a.row_bytes,
+                (const char *)a.send + update[0] * a.row_bytes, update[1] * a.row_bytes,
+                each % PARTS * THREADS + THREAD, (int64_t)PARTS * THREADS);
+    }
+  }
+}

@@ -1,0 +1,71 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.operation.Operation;
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaException;
+import io.weft.device.cuda.CudaGraph;
+import io.weft.device.cuda.CudaStream;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The graphs of one engine and the leases on their memory. Confined to the engine's thread. */
+final class EngineGraphs {
+  private static final Logger LOG = LoggerFactory.getLogger(EngineGraphs.class);
+
+  private final Set<NcclGraph> graphs = new LinkedHashSet<>();
+
+  /**
+   * Captures what is enqueued.
+   *
+   * @param enqueue enqueues these steps on the stream
+   */
+  NcclGraph capture(
+      CudaStream stream, String engine, List<List<Operation>> steps, Runnable enqueue) {
+    List<Operation> operations = steps.stream().flatMap(List::stream).toList();
+    String what = steps.size() + " steps of " + engine;
+    HostEvent lease = new HostEvent("a graph of " + what);
+    try {
+      NcclGraph.hold(operations, lease);
+      NcclGraph made = new NcclGraph(CudaGraph.capture(stream, what, enqueue), operations, lease);
+      graphs.add(made);
+      return made;
+    } catch (RuntimeException | Error e) {
+      lease.complete();
+      throw e;
+    }
+  }
+
+  /** Enqueues it once more. */
+  void launch(NcclGraph graph, CudaStream stream) {
+    if (!graphs.contains(graph)) {
+      throw new IllegalStateException(graph.graph() + " has ended");
+    }
+    graph.graph().launch(stream);
+  }
+
+  /** Ends one that is still there; nothing of it runs. */
+  void end(NcclGraph graph) {
+    if (graphs.remove(graph)) {
+      graph.graph().close();
+      graph.release();
+    }
+  }
+
+  /** Ends all, whatever runs; NCCL must not end before, as it waits for that, for ever. */
+  void close() {
+    try {
+      graphs.forEach(each -> each.graph().close());
+    } catch (CudaException e) {
+      LOG.warn("A graph of {} did not end well", graphs, e);
+    }
+  }
+
+  /** Lets go of the memory of all, when nothing runs any more. */
+  void release() {
+    graphs.forEach(NcclGraph::release);
+    graphs.clear();
+  }
+}

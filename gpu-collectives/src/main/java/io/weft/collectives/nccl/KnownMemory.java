@@ -1,0 +1,115 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.peer.PeerWindow;
+import io.weft.device.Deadline;
+import io.weft.device.cuda.CudaMemory;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Memory that the other ranks of a communicator come to know, by NCCL or by their devices. What one
+ * rank refuses all of them leave, and the communicator goes on.
+ */
+final class KnownMemory {
+  private final NcclCommunicator communicator;
+
+  KnownMemory(NcclCommunicator communicator) {
+    this.communicator = communicator;
+  }
+
+  private List<NcclSide> sides() {
+    return List.of(communicator.side(true), communicator.side(false));
+  }
+
+  /** See {@link DeviceCommunicator#register}. */
+  DeviceWindow register(CudaMemory memory) {
+    AtomicReference<DeviceWindow> registered = new AtomicReference<>();
+    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
+    communicator.inTurn(
+        "registering a window",
+        deadline -> {
+          WindowAgreement.refusal(
+                  communicator.host(), communicator.nccl().device(), memory, deadline)
+              .ifPresent(refusal::set);
+          if (refusal.get() == null) {
+            registered.set(register(new DeviceWindow(memory, this::deregister), deadline));
+          }
+        });
+    if (refusal.get() != null) {
+      throw refusal.get();
+    }
+    return registered.get();
+  }
+
+  private DeviceWindow register(DeviceWindow window, Deadline deadline) {
+    try {
+      for (NcclSide side : sides()) {
+        communicator.run(
+            side, "registering a window", () -> side.engine().register(window, deadline));
+      }
+      return window;
+    } catch (RuntimeException e) {
+      window.close();
+      throw e;
+    }
+  }
+
+  private void deregister(DeviceWindow window) {
+    for (NcclSide side : sides()) {
+      try {
+        NcclSide.settle(
+            side.lane().submit("ending a window", () -> side.engine().deregister(window)));
+      } catch (IllegalStateException e) {
+        // The communicator was closed, and its windows with it.
+      }
+    }
+  }
+
+  /** See {@link DeviceCommunicator#share}. */
+  SharedWindow share(CudaMemory memory) {
+    AtomicReference<PeerWindow> shared = new AtomicReference<>();
+    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
+    NcclSide side = communicator.side(true);
+    communicator.inTurn(
+        "sharing memory",
+        deadline ->
+            communicator.run(
+                side,
+                "sharing memory",
+                () -> {
+                  try {
+                    shared.set(side.engine().share(memory, deadline));
+                  } catch (CollectiveException e) {
+                    if (e.kind() != Kind.INVALID) {
+                      throw e;
+                    }
+                    refusal.set(e);
+                  }
+                }));
+    if (refusal.get() != null) {
+      throw refusal.get();
+    }
+    return new SharedWindow(shared.get(), this::unshare);
+  }
+
+  private void unshare(PeerWindow window) {
+    NcclSide side = communicator.side(true);
+    try {
+      communicator.inTurn(
+          "ending shared memory",
+          deadline ->
+              communicator.run(side, "ending shared memory", () -> side.engine().unshare(window)));
+    } catch (CollectiveException e) {
+      try {
+        NcclSide.settle(
+            side.lane()
+                .submit(
+                    "leaving", () -> side.engine().leave(window, communicator.nccl().linger())));
+      } catch (IllegalStateException closed) {
+        // The communicator was closed, and what it shared with it.
+      }
+    }
+  }
+}

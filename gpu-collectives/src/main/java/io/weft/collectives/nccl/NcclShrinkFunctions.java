@@ -1,0 +1,9 @@
+package io.weft.collectives.nccl;
+
+/** What NCCL has from {@link NcclLibrary#SHRINKS} on; as {@link NcclFunctions}. */
+final class NcclShrinkFunctions {
+  private NcclShrinkFunctions() {}
+
+  static native int ncclCommShrink(
+      long comm, long excluded, int count, long out, long config, int flags);
+}

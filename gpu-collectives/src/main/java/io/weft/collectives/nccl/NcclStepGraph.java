@@ -1,0 +1,140 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.Algorithm;
+import io.weft.collectives.bootstrap.BootstrapRounds;
+import io.weft.collectives.bootstrap.CommunicatorBootstrap;
+import io.weft.collectives.operation.Operation;
+import io.weft.collectives.replay.CapturesGraphs.Captured;
+import io.weft.collectives.replay.StepGraph;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.Lane;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Steps as graphs, one for each run of steps that go by the same of NCCL's two communicators. What
+ * is behind one of the other waits for it on the host.
+ */
+final class NcclStepGraph implements StepGraph {
+  private final NcclCommunicator communicator;
+  private final List<Part> parts = new ArrayList<>();
+  private int size;
+
+  /** A graph and the side that it runs on. */
+  private record Part(NcclSide side, NcclGraph graph) {}
+
+  private NcclStepGraph(NcclCommunicator communicator) {
+    this.communicator = communicator;
+  }
+
+  /**
+   * Captures steps where all ranks can; on the thread whose turn it is. Of a failure, which breaks
+   * the communicator, nothing is left.
+   */
+  static Captured capture(
+      NcclCommunicator communicator, List<List<Operation>> steps, Deadline deadline) {
+    List<byte[]> obstacles =
+        new BootstrapRounds(new CommunicatorBootstrap(communicator.host()), deadline)
+            .exchange(
+                "ncclcapture",
+                () ->
+                    GraphObstacle.of(steps, communicator.nccl().device())
+                        .getBytes(StandardCharsets.UTF_8));
+    for (int rank = 0; rank < obstacles.size(); rank++) {
+      if (obstacles.get(rank).length > 0) {
+        String obstacle = new String(obstacles.get(rank), StandardCharsets.UTF_8);
+        return new Captured(Optional.empty(), "on rank " + rank + ", " + obstacle);
+      }
+    }
+    NcclStepGraph graph = new NcclStepGraph(communicator);
+    graph.captureAll(steps, deadline);
+    return new Captured(Optional.of(graph), "");
+  }
+
+  private void captureAll(List<List<Operation>> steps, Deadline deadline) {
+    int next = 0;
+    while (next < steps.size()) {
+      int end = endOfRun(steps, next);
+      add(steps.subList(next, end), deadline);
+      next = end;
+    }
+    size = steps.size();
+  }
+
+  private static boolean isCollective(List<Operation> step) {
+    return step.get(0).kind().isCollective();
+  }
+
+  private static int endOfRun(List<List<Operation>> steps, int start) {
+    int end = start;
+    while (end < steps.size() && isCollective(steps.get(end)) == isCollective(steps.get(start))) {
+      end++;
+    }
+    return end;
+  }
+
+  private void add(List<List<Operation>> run, Deadline deadline) {
+    boolean collective = isCollective(run.get(0));
+    NcclSide side = communicator.side(collective);
+    AtomicReference<NcclGraph> captured = new AtomicReference<>();
+    communicator.run(
+        side,
+        "capturing a graph",
+        () -> captured.set(side.engine().capture(run, collective, deadline)));
+    parts.add(new Part(side, captured.get()));
+  }
+
+  @Override
+  public void replay() {
+    communicator.inTurn(toString(), this::launch);
+  }
+
+  @Override
+  public Event submit(Lane lane) {
+    return communicator.submitted(toString(), lane, new HostEvent(toString()), this::launch);
+  }
+
+  private void launch(Deadline deadline) {
+    for (Part part : parts) {
+      long start = System.nanoTime();
+      communicator.run(
+          part.side(), "a graph", () -> part.side().engine().replay(part.graph(), deadline));
+      count(part.graph().operations(), System.nanoTime() - start);
+    }
+  }
+
+  /** The time is shared evenly, for lack of anything truer. */
+  private void count(List<Operation> operations, long nanos) {
+    for (Operation each : operations) {
+      communicator
+          .metrics()
+          .count(each.kind(), Algorithm.NCCL, each.bytes(), nanos / operations.size(), 0);
+    }
+  }
+
+  /** The graphs end on the threads of their engines, or have ended with those. */
+  @Override
+  public void close() {
+    for (Part part : parts) {
+      try {
+        NcclSide.settle(
+            part.side()
+                .lane()
+                .submit("ending a graph", () -> part.side().engine().endGraph(part.graph())));
+      } catch (IllegalStateException e) {
+        // The communicator was closed, and its graphs with it.
+      }
+    }
+    parts.clear();
+  }
+
+  @Override
+  public String toString() {
+    return "a replay of " + size + " steps by the device";
+  }
+}

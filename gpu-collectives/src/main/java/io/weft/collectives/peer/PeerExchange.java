@@ -1,0 +1,149 @@
+package io.weft.collectives.peer;
+
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.cuda.CudaKernel;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.CudaModule;
+import io.weft.device.cuda.CudaStream;
+import io.weft.device.cuda.KernelArguments;
+import io.weft.memory.Memory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Kernels by which ranks write rows into each other's memory. Confined to the thread of its stream,
+ * but for {@link #stop}. After a failure it is of no use any more.
+ */
+public final class PeerExchange implements AutoCloseable {
+  private static final int RANKS = PeerSignals.MOST_RANKS;
+  private static final int BARRIER_BYTES = 8 * RANKS + 8 + 8 + 4 + 4;
+  private static final int WRITE_BYTES = 16 * RANKS + 8 * 6 + 4 + 4;
+  private static final int BARRIER_THREADS = 32;
+  private static final int WRITE_THREADS = 256;
+
+  /** As PARTS of peers.cu. */
+  private static final int PARTS = 8;
+
+  private static final int MOST_BLOCKS = 512;
+  private static final long TABLE_BYTES = 64L << 20;
+
+  private final CudaStream stream;
+  private final CudaModule module;
+  private final CudaKernel barrier;
+  private final CudaKernel write;
+  private final CudaMemoryPool tables;
+  private final CudaMemoryPool pinned;
+  private final PeerReport report;
+  private final List<CudaMemory> inUse = new ArrayList<>();
+
+  /** Loads the kernels. */
+  public PeerExchange(CudaStream stream) {
+    this.stream = stream;
+    this.module = CudaModule.load(stream.device(), "peers");
+    this.barrier = module.kernel("weft_peer_barrier", BARRIER_BYTES);
+    this.write = module.kernel("weft_peer_write", WRITE_BYTES);
+    this.tables = CudaMemoryPool.open(stream.device(), CudaMemoryPool.Kind.DEVICE, TABLE_BYTES);
+    this.pinned = CudaMemoryPool.open(stream.device(), CudaMemoryPool.Kind.PINNED, TABLE_BYTES);
+    this.report = new PeerReport(stream.device());
+  }
+
+  /**
+   * Enqueues an exchange: a barrier, the rows, a barrier.
+   *
+   * @param patience how long the device waits for a rank in each barrier
+   */
+  public void enqueue(PeerWindow window, PeerRows rows, Duration patience) {
+    long table = upload(rows);
+    enqueueBarrier(window, patience);
+    int updates = rows.layout().updates(window.nranks());
+    KernelArguments arguments = write.arguments();
+    for (int rank = 0; rank < RANKS; rank++) {
+      boolean there = rank < window.nranks();
+      arguments.putLong(there ? window.peer(rank).address() + rows.offsets()[rank] : 0);
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+      arguments.putLong(rank < window.nranks() ? rows.receiveRows()[rank] : 0);
+    }
+    arguments.putLong(rows.send()).putLong(rows.sendRows()).putLong(table);
+    arguments.putLong(window.peer(window.rank()).signals()).putLong(report.address());
+    arguments.putLong(rows.rowBytes()).putInt(updates).putInt(window.nranks());
+    int blocks = Math.min(MOST_BLOCKS, Math.max(1, rows.layout().entries() * PARTS));
+    write.launch(stream, blocks, WRITE_THREADS, arguments);
+    enqueueBarrier(window, patience);
+  }
+
+  private void enqueueBarrier(PeerWindow window, Duration patience) {
+    KernelArguments arguments = barrier.arguments();
+    for (int rank = 0; rank < RANKS; rank++) {
+      arguments.putLong(rank < window.nranks() ? window.peer(rank).signals() : 0);
+    }
+    arguments.putLong(report.address()).putLong(patience.toNanos());
+    arguments.putInt(window.rank()).putInt(window.nranks());
+    barrier.launch(stream, 1, BARRIER_THREADS, arguments);
+  }
+
+  /** Sizes and offsets, for the device. */
+  private long upload(PeerRows rows) {
+    int entries = rows.layout().entries();
+    long bytes = 3L * Long.BYTES * entries;
+    CudaMemory there = tables.take(Math.max(1, bytes));
+    inUse.add(there);
+    CudaMemory here = pinned.take(Math.max(1, bytes));
+    inUse.add(here);
+    for (int entry = 0; entry < entries; entry++) {
+      long at = here.address() + 3L * Long.BYTES * entry;
+      Memory.putLong(at, rows.layout().sendOffset(entry));
+      Memory.putLong(at + Long.BYTES, rows.layout().sendSize(entry));
+      Memory.putLong(at + 2 * Long.BYTES, rows.layout().targetOffset(entry));
+    }
+    stream.copyToDevice(there.address(), here.address(), bytes);
+    return there.address();
+  }
+
+  /**
+   * To be called when the stream has come behind all exchanges.
+   *
+   * @throws CollectiveException naming ranks that did not come to a barrier
+   */
+  public void check(PeerWindow window) {
+    List<Integer> silent = report.silent();
+    if (!silent.isEmpty()) {
+      throw new CollectiveException(
+          Kind.TIMEOUT,
+          silent,
+          "rank %d waited on its device for %s, which did not come to write its rows"
+              .formatted(window.rank(), CollectiveException.name(silent)));
+    }
+    if (report.badEntry() >= 0) {
+      throw new CollectiveException(
+          Kind.INVALID,
+          List.of(window.rank()),
+          "update %d of rank %d reads or writes rows that are not there"
+              .formatted(report.badEntry(), window.rank()));
+    }
+  }
+
+  /** The tables of exchanges that are over go back. */
+  public void release() {
+    inUse.forEach(CudaMemory::close);
+    inUse.clear();
+  }
+
+  /** Ends the waits of kernels that run, and of those that come; from any thread. */
+  public void stop() {
+    report.stop();
+  }
+
+  /** Gives everything back; the stream is at rest. */
+  @Override
+  public void close() {
+    release();
+    report.close();
+    pinned.close();
+    tables.close();
+    module.close();
+  }
+}

@@ -1,0 +1,165 @@
+package io.weft.collectives.peer;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.device.Deadline;
+import io.weft.device.cuda.CudaException;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaStream;
+import io.weft.device.cuda.IpcExport;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Memory of each rank that all of them reach. What lies in it may be written by any rank as long as
+ * that has not ended it; so a rank that ended it keeps its own memory until all the others have, or
+ * their processes are gone. Confined to the thread of its stream.
+ */
+public final class PeerWindow {
+  private static final Logger LOG = LoggerFactory.getLogger(PeerWindow.class);
+  private static final long POLL_NANOS = 200_000;
+
+  private final int rank;
+  private final CudaMemory memory;
+  private final CudaStream stream;
+  private final PeerSignals signals;
+  private final List<IpcExport> exports;
+  private final List<MappedPeer> peers;
+  private boolean unmapped;
+
+  PeerWindow(
+      int rank,
+      CudaMemory memory,
+      CudaStream stream,
+      PeerSignals signals,
+      List<IpcExport> exports,
+      List<MappedPeer> peers) {
+    this.rank = rank;
+    this.memory = memory;
+    this.stream = stream;
+    this.signals = signals;
+    this.exports = exports;
+    this.peers = peers;
+  }
+
+  /**
+   * Opens a window, on all ranks together.
+   *
+   * @param hosts the hosts' communicator of the ranks
+   * @param memory of this rank's GPU and of {@link io.weft.device.cuda.CudaMemoryPool.Kind#DEVICE};
+   *     of any size on each rank
+   * @param stream at rest
+   * @throws CollectiveException of kind INVALID, on all ranks, when one cannot reach another's
+   */
+  public static PeerWindow open(
+      Communicator hosts, CudaMemory memory, CudaStream stream, Deadline deadline) {
+    return new WindowOpening(hosts, memory, stream, deadline).run();
+  }
+
+  /** This rank's own. */
+  public CudaMemory memory() {
+    return memory;
+  }
+
+  /** Whether all of a buffer lies in this rank's memory. */
+  public boolean covers(TypedBuffer buffer) {
+    MappedPeer own = peers.get(rank);
+    return buffer.address() >= own.address()
+        && buffer.address() + buffer.bytes() <= own.address() + own.bytes();
+  }
+
+  /** Bytes from the start of this rank's memory. */
+  public long offset(TypedBuffer buffer) {
+    return buffer.address() - peers.get(rank).address();
+  }
+
+  MappedPeer peer(int of) {
+    return peers.get(of);
+  }
+
+  int rank() {
+    return rank;
+  }
+
+  int nranks() {
+    return peers.size();
+  }
+
+  /**
+   * Ends it on all ranks together, whose streams are at rest.
+   *
+   * @param hosts as when it was opened
+   */
+  public void close(Communicator hosts) {
+    hosts.barrier();
+    unmapped = true;
+    peers.forEach(MappedPeer::unmap);
+    hosts.barrier();
+    exports.forEach(IpcExport::close);
+    signals.close();
+  }
+
+  /**
+   * Ends it on this rank alone, whose stream is at rest: tells the others through their memory, and
+   * waits for them to do the same.
+   *
+   * @return false when some did not in time, so that this rank's memory is kept for good
+   */
+  public boolean leave(Deadline deadline) {
+    if (unmapped) {
+      return false;
+    }
+    try {
+      unmapped = true;
+      peers.forEach(MappedPeer::unmapMemory);
+      for (MappedPeer peer : peers) {
+        if (peer.isAlive()) {
+          signals.sayGone(rank, peer.signals());
+        }
+      }
+      boolean over = stream.awaitRest(deadline) && awaitOthers(deadline);
+      peers.forEach(MappedPeer::unmapSignals);
+      if (over) {
+        release();
+      }
+      return over;
+    } catch (CudaException e) {
+      LOG.warn("Memory that rank {} shared is kept, as its device failed", rank, e);
+      return false;
+    }
+  }
+
+  /** Other processes may still have the few words mapped, and cannot say when not. */
+  private void release() {
+    exports.get(0).close();
+    if (peers.stream().noneMatch(MappedPeer::isOfAnotherProcess)) {
+      exports.get(1).close();
+      signals.close();
+    }
+  }
+
+  private boolean awaitOthers(Deadline deadline) {
+    while (signals.read(deadline)) {
+      if (areAllGone()) {
+        return true;
+      }
+      if (deadline.expired()) {
+        return false;
+      }
+      LockSupport.parkNanos(POLL_NANOS);
+    }
+    return false;
+  }
+
+  private boolean areAllGone() {
+    for (int peer = 0; peer < peers.size(); peer++) {
+      if (!signals.isGone(peer) && peers.get(peer).isAlive()) {
+        return false;
+      }
+    }
+    return true;
+  }
+}

@@ -1,0 +1,10 @@
+package io.weft.device.cuda;
+
+/** The functions of libcuda for GPUs that reach each other's memory; as {@link CudaFunctions}. */
+final class CudaPeerFunctions {
+  private CudaPeerFunctions() {}
+
+  static native int cuDeviceCanAccessPeer(int[] can, int device, int peer);
+
+  static native int cuCtxEnablePeerAccess(long context, int flags);
+}

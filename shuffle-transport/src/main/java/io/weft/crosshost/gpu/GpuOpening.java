@@ -1,0 +1,118 @@
+package io.weft.crosshost.gpu;
+
+import io.weft.device.Deadline;
+import io.weft.device.library.UnavailableLibraryException;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+
+/**
+ * Opens a GPU when it is first asked for, on a daemon thread of its own, "weft-gpu-open": a driver
+ * that does not answer holds up nobody for longer than its patience, and no lock. Where it fails
+ * the next to ask tries again. Thread-safe. Owns what it opened.
+ */
+final class GpuOpening implements AutoCloseable {
+  private final String what;
+  private final Supplier<OpenedGpu> open;
+  private final Duration patience;
+  private CompletableFuture<OpenedGpu> opening;
+  private boolean closed;
+
+  /**
+   * A GPU that is not open.
+   *
+   * @param what it is called, for messages
+   * @param open calls the driver
+   * @param patience how long each caller waits for it
+   */
+  GpuOpening(String what, Supplier<OpenedGpu> open, Duration patience) {
+    this.what = what;
+    this.open = open;
+    this.patience = patience;
+  }
+
+  /**
+   * The GPU, which is opened unless it is.
+   *
+   * @throws IllegalStateException when this was closed
+   * @throws UnavailableLibraryException when the driver does not answer
+   */
+  OpenedGpu get() {
+    CompletableFuture<OpenedGpu> mine = null;
+    CompletableFuture<OpenedGpu> shared;
+    synchronized (this) {
+      if (closed) {
+        throw new IllegalStateException(what + " was closed");
+      }
+      if (opening == null) {
+        mine = new CompletableFuture<>();
+        opening = mine;
+      }
+      shared = opening;
+    }
+    if (mine != null) {
+      start(mine);
+    }
+    return await(shared);
+  }
+
+  private void start(CompletableFuture<OpenedGpu> mine) {
+    Thread thread = new Thread(() -> open(mine), "weft-gpu-open");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private void open(CompletableFuture<OpenedGpu> mine) {
+    try {
+      mine.complete(open.get());
+    } catch (RuntimeException | Error e) {
+      synchronized (this) {
+        opening = null;
+      }
+      mine.completeExceptionally(e);
+    }
+  }
+
+  private OpenedGpu await(CompletableFuture<OpenedGpu> shared) {
+    try {
+      return shared.get(patience.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof RuntimeException known) {
+        throw known;
+      }
+      throw new IllegalStateException(what + " cannot be opened: " + e.getCause(), e.getCause());
+    } catch (TimeoutException e) {
+      throw new UnavailableLibraryException(
+          "the NVIDIA driver did not open %s within %s"
+              .formatted(what, Deadline.describe(patience.toNanos())));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted while " + what + " was being opened", e);
+    }
+  }
+
+  /** The GPU if it is open now. */
+  synchronized Optional<OpenedGpu> now() {
+    return opening == null || opening.isCompletedExceptionally()
+        ? Optional.empty()
+        : Optional.ofNullable(opening.getNow(null));
+  }
+
+  /** What is being opened is closed as soon as it is there. */
+  @Override
+  public void close() {
+    CompletableFuture<OpenedGpu> last;
+    synchronized (this) {
+      closed = true;
+      last = opening;
+      opening = null;
+    }
+    if (last != null) {
+      CompletableFuture<Void> unused = last.thenAccept(OpenedGpu::close);
+    }
+  }
+}

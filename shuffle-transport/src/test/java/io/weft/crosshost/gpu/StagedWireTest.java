@@ -1,0 +1,134 @@
+package io.weft.crosshost.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.nccl.DeviceBuffer;
+import io.weft.crosshost.TestGpus;
+import io.weft.crosshost.wire.Manifest;
+import io.weft.crosshost.wire.ManifestEntry;
+import io.weft.crosshost.wire.TransferWire;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.memory.Memory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class StagedWireTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final int WAVES = 3;
+  private static final long BYTES = WAVES * StagedWire.WAVE_BYTES - 12_345;
+
+  private final Loop loop = new Loop();
+  private CudaDevice device;
+  private CudaMemoryPool pinned;
+  private CudaMemoryPool pool;
+  private StagedWire wire;
+
+  @BeforeAll
+  static void needsDoubles() {
+    TestGpus.assumeDoubles();
+  }
+
+  @BeforeEach
+  void open() {
+    device = TestGpus.cuda().open(0);
+    pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 256 << 20);
+    pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 256 << 20);
+    wire = new StagedWire(loop, device, pinned, PATIENCE);
+    int unused = TestGpus.controls().cudaDoubleHostCopies();
+  }
+
+  @AfterEach
+  void nothingIsLeftBehind() {
+    TestGpus.controls().cudaDoublePause(0);
+    wire.close();
+    pinned.close();
+    pool.close();
+    device.close();
+    TestGpus.assertClean();
+  }
+
+  /** A wire to itself, which notes how many copies the GPU had been given when a wave moved. */
+  private static final class Loop implements TransferWire {
+    private final List<Integer> copies = new ArrayList<>();
+    private volatile RuntimeException failure;
+    private int sum;
+
+    @Override
+    public List<ManifestEntry> exchange(Manifest mine) {
+      return List.of();
+    }
+
+    @Override
+    public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+      sum += TestGpus.controls().cudaDoubleHostCopies();
+      copies.add(sum);
+      for (int i = 0; i < sends.size(); i++) {
+        Memory.copy(sends.get(i).address(), receives.get(i).address(), sends.get(i).bytes());
+      }
+    }
+
+    @Override
+    public Optional<RuntimeException> failure() {
+      return Optional.ofNullable(failure);
+    }
+
+    @Override
+    public void abort(String reason) {
+      failure = new IllegalStateException(reason);
+    }
+  }
+
+  private static TypedBuffer bytes(CudaMemory memory) {
+    return TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT8, memory.bytes());
+  }
+
+  /** The next wave is copied out before one moves, the one before is copied in meanwhile. */
+  @Test
+  void wavesOverlap() {
+    try (CudaMemory from = pool.take(BYTES);
+        CudaMemory to = pool.take(BYTES)) {
+      for (long at = 0; at < BYTES; at++) {
+        Memory.putByte(from.address() + at, (byte) (at * 31 >> 3));
+      }
+      wire.move(List.of(bytes(from)), List.of(bytes(to)));
+      for (long at = 0; at < BYTES; at++) {
+        assertThat(Memory.getByte(to.address() + at)).isEqualTo((byte) (at * 31 >> 3));
+      }
+    }
+    assertThat(loop.copies).containsExactly(2, 4, 5);
+    assertThat(pinned.takenBytes()).isZero();
+  }
+
+  /** Its memory is neither given back nor used again before the GPU has come to rest. */
+  @Test
+  void abortEndsAMoveWhileTheGpuIsStuck() throws Exception {
+    CudaMemory from = pool.take(BYTES);
+    TestGpus.controls().cudaDoublePause(1);
+    CompletableFuture<Void> moving =
+        CompletableFuture.runAsync(() -> wire.move(List.of(bytes(from)), List.of()));
+    await().until(() -> TestGpus.controls().cudaDoubleHostCopies() > 0);
+    wire.abort("for the test");
+    assertThatThrownBy(() -> moving.get(15, TimeUnit.SECONDS)).hasMessageContaining("for the test");
+    from.close();
+    assertThat(pool.takenBytes()).isPositive();
+    assertThat(pinned.takenBytes()).isPositive();
+    TestGpus.controls().cudaDoublePause(0);
+    wire.close();
+    assertThat(pool.takenBytes()).isZero();
+    assertThat(pinned.takenBytes()).isZero();
+  }
+}
