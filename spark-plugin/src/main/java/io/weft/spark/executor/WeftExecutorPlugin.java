@@ -52,7 +52,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
 
   @Override
   public void init(PluginContext context, Map<String, String> fromDriver) {
-    if (!Boolean.parseBoolean(fromDriver.get(Activation.ACTIVE))) {
+    if (!Boolean.parseBoolean(fromDriver.get(Activation.RUNS))) {
       return;
     }
     ExecutorOptions options = new ExecutorOptions(SparkEnv.get(), context);

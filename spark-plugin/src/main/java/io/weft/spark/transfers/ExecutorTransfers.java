@@ -2,6 +2,7 @@ package io.weft.spark.transfers;
 
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.crosshost.CrossHostTransfers;
+import io.weft.crosshost.GpuResources;
 import io.weft.crosshost.TransferOptions;
 import io.weft.crosshost.TransferStatistics;
 import io.weft.crosshost.gpu.TransferGpu;
@@ -34,6 +35,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   private final TransferDriver driver;
   private final CrossHostTransfers transfers;
   private final Optional<TransferGpu> gpu;
+  private final Optional<GpuResources> gpuResources;
   private final ScheduledExecutorService departures =
       Executors.newSingleThreadScheduledExecutor(ExecutorTransfers::thread);
   private final AtomicBoolean asking = new AtomicBoolean();
@@ -62,6 +64,7 @@ public final class ExecutorTransfers implements AutoCloseable {
     this.directory = new ExecutorDirectory(resources.own(), resources.peers());
     this.driver = driver;
     this.gpu = resources.gpu();
+    this.gpuResources = gpu.map(each -> each.resources(resources.communicators()));
     this.transfers =
         new CrossHostTransfers(
             directory,
@@ -74,7 +77,7 @@ public final class ExecutorTransfers implements AutoCloseable {
                 },
                 CommunicatorWire::new,
                 resources.arena(),
-                gpu.map(each -> each.resources(resources.communicators()))),
+                gpuResources),
             options);
   }
 
@@ -96,6 +99,14 @@ public final class ExecutorTransfers implements AutoCloseable {
 
   CrossHostTransfers transfers() {
     return transfers;
+  }
+
+  /**
+   * What the transfers use of this executor's GPU, for others that move what lies there; until the
+   * transfers are closed.
+   */
+  public Optional<GpuResources> gpuResources() {
+    return gpuResources;
   }
 
   private void beginToAsk() {
