@@ -5,6 +5,8 @@ import com.nvidia.spark.rapids.shuffle.BounceBuffer;
 import io.weft.device.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -25,8 +27,10 @@ final class BouncePool implements AutoCloseable {
   private final Duration patience;
   private final Runnable freed;
 
-  /** Who holds each buffer: its borrower, and what moves data. Under the lock. */
-  private final int[] holders;
+  /** Which are lent, and how many passages of data use each. Under the lock. */
+  private final BitSet lent = new BitSet();
+
+  private final int[] passages;
 
   /**
    * Allocates the memory.
@@ -51,7 +55,7 @@ final class BouncePool implements AutoCloseable {
     this.bufferBytes = bufferBytes;
     this.patience = patience;
     this.freed = freed;
-    this.holders = new int[buffers];
+    this.passages = new int[buffers];
     this.root = memory.allocate(Math.multiplyExact(bufferBytes, buffers));
   }
 
@@ -63,7 +67,7 @@ final class BouncePool implements AutoCloseable {
   /** How many hold so many bytes, at most as many as there are, and as wanted. */
   private int needed(long bytes, int most) {
     long count = (bytes + bufferBytes - 1) / bufferBytes;
-    return (int) Math.min(Math.min(count, most), holders.length);
+    return (int) Math.min(Math.min(count, most), passages.length);
   }
 
   /**
@@ -76,8 +80,8 @@ final class BouncePool implements AutoCloseable {
   synchronized List<BounceBuffer> tryTake(long bytes, int most) {
     int wanted = needed(bytes, most);
     List<Integer> free = new ArrayList<>();
-    for (int i = 0; i < holders.length && free.size() < wanted; i++) {
-      if (holders[i] == 0) {
+    for (int i = 0; i < passages.length && free.size() < wanted; i++) {
+      if (passages[i] == 0 && !lent.get(i)) {
         free.add(i);
       }
     }
@@ -87,7 +91,7 @@ final class BouncePool implements AutoCloseable {
     List<BounceBuffer> taken = new ArrayList<>();
     for (int index : free) {
       MemoryBuffer part = root.slice(index * bufferBytes, bufferBytes);
-      holders[index] = 1;
+      lent.set(index);
       taken.add(new Lent(index, part));
     }
     return taken;
@@ -104,7 +108,7 @@ final class BouncePool implements AutoCloseable {
     @Override
     public void free(BounceBuffer buffer) {
       buffer.buffer().close();
-      letGo(index);
+      giveBack(index, true);
     }
   }
 
@@ -115,58 +119,58 @@ final class BouncePool implements AutoCloseable {
    */
   synchronized Runnable hold(long address) {
     long offset = address - root.getAddress();
-    if (offset < 0 || offset >= bufferBytes * holders.length) {
+    if (offset < 0 || offset >= bufferBytes * passages.length) {
       return () -> {};
     }
     int index = (int) (offset / bufferBytes);
-    holders[index]++;
-    return () -> letGo(index);
+    passages[index]++;
+    return () -> giveBack(index, false);
   }
 
-  private void letGo(int index) {
-    boolean last;
+  private void giveBack(int index, boolean byBorrower) {
+    boolean isFree;
     synchronized (this) {
-      holders[index]--;
-      last = holders[index] == 0;
-      notifyAll();
+      if (byBorrower) {
+        lent.clear(index);
+      } else {
+        passages[index]--;
+        notifyAll();
+      }
+      isFree = passages[index] == 0 && !lent.get(index);
     }
-    if (last) {
+    if (isFree) {
       freed.run();
     }
   }
 
-  private synchronized int held() {
-    int held = 0;
-    for (int count : holders) {
-      held += count > 0 ? 1 : 0;
-    }
-    return held;
+  private synchronized boolean isMoving() {
+    return Arrays.stream(passages).anyMatch(count -> count > 0);
   }
 
   private synchronized boolean awaitRest() throws InterruptedException {
     Deadline deadline = Deadline.after(patience);
-    while (held() > 0 && !deadline.expired()) {
+    while (isMoving() && !deadline.expired()) {
       TimeUnit.NANOSECONDS.timedWait(this, Math.max(1, deadline.remainingNanos()));
     }
-    return held() == 0;
+    return !isMoving();
   }
 
-  /** Frees the memory. What is still used after a while keeps all of it until the process ends. */
+  /**
+   * Frees the memory, as soon as all that is lent has been closed. What data still passes through
+   * after a while keeps all of it until the process ends.
+   */
   @Override
   public void close() {
+    boolean rests = false;
     try {
-      if (awaitRest()) {
-        root.close();
-        return;
-      }
+      rests = awaitRest();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    LOG.warn(
-        "{} of {} {} bounce buffers of {} bytes are still used; the memory of all stays allocated",
-        held(),
-        holders.length,
-        name,
-        bufferBytes);
+    if (rests) {
+      root.close();
+    } else {
+      LOG.warn("Data still passes through {} bounce buffers; their memory stays allocated", name);
+    }
   }
 }

@@ -53,7 +53,7 @@ final class ClientLink extends Link implements ClientConnection {
 
   /** The end of a connection that this executor has opened. */
   ClientLink(ClientSide side, long peer, ControlChannel channel) {
-    super(side.settings(), peer, channel, true);
+    super(side.settings().executor(), peer, channel, side.lanes(), true);
     this.side = side;
   }
 
@@ -156,6 +156,8 @@ final class ClientLink extends Link implements ClientConnection {
       meeting = UniqueId.create();
     }
     passages++;
+    // First, so that nothing of the epoch's meeting comes before it.
+    say(new Grant(block.send(), epoch, meeting.encode()));
     lane()
         .submit(
             new Passage(
@@ -167,7 +169,6 @@ final class ClientLink extends Link implements ClientConnection {
                   ended.accept(failure);
                   boolean unused = side.events().execute(this::passed);
                 }));
-    say(new Grant(block.send(), epoch, meeting.encode()));
   }
 
   private void passed() {

@@ -4,6 +4,7 @@ import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
 import com.nvidia.spark.rapids.shuffle.RefCountedDirectByteBuffer;
 import io.weft.spark.rapids.control.ControlChannel;
 import io.weft.spark.rapids.control.ControlService;
+import io.weft.spark.rapids.data.LaneSet;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,6 +21,7 @@ import java.util.function.Function;
 /** All connections of this executor as a client, one for each server. Thread-safe. */
 final class ClientSide {
   private final TransportSettings settings;
+  private final LaneSet lanes;
   private final EventThread events;
   private final ControlService service;
   private final Receives receives;
@@ -36,12 +38,14 @@ final class ClientSide {
    */
   ClientSide(
       TransportSettings settings,
+      LaneSet lanes,
       EventThread events,
       ControlService service,
       Receives receives,
       Function<byte[], RefCountedDirectByteBuffer> messages,
       Consumer<RapidsShuffleClient> endClient) {
     this.settings = settings;
+    this.lanes = lanes;
     this.events = events;
     this.service = service;
     this.receives = receives;
@@ -51,6 +55,10 @@ final class ClientSide {
 
   TransportSettings settings() {
     return settings;
+  }
+
+  LaneSet lanes() {
+    return lanes;
   }
 
   EventThread events() {

@@ -1,22 +1,25 @@
 package io.weft.spark.rapids;
 
-import io.weft.collectives.CommunicatorOptions;
-import io.weft.collectives.LogPrefix;
 import io.weft.spark.rapids.control.ControlChannel;
 import io.weft.spark.rapids.control.ControlMessage;
 import io.weft.spark.rapids.control.ControlMessage.Meet;
 import io.weft.spark.rapids.data.DataLane;
-import io.weft.spark.rapids.data.LaneParts;
+import io.weft.spark.rapids.data.LaneSet;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One end of a connection between two executors. All of it belongs to the event thread, except
  * where a method says otherwise. Owns the data lane and the channel.
  */
 abstract class Link {
+  private static final Logger LOG = LoggerFactory.getLogger(Link.class);
+
   private final long own;
   private final long peer;
   private final ControlChannel channel;
   private final DataLane lane;
+  private final String ends;
   private String ended;
 
   /**
@@ -24,23 +27,17 @@ abstract class Link {
    *
    * @param isClient whether this end fetches
    */
-  Link(TransportSettings settings, long peer, ControlChannel channel, boolean isClient) {
-    this.own = settings.executor();
+  Link(long own, long peer, ControlChannel channel, LaneSet lanes, boolean isClient) {
+    this.own = own;
     this.peer = peer;
     this.channel = channel;
-    LaneParts parts = settings.lanes();
-    CommunicatorOptions options =
-        parts
-            .options()
-            .withTimeout(settings.deadline())
-            .withPrefix(new LogPrefix(Long.toString(own), "", -1, -1));
     String ends =
         isClient
             ? "executor %d, which fetches from executor %d".formatted(own, peer)
             : "executor %d, which serves executor %d".formatted(own, peer);
+    this.ends = ends;
     this.lane =
-        new DataLane(
-            new LaneParts(parts.communicators(), parts.wires(), options),
+        lanes.open(
             ends,
             isClient ? 0 : 1,
             "weft-rapids-data-" + (isClient ? own + "-from-" : own + "-to-") + peer,
@@ -101,6 +98,7 @@ abstract class Link {
       return;
     }
     ended = reason;
+    LOG.info("The connection of {} ends: {}", ends, reason);
     channel.close();
     lane.close(reason);
     endAll(reason);

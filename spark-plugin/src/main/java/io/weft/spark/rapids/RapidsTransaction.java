@@ -104,7 +104,7 @@ final class RapidsTransaction implements Transaction {
       ended = true;
     }
     error = what + " failed: " + reason;
-    LOG.warn("{}", error);
+    LOG.debug("{}", error);
     status = TransactionStatus.Error();
     call();
   }
@@ -209,9 +209,9 @@ final class RapidsTransaction implements Transaction {
     }
   }
 
-  /** Such as "the request of metadata of executor 1 to executor 2 (Success)". */
+  /** Such as "the request of metadata of executor 1 to executor 2 (Success)", or the failure. */
   @Override
   public String toString() {
-    return what + " (" + status + ")";
+    return error == null ? what + " (" + status + ")" : error;
   }
 }

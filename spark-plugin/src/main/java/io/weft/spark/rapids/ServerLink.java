@@ -34,7 +34,7 @@ final class ServerLink extends Link {
 
   /** The end of a connection that a client has opened. */
   ServerLink(ServerSide side, long peer, ControlChannel channel) {
-    super(side.settings(), peer, channel, false);
+    super(side.settings().executor(), peer, channel, side.lanes(), false);
     this.side = side;
   }
 

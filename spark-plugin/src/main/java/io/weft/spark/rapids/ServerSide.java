@@ -7,6 +7,7 @@ import com.nvidia.spark.rapids.shuffle.Transaction;
 import com.nvidia.spark.rapids.shuffle.TransactionCallback;
 import io.weft.spark.rapids.control.ControlChannel;
 import io.weft.spark.rapids.control.ControlService;
+import io.weft.spark.rapids.data.LaneSet;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -22,6 +23,7 @@ import scala.Enumeration;
  */
 final class ServerSide implements ServerConnection {
   private final TransportSettings settings;
+  private final LaneSet lanes;
   private final EventThread events;
   private final ControlService service;
   private final LongFunction<Runnable> holds;
@@ -37,11 +39,13 @@ final class ServerSide implements ServerConnection {
    */
   ServerSide(
       TransportSettings settings,
+      LaneSet lanes,
       EventThread events,
       ControlService service,
       LongFunction<Runnable> holds,
       Function<byte[], RefCountedDirectByteBuffer> messages) {
     this.settings = settings;
+    this.lanes = lanes;
     this.events = events;
     this.service = service;
     this.holds = holds;
@@ -50,6 +54,10 @@ final class ServerSide implements ServerConnection {
 
   TransportSettings settings() {
     return settings;
+  }
+
+  LaneSet lanes() {
+    return lanes;
   }
 
   RefCountedDirectByteBuffer message(byte[] payload) {

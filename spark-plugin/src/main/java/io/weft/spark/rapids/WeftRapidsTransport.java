@@ -13,7 +13,11 @@ import com.nvidia.spark.rapids.shuffle.RapidsShuffleTransport;
 import com.nvidia.spark.rapids.shuffle.RefCountedDirectByteBuffer;
 import com.nvidia.spark.rapids.shuffle.SendBounceBuffers;
 import com.nvidia.spark.rapids.jni.RmmSpark;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.LogPrefix;
 import io.weft.spark.rapids.control.ControlService;
+import io.weft.spark.rapids.data.LaneParts;
+import io.weft.spark.rapids.data.LaneSet;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
@@ -40,6 +44,7 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
   private static final Logger LOG = LoggerFactory.getLogger(WeftRapidsTransport.class);
   private static final Duration LOOK_FOR_EXPIRED = Duration.ofMillis(200);
   private static final Duration POOL_PATIENCE = Duration.ofSeconds(5);
+  private static final Duration LANE_PATIENCE = Duration.ofSeconds(10);
 
   private final BlockManagerId id;
   private final TransportSettings settings;
@@ -53,6 +58,7 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
       EventThread events,
       DeviceThreads threads,
       CopyThread copies,
+      LaneSet lanes,
       BouncePool sends,
       BouncePool receives,
       ControlService service,
@@ -117,16 +123,27 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
             settings.version(),
             settings.executor(),
             dispatch);
+    LaneSet lanes = new LaneSet(laneParts());
     Receives tickets =
         new Receives(events, threads.client(), copies, budget, receives::hold, this::roomMade);
-    ServerSide server = new ServerSide(settings, events, service, sends::hold, messages::copy);
+    ServerSide server = new ServerSide(settings, lanes, events, service, sends::hold, messages::copy);
     ClientSide client =
         new ClientSide(
-            settings, events, service, tickets, messages::copy, each -> end(threads, each));
+            settings, lanes, events, service, tickets, messages::copy, each -> end(threads, each));
     dispatch.connect(server, client);
     Throttle throttle = new Throttle(tickets, budget, receives, throttleThread());
     return new Running(
-        events, threads, copies, sends, receives, service, server, client, throttle);
+        events, threads, copies, lanes, sends, receives, service, server, client, throttle);
+  }
+
+  private LaneParts laneParts() {
+    LaneParts parts = settings.lanes();
+    CommunicatorOptions options =
+        parts
+            .options()
+            .withTimeout(settings.deadline())
+            .withPrefix(new LogPrefix(Long.toString(settings.executor()), "", -1, -1));
+    return new LaneParts(parts.communicators(), parts.wires(), options);
   }
 
   private BouncePool pool(String name, Runnable freed) {
@@ -285,9 +302,20 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
                   last.server().end(reason);
                 });
     last.service().close();
+    awaitLanes(last.lanes());
     last.events().close();
     last.threads().close();
     last.sends().close();
     last.receives().close();
+  }
+
+  private void awaitLanes(LaneSet lanes) {
+    try {
+      if (!lanes.awaitEnd(LANE_PATIENCE)) {
+        LOG.warn("Communicators of executor {} do not end within {}", id, LANE_PATIENCE);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

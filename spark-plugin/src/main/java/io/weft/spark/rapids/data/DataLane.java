@@ -54,7 +54,7 @@ public final class DataLane implements AutoCloseable {
    * @param name of its thread
    * @param out the way for messages of meetings to the other end
    */
-  public DataLane(LaneParts parts, String ends, int rank, String name, Consumer<Meet> out) {
+  DataLane(LaneParts parts, String ends, int rank, String name, Consumer<Meet> out) {
     this.parts = parts;
     this.ends = ends;
     this.rank = rank;
@@ -236,8 +236,13 @@ public final class DataLane implements AutoCloseable {
     close("it was closed");
   }
 
-  /** Waits until nothing runs any more. */
-  public boolean awaitEnd(long patienceNanos) throws InterruptedException {
+  /** Whether it was closed and nothing of it runs any more. */
+  boolean hasEnded() {
+    return thread.isTerminated();
+  }
+
+  /** Waits until it has ended, which it does not before it is closed. */
+  boolean awaitEnd(long patienceNanos) throws InterruptedException {
     return thread.awaitTermination(patienceNanos, TimeUnit.NANOSECONDS);
   }
 }

@@ -67,8 +67,12 @@ public class RapidsShuffleServer implements AutoCloseable {
   }
 
   synchronized void goOn(FakeSend send) {
-    going.add(send);
-    notifyAll();
+    if (started) {
+      going.add(send);
+      notifyAll();
+    } else {
+      send.close();
+    }
   }
 
   synchronized void ended(FakeSend send) {
@@ -107,6 +111,10 @@ public class RapidsShuffleServer implements AutoCloseable {
   @Override
   public synchronized void close() {
     started = false;
+    going.forEach(FakeSend::close);
+    going.clear();
+    requested.forEach(Transaction::close);
+    requested.clear();
     notifyAll();
   }
 }
