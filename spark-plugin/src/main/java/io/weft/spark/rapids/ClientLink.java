@@ -87,8 +87,7 @@ final class ClientLink extends Link implements ClientConnection {
     long header = side.nextHeader();
     ReceiveTicket ticket = side.receives().issuing();
     String what =
-        "%s of executor %d to executor %d"
-            .formatted(MessageNames.request(number), own(), peer());
+        "%s of executor %d to executor %d".formatted(MessageNames.request(number), own(), peer());
     RapidsTransaction transaction = RapidsTransaction.begin(what, peer(), header, callback);
     boolean taken =
         side.events()

@@ -149,8 +149,10 @@ final class LinkCheck {
     for (String parent : parents(node)) {
       ClassFiles files = parent.startsWith(OWN) ? own : foreign;
       if (parent.startsWith(OWN) || isForeign(parent)) {
-        files.read(parent).ifPresentOrElse(
-            each -> collect(each, demanded, given), () -> problems.add("no class " + parent));
+        files
+            .read(parent)
+            .ifPresentOrElse(
+                each -> collect(each, demanded, given), () -> problems.add("no class " + parent));
       }
     }
   }

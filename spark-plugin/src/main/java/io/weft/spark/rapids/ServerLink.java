@@ -30,7 +30,11 @@ final class ServerLink extends Link {
 
   /** A block that the client has not granted, or that is on its way. */
   private record Outgoing(
-      RapidsTransaction transaction, TypedBuffer buffer, long bytes, Runnable letGo, Deadline end) {}
+      RapidsTransaction transaction,
+      TypedBuffer buffer,
+      long bytes,
+      Runnable letGo,
+      Deadline end) {}
 
   /** The end of a connection that a client has opened. */
   ServerLink(ServerSide side, long peer, ControlChannel channel) {

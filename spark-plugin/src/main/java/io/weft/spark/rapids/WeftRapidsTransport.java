@@ -2,6 +2,7 @@ package io.weft.spark.rapids;
 
 import com.nvidia.spark.rapids.GpuDeviceManager;
 import com.nvidia.spark.rapids.RapidsConf;
+import com.nvidia.spark.rapids.jni.RmmSpark;
 import com.nvidia.spark.rapids.shuffle.BounceBuffer;
 import com.nvidia.spark.rapids.shuffle.ClientConnection;
 import com.nvidia.spark.rapids.shuffle.PendingTransferRequest;
@@ -12,7 +13,6 @@ import com.nvidia.spark.rapids.shuffle.RapidsShuffleServer;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleTransport;
 import com.nvidia.spark.rapids.shuffle.RefCountedDirectByteBuffer;
 import com.nvidia.spark.rapids.shuffle.SendBounceBuffers;
-import com.nvidia.spark.rapids.jni.RmmSpark;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.LogPrefix;
 import io.weft.spark.rapids.control.ControlService;
@@ -126,7 +126,8 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
     LaneSet lanes = new LaneSet(laneParts());
     Receives tickets =
         new Receives(events, threads.client(), copies, budget, receives::hold, this::roomMade);
-    ServerSide server = new ServerSide(settings, lanes, events, service, sends::hold, messages::copy);
+    ServerSide server =
+        new ServerSide(settings, lanes, events, service, sends::hold, messages::copy);
     ClientSide client =
         new ClientSide(
             settings, lanes, events, service, tickets, messages::copy, each -> end(threads, each));

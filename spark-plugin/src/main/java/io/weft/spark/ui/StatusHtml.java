@@ -6,9 +6,9 @@ import static io.weft.metrics.ExchangeCounter.REMOTE_BYTES;
 import static io.weft.metrics.ExchangeCounter.SAME_HOST_BYTES;
 
 import io.weft.metrics.ExchangeCounter;
+import io.weft.spark.config.Activation;
 import io.weft.spark.config.Setting;
 import io.weft.spark.config.WeftSettings;
-import io.weft.spark.config.Activation;
 import io.weft.spark.driver.DriverState;
 import io.weft.spark.driver.PathGroup;
 import io.weft.spark.message.ExecutorReport;

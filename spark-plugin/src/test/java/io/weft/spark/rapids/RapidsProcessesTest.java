@@ -54,9 +54,7 @@ class RapidsProcessesTest {
       server.kill();
       assertThat(broken.awaitError()).contains("1");
       assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
-      Awaitility.await()
-          .atMost(DEADLINE)
-          .until(() -> reader.transport().inflightBytes() == 0);
+      Awaitility.await().atMost(DEADLINE).until(() -> reader.transport().inflightBytes() == 0);
     }
     Doubles.assertClean();
   }

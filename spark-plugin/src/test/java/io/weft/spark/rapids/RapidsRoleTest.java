@@ -42,7 +42,8 @@ class RapidsRoleTest {
           jar.resolve("spark413/" + SHUFFLE + name + ".class"),
           jar.resolve("spark-shared/" + SHUFFLE + name + ".class"));
     }
-    loader = new URLClassLoader(new URL[] {jar.toUri().toURL()}, SparkConf.class.getClassLoader()) {
+    loader =
+        new URLClassLoader(new URL[] {jar.toUri().toURL()}, SparkConf.class.getClassLoader()) {
           @Override
           public URL getResource(String name) {
             return name.contains("com/nvidia") ? findResource(name) : super.getResource(name);
@@ -122,7 +123,8 @@ class RapidsRoleTest {
   void thePluginsHaveAnOrder() {
     assertThat(
             refusal(
-                conf().set("spark.plugins", "com.nvidia.spark.SQLPlugin, io.weft.spark.WeftPlugin")))
+                conf()
+                    .set("spark.plugins", "com.nvidia.spark.SQLPlugin, io.weft.spark.WeftPlugin")))
         .contains("Set it to io.weft.spark.WeftPlugin,com.nvidia.spark.SQLPlugin");
     assertThat(refusal(conf().set("spark.plugins", "io.weft.spark.WeftPlugin")))
         .contains("com.nvidia.spark.SQLPlugin");
@@ -137,7 +139,8 @@ class RapidsRoleTest {
   @Test
   void aManagerOfAnotherSparkIsNamed() {
     SparkConf conf =
-        conf().set("spark.shuffle.manager", "com.nvidia.spark.rapids.spark350.RapidsShuffleManager");
+        conf()
+            .set("spark.shuffle.manager", "com.nvidia.spark.rapids.spark350.RapidsShuffleManager");
     assertThat(refusal(conf)).contains("spark-rapids 26.08.1 has no classes for spark350");
   }
 

@@ -64,7 +64,8 @@ abstract class RapidsTransportContract {
   }
 
   /** Adds tables of many sizes; gives their ids. */
-  private static Map<Integer, Integer> tables(TestExecutor server, int first, int count, Random to) {
+  private static Map<Integer, Integer> tables(
+      TestExecutor server, int first, int count, Random to) {
     Map<Integer, Integer> sizes = new LinkedHashMap<>();
     for (int id = first; id < first + count; id++) {
       int bytes =
@@ -268,8 +269,7 @@ abstract class RapidsTransportContract {
     BlockManagerId driver =
         BlockManagerId.apply("driver", "127.0.0.1", 1, Option.apply("rapids=1"));
     assertThatThrownBy(() -> reader.client(driver)).hasMessageContaining("driver");
-    BlockManagerId moved =
-        BlockManagerId.apply("5", "127.0.0.1", 1, other.id().topologyInfo());
+    BlockManagerId moved = BlockManagerId.apply("5", "127.0.0.1", 1, other.id().topologyInfo());
     assertThatThrownBy(() -> reader.client(moved))
         .hasMessageContaining("executor 0 looks for executor 5 and reached executor 1");
   }

@@ -33,7 +33,9 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.storage.BlockManagerId;
 import scala.Option;
 
-/** An executor with a GPU, a transport, a server, and tables whose contents follow from their ids. */
+/**
+ * An executor with a GPU, a transport, a server, and tables whose contents follow from their ids.
+ */
 final class TestExecutor implements AutoCloseable {
   static final int BOUNCE_BYTES = 16 << 10;
   private static final long GPU_BYTES = 256 << 20;
@@ -61,9 +63,7 @@ final class TestExecutor implements AutoCloseable {
       Duration idle) {
     HostCommunicators hosts =
         new HostCommunicators(
-            HostOptions.defaults()
-                .withFolder(shared.resolve("shared"))
-                .withHostIdentity("host"));
+            HostOptions.defaults().withFolder(shared.resolve("shared")).withHostIdentity("host"));
     gpu = gpu(executor, mode, hosts);
     GpuResources resources = gpu.resources(hosts);
     device = Doubles.cuda().open(executor);

@@ -114,8 +114,7 @@ public sealed interface ControlMessage {
       case 6 -> new Grant(in.getLong(), in.getLong(), Encoder.text(in));
       case 7 -> new Meet(in.getLong(), Encoder.text(in), Encoder.read(in));
       case 8 -> new Retire(in.getLong());
-      default ->
-          throw new IllegalArgumentException("the shuffle transport has no message " + kind);
+      default -> throw new IllegalArgumentException("the shuffle transport has no message " + kind);
     };
   }
 

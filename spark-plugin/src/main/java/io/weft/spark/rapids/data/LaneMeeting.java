@@ -1,9 +1,9 @@
 package io.weft.spark.rapids.data;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.UniqueId;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.UniqueId;
 import io.weft.device.Deadline;
 import io.weft.spark.rapids.control.ControlMessage.Meet;
 import java.util.HashMap;

@@ -12,6 +12,4 @@ import io.weft.crosshost.wire.TransferWire;
  * @param options with the deadline of a passage, and of a meeting
  */
 public record LaneParts(
-    CommunicatorFactory communicators,
-    TransferWire.Factory wires,
-    CommunicatorOptions options) {}
+    CommunicatorFactory communicators, TransferWire.Factory wires, CommunicatorOptions options) {}

@@ -127,8 +127,7 @@ public class RapidsShuffleClient implements AutoCloseable {
   @Override
   public void close() {
     for (RapidsShuffleFetchHandler handler : live) {
-      handler.transferError(
-          "Connection to " + connection.getPeerExecutorId() + " closed", null);
+      handler.transferError("Connection to " + connection.getPeerExecutorId() + " closed", null);
     }
     live.clear();
   }

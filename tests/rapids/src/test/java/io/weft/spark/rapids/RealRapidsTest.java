@@ -28,7 +28,8 @@ class RealRapidsTest {
   private static final Path JAR = Path.of(System.getProperty("weft.rapids.jar"));
   private static final Path STUBS =
       Path.of("..", "..", "rapids-stubs", "target", "classes").toAbsolutePath();
-  private static final String TRAIT = "/com/nvidia/spark/rapids/shuffle/RapidsShuffleTransport.class";
+  private static final String TRAIT =
+      "/com/nvidia/spark/rapids/shuffle/RapidsShuffleTransport.class";
 
   private static URLClassLoader loader;
 
@@ -70,7 +71,9 @@ class RealRapidsTest {
     SparkConf conf =
         new SparkConf(false)
             .set("spark.plugins", RapidsRole.PLUGINS)
-            .set(Activation.MANAGER_KEY, "com.nvidia.spark.rapids." + shim + ".RapidsShuffleManager");
+            .set(
+                Activation.MANAGER_KEY,
+                "com.nvidia.spark.rapids." + shim + ".RapidsShuffleManager");
     Activation activation = RapidsRole.decide(conf, loader);
     assertThat(activation.inertReason()).isEmpty();
     assertThat(activation.otherRole().orElseThrow()).contains("spark-rapids ");
