@@ -8,9 +8,10 @@ import java.util.concurrent.Executor;
  * it. Thread-safe.
  */
 final class CopyThread implements Executor {
+  private static final ThreadLocal<ReceiveTicket> SUBMITTING = new ThreadLocal<>();
+  private static final ThreadLocal<ReceiveTicket> RUNNING = new ThreadLocal<>();
+
   private final Executor thread;
-  private final ThreadLocal<ReceiveTicket> submitting = new ThreadLocal<>();
-  private final ThreadLocal<ReceiveTicket> running = new ThreadLocal<>();
 
   CopyThread(Executor thread) {
     this.thread = thread;
@@ -18,31 +19,35 @@ final class CopyThread implements Executor {
 
   /** What this thread hands in meanwhile belongs to the ticket. */
   void submitFor(ReceiveTicket ticket, Runnable handIn) {
-    submitting.set(ticket);
+    SUBMITTING.set(ticket);
     try {
       handIn.run();
     } finally {
-      submitting.remove();
+      SUBMITTING.remove();
     }
   }
 
   /** The ticket that this thread works for; null if none. */
   ReceiveTicket running() {
-    return running.get();
+    return RUNNING.get();
   }
 
   @Override
   public void execute(Runnable task) {
-    ReceiveTicket ticket = submitting.get();
+    ReceiveTicket ticket = SUBMITTING.get();
     thread.execute(() -> run(task, ticket));
   }
 
+  /** A failure that comes behind the last block of a ticket has nobody to tell any more. */
   private void run(Runnable task, ReceiveTicket ticket) {
-    running.set(ticket);
+    if (ticket != null && ticket.isClosed()) {
+      return;
+    }
+    RUNNING.set(ticket);
     try {
       task.run();
     } finally {
-      running.remove();
+      RUNNING.remove();
     }
   }
 }

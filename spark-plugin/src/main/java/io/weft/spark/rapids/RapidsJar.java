@@ -14,7 +14,7 @@ import java.util.Properties;
 final class RapidsJar {
   private static final String VERSION_FILE = "rapids4spark-version-info.properties";
   private static final String PLUGIN_FILE = "com/nvidia/spark/SQLPlugin.class";
-  private static final String TRAIT = "com/nvidia/spark/rapids/shuffle/RapidsShuffleTransport";
+  static final String TRAIT = "com/nvidia/spark/rapids/shuffle/RapidsShuffleTransport";
 
   /** The version whose traits the stubs have. */
   private static final String KNOWN_VERSION = "26.08.1";

@@ -99,6 +99,23 @@ public final class RapidsRole {
     conf.set(TRANSPORT_KEY, TRANSPORT);
   }
 
+  /**
+   * Why an executor cannot make the transport though the driver found nothing; empty if it can, as
+   * far as can be seen. spark-rapids adds its classes of one Spark version to the class loader of
+   * the jars that were given to the application, and only classes of that loader see them.
+   *
+   * @param own the loader of Weft's classes
+   */
+  public static Optional<String> misplaced(ClassLoader own) {
+    boolean isPlain = own == ClassLoader.getSystemClassLoader();
+    return isPlain && own.getResource(RapidsJar.TRAIT + ".class") == null
+        ? Optional.of(
+            "Weft's jar is on the JVM's own class path, where classes do not see those of"
+                + " spark-rapids for one Spark version. Give it by --jars or spark.jars, not by"
+                + " spark.executor.extraClassPath")
+        : Optional.empty();
+  }
+
   /** What a user of both plugins might want to know, who has not set spark-rapids' manager. */
   public static Optional<String> advice(SparkConf conf) {
     return plugins(conf.get(PLUGINS_KEY, "")).contains(RAPIDS_PLUGIN)

@@ -13,6 +13,7 @@ final class ReceiveTicket {
   private long bytesLeft;
   private BufferReceiveState state;
   private boolean over;
+  private boolean closed;
   private volatile long progressNanos = System.nanoTime();
 
   /**
@@ -52,6 +53,16 @@ final class ReceiveTicket {
     boolean news = !over;
     over = true;
     return news;
+  }
+
+  /** Its state was closed, and with it everything it has. */
+  synchronized void close() {
+    over = true;
+    closed = true;
+  }
+
+  synchronized boolean isClosed() {
+    return closed;
   }
 
   synchronized boolean isOver() {

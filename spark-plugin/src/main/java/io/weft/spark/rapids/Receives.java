@@ -26,6 +26,9 @@ import scala.runtime.BoxedUnit;
 final class Receives {
   private static final Logger LOG = LoggerFactory.getLogger(Receives.class);
 
+  /** Of the throttle's thread. */
+  private static final ThreadLocal<ReceiveTicket> ISSUING = new ThreadLocal<>();
+
   private final EventThread events;
   private final Executor waits;
   private final CopyThread copies;
@@ -34,7 +37,6 @@ final class Receives {
   private final Runnable freed;
   private final AtomicLong ids = new AtomicLong();
   private final Map<Long, ReceiveTicket> open = new ConcurrentHashMap<>();
-  private final ThreadLocal<ReceiveTicket> issuing = new ThreadLocal<>();
 
   /**
    * No tickets yet.
@@ -83,22 +85,22 @@ final class Receives {
             BufferReceiveState.$lessinit$greater$default$5());
     ticket.begin(state);
     open.put(ticket.id(), ticket);
-    issuing.set(ticket);
+    ISSUING.set(ticket);
     try {
       client.issueBufferReceives(state);
     } finally {
-      issuing.remove();
+      ISSUING.remove();
     }
   }
 
   /** The ticket that this thread issues; null if none. */
   ReceiveTicket issuing() {
-    return issuing.get();
+    return ISSUING.get();
   }
 
   /** The state was closed, on some thread of spark-rapids. */
   private void closed(ReceiveTicket ticket) {
-    boolean unused = ticket.end();
+    ticket.close();
     open.remove(ticket.id());
     giveBack(ticket.rest());
   }

@@ -18,6 +18,7 @@ import io.weft.collectives.LogPrefix;
 import io.weft.spark.rapids.control.ControlService;
 import io.weft.spark.rapids.data.LaneParts;
 import io.weft.spark.rapids.data.LaneSet;
+import io.weft.spark.transfers.ExecutorTransfers;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
@@ -76,6 +77,8 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
    */
   public WeftRapidsTransport(BlockManagerId id, RapidsConf conf) {
     this(id, ExecutorParts.settings(id, conf));
+    // The plugin ends before spark-rapids' manager, and with it the GPU that data passes through.
+    ExecutorTransfers.running().ifPresent(transfers -> transfers.beforeClose(this::close));
   }
 
   WeftRapidsTransport(BlockManagerId id, TransportSettings settings) {

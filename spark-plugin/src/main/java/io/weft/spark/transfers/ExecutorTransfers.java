@@ -13,6 +13,7 @@ import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
@@ -38,6 +39,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   private final Optional<GpuResources> gpuResources;
   private final ScheduledExecutorService departures =
       Executors.newSingleThreadScheduledExecutor(ExecutorTransfers::thread);
+  private final List<Runnable> closeFirst = new CopyOnWriteArrayList<>();
   private final AtomicBoolean asking = new AtomicBoolean();
 
   /** For the thread that asks. */
@@ -109,6 +111,11 @@ public final class ExecutorTransfers implements AutoCloseable {
     return gpuResources;
   }
 
+  /** Has something run before the transfers and their GPU are closed. */
+  public void beforeClose(Runnable action) {
+    closeFirst.add(action);
+  }
+
   private void beginToAsk() {
     if (asking.compareAndSet(false, true)) {
       ScheduledFuture<?> unused =
@@ -151,6 +158,7 @@ public final class ExecutorTransfers implements AutoCloseable {
     if (running == this) {
       running = null;
     }
+    closeFirst.forEach(Runnable::run);
     departures.shutdownNow();
     transfers.close();
     gpu.ifPresent(TransferGpu::close);

@@ -21,9 +21,11 @@ public sealed interface ControlMessage {
    * @param type as the number of its message type
    * @param header comes back with the answer
    */
+  @SuppressWarnings("ArrayRecordComponent") // Never compared.
   record Request(int type, long header, byte[] payload) implements ControlMessage {}
 
   /** The answer to a request. */
+  @SuppressWarnings("ArrayRecordComponent") // Never compared.
   record Response(long header, byte[] payload) implements ControlMessage {}
 
   /** There is no answer to a request, or no memory for an announced block. */
@@ -53,6 +55,7 @@ public sealed interface ControlMessage {
    * @param epoch of the data lane
    * @param round its name
    */
+  @SuppressWarnings("ArrayRecordComponent") // Never compared.
   record Meet(long epoch, String round, byte[] payload) implements ControlMessage {}
 
   /** The client needs the communicator of this epoch no more. */
