@@ -14,6 +14,7 @@ import io.weft.spark.driver.ExecutorsThatNeverJoin;
 import io.weft.spark.driver.Remarks;
 import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.WeftVersion;
+import io.weft.spark.rapids.RapidsRole;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.WeftSessionExtensions;
 import io.weft.spark.transfers.CliqueMeetings;
@@ -55,13 +56,14 @@ final class WeftDriver implements DriverPlugin {
   public Map<String, String> init(SparkContext context, PluginContext plugin) {
     SparkConf conf = context.conf();
     SettingsCheck.check(conf);
-    Activation activation = Activation.decide(conf);
+    Activation activation =
+        RapidsRole.isAskedFor(conf) ? RapidsRole.decide(conf) : Activation.decide(conf);
     state = new DriverState(activation, conf);
     answers =
         new DriverAnswers(
             state, meetings, new TransferMeetings(cliques, departed), garbage::collect);
-    if (activation.isActive()) {
-      setUp(conf);
+    if (activation.runs()) {
+      setUp(conf, activation);
       Remarks.on(conf).forEach(LOG::warn);
       context.addSparkListener(new ExecutorsThatNeverJoin(state, conf, () -> context.stop(1)));
       context.addSparkListener(new MeetingListener(meetings));
@@ -72,10 +74,16 @@ final class WeftDriver implements DriverPlugin {
     if (WeftSettings.UI_ENABLED.get(conf)) {
       WeftTab.attach(context, state);
     }
-    return activation.isActive() ? forExecutors() : Map.of();
+    return activation.runs() ? forExecutors(activation) : Map.of();
   }
 
-  private static void setUp(SparkConf conf) {
+  private static void setUp(SparkConf conf, Activation activation) {
+    if (activation.otherRole().isPresent()) {
+      RapidsRole.setUp(conf);
+      LOG.info("Weft {}: {}", WeftVersion.current(), activation.otherRole().get());
+      return;
+    }
+    RapidsRole.advice(conf).ifPresent(LOG::warn);
     conf.set(Activation.MANAGER_KEY, WeftShuffleManager.class.getName());
     String others = conf.get(EXTENSIONS_KEY, "");
     if (Arrays.stream(others.split(",")).map(String::trim).noneMatch(OUR_EXTENSIONS::equals)) {
@@ -88,11 +96,12 @@ final class WeftDriver implements DriverPlugin {
     LOG.info("Weft {} carries this application's SQL shuffles", WeftVersion.current());
   }
 
-  private static Map<String, String> forExecutors() {
+  private static Map<String, String> forExecutors(Activation activation) {
     byte[] key = new byte[KEY_BYTES];
     new SecureRandom().nextBytes(key);
     return Map.of(
-        Activation.ACTIVE, "true",
+        Activation.RUNS, "true",
+        Activation.ACTIVE, Boolean.toString(activation.isActive()),
         Activation.APPLICATION_KEY, HexFormat.of().formatHex(key),
         Activation.VERSION, WeftVersion.current());
   }

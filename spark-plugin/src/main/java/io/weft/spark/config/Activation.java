@@ -9,8 +9,10 @@ import org.apache.spark.internal.plugin.PluginContainer;
  * tells every executor by Spark's own way for plugins.
  *
  * @param inertReason why Weft stays off, as a whole sentence or two; empty if it is on
+ * @param otherRole what Weft does instead of carrying shuffles, as a whole sentence; empty if it
+ *     carries them, or is off
  */
-public record Activation(Optional<String> inertReason) {
+public record Activation(Optional<String> inertReason, Optional<String> otherRole) {
   /** The plugin, by the name that users give Spark. */
   public static final String PLUGIN = "io.weft.spark.WeftPlugin";
 
@@ -22,8 +24,16 @@ public record Activation(Optional<String> inertReason) {
   /** Keys of what the driver side hands to the executor side. */
   public static final String ACTIVE = "active";
 
+  /** True where executors start Weft, whether it carries shuffles or has another role. */
+  public static final String RUNS = "runs";
+
   public static final String APPLICATION_KEY = "applicationKey";
   public static final String VERSION = "version";
+
+  /** On, or off for this reason. */
+  public Activation(Optional<String> inertReason) {
+    this(inertReason, Optional.empty());
+  }
 
   /** Decides by the application's settings as the user made them. */
   public static Activation decide(SparkConf conf) {
@@ -34,13 +44,18 @@ public record Activation(Optional<String> inertReason) {
             .or(() -> externalService(conf)));
   }
 
-  /** Whether the driver of this application decided that Weft is on. */
+  /** Whether the driver of this application decided that Weft carries its shuffles. */
   public static boolean isActive(SparkConf conf) {
     return conf.getBoolean(PluginContainer.EXTRA_CONF_PREFIX() + PLUGIN + "." + ACTIVE, false);
   }
 
-  /** Whether Weft is on. */
+  /** Whether Weft carries shuffles. */
   public boolean isActive() {
+    return runs() && otherRole.isEmpty();
+  }
+
+  /** Whether executors start Weft. */
+  public boolean runs() {
     return inertReason.isEmpty();
   }
 

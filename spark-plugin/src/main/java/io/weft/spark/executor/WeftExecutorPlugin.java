@@ -24,6 +24,7 @@ import io.weft.spark.message.WeftVersion;
 import io.weft.spark.metrics.ExecutorStatistics;
 import io.weft.spark.metrics.Metric;
 import io.weft.spark.metrics.WeftMetrics;
+import io.weft.spark.rapids.RapidsRole;
 import io.weft.spark.transfers.ExecutorTransfers;
 import java.io.IOException;
 import java.io.Serializable;
@@ -35,6 +36,8 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The executor's side: owns the exchange of its JVM from before the first task until after the
@@ -43,6 +46,7 @@ import org.apache.spark.api.plugin.PluginContext;
  * <p>Spark calls {@link #init} and {@link #shutdown} once each.
  */
 public final class WeftExecutorPlugin implements ExecutorPlugin {
+  private static final Logger LOG = LoggerFactory.getLogger(WeftExecutorPlugin.class);
   private static final String COLLECTIVES_FOLDER = "collectives";
 
   private ExecutorExchange exchange;
@@ -52,8 +56,11 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
 
   @Override
   public void init(PluginContext context, Map<String, String> fromDriver) {
-    if (!Boolean.parseBoolean(fromDriver.get(Activation.ACTIVE))) {
+    if (!Boolean.parseBoolean(fromDriver.get(Activation.RUNS))) {
       return;
+    }
+    if (!Boolean.parseBoolean(fromDriver.get(Activation.ACTIVE))) {
+      RapidsRole.misplaced(WeftExecutorPlugin.class.getClassLoader()).ifPresent(LOG::error);
     }
     ExecutorOptions options = new ExecutorOptions(SparkEnv.get(), context);
     greet(context, options.host(), fromDriver.get(Activation.VERSION));

@@ -2,6 +2,7 @@ package io.weft.spark.transfers;
 
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.crosshost.CrossHostTransfers;
+import io.weft.crosshost.GpuResources;
 import io.weft.crosshost.TransferOptions;
 import io.weft.crosshost.TransferStatistics;
 import io.weft.crosshost.gpu.TransferGpu;
@@ -12,6 +13,7 @@ import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
@@ -34,8 +36,10 @@ public final class ExecutorTransfers implements AutoCloseable {
   private final TransferDriver driver;
   private final CrossHostTransfers transfers;
   private final Optional<TransferGpu> gpu;
+  private final Optional<GpuResources> gpuResources;
   private final ScheduledExecutorService departures =
       Executors.newSingleThreadScheduledExecutor(ExecutorTransfers::thread);
+  private final List<Runnable> closeFirst = new CopyOnWriteArrayList<>();
   private final AtomicBoolean asking = new AtomicBoolean();
 
   /** For the thread that asks. */
@@ -62,6 +66,7 @@ public final class ExecutorTransfers implements AutoCloseable {
     this.directory = new ExecutorDirectory(resources.own(), resources.peers());
     this.driver = driver;
     this.gpu = resources.gpu();
+    this.gpuResources = gpu.map(each -> each.resources(resources.communicators()));
     this.transfers =
         new CrossHostTransfers(
             directory,
@@ -74,7 +79,7 @@ public final class ExecutorTransfers implements AutoCloseable {
                 },
                 CommunicatorWire::new,
                 resources.arena(),
-                gpu.map(each -> each.resources(resources.communicators()))),
+                gpuResources),
             options);
   }
 
@@ -96,6 +101,19 @@ public final class ExecutorTransfers implements AutoCloseable {
 
   CrossHostTransfers transfers() {
     return transfers;
+  }
+
+  /**
+   * What the transfers use of this executor's GPU, for others that move what lies there; until the
+   * transfers are closed.
+   */
+  public Optional<GpuResources> gpuResources() {
+    return gpuResources;
+  }
+
+  /** Has something run before the transfers and their GPU are closed. */
+  public void beforeClose(Runnable action) {
+    closeFirst.add(action);
   }
 
   private void beginToAsk() {
@@ -140,6 +158,7 @@ public final class ExecutorTransfers implements AutoCloseable {
     if (running == this) {
       running = null;
     }
+    closeFirst.forEach(Runnable::run);
     departures.shutdownNow();
     transfers.close();
     gpu.ifPresent(TransferGpu::close);

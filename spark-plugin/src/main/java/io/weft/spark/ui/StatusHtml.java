@@ -6,6 +6,7 @@ import static io.weft.metrics.ExchangeCounter.REMOTE_BYTES;
 import static io.weft.metrics.ExchangeCounter.SAME_HOST_BYTES;
 
 import io.weft.metrics.ExchangeCounter;
+import io.weft.spark.config.Activation;
 import io.weft.spark.config.Setting;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.driver.DriverState;
@@ -33,11 +34,12 @@ final class StatusHtml {
   }
 
   private static String summary(DriverState state) {
+    Activation activation = state.activation();
     String text =
-        state
-            .activation()
+        activation
             .inertReason()
             .map(reason -> "Weft stays off: " + reason)
+            .or(activation::otherRole)
             .orElse("On: SQL shuffles go through Weft.");
     return "<p>Weft " + escape(WeftVersion.current()) + ". " + escape(text) + "</p>";
   }

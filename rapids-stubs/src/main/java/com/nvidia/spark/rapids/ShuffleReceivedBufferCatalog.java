@@ -1,0 +1,4 @@
+package com.nvidia.spark.rapids;
+
+/** What was received. */
+public class ShuffleReceivedBufferCatalog {}

@@ -1,0 +1,212 @@
+package io.weft.spark.rapids;
+
+import com.nvidia.spark.rapids.shuffle.ClientConnection;
+import com.nvidia.spark.rapids.shuffle.MetadataTransportBuffer;
+import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
+import com.nvidia.spark.rapids.shuffle.Transaction;
+import com.nvidia.spark.rapids.shuffle.TransactionCallback;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.device.Deadline;
+import io.weft.spark.rapids.control.ControlChannel;
+import io.weft.spark.rapids.control.ControlMessage;
+import io.weft.spark.rapids.control.ControlMessage.Announcement;
+import io.weft.spark.rapids.control.ControlMessage.Grant;
+import io.weft.spark.rapids.control.ControlMessage.Refusal;
+import io.weft.spark.rapids.control.ControlMessage.Request;
+import io.weft.spark.rapids.control.ControlMessage.Response;
+import io.weft.spark.rapids.control.ControlMessage.Retire;
+import io.weft.spark.rapids.data.Passage;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import scala.Enumeration;
+
+/** The client's end of a connection: asks a server and takes its blocks. */
+final class ClientLink extends Link implements ClientConnection {
+  private final ClientSide side;
+  private final Map<Long, Waiting> waiting = new HashMap<>();
+  private RapidsShuffleClient client;
+
+  /** Of the data lane, with the number of passages that were granted in it and run. */
+  private long epoch;
+
+  private UniqueId meeting;
+  private int passages;
+  private long usedNanos;
+
+  /**
+   * A request without an answer.
+   *
+   * @param ticket of the tables it asks for; null of other requests
+   */
+  private record Waiting(RapidsTransaction transaction, ReceiveTicket ticket, long startNanos) {
+    Deadline deadline(long nanos) {
+      boolean isNewer = ticket != null && ticket.progressNanos() - startNanos > 0;
+      return Deadline.since(isNewer ? ticket.progressNanos() : startNanos, nanos);
+    }
+  }
+
+  /** The end of a connection that this executor has opened. */
+  ClientLink(ClientSide side, long peer, ControlChannel channel) {
+    super(side.settings().executor(), peer, channel, side.lanes(), true);
+    this.side = side;
+  }
+
+  /** The one client that uses this connection, made when first asked for; of any thread. */
+  synchronized RapidsShuffleClient client(Supplier<RapidsShuffleClient> maker) {
+    if (client == null) {
+      client = maker.get();
+    }
+    return client;
+  }
+
+  private synchronized RapidsShuffleClient client() {
+    return client;
+  }
+
+  @Override
+  public long getPeerExecutorId() {
+    return peer();
+  }
+
+  @Override
+  public void registerReceiveHandler(Enumeration.Value type) {
+    MessageNames.requireBuffer(type);
+  }
+
+  @Override
+  public Transaction request(
+      Enumeration.Value type, ByteBuffer request, TransactionCallback callback) {
+    int number = MessageNames.requireRequest(type);
+    byte[] payload = ServerLink.bytes(request);
+    long header = side.nextHeader();
+    ReceiveTicket ticket = side.receives().issuing();
+    String what =
+        "%s of executor %d to executor %d".formatted(MessageNames.request(number), own(), peer());
+    RapidsTransaction transaction = RapidsTransaction.begin(what, peer(), header, callback);
+    boolean taken =
+        side.events()
+            .execute(
+                () -> {
+                  if (ended() != null) {
+                    fail(new Waiting(transaction, ticket, 0), ended());
+                    return;
+                  }
+                  waiting.put(header, new Waiting(transaction, ticket, System.nanoTime()));
+                  say(new Request(number, header, payload));
+                });
+    if (!taken) {
+      transaction.fail("the transport was closed");
+    }
+    return transaction;
+  }
+
+  private void fail(Waiting request, String reason) {
+    request.transaction().fail(reason);
+    if (request.ticket() != null) {
+      side.receives().fail(request.ticket(), reason);
+    }
+  }
+
+  @Override
+  boolean take(ControlMessage message) {
+    if (message instanceof Response response) {
+      answered(response);
+    } else if (message instanceof Refusal refusal && refusal.ofRequest()) {
+      Waiting request = waiting.remove(refusal.number());
+      if (request != null) {
+        fail(request, refusal.reason());
+      }
+    } else if (message instanceof Announcement block) {
+      side.receives().announced(this, block);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private void answered(Response response) {
+    Waiting request = waiting.remove(response.header());
+    if (request != null) {
+      MetadataTransportBuffer answer =
+          new MetadataTransportBuffer(side.message(response.payload()));
+      request.transaction().succeed(answer, 0, response.payload().length);
+    }
+  }
+
+  /**
+   * Grants a block: both ends queue it for the data lane.
+   *
+   * @param ended run when the lane does not touch the memory any more
+   */
+  void grant(Announcement block, long address, Consumer<Throwable> ended) {
+    if (block.bytes() == 0) {
+      say(new Grant(block.send(), 0, ""));
+      ended.accept(null);
+      return;
+    }
+    if (meeting == null || lane().isOver(epoch)) {
+      epoch++;
+      meeting = UniqueId.create();
+    }
+    passages++;
+    // First, so that nothing of the epoch's meeting comes before it.
+    say(new Grant(block.send(), epoch, meeting.encode()));
+    lane()
+        .submit(
+            new Passage(
+                epoch,
+                meeting,
+                TypedBuffer.at(address, DataType.INT8, block.bytes()),
+                false,
+                failure -> {
+                  ended.accept(failure);
+                  boolean unused = side.events().execute(this::passed);
+                }));
+  }
+
+  private void passed() {
+    passages--;
+    usedNanos = System.nanoTime();
+  }
+
+  @Override
+  void expire() {
+    long nanos = side.settings().deadline().toNanos();
+    for (Map.Entry<Long, Waiting> entry : new ArrayList<>(waiting.entrySet())) {
+      Deadline deadline = entry.getValue().deadline(nanos);
+      if (deadline.expired()) {
+        waiting.remove(entry.getKey());
+        fail(entry.getValue(), "nothing came within " + deadline);
+      }
+    }
+    retireIfIdle();
+  }
+
+  private void retireIfIdle() {
+    boolean isIdle =
+        passages == 0
+            && meeting != null
+            && Deadline.since(usedNanos, side.settings().idle().toNanos()).expired();
+    if (isIdle) {
+      meeting = null;
+      lane().retire(epoch);
+      say(new Retire(epoch));
+    }
+  }
+
+  @Override
+  void endAll(String reason) {
+    for (Waiting request : new ArrayList<>(waiting.values())) {
+      fail(request, reason);
+    }
+    waiting.clear();
+    side.receives().failAll(this, reason);
+    side.ended(this, client());
+  }
+}

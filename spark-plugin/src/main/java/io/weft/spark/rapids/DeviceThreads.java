@@ -1,0 +1,102 @@
+package io.weft.spark.rapids;
+
+import com.nvidia.spark.rapids.GpuDeviceManager;
+import com.nvidia.spark.rapids.jni.RmmSpark;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Function0;
+import scala.runtime.BoxedUnit;
+
+/**
+ * The threads on which spark-rapids' client and server work: bound to the executor's GPU and known
+ * to its memory manager, as spark-rapids wants those of its shuffle.
+ */
+final class DeviceThreads implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DeviceThreads.class);
+  private static final long CLOSE_MILLIS = 2000;
+
+  private final ExecutorService client;
+  private final ExecutorService copy;
+  private final ExecutorService server;
+  private final ExecutorService sends;
+
+  /**
+   * Threads that start when they are needed.
+   *
+   * @param clients most threads of clients
+   * @param keepAliveSeconds how long those stay without work
+   */
+  DeviceThreads(int clients, int keepAliveSeconds) {
+    client = pool("client", Math.max(1, clients), keepAliveSeconds);
+    copy = pool("copy", 1, keepAliveSeconds);
+    server = pool("server", 1, keepAliveSeconds);
+    sends = pool("sends", 1, keepAliveSeconds);
+  }
+
+  private static ExecutorService pool(String name, int threads, int keepAliveSeconds) {
+    AtomicInteger number = new AtomicInteger();
+    ThreadFactory factory =
+        task -> {
+          String suffix = threads == 1 ? "" : "-" + number.incrementAndGet();
+          Thread thread = new Thread(task, "weft-rapids-" + name + suffix);
+          thread.setDaemon(true);
+          return thread;
+        };
+    Function0<BoxedUnit> forget =
+        () -> {
+          RmmSpark.removeAllCurrentThreadAssociation();
+          return BoxedUnit.UNIT;
+        };
+    ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(
+            threads,
+            threads,
+            Math.max(1, keepAliveSeconds),
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            GpuDeviceManager.wrapThreadFactory(factory, null, forget));
+    pool.allowCoreThreadTimeOut(true);
+    return pool;
+  }
+
+  ExecutorService client() {
+    return client;
+  }
+
+  ExecutorService copy() {
+    return copy;
+  }
+
+  ExecutorService server() {
+    return server;
+  }
+
+  /** For the server's loop, which ends when the server is closed. */
+  ExecutorService sends() {
+    return sends;
+  }
+
+  /** Lets tasks end that were handed in, and waits for them a little. */
+  @Override
+  public void close() {
+    List<ExecutorService> all = List.of(client, copy, server, sends);
+    all.forEach(ExecutorService::shutdown);
+    for (ExecutorService each : all) {
+      try {
+        if (!each.awaitTermination(CLOSE_MILLIS, TimeUnit.MILLISECONDS)) {
+          LOG.warn("Threads of spark-rapids' shuffle do not end: {}", each);
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return;
+      }
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package io.weft.spark.rapids;
+
+import io.weft.spark.rapids.control.ControlChannel;
+import io.weft.spark.rapids.control.ControlMessage;
+import io.weft.spark.rapids.control.ControlMessage.Meet;
+import io.weft.spark.rapids.data.DataLane;
+import io.weft.spark.rapids.data.LaneSet;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One end of a connection between two executors. All of it belongs to the event thread, except
+ * where a method says otherwise. Owns the data lane and the channel.
+ */
+abstract class Link {
+  private static final Logger LOG = LoggerFactory.getLogger(Link.class);
+
+  private final long own;
+  private final long peer;
+  private final ControlChannel channel;
+  private final DataLane lane;
+  private final String ends;
+  private String ended;
+
+  /**
+   * An end of an open connection.
+   *
+   * @param isClient whether this end fetches
+   */
+  Link(long own, long peer, ControlChannel channel, LaneSet lanes, boolean isClient) {
+    this.own = own;
+    this.peer = peer;
+    this.channel = channel;
+    String ends =
+        isClient
+            ? "executor %d, which fetches from executor %d".formatted(own, peer)
+            : "executor %d, which serves executor %d".formatted(own, peer);
+    this.ends = ends;
+    this.lane =
+        lanes.open(
+            ends,
+            isClient ? 0 : 1,
+            "weft-rapids-data-" + (isClient ? own + "-from-" : own + "-to-") + peer,
+            this::say);
+  }
+
+  /** The executor at the other end; of any thread. */
+  final long peer() {
+    return peer;
+  }
+
+  /** This executor; of any thread. */
+  final long own() {
+    return own;
+  }
+
+  final DataLane lane() {
+    return lane;
+  }
+
+  final ControlChannel channel() {
+    return channel;
+  }
+
+  /** Sends a message, unless the connection has ended; of any thread. */
+  final void say(ControlMessage message) {
+    channel.send(message);
+  }
+
+  /** Why the connection has ended; null while it has not. */
+  final String ended() {
+    return ended;
+  }
+
+  /** A message of the peer. */
+  final void hear(ControlMessage message) {
+    if (ended != null) {
+      return;
+    }
+    if (message instanceof Meet meet) {
+      lane.hear(meet);
+    } else if (!take(message)) {
+      throw new IllegalArgumentException(
+          "executor %d sent executor %d a message that is not for it: %s"
+              .formatted(peer, own, message.getClass().getSimpleName()));
+    }
+  }
+
+  /** Handles a message; false when it is not for this kind of end. */
+  abstract boolean take(ControlMessage message);
+
+  /** What was waited for has taken too long, perhaps. */
+  abstract void expire();
+
+  /** Ends all that the connection was used for; does nothing the second time. */
+  final void end(String reason) {
+    if (ended != null) {
+      return;
+    }
+    ended = reason;
+    LOG.info("The connection of {} ends: {}", ends, reason);
+    channel.close();
+    lane.close(reason);
+    endAll(reason);
+  }
+
+  /** Ends all transactions with this reason. */
+  abstract void endAll(String reason);
+}

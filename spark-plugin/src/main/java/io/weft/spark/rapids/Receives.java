@@ -1,0 +1,233 @@
+package io.weft.spark.rapids;
+
+import com.nvidia.spark.rapids.shuffle.BounceBuffer;
+import com.nvidia.spark.rapids.shuffle.BufferReceiveState;
+import com.nvidia.spark.rapids.shuffle.PendingTransferRequest;
+import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
+import com.nvidia.spark.rapids.shuffle.TransportBuffer;
+import io.weft.spark.rapids.control.ControlMessage.Announcement;
+import io.weft.spark.rapids.control.ControlMessage.Refusal;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongFunction;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.BoxedUnit;
+
+/**
+ * The tickets of this executor as a client: finds the one that an announced block is for, waits for
+ * its bounce buffer, and hands what came, or the failure, to spark-rapids' client. Thread-safe.
+ */
+final class Receives {
+  private static final Logger LOG = LoggerFactory.getLogger(Receives.class);
+
+  /** Of the throttle's thread. */
+  private static final ThreadLocal<ReceiveTicket> ISSUING = new ThreadLocal<>();
+
+  private final EventThread events;
+  private final Executor waits;
+  private final CopyThread copies;
+  private final InflightBudget budget;
+  private final LongFunction<Runnable> holds;
+  private final Runnable freed;
+  private final AtomicLong ids = new AtomicLong();
+  private final Map<Long, ReceiveTicket> open = new ConcurrentHashMap<>();
+
+  /**
+   * No tickets yet.
+   *
+   * @param waits for what may wait until a bounce buffer was emptied
+   * @param holds keeps the bounce buffer at an address from being used again
+   * @param freed run when the budget has got bytes back
+   */
+  Receives(
+      EventThread events,
+      Executor waits,
+      CopyThread copies,
+      InflightBudget budget,
+      LongFunction<Runnable> holds,
+      Runnable freed) {
+    this.events = events;
+    this.waits = waits;
+    this.copies = copies;
+    this.budget = budget;
+    this.holds = holds;
+    this.freed = freed;
+  }
+
+  /**
+   * Asks a server for tables; the throttle does.
+   *
+   * @param bounce where they pass; closed at the end of the ticket
+   * @param bytes of all of them, which the budget was charged with
+   */
+  void issue(
+      RapidsShuffleClient client,
+      List<PendingTransferRequest> requests,
+      BounceBuffer bounce,
+      long bytes) {
+    ClientLink link = (ClientLink) client.connection();
+    ReceiveTicket ticket = new ReceiveTicket(ids.incrementAndGet(), link, client, bytes);
+    BufferReceiveState state =
+        new BufferReceiveState(
+            ticket.id(),
+            bounce,
+            CollectionConverters.asScala(requests).toList(),
+            () -> {
+              closed(ticket);
+              return BoxedUnit.UNIT;
+            },
+            BufferReceiveState.$lessinit$greater$default$5());
+    ticket.begin(state);
+    open.put(ticket.id(), ticket);
+    ISSUING.set(ticket);
+    try {
+      client.issueBufferReceives(state);
+    } finally {
+      ISSUING.remove();
+    }
+  }
+
+  /** The ticket that this thread issues; null if none. */
+  ReceiveTicket issuing() {
+    return ISSUING.get();
+  }
+
+  /** The state was closed, on some thread of spark-rapids. */
+  private void closed(ReceiveTicket ticket) {
+    ticket.close();
+    open.remove(ticket.id());
+    giveBack(ticket.rest());
+  }
+
+  /** A client has a whole table, and says so on the thread that copied it. */
+  void tableArrived(long bytes) {
+    ReceiveTicket ticket = copies.running();
+    giveBack(ticket == null ? bytes : ticket.arrived(bytes));
+  }
+
+  private void giveBack(long bytes) {
+    if (bytes > 0) {
+      budget.giveBack(bytes);
+      freed.run();
+    }
+  }
+
+  /** On the event thread: a server has a block. */
+  void announced(ClientLink link, Announcement block) {
+    ReceiveTicket ticket = open.get(block.header());
+    if (ticket == null || ticket.link() != link || ticket.isOver()) {
+      String reason = "executor %d waits for no such block (any more)".formatted(link.own());
+      link.say(new Refusal(false, block.send(), reason));
+      return;
+    }
+    ticket.progress();
+    try {
+      waits.execute(() -> awaitBuffer(ticket, block));
+    } catch (RejectedExecutionException e) {
+      refuse(ticket, block, "the transport was closed");
+    }
+  }
+
+  private void awaitBuffer(ReceiveTicket ticket, Announcement block) {
+    try {
+      ticket
+          .state()
+          .getBufferWhenReady(
+              buffer -> {
+                boolean unused = events.execute(() -> grant(ticket, block, buffer));
+                return BoxedUnit.UNIT;
+              },
+              block.bytes());
+    } catch (RuntimeException e) {
+      boolean unused = events.execute(() -> refuse(ticket, block, tooLarge(ticket, block, e)));
+    }
+  }
+
+  private static String tooLarge(ReceiveTicket ticket, Announcement block, RuntimeException cause) {
+    return ("executor %d cannot take %d bytes (%s); are"
+            + " spark.rapids.shuffle.ucx.bounceBuffers.* the same on both executors?")
+        .formatted(ticket.link().own(), block.bytes(), cause.getMessage());
+  }
+
+  private void refuse(ReceiveTicket ticket, Announcement block, String reason) {
+    ticket.link().say(new Refusal(false, block.send(), reason));
+    fail(ticket, reason);
+  }
+
+  private void grant(ReceiveTicket ticket, Announcement block, TransportBuffer buffer) {
+    if (ticket.isOver() || ticket.link().ended() != null) {
+      refuse(ticket, block, "the tables are not wanted any more");
+      return;
+    }
+    ticket.progress();
+    Runnable letGo = holds.apply(buffer.getAddress());
+    ticket
+        .link()
+        .grant(
+            block,
+            buffer.getAddress(),
+            failure -> {
+              letGo.run();
+              passed(ticket, block, failure);
+            });
+  }
+
+  private void passed(ReceiveTicket ticket, Announcement block, Throwable failure) {
+    boolean unused =
+        events.execute(
+            () -> {
+              if (failure == null) {
+                arrived(ticket, block);
+              } else {
+                fail(ticket, String.valueOf(failure.getMessage()));
+              }
+            });
+  }
+
+  private void arrived(ReceiveTicket ticket, Announcement block) {
+    if (!ticket.isOver()) {
+      ticket.progress();
+      receive(ticket).succeed(null, 0, block.bytes());
+    }
+  }
+
+  /** On the event thread: ends a ticket; the client tells its tasks and closes what it has. */
+  void fail(ReceiveTicket ticket, String reason) {
+    if (ticket.end()) {
+      receive(ticket).fail(reason);
+    }
+  }
+
+  /** The transaction of one block. */
+  private RapidsTransaction receive(ReceiveTicket ticket) {
+    ClientLink link = ticket.link();
+    return RapidsTransaction.begin(
+        "receiving tables of executor %d at executor %d".formatted(link.peer(), link.own()),
+        link.peer(),
+        ticket.id(),
+        transaction -> {
+          try {
+            copies.submitFor(
+                ticket, () -> ticket.client().handleBufferReceive(transaction, ticket.state()));
+          } catch (RejectedExecutionException e) {
+            LOG.debug("The threads of the client have ended before {}", transaction, e);
+            ticket.state().close();
+          }
+        });
+  }
+
+  /** On the event thread: ends all tickets of a connection. */
+  void failAll(ClientLink link, String reason) {
+    for (ReceiveTicket ticket : open.values()) {
+      if (ticket.link() == link) {
+        fail(ticket, reason);
+      }
+    }
+  }
+}

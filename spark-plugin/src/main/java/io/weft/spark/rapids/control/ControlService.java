@@ -1,0 +1,161 @@
+package io.weft.spark.rapids.control;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.network.TransportContext;
+import org.apache.spark.network.client.RpcResponseCallback;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientFactory;
+import org.apache.spark.network.server.OneForOneStreamManager;
+import org.apache.spark.network.server.RpcHandler;
+import org.apache.spark.network.server.StreamManager;
+import org.apache.spark.network.server.TransportServer;
+import org.apache.spark.network.util.TransportConf;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The connections of this executor: those it opens, and those that others open to its management
+ * port. Thread-safe.
+ */
+public final class ControlService implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ControlService.class);
+
+  private final Hello own;
+  private final ControlListener listener;
+  private final TransportContext context;
+  private final TransportClientFactory clients;
+  private final Map<TransportClient, ControlChannel> channels = new ConcurrentHashMap<>();
+  private TransportServer server;
+
+  /**
+   * A service that does not listen yet.
+   *
+   * @param version of Weft
+   * @param executor this one
+   */
+  public ControlService(
+      TransportConf conf, String version, long executor, ControlListener listener) {
+    this.own = new Hello(version, executor, -1);
+    this.listener = listener;
+    this.context = new TransportContext(conf, new Handler());
+    this.clients = context.createClientFactory(List.of());
+  }
+
+  /**
+   * Starts the management port.
+   *
+   * @param host to bind to
+   * @return the port, a free one
+   */
+  public synchronized int listen(String host) {
+    if (server != null) {
+      throw new IllegalStateException("the management port is open: " + server.getPort());
+    }
+    server = context.createServer(host, 0, List.of());
+    return server.getPort();
+  }
+
+  /**
+   * Connects to another executor's management port and waits for its answer.
+   *
+   * @param wanted the executor there
+   * @throws IOException when nobody answers, or another executor than that; the message says who
+   */
+  public ControlChannel connect(long wanted, String host, int port, Duration patience)
+      throws IOException {
+    try {
+      TransportClient client = clients.createUnmanagedClient(host, port);
+      ControlChannel channel = new ControlChannel(client);
+      channels.put(client, channel);
+      try {
+        Hello hello = new Hello(own.version(), own.executor(), wanted);
+        Hello answer = Hello.decode(client.sendRpcSync(hello.encode(), patience.toMillis()));
+        answer.check(own.version(), own.executor());
+        return channel;
+      } catch (RuntimeException e) {
+        channels.remove(client);
+        channel.close();
+        throw e;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException(cannot(wanted, host, port) + "interrupted", e);
+    } catch (IOException | RuntimeException e) {
+      throw new IOException(cannot(wanted, host, port) + e.getMessage(), e);
+    }
+  }
+
+  private String cannot(long wanted, String host, int port) {
+    return "executor %d cannot connect to executor %d at %s:%d: "
+        .formatted(own.executor(), wanted, host, port);
+  }
+
+  /** On the transport's threads. */
+  private final class Handler extends RpcHandler {
+    private final StreamManager streams = new OneForOneStreamManager();
+
+    @Override
+    public void receive(TransportClient client, ByteBuffer message, RpcResponseCallback callback) {
+      try {
+        Hello hello = Hello.decode(message);
+        hello.check(own.version(), own.executor());
+        ControlChannel channel = new ControlChannel(client);
+        channels.put(client, channel);
+        listener.greeted(channel, hello);
+        callback.onSuccess(new Hello(own.version(), own.executor(), hello.executor()).encode());
+      } catch (RuntimeException e) {
+        LOG.warn("{} is refused: {}", client.getSocketAddress(), e.getMessage());
+        callback.onFailure(e);
+      }
+    }
+
+    @Override
+    public void receive(TransportClient client, ByteBuffer message) {
+      ControlChannel channel = channels.get(client);
+      if (channel == null) {
+        LOG.debug("A message of {}, which did not say who it is", client.getSocketAddress());
+        return;
+      }
+      try {
+        listener.heard(channel, ControlMessage.decode(message));
+      } catch (RuntimeException e) {
+        LOG.warn("The connection with {} ends: {}", channel, e.getMessage(), e);
+        channel.close();
+      }
+    }
+
+    @Override
+    public void channelInactive(TransportClient client) {
+      ControlChannel channel = channels.remove(client);
+      if (channel != null) {
+        listener.ended(channel);
+      }
+    }
+
+    @Override
+    public StreamManager getStreamManager() {
+      return streams;
+    }
+  }
+
+  /** Ends all connections and stops listening. */
+  @Override
+  public void close() {
+    TransportServer last;
+    synchronized (this) {
+      last = server;
+      server = null;
+    }
+    channels.values().forEach(ControlChannel::close);
+    clients.close();
+    if (last != null) {
+      last.close();
+    }
+    context.close();
+  }
+}

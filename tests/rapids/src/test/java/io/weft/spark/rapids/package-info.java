@@ -1,0 +1,2 @@
+/** What Weft compiles against, compared with the real classes. */
+package io.weft.spark.rapids;
