@@ -76,7 +76,7 @@ public final class CrossHostTransfers implements AutoCloseable {
             CommunicatorOptions.DEFAULT
                 .withTimeout(options.deadline())
                 .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
-    this.cliques = new TransferCliques(membership.executor(), access, counters, options.idle());
+    this.cliques = new TransferCliques(membership.executor(), access, counters, options);
     for (DeviceId device : membership.devices()) {
       launchers.put(device, new TransferLauncher(device, options, cliques, counters));
     }

@@ -10,19 +10,13 @@ import io.weft.device.Deadline;
 import io.weft.memory.SharedArena;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
-import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The transfers of one executor, and who tells them which executors are gone. Thread-safe. Owns its
- * thread, which begins with the first meeting.
+ * threads, which begin with the first meeting.
  */
 public final class ExecutorTransfers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorTransfers.class);
@@ -31,15 +25,9 @@ public final class ExecutorTransfers implements AutoCloseable {
   private static volatile ExecutorTransfers running;
 
   private final ExecutorDirectory directory;
-  private final TransferDriver driver;
   private final CrossHostTransfers transfers;
   private final Optional<TransferGpu> gpu;
-  private final ScheduledExecutorService departures =
-      Executors.newSingleThreadScheduledExecutor(ExecutorTransfers::thread);
-  private final AtomicBoolean asking = new AtomicBoolean();
-
-  /** For the thread that asks. */
-  private int known;
+  private final Departures departures;
 
   /**
    * Who this executor is and what its transfers use.
@@ -60,7 +48,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   /** Transfers that have not met anybody yet. */
   public ExecutorTransfers(Resources resources, TransferDriver driver, TransferOptions options) {
     this.directory = new ExecutorDirectory(resources.own(), resources.peers());
-    this.driver = driver;
+    this.departures = new Departures(driver, ASK_EVERY_MILLIS, this::departed);
     this.gpu = resources.gpu();
     this.transfers =
         new CrossHostTransfers(
@@ -68,7 +56,7 @@ public final class ExecutorTransfers implements AutoCloseable {
             new CrossHostTransfers.Resources(
                 resources.communicators(),
                 (key, rank) -> {
-                  beginToAsk();
+                  departures.begin();
                   return CliqueBootstrap.join(
                       driver, key, rank, Deadline.after(options.deadline()));
                 },
@@ -76,12 +64,6 @@ public final class ExecutorTransfers implements AutoCloseable {
                 resources.arena(),
                 gpu.map(each -> each.resources(resources.communicators()))),
             options);
-  }
-
-  private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "weft-transfer-departures");
-    thread.setDaemon(true);
-    return thread;
   }
 
   /** The transfers of the executor in this JVM, if Weft runs. */
@@ -96,29 +78,6 @@ public final class ExecutorTransfers implements AutoCloseable {
 
   CrossHostTransfers transfers() {
     return transfers;
-  }
-
-  private void beginToAsk() {
-    if (asking.compareAndSet(false, true)) {
-      ScheduledFuture<?> unused =
-          departures.scheduleWithFixedDelay(
-              this::ask, ASK_EVERY_MILLIS, ASK_EVERY_MILLIS, TimeUnit.MILLISECONDS);
-    }
-  }
-
-  private void ask() {
-    List<Departure> news;
-    try {
-      news = driver.departures(known);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return;
-    } catch (Exception e) {
-      LOG.debug("The driver does not say which executors are gone; it is asked again", e);
-      return;
-    }
-    known += news.size();
-    news.forEach(this::departed);
   }
 
   private void departed(Departure departure) {
@@ -140,7 +99,7 @@ public final class ExecutorTransfers implements AutoCloseable {
     if (running == this) {
       running = null;
     }
-    departures.shutdownNow();
+    departures.close();
     transfers.close();
     gpu.ifPresent(TransferGpu::close);
   }
