@@ -52,7 +52,7 @@ public final class HostEvent implements Event, AutoCloseable {
       actions = takeRecorded();
       lock.notifyAll();
     }
-    actions.forEach(Runnable::run);
+    actions.forEach(this::inform);
   }
 
   /** The work is done. */

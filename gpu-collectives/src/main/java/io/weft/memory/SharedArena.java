@@ -80,14 +80,9 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the arena is closed
    */
   public Extent allocate(long bytes) throws ArenaFullException {
-    int granules = Granules.covering(bytes);
-    boolean oversize = bytes > options.segmentBytes();
-    Extent extent = oversize ? null : ledger.take(memory, granules, false);
+    Extent extent = allocateShared(bytes);
     if (extent == null) {
-      extent = oversize ? oversize(memory, granules) : growOrTake(memory, granules);
-    }
-    if (extent == null) {
-      extent = underPressure(granules, oversize);
+      extent = underPressure(Granules.covering(bytes), bytes > options.segmentBytes());
     }
     if (extent == null) {
       throw new ArenaFullException(
@@ -99,6 +94,23 @@ public final class SharedArena implements AutoCloseable {
               + " spark.local.dir");
     }
     return extent;
+  }
+
+  /**
+   * Hands out shared memory, for what is not worth a file on disk. Nobody is asked to make room.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @return as of {@link #allocate}; null when shared memory is full
+   * @throws ArenaFullException when another thread does not come to an end with a new segment
+   * @throws IllegalStateException when the arena is closed
+   */
+  public Extent allocateShared(long bytes) throws ArenaFullException {
+    int granules = Granules.covering(bytes);
+    if (bytes > options.segmentBytes()) {
+      return oversize(memory, granules);
+    }
+    Extent extent = ledger.take(memory, granules, false);
+    return extent != null ? extent : growOrTake(memory, granules);
   }
 
   private Extent underPressure(int granules, boolean oversize) throws ArenaFullException {

@@ -67,6 +67,21 @@ class HostEventTest {
     assertThat(seen).containsExactly("recorded", "done null", "late recorded", "late done null");
   }
 
+  /** Neither the listeners behind it nor the producer meet what one of them throws. */
+  @Test
+  void aListenerThatThrowsWhenItIsRecordedDisturbsNobody() {
+    HostEvent event = new HostEvent("a copy");
+    List<String> seen = new ArrayList<>();
+    event.whenRecorded(
+        () -> {
+          throw new IllegalStateException("as the test wants");
+        });
+    event.whenRecorded(() -> seen.add("recorded"));
+    event.record();
+    assertThat(seen).containsExactly("recorded");
+    assertThat(event.state()).isEqualTo(Event.State.RECORDED);
+  }
+
   /** A callback that is added while the event ends is never lost. */
   @Test
   void callbackRacingCompletionIsNotLost() throws Exception {

@@ -42,6 +42,11 @@ public final class MapOutputFormat {
   /** A segment is mapped as one buffer, so nothing in it lies further back. */
   private static final long MOST_SEGMENT_BYTES = Integer.MAX_VALUE;
 
+  /**
+   * Memory comes in multiples of 64 bytes, so nobody can have made, or can take, a longer chunk.
+   */
+  private static final long MOST_CHUNK_BYTES = MOST_SEGMENT_BYTES & -64;
+
   private static final int MAGIC = 0x58544657;
   private static final int CHECKED_FROM = 12;
   private static final int HEADER_BYTES = 40;
@@ -173,6 +178,7 @@ public final class MapOutputFormat {
               && output.offset(chunk) >= 0
               && output.offset(chunk) % 64 == 0
               && output.length(chunk) > 0
+              && output.length(chunk) <= MOST_CHUNK_BYTES
               && output.offset(chunk) <= MOST_SEGMENT_BYTES - output.length(chunk);
       if (!sound) {
         throw corrupt(output.key(), "chunk without a place", chunk);

@@ -79,7 +79,7 @@ public final class CrossHostTransfers implements AutoCloseable {
                 .withTimeout(options.deadline())
                 .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
     this.coders = new Coders(membership.executor(), counters);
-    this.cliques = new TransferCliques(membership.executor(), access, counters, options.idle());
+    this.cliques = new TransferCliques(membership.executor(), access, counters, options);
     for (DeviceId device : membership.devices()) {
       launchers.put(device, new TransferLauncher(device, options, cliques, counters));
     }

@@ -32,21 +32,22 @@ final class TransferCliques implements AutoCloseable {
   /** A life of a process. */
   private record Life(String process, String incarnation) {}
 
-  /**
-   * No cliques yet.
-   *
-   * @param idle when both ends of a clique give up its communicator
-   */
-  TransferCliques(String executor, CliqueAccess access, TransferCounters counters, Duration idle) {
+  /** No cliques yet. */
+  TransferCliques(
+      String executor, CliqueAccess access, TransferCounters counters, TransferOptions options) {
     this.executor = executor;
     this.access = access;
     this.counters = counters;
-    // Of two ends, the one that looks first waits for the other's look: hence often.
-    this.looks =
-        new IdleLooks(
-            executor,
-            Duration.ofNanos(Math.min(MOST_BETWEEN_LOOKS.toNanos(), idle.toNanos() / LOOKS)),
-            () -> looks(idle));
+    this.looks = new IdleLooks(executor, betweenLooks(options), () -> looks(options.idle()));
+  }
+
+  /**
+   * Of two ends, the one that looks first waits for the other's look: hence often, and well within
+   * its deadline, after which it would break the communicator instead of giving it up.
+   */
+  private static Duration betweenLooks(TransferOptions options) {
+    long shorter = Math.min(options.idle().toNanos(), options.deadline().toNanos());
+    return Duration.ofNanos(Math.min(MOST_BETWEEN_LOOKS.toNanos(), shorter / LOOKS));
   }
 
   private synchronized List<Runnable> looks(Duration idle) {

@@ -4,7 +4,6 @@ import com.github.luben.zstd.Zstd;
 import com.github.luben.zstd.ZstdException;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
-import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
 import io.weft.wire.Compression;
 import java.nio.ByteBuffer;
@@ -128,15 +127,10 @@ final class Packing {
   /** Null where there is no shared memory: disk would be slower than sending more bytes. */
   private Extent allocate(int bytes) {
     try {
-      Extent extent = arena.allocate(bytes);
-      if (extent.kind() != MemoryKind.DISK) {
-        return extent;
-      }
-      arena.free(extent);
+      return arena.allocateShared(bytes);
     } catch (ArenaFullException e) {
-      // It is sent as it is.
+      return null;
     }
-    return null;
   }
 
   private static int lz4(ByteBuffer bytes, ByteBuffer target, int most) {

@@ -18,6 +18,13 @@ public interface PeerConnection {
   /** Tells the peer that a stream is not wanted. */
   void decline(StreamId stream);
 
+  /**
+   * When it was made, or an answer that grants blocks or bytes of any stream came over it last, as
+   * {@link System#nanoTime()} has it. Answers and streams queue behind each other, so whoever waits
+   * for one of them does not wait in vain while this moves.
+   */
+  long lastMoved();
+
   /** Whether it still works, as far as is known. */
   boolean isActive();
 

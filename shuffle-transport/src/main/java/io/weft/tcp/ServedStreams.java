@@ -2,6 +2,7 @@ package io.weft.tcp;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.util.AttributeKey;
 import io.weft.wire.StreamId;
 import java.security.SecureRandom;
 import java.util.HashMap;
@@ -21,6 +22,9 @@ import org.slf4j.LoggerFactory;
  */
 final class ServedStreams extends StreamManager {
   private static final Logger LOG = LoggerFactory.getLogger(ServedStreams.class);
+
+  /** When a stream was sent to its end last, for channels on which that has happened. */
+  private static final AttributeKey<Long> LAST_SENT = AttributeKey.valueOf("weft-stream-sent");
 
   private final ConcurrentHashMap<String, ServedStream> waiting = new ConcurrentHashMap<>();
   private final ConcurrentHashMap<String, ServedStream> sending = new ConcurrentHashMap<>();
@@ -48,21 +52,24 @@ final class ServedStreams extends StreamManager {
 
   /**
    * Lets go of streams that their peers do not ask for, or do not take although they asked. In the
-   * second case the connection is closed, as its event loop may be about to send.
+   * second case the connection is closed, as its event loop may be about to send. A peer can ask
+   * only when it has the answer, which may be behind other streams: as long as these move, it is
+   * not late.
    *
    * @param nanos how long nothing may happen
    */
   void dropStalled(long nanos) {
     long now = System.nanoTime();
+    Map<Channel, Long> youngest = new HashMap<>();
+    sending.values().forEach(s -> youngest.merge(s.channel(), now - s.lastProgress(), Math::min));
     waiting.forEach(
         (id, stream) -> {
-          if (now - stream.lastProgress() > nanos && waiting.remove(id, stream)) {
+          if (Math.min(now - stream.lastProgress(), idle(stream.channel(), now, youngest)) > nanos
+              && waiting.remove(id, stream)) {
             LOG.warn("A peer at {} did not ask for what it had opened", stream.channel());
             stream.close();
           }
         });
-    Map<Channel, Long> youngest = new HashMap<>();
-    sending.values().forEach(s -> youngest.merge(s.channel(), now - s.lastProgress(), Math::min));
     youngest.forEach(
         (channel, idle) -> {
           if (idle > nanos) {
@@ -70,6 +77,13 @@ final class ServedStreams extends StreamManager {
             ChannelFuture unused = channel.close();
           }
         });
+  }
+
+  /** For how long no stream has moved on a channel. */
+  private static long idle(Channel channel, long now, Map<Channel, Long> youngest) {
+    Long lastSent = channel.attr(LAST_SENT).get();
+    long sinceSent = lastSent == null ? Long.MAX_VALUE : now - lastSent;
+    return Math.min(sinceSent, youngest.getOrDefault(channel, Long.MAX_VALUE));
   }
 
   /** Streams that hold memory now. */
@@ -105,6 +119,7 @@ final class ServedStreams extends StreamManager {
   public void streamSent(String streamId) {
     ServedStream stream = sending.remove(streamId);
     if (stream != null) {
+      stream.channel().attr(LAST_SENT).set(System.nanoTime());
       stream.close();
     }
   }

@@ -1,6 +1,7 @@
 package io.weft.tcp;
 
 import io.netty.channel.ChannelFuture;
+import io.weft.wire.BlocksRefused;
 import io.weft.wire.CloseStream;
 import io.weft.wire.OpenBlocks;
 import io.weft.wire.StreamId;
@@ -15,6 +16,7 @@ import org.apache.spark.network.client.TransportClient;
 final class SparkConnection implements PeerConnection {
   private final TransportClient client;
   private final Optional<InPlaceReads> inPlace;
+  private volatile long lastMoved = System.nanoTime();
 
   SparkConnection(TransportClient client) {
     this.client = client;
@@ -23,14 +25,58 @@ final class SparkConnection implements PeerConnection {
 
   @Override
   public void open(OpenBlocks request, RpcResponseCallback callback) {
-    client.sendRpc(request.encode(), callback);
+    client.sendRpc(
+        request.encode(),
+        new RpcResponseCallback() {
+          @Override
+          public void onSuccess(ByteBuffer answer) {
+            // A peer that is too busy may say so again and again without anything moving.
+            if (!BlocksRefused.isOne(answer)) {
+              lastMoved = System.nanoTime();
+            }
+            callback.onSuccess(answer);
+          }
+
+          @Override
+          public void onFailure(Throwable cause) {
+            callback.onFailure(cause);
+          }
+        });
   }
 
   @Override
   public void receive(StreamId stream, StreamReceiver receiver) {
+    StreamCallback marking = new MarkingStream(receiver);
     client.stream(
         stream.toString(),
-        inPlace.<StreamCallback>map(reads -> new InPlaceStream(reads, receiver)).orElse(receiver));
+        inPlace
+            .<StreamCallback>map(reads -> new InPlaceStream(reads, receiver, marking))
+            .orElse(marking));
+  }
+
+  /** Remembers that bytes came, of whatever stream. */
+  private final class MarkingStream implements StreamCallback {
+    private final StreamReceiver receiver;
+
+    MarkingStream(StreamReceiver receiver) {
+      this.receiver = receiver;
+    }
+
+    @Override
+    public void onData(String stream, ByteBuffer data) throws IOException {
+      lastMoved = System.nanoTime();
+      receiver.onData(stream, data);
+    }
+
+    @Override
+    public void onComplete(String stream) throws IOException {
+      receiver.onComplete(stream);
+    }
+
+    @Override
+    public void onFailure(String stream, Throwable cause) throws IOException {
+      receiver.onFailure(stream, cause);
+    }
   }
 
   /**
@@ -40,11 +86,13 @@ final class SparkConnection implements PeerConnection {
   private static final class InPlaceStream implements StreamCallback {
     private final InPlaceReads reads;
     private final StreamReceiver receiver;
+    private final StreamCallback next;
     private long left;
 
-    InPlaceStream(InPlaceReads reads, StreamReceiver receiver) {
+    InPlaceStream(InPlaceReads reads, StreamReceiver receiver, StreamCallback next) {
       this.reads = reads;
       this.receiver = receiver;
+      this.next = next;
       this.left = receiver.streamBytes();
     }
 
@@ -52,20 +100,25 @@ final class SparkConnection implements PeerConnection {
     public void onData(String stream, ByteBuffer data) throws IOException {
       left -= data.remaining();
       reads.arriving(receiver, data.remaining(), left);
-      receiver.onData(stream, data);
+      next.onData(stream, data);
     }
 
     @Override
     public void onComplete(String stream) throws IOException {
       reads.arrived();
-      receiver.onComplete(stream);
+      next.onComplete(stream);
     }
 
     @Override
     public void onFailure(String stream, Throwable cause) throws IOException {
       reads.arrived();
-      receiver.onFailure(stream, cause);
+      next.onFailure(stream, cause);
     }
+  }
+
+  @Override
+  public long lastMoved() {
+    return lastMoved;
   }
 
   @Override

@@ -107,9 +107,18 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
     return plan;
   }
 
-  /** When something came of it last. */
+  /**
+   * When something came of it last, or over its connection: transfers of all readers queue there,
+   * and only when nothing comes of any of them this one waits in vain.
+   */
   long lastProgress() {
-    return lastProgress;
+    long own = lastProgress;
+    PeerConnection shared = connection;
+    if (shared == null) {
+      return own;
+    }
+    long moved = shared.lastMoved();
+    return moved - own > 0 ? moved : own;
   }
 
   /** The answer, or null as long as there is none. */

@@ -2,6 +2,8 @@ package io.weft.transfer;
 
 import com.github.luben.zstd.Zstd;
 import com.github.luben.zstd.ZstdException;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
 import io.weft.integrity.ChecksumException;
 import io.weft.wire.Compression;
 import java.nio.ByteBuffer;
@@ -52,17 +54,24 @@ final class Unpacking {
   }
 
   private static long zstd(ByteBuffer packed, ByteBuffer whole) {
-    ByteBuffer direct = packed.isDirect() ? packed : copy(packed);
+    if (packed.isDirect()) {
+      return zstdDirect(packed, whole);
+    }
+    // Encrypted connections hand over arrays.
+    ByteBuf copy = PooledByteBufAllocator.DEFAULT.directBuffer(packed.remaining());
     try {
-      return Zstd.decompressDirectByteBuffer(
-          whole, 0, whole.capacity(), direct, direct.position(), direct.remaining());
-    } catch (ZstdException e) {
-      return -1;
+      return zstdDirect(copy.writeBytes(packed.duplicate()).nioBuffer(), whole);
+    } finally {
+      copy.release();
     }
   }
 
-  /** Encrypted connections hand over arrays. */
-  private static ByteBuffer copy(ByteBuffer heap) {
-    return ByteBuffer.allocateDirect(heap.remaining()).put(heap.duplicate()).flip();
+  private static long zstdDirect(ByteBuffer packed, ByteBuffer whole) {
+    try {
+      return Zstd.decompressDirectByteBuffer(
+          whole, 0, whole.capacity(), packed, packed.position(), packed.remaining());
+    } catch (ZstdException e) {
+      return -1;
+    }
   }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import java.time.Duration;
+import java.util.List;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
@@ -48,6 +49,29 @@ class IdleCliquesTest extends TransferFixture {
         assertThat(statistics.get(TransferCounter.FAILED)).isZero();
       }
     }
+  }
+
+  /**
+   * The two ends look at times as different as can be, as one has looked since it met a third. With
+   * a deadline that is shorter than the longest pause between two looks, they still agree.
+   */
+  @Test
+  void aShortDeadlineLeavesTimeToAgree() {
+    executors.start(2);
+    exchange(1);
+    Duration idle = Duration.ofSeconds(4);
+    open(idle(idle).withDeadline(Duration.ofMillis(400)));
+    executors.start(3);
+    List<ReceivedBuffer> received = receive(2, 1, 1);
+    send(1, 2, 1).forEach(Content::await);
+    checkAll(received, 1);
+    Awaitility.await("half of a pause between looks")
+        .pollDelay(idle.dividedBy(8))
+        .until(() -> true);
+    exchange(2);
+    Awaitility.await("the end of both communicators")
+        .atMost(DEADLINE)
+        .until(() -> retired(0) == 1 && retired(1) == 2 && retired(2) == 1);
   }
 
   /** One end asks, the other comes with work instead: the communicator stays, for both. */

@@ -17,10 +17,11 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /**
- * Stands between a reader and a block server, records what passes, and cuts connections where it
- * was told to.
+ * Stands between a reader and a block server, records what passes, and cuts connections or slows
+ * them down where it was told to.
  */
 public final class Tap implements AutoCloseable {
   private static final long NEVER = Long.MAX_VALUE;
@@ -34,6 +35,7 @@ public final class Tap implements AutoCloseable {
   private final Queue<Long> cuts = new ConcurrentLinkedQueue<>();
   private final ByteArrayOutputStream passed = new ByteArrayOutputStream();
   private final AtomicInteger connections = new AtomicInteger();
+  private volatile long answersPerSecond = NEVER;
 
   public Tap(PeerAddress target) throws IOException {
     this.target = target;
@@ -54,6 +56,12 @@ public final class Tap implements AutoCloseable {
     for (long at : bytes) {
       flips.add(at);
     }
+    return this;
+  }
+
+  /** Lets no more than so many bytes of answers through in a second. */
+  public Tap slow(long bytesPerSecond) {
+    answersPerSecond = bytesPerSecond;
     return this;
   }
 
@@ -118,6 +126,9 @@ public final class Tap implements AutoCloseable {
         }
         synchronized (passed) {
           passed.write(buffer, 0, count);
+        }
+        if (answers) {
+          LockSupport.parkNanos((long) (1e9 * count / answersPerSecond));
         }
         out.write(buffer, 0, count);
       }

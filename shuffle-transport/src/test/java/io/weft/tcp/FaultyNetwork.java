@@ -225,10 +225,16 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     private final Map<String, StreamReceiver> streams = new HashMap<>();
     private int requests;
     private volatile boolean active = true;
+    private volatile long lastMoved = System.nanoTime();
 
     @Override
     public boolean isActive() {
       return active;
+    }
+
+    @Override
+    public long lastMoved() {
+      return lastMoved;
     }
 
     @Override
@@ -318,6 +324,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     private void data(String name, ByteBuffer data) {
       StreamReceiver callback = streams.get(name);
       if (callback != null) {
+        lastMoved = System.nanoTime();
         deliver(() -> hand(callback, name, data));
       }
     }

@@ -60,6 +60,11 @@ class LentMemoryTest {
     public void decline(StreamId stream) {}
 
     @Override
+    public long lastMoved() {
+      return System.nanoTime();
+    }
+
+    @Override
     public boolean isActive() {
       return true;
     }

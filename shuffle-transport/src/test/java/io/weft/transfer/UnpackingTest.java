@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.github.luben.zstd.Zstd;
 import io.weft.integrity.ChecksumException;
 import io.weft.wire.Compression;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import net.jpountz.lz4.LZ4Factory;
@@ -18,6 +20,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Packed bytes may say what they want: memory of exactly the promised size is written. */
 class UnpackingTest {
@@ -37,6 +40,29 @@ class UnpackingTest {
   @Provide
   Arbitrary<Compression> packing() {
     return Arbitraries.of(Compression.LZ4, Compression.ZSTD);
+  }
+
+  /** Encrypted connections hand over arrays, and a chunk each must not wait for the collector. */
+  @ParameterizedTest
+  @EnumSource(
+      value = Compression.class,
+      names = {"LZ4", "ZSTD"})
+  void unpackingOfArraysLeavesNoBuffersBehind(Compression compression) throws Exception {
+    ByteBuffer packed = buffer(pack(compression, repetitive(50_000)), true);
+    ByteBuffer whole = ByteBuffer.allocateDirect(50_000);
+    Unpacking.unpack(compression, packed, whole);
+    BufferPoolMXBean buffers =
+        ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+            .filter(pool -> pool.getName().equals("direct"))
+            .findFirst()
+            .orElseThrow();
+    long before = buffers.getCount();
+    long most = 0;
+    for (int i = 0; i < 500; i++) {
+      Unpacking.unpack(compression, packed, whole);
+      most = Math.max(most, buffers.getCount() - before);
+    }
+    assertThat(most).as("buffers of 500 chunks").isLessThan(20);
   }
 
   @ParameterizedTest

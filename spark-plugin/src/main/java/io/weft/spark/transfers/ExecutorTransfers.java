@@ -14,17 +14,12 @@ import io.weft.peer.PeerDirectory;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The transfers of one executor, and who tells them which executors are gone. Thread-safe. Owns its
- * thread, which begins with the first meeting.
+ * threads, which begin with the first meeting.
  */
 public final class ExecutorTransfers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorTransfers.class);
@@ -33,17 +28,11 @@ public final class ExecutorTransfers implements AutoCloseable {
   private static volatile ExecutorTransfers running;
 
   private final ExecutorDirectory directory;
-  private final TransferDriver driver;
   private final CrossHostTransfers transfers;
   private final Optional<TransferGpu> gpu;
   private final Optional<GpuResources> gpuResources;
-  private final ScheduledExecutorService departures =
-      Executors.newSingleThreadScheduledExecutor(ExecutorTransfers::thread);
+  private final Departures departures;
   private final List<Runnable> closeFirst = new CopyOnWriteArrayList<>();
-  private final AtomicBoolean asking = new AtomicBoolean();
-
-  /** For the thread that asks. */
-  private int known;
 
   /**
    * Who this executor is and what its transfers use.
@@ -64,7 +53,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   /** Transfers that have not met anybody yet. */
   public ExecutorTransfers(Resources resources, TransferDriver driver, TransferOptions options) {
     this.directory = new ExecutorDirectory(resources.own(), resources.peers());
-    this.driver = driver;
+    this.departures = new Departures(driver, ASK_EVERY_MILLIS, this::departed);
     this.gpu = resources.gpu();
     this.gpuResources = gpu.map(each -> each.resources(resources.communicators()));
     this.transfers =
@@ -73,7 +62,7 @@ public final class ExecutorTransfers implements AutoCloseable {
             new CrossHostTransfers.Resources(
                 resources.communicators(),
                 (key, rank) -> {
-                  beginToAsk();
+                  departures.begin();
                   return CliqueBootstrap.join(
                       driver, key, rank, Deadline.after(options.deadline()));
                 },
@@ -81,12 +70,6 @@ public final class ExecutorTransfers implements AutoCloseable {
                 resources.arena(),
                 gpuResources),
             options);
-  }
-
-  private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "weft-transfer-departures");
-    thread.setDaemon(true);
-    return thread;
   }
 
   /** The transfers of the executor in this JVM, if Weft runs. */
@@ -116,29 +99,6 @@ public final class ExecutorTransfers implements AutoCloseable {
     closeFirst.add(action);
   }
 
-  private void beginToAsk() {
-    if (asking.compareAndSet(false, true)) {
-      ScheduledFuture<?> unused =
-          departures.scheduleWithFixedDelay(
-              this::ask, ASK_EVERY_MILLIS, ASK_EVERY_MILLIS, TimeUnit.MILLISECONDS);
-    }
-  }
-
-  private void ask() {
-    List<Departure> news;
-    try {
-      news = driver.departures(known);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return;
-    } catch (Exception e) {
-      LOG.debug("The driver does not say which executors are gone; it is asked again", e);
-      return;
-    }
-    known += news.size();
-    news.forEach(this::departed);
-  }
-
   private void departed(Departure departure) {
     String incarnation = directory.known(departure.executorId());
     if (incarnation != null) {
@@ -159,7 +119,7 @@ public final class ExecutorTransfers implements AutoCloseable {
       running = null;
     }
     closeFirst.forEach(Runnable::run);
-    departures.shutdownNow();
+    departures.close();
     transfers.close();
     gpu.ifPresent(TransferGpu::close);
   }

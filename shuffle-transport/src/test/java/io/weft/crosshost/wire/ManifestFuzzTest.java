@@ -1,0 +1,58 @@
+package io.weft.crosshost.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.support.Noise;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.ShrinkingMode;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+
+/** What another executor might say that it offers. */
+class ManifestFuzzTest {
+  @Property(tries = 10_000, shrinking = ShrinkingMode.OFF)
+  void everyManifestIsRefusedOrSound(@ForAll long seed) {
+    Noise.round(seed, ManifestFuzzTest::round);
+  }
+
+  @Test
+  @EnabledIfSystemProperty(named = Noise.MINUTES, matches = "\\d+")
+  @Timeout(value = 3, unit = TimeUnit.HOURS)
+  void everyManifestIsRefusedOrSoundForAsLongAsAsked() {
+    System.out.println(Noise.forMinutes(ManifestFuzzTest::round) + " manifests");
+  }
+
+  private static void round(SplittableRandom random) {
+    Manifest manifest = new Manifest();
+    DataType[] types = DataType.values();
+    for (int entries = random.nextInt(40); entries > 0; entries--) {
+      DataType type = types[random.nextInt(types.length)];
+      String failure = "é".repeat(random.nextInt(4) * random.nextInt(400));
+      boolean unused =
+          manifest.offer(
+              new ManifestEntry(
+                  random.nextBoolean(), random.nextLong(), type, random.nextLong() >>> 1, failure));
+    }
+    ByteBuffer block = ByteBuffer.allocate(Manifest.BYTES);
+    manifest.encode(block);
+    byte[] heard = Noise.mangled(block, random, 8);
+    Noise.check(
+        heard.length,
+        IllegalArgumentException.class,
+        () -> {
+          List<ManifestEntry> entries = Manifest.decode(ByteBuffer.wrap(heard));
+          for (ManifestEntry entry : entries) {
+            assertThat(entry.count()).isNotNegative();
+            assertThat(entry.failure().length()).isLessThanOrEqualTo(heard.length);
+          }
+          return entries;
+        });
+  }
+}

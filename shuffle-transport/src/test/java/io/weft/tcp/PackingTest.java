@@ -1,0 +1,52 @@
+package io.weft.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.Extent;
+import io.weft.memory.MemoryKind;
+import io.weft.memory.SharedArena;
+import io.weft.wire.Compression;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Packing where shared memory is full. */
+class PackingTest {
+  private static final long SEGMENT = 1 << 20;
+
+  @TempDir Path folder;
+
+  private SharedArena open() throws Exception {
+    Path memory = Files.createDirectories(folder.resolve("memory"));
+    Path disk = Files.createDirectories(folder.resolve("disk"));
+    return SharedArena.open(
+        new ArenaOptions(memory, List.of(disk), SEGMENT, SEGMENT, 4 * SEGMENT, 0));
+  }
+
+  @Test
+  void noFileIsMadeOnDiskForAPackedChunk() throws Exception {
+    try (SharedArena arena = open()) {
+      Packing packing = new Packing(arena);
+      ByteBuffer chunk = ByteBuffer.allocateDirect(200_000);
+      Packing.Packed packed = packing.pack(Compression.LZ4, 1, chunk);
+      assertThat(packed.extent().kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
+      packing.free(packed);
+      List<Extent> all = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        all.add(arena.allocate(SEGMENT / 8));
+      }
+      assertThat(all).extracting(Extent::kind).containsOnly(MemoryKind.SHARED_MEMORY);
+      for (int shuffle = 2; shuffle < 10; shuffle++) {
+        assertThat(packing.pack(Compression.LZ4, shuffle, chunk)).isNull();
+      }
+      assertThat(arena.statistics().disk().segments()).isZero();
+      assertThat(arena.statistics().memory().usedBytes()).isEqualTo(SEGMENT);
+      all.forEach(arena::free);
+    }
+  }
+}
