@@ -317,6 +317,17 @@ public final class WeftSettings {
           "Memory of its GPU that each executor may use for arrays it receives there. It is taken as"
               + " transfers need it and kept until the executor ends.");
 
+  /** Memory of a GPU for feeds. */
+  public static final Setting<Long> GPU_MEMORY =
+      new Setting<>(
+          PREFIX + "gpu.memory",
+          SettingTypes.bytes(MIB, TIB),
+          4 * GIB,
+          APPLICATION,
+          "Memory of its GPU that each executor may use for batches of feeds, and for what feeds"
+              + " export there. It is taken as tasks need it and kept until the executor ends. A rank"
+              + " needs room for two batches at least, an export for all of its batches.");
+
   /** How tensors are encoded in shuffles of RDDs. */
   public static final Setting<CodecKind> TENSORS_CODEC =
       new Setting<>(
@@ -390,6 +401,7 @@ public final class WeftSettings {
           TRANSFERS_DEADLINE,
           TRANSFERS_IDLE,
           TRANSFERS_GPU_MEMORY,
+          GPU_MEMORY,
           TENSORS_CODEC,
           DEBUG_DUMP_STEP,
           DEBUG_DUMP_FOLDER,

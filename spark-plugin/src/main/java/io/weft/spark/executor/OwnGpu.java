@@ -11,6 +11,7 @@ import io.weft.peer.PeerAddress;
 import io.weft.peer.TransportMode;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.gpu.ExecutorGpu;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.apache.spark.SparkConf;
@@ -66,6 +67,12 @@ final class OwnGpu {
                     WeftSettings.TRANSFERS_GPU_MEMORY.get(conf),
                     besideNccl)))
         : Optional.empty();
+  }
+
+  /** The GPU that was announced, or why there is none, for tasks. */
+  static ExecutorGpu forTasks(SparkConf conf, PeerAddress own) {
+    return new ExecutorGpu(
+        own.executorId(), own.gpu(), libraries(conf), WeftSettings.GPU_MEMORY.get(conf));
   }
 
   /** Where NCCL is looked for, by the settings. */

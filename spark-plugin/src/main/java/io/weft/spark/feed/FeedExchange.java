@@ -167,6 +167,20 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
+  /** Has every rank upload its batches to its GPU, for other processes. */
+  GpuFeedExport exportToGpus() {
+    int number = context.newShuffleId();
+    List<GpuFeedExport.Shard> shards = null;
+    try {
+      shards = onRanks((shard, task) -> GpuShardExport.write(shard, number, task));
+      return new GpuFeedExport(context, number, dependency.spec(), shards);
+    } finally {
+      if (shards == null) {
+        FeedExport.release(context, number);
+      }
+    }
+  }
+
   /** Runs a function over every rank's shard, all at the same time, in one barrier stage. */
   <T> List<T> onRanks(ShardFunction<T> function) {
     TaskFunction<Iterator<FeedShard>, Iterator<byte[]>> task =

@@ -121,14 +121,32 @@ public final class WeftFeed {
     }
   }
 
+  /**
+   * Exchanges the rows and uploads each rank's batches, in the order of epoch 0, to the GPU of the
+   * executor where its task runs: numbers, and tensors of fixed shape. Other processes of that host
+   * map them by CUDA IPC. Blocks until all are there. All of a rank's batches have to fit into the
+   * setting {@code spark.weft.gpu.memory}.
+   *
+   * @return what keeps the memory; the caller closes it
+   * @throws IllegalArgumentException if no column can be on a GPU
+   */
+  public GpuFeedExport exportToGpus() {
+    GpuBatchLayout unused = GpuBatchLayout.of(spec());
+    try (FeedExchange exchange = exchange()) {
+      return exchange.exportToGpus();
+    }
+  }
+
   private FeedExchange exchange() {
+    return FeedExchange.run(data, spec(), keys);
+  }
+
+  private FeedSpec spec() {
     SQLConf conf =
         ((org.apache.spark.sql.classic.Dataset<Row>) data).sparkSession().sessionState().conf();
     FeedSpec.DumpAt dumpAt =
         new FeedSpec.DumpAt(
             WeftSettings.DEBUG_DUMP_STEP.get(conf), WeftSettings.DEBUG_DUMP_FOLDER.get(conf));
-    FeedSpec spec =
-        new FeedSpec(data.schema(), ranks, batchRows, !keys.isEmpty(), seed, lastBatch, dumpAt);
-    return FeedExchange.run(data, spec, keys);
+    return new FeedSpec(data.schema(), ranks, batchRows, !keys.isEmpty(), seed, lastBatch, dumpAt);
   }
 }
