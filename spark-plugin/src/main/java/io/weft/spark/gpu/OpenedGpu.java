@@ -59,6 +59,11 @@ public final class OpenedGpu {
     return DeviceUploads.open(device, name, pinned, PIECE_BYTES, PATIENCE);
   }
 
+  /** Bytes that tasks and exports have taken of its memory. */
+  public long memoryTaken() {
+    return memory.takenBytes();
+  }
+
   /** How long one may wait for the device. */
   public Duration patience() {
     return PATIENCE;
