@@ -640,7 +640,10 @@ static int living_importer(struct allocation *allocation) {
   return 0;
 }
 
+static void note_freed(const void *start, size_t bytes);
+
 static void free_allocation(struct allocation *found) {
+  note_freed(found->start, found->bytes);
   memset(found->start, 0xdb, found->bytes < 4096 ? found->bytes : 4096);
   if (found->kind == PINNED) {
     free(found->start);
@@ -1127,6 +1130,36 @@ CUresult cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, struct s
   return copy_async(to, from, bytes, stream, 1, 1, "cuMemcpyDtoDAsync");
 }
 
+struct fill {
+  void *to;
+  int value;
+  size_t bytes;
+};
+
+static void run_fill(void *argument) {
+  struct fill *fill = argument;
+  memset(fill->to, fill->value, fill->bytes);
+  free(fill);
+}
+
+CUresult cuMemsetD8Async(void *to, unsigned char value, size_t bytes, struct stream *stream) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_stream(stream, "cuMemsetD8Async");
+  struct double_range range = {to, bytes};
+  struct allocation *found = covering(to, bytes);
+  if (result == SUCCESS && (found == NULL || found->device != stream->device)) {
+    double_violation("cuMemsetD8Async: %zu bytes are not on the device", bytes);
+    result = INVALID_VALUE;
+  }
+  if (result == SUCCESS) {
+    struct fill *fill = malloc(sizeof *fill);
+    *fill = (struct fill){to, value, bytes};
+    enqueue_locked(stream, run_fill, fill, &range, 1);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
 CUresult cuPointerGetAttribute(void *out, int attribute, const void *pointer) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context("cuPointerGetAttribute");
@@ -1161,6 +1194,7 @@ CUresult cuGetErrorName(int code, const char **name) {
   switch (code) {
     case INVALID_VALUE: *name = "CUDA_ERROR_INVALID_VALUE"; break;
     case OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case 222: *name = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"; break;
     case NO_DEVICE: *name = "CUDA_ERROR_NO_DEVICE"; break;
     case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
     case INVALID_HANDLE: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
@@ -1234,3 +1268,7 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   *greatest = -5;
   return check_context("cuCtxGetStreamPriorityRange");
 }
+
+/* ---- kernels ---- */
+
+#include "cuda_modules.h"

@@ -63,6 +63,8 @@ final class CudaFunctions {
 
   static native int cuMemcpyDtoDAsync_v2(long to, long from, long bytes, long stream);
 
+  static native int cuMemsetD8Async(long to, byte value, long bytes, long stream);
+
   static native int cuMemGetAddressRange_v2(long[] base, long[] bytes, long address);
 
   static native int cuMemGetAllocationGranularity(long[] bytes, byte[] properties, int option);
@@ -89,4 +91,24 @@ final class CudaFunctions {
   static native int cuIpcCloseMemHandle(long address);
 
   static native int cuPointerGetAttribute(int[] value, int attribute, long address);
+
+  static native int cuModuleLoadDataEx(
+      long[] module, byte[] image, int count, int[] options, long[] values);
+
+  static native int cuModuleGetFunction(long[] function, long module, byte[] name);
+
+  static native int cuModuleUnload(long module);
+
+  static native int cuLaunchKernel(
+      long function,
+      int blocksX,
+      int blocksY,
+      int blocksZ,
+      int threadsX,
+      int threadsY,
+      int threadsZ,
+      int sharedBytes,
+      long stream,
+      long parameters,
+      long[] extra);
 }

@@ -88,6 +88,14 @@ public final class CudaStream implements AutoCloseable {
         CudaFunctions.cuMemcpyDtoDAsync_v2(to, from, bytes, handle), copy(bytes, "on the device"));
   }
 
+  /** Enqueues zeros for device memory. */
+  public void clear(long to, long bytes) {
+    device.use();
+    CudaLibrary.check(
+        CudaFunctions.cuMemsetD8Async(to, (byte) 0, bytes, handle),
+        "zeros for " + bytes + " bytes on " + this);
+  }
+
   private String copy(long bytes, String where) {
     return "a copy of " + bytes + " bytes " + where + " on " + this;
   }

@@ -1,0 +1,213 @@
+/* Copies every column of a table into its partitions, which lie one behind the other in one run. */
+
+/* Where everything goes. */
+struct packing {
+  uint64_t run;
+  uint64_t places; /* 8 bytes for each column and partition: where in the run the column begins */
+  uint64_t starts; /* one more than partitions, of 4 bytes: the first sorted row of each */
+  int64_t partitions;
+};
+
+/* One column of one partition. */
+struct target {
+  char *at;
+  int64_t rows;
+  uint32_t first;
+};
+
+INLINE struct target target_of(const struct packing *packing, int64_t column, int64_t partition) {
+  const uint32_t *starts = (const uint32_t *)packing->starts;
+  const uint64_t *places = (const uint64_t *)packing->places;
+  struct target target;
+  target.at = (char *)packing->run + places[column * packing->partitions + partition];
+  target.first = starts[partition];
+  target.rows = (int64_t)starts[partition + 1] - target.first;
+  return target;
+}
+
+/* ---- what is not written by any row ---- */
+
+struct clear_arguments {
+  struct packing to;
+  int64_t columns;
+  struct column column[MOST_COLUMNS]; /* offsets: the bytes of strings of each partition */
+};
+
+/* Zeros from there up to the next section, by the lanes of a warp. */
+INLINE void clear_tail(char *start, int64_t bytes) {
+  for (int64_t at = bytes + LANE; at < section(bytes); at += 32) {
+    start[at] = 0;
+  }
+}
+
+/* A warp for each column of each partition. */
+KERNEL(weft_clear, clear_arguments, 256) {
+  int64_t warps = BLOCKS * (THREADS / 32);
+  for (int64_t i = BLOCK * (THREADS / 32) + WARP; i < a.columns * a.to.partitions; i += warps) {
+    const struct column *column = &a.column[i / a.to.partitions];
+    int64_t partition = i % a.to.partitions;
+    struct target target = target_of(&a.to, column->number, partition);
+    char *at = target.at;
+    if (column->validity != 0) {
+      for (int64_t word = LANE; word < validity_section(target.rows) / 8; word += 32) {
+        ((uint64_t *)at)[word] = 0;
+      }
+      at += validity_section(target.rows);
+    }
+    if (column->offsets != 0) {
+      int64_t offsets = (target.rows + 1) * 4;
+      clear_tail(at, offsets);
+      clear_tail(at + section(offsets), ((const uint32_t *)column->offsets)[partition]);
+    } else {
+      clear_tail(at, target.rows * column->bytes);
+    }
+  }
+}
+
+/* ---- validity, and values of a power of two of bytes ---- */
+
+struct values_arguments {
+  struct packing to;
+  uint64_t keys;      /* the partition of each row */
+  uint64_t positions; /* of each row among the sorted ones */
+  int64_t rows;
+  int64_t columns;
+  struct column column[MOST_COLUMNS]; /* bytes: 1, 2, 4, 8, 16, or 0 for validity only */
+};
+
+struct pair {
+  uint64_t low;
+  uint64_t high;
+};
+
+#define COPY(type) ((type *)to)[to_index] = ((const type *)from)[from_index]
+
+INLINE void copy_value(char *to, int64_t to_index, uint64_t from, int64_t from_index,
+                       int64_t bytes) {
+  switch (bytes) {
+    case 1: COPY(uint8_t); break;
+    case 2: COPY(uint16_t); break;
+    case 4: COPY(uint32_t); break;
+    case 8: COPY(uint64_t); break;
+    case 16: COPY(struct pair); break;
+    default: break;
+  }
+}
+
+/* Rows are read in their order; the second level of the cache gathers what is written apart. */
+KERNEL(weft_pack_values, values_arguments, 256) {
+  EACH(row, a.rows) {
+    int64_t partition = ((const uint32_t *)a.keys)[row];
+    uint32_t position = ((const uint32_t *)a.positions)[row];
+    for (int c = 0; c < a.columns; c++) {
+      const struct column *column = &a.column[c];
+      struct target target = target_of(&a.to, column->number, partition);
+      uint32_t local = position - target.first;
+      if (column->validity != 0) {
+        if (is_valid(column->validity, row)) {
+          OR((uint32_t *)target.at + (local >> 5), 1u << (local & 31));
+        }
+        target.at += validity_section(target.rows);
+      }
+      copy_value(target.at, local, column->data, row, column->bytes);
+    }
+  }
+}
+
+/* ---- wide values, such as rows of tensors ---- */
+
+struct rows_arguments {
+  struct packing to;
+  uint64_t keys;
+  uint64_t positions;
+  int64_t rows;
+  int64_t unit; /* 1, 2, 4, 8 or 16 bytes at a time, which the width is a multiple of */
+  struct column column;
+};
+
+KERNEL(weft_pack_rows, rows_arguments, 256) {
+  int64_t units = a.column.bytes / a.unit;
+  int64_t items = a.rows * units;
+  EACH(item, items) {
+    int64_t row = items >> 32 == 0 ? (int64_t)((uint32_t)item / (uint32_t)units) : item / units;
+    int64_t unit = item - row * units;
+    struct target target =
+        target_of(&a.to, a.column.number, ((const uint32_t *)a.keys)[row]);
+    char *to = target.at + (a.column.validity != 0 ? validity_section(target.rows) : 0);
+    int64_t local = ((const uint32_t *)a.positions)[row] - target.first;
+    copy_value(to, local * units + unit, a.column.data, item, a.unit);
+  }
+}
+
+/* ---- strings ---- */
+
+struct strings_arguments {
+  struct packing to;
+  uint64_t sorted_keys;
+  uint64_t sorted_order;
+  uint64_t sums; /* of the lengths before each sorted row, and behind the last */
+  int64_t rows;
+  struct column column;
+};
+
+INLINE char *offsets_of(const struct target *target, const struct column *column) {
+  return target->at + (column->validity != 0 ? validity_section(target->rows) : 0);
+}
+
+/* A thread for each row, and one for the last offset of each partition. */
+KERNEL(weft_pack_offsets, strings_arguments, 256) {
+  const uint32_t *sums = (const uint32_t *)a.sums;
+  EACH(i, a.rows + a.to.partitions) {
+    int64_t partition = i < a.rows ? ((const uint32_t *)a.sorted_keys)[i] : i - a.rows;
+    struct target target = target_of(&a.to, a.column.number, partition);
+    int64_t local = i < a.rows ? i - target.first : target.rows;
+    ((uint32_t *)offsets_of(&target, &a.column))[local] =
+        sums[target.first + local] - sums[target.first];
+  }
+}
+
+/* Bytes that a warp copies before it looks for its place again. */
+#define STRING_CHUNK 1024
+
+/* The sorted row that the byte is of: the last one with no more bytes before it. */
+INLINE int64_t row_of_byte(const uint32_t *sums, int64_t rows, int64_t byte) {
+  int64_t from = 0;
+  int64_t to = rows;
+  while (from < to) {
+    int64_t middle = (from + to) >> 1;
+    if (sums[middle + 1] <= byte) {
+      from = middle + 1;
+    } else {
+      to = middle;
+    }
+  }
+  return from;
+}
+
+/* Neighbouring lanes copy neighbouring bytes, of however many strings; so a long one is shared. */
+KERNEL(weft_pack_bytes, strings_arguments, 256) {
+  const uint32_t *sums = (const uint32_t *)a.sums;
+  int64_t total = sums[a.rows];
+  int64_t warps = BLOCKS * (THREADS / 32);
+  for (int64_t w = BLOCK * (THREADS / 32) + WARP; w * STRING_CHUNK < total; w += warps) {
+    int64_t byte = w * STRING_CHUNK + LANE;
+    int64_t end = (w + 1) * STRING_CHUNK < total ? (w + 1) * STRING_CHUNK : total;
+    int64_t row = -1;
+    const char *from = 0;
+    char *to = 0;
+    for (; byte < end; byte += 32) {
+      if (row < 0 || sums[row + 1] <= byte) {
+        row = row < 0 ? row_of_byte(sums, a.rows, byte) : row + 1;
+        while (sums[row + 1] <= byte) {
+          row++;
+        }
+        int64_t source = ((const uint32_t *)a.sorted_order)[row];
+        struct target target =
+            target_of(&a.to, a.column.number, ((const uint32_t *)a.sorted_keys)[row]);
+        from = (const char *)a.column.data + ((const int32_t *)a.column.offsets)[source] - sums[row];
+        to = offsets_of(&target, &a.column) + section((target.rows + 1) * 4) - sums[target.first];
+      }
+      to[byte] = from[byte];
+    }
+  }
+}

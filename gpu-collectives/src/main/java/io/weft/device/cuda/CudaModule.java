@@ -1,0 +1,134 @@
+package io.weft.device.cuda;
+
+import com.sun.jna.Native;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Kernels of one source on one device: PTX of the jar, which the driver compiled for the device
+ * when the module was loaded. Loading takes some ten milliseconds, or much less where the driver
+ * has compiled the same before, so it belongs where an exchange is prepared. Thread-safe.
+ */
+public final class CudaModule implements AutoCloseable {
+  private static final int ERROR_LOG = 5;
+  private static final int ERROR_LOG_BYTES = 6;
+  private static final int LOG_BYTES = 4096;
+  private static final int NOT_FOUND = 500;
+  private static final Pattern VERSION =
+      Pattern.compile("^\\.version\\s+(\\S+)", Pattern.MULTILINE);
+  private static final Pattern TARGET = Pattern.compile("^\\.target\\s+(\\S+)", Pattern.MULTILINE);
+
+  private final CudaDevice device;
+  private final String name;
+  private final long handle;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  private CudaModule(CudaDevice device, String name, long handle) {
+    this.device = device;
+    this.name = name;
+    this.handle = handle;
+  }
+
+  /**
+   * Loads kernels of Weft.
+   *
+   * @param name of the source, such as "partition"
+   * @throws CudaException when the driver refuses them; the message says why and what to do
+   */
+  public static CudaModule load(CudaDevice device, String name) {
+    return load(device, name, ptx(name));
+  }
+
+  /** The text that the jar has for the device, of the source of this name. */
+  static String ptx(String name) {
+    try (InputStream in = CudaModule.class.getResourceAsStream(name + ".ptx")) {
+      if (in == null) {
+        throw new IllegalArgumentException("no kernels are called " + name);
+      }
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+    } catch (IOException e) {
+      throw new UncheckedIOException("the kernels " + name + " cannot be read", e);
+    }
+  }
+
+  static CudaModule load(CudaDevice device, String name, String ptx) {
+    device.use();
+    byte[] image = Arrays.copyOf(ptx.getBytes(StandardCharsets.UTF_8), ptx.length() + 1);
+    long[] module = new long[1];
+    String what = "loading the kernels " + name + " on " + device;
+    try (NativeBlock log = NativeBlock.zeroed(LOG_BYTES)) {
+      int[] options = {ERROR_LOG, ERROR_LOG_BYTES};
+      long[] values = {log.address(), LOG_BYTES};
+      int result = CudaFunctions.cuModuleLoadDataEx(module, image, 2, options, values);
+      if (result != CudaLibrary.SUCCESS) {
+        CudaLibrary.check(result, what + " (" + advice(ptx, log.text()) + ")");
+      }
+    }
+    return new CudaModule(device, name, module[0]);
+  }
+
+  private static String advice(String ptx, String log) {
+    String said = log.isBlank() ? "" : "; the driver says: " + log.strip();
+    return "PTX "
+        + first(VERSION, ptx)
+        + " for "
+        + first(TARGET, ptx)
+        + " and newer GPUs: an older GPU cannot run them, an older driver has to be updated"
+        + said;
+  }
+
+  private static String first(Pattern pattern, String text) {
+    Matcher matcher = pattern.matcher(text);
+    return matcher.find() ? matcher.group(1) : "without a version";
+  }
+
+  /**
+   * A kernel of this module, whose one argument is a struct.
+   *
+   * @param kernel its name
+   * @param argumentBytes the size of the struct
+   * @throws IllegalArgumentException when there is none of this name
+   */
+  public CudaKernel kernel(String kernel, int argumentBytes) {
+    requireOpen();
+    device.use();
+    long[] function = new long[1];
+    byte[] text = Native.toByteArray(kernel, StandardCharsets.UTF_8);
+    int result = CudaFunctions.cuModuleGetFunction(function, handle, text);
+    if (result == NOT_FOUND) {
+      throw new IllegalArgumentException("the kernels " + name + " have no " + kernel);
+    }
+    CudaLibrary.check(result, "looking for " + kernel + " in the kernels " + name);
+    return new CudaKernel(this, kernel, function[0], argumentBytes);
+  }
+
+  CudaDevice device() {
+    return device;
+  }
+
+  void requireOpen() {
+    if (closed.get()) {
+      throw new IllegalStateException(this + " were closed");
+    }
+  }
+
+  /** Unloads the kernels; nothing that was launched may still run. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      device.use();
+      CudaLibrary.check(CudaFunctions.cuModuleUnload(handle), "unloading " + this);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "the kernels " + name + " on " + device;
+  }
+}

@@ -1,0 +1,104 @@
+package io.weft.table;
+
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaLane;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import java.util.Arrays;
+
+/**
+ * Splits tables on the device: by Spark's hash of key columns, or by given partitions. Opened where
+ * an exchange is prepared, as the driver compiles the kernels then. Thread-safe; lanes may differ
+ * from call to call.
+ */
+public final class DevicePartitioner implements AutoCloseable {
+  /** What Spark's HashPartitioning starts the hash of a row with. */
+  public static final int SPARK_SEED = 42;
+
+  /** Most partitions. */
+  public static final int MOST_PARTITIONS = 1 << 24;
+
+  private final CudaMemoryPool memory;
+  private final CudaMemoryPool pinned;
+  private final PartitionKernels kernels;
+
+  private DevicePartitioner(
+      CudaMemoryPool memory, CudaMemoryPool pinned, PartitionKernels kernels) {
+    this.memory = memory;
+    this.pinned = pinned;
+    this.kernels = kernels;
+  }
+
+  /**
+   * Loads the kernels.
+   *
+   * @param memory device memory for partitions, and for what partitioning takes: 12 to 24 bytes for
+   *     each row and 4 for each string
+   * @param pinned pinned host memory, for counts and places
+   * @throws io.weft.device.cuda.CudaException when the driver refuses the kernels
+   */
+  public static DevicePartitioner open(CudaMemoryPool memory, CudaMemoryPool pinned) {
+    return new DevicePartitioner(memory, pinned, PartitionKernels.load(memory.device()));
+  }
+
+  /**
+   * Starts to partition by a hash of columns that equals Spark's {@code HashPartitioning}: Murmur3
+   * with seed 42, column after column, then the positive remainder.
+   *
+   * @param keys numbers of columns of the table that are {@link ColumnKind#isKey keys}, in their
+   *     order; with none, all rows go to one partition
+   * @param partitions 1 to {@link #MOST_PARTITIONS}
+   * @param after what has to end before, beside the table's own event
+   */
+  public PendingPartitions byHash(
+      CudaLane lane, DeviceTable table, int[] keys, int partitions, Event... after) {
+    HostEvent used = new HostEvent("the partitioning of " + table);
+    PartitionRequest request = PartitionRequest.byHash(table, keys, partitions);
+    return start(lane, table, request, used, after);
+  }
+
+  /**
+   * Starts to partition as given, such as in turn or by a seeded shuffle.
+   *
+   * @param ids device memory with a partition for each row, of 4 bytes, 0 to partitions - 1; kept
+   *     until the partitioning has ended, so it may be closed at once
+   * @param after what has to end before, such as the event of the ids
+   */
+  public PendingPartitions byIds(
+      CudaLane lane, DeviceTable table, CudaMemory ids, int partitions, Event... after) {
+    HostEvent used = new HostEvent("the partitioning of " + table);
+    PartitionRequest request = PartitionRequest.byIds(table, ids, partitions);
+    PendingPartitions pending = start(lane, table, request, used, after);
+    ids.usedUntil(used);
+    return pending;
+  }
+
+  private PendingPartitions start(
+      CudaLane lane, DeviceTable table, PartitionRequest request, HostEvent used, Event... after) {
+    PendingPartitions pending = new PendingPartitions(this, lane, request, used);
+    Event[] all = Arrays.copyOf(after, after.length + 1);
+    all[after.length] = table.ready();
+    pending.start(all);
+    table.usedUntil(used);
+    return pending;
+  }
+
+  CudaMemoryPool memory() {
+    return memory;
+  }
+
+  CudaMemoryPool pinned() {
+    return pinned;
+  }
+
+  PartitionKernels kernels() {
+    return kernels;
+  }
+
+  /** Unloads the kernels; nothing of this may still run. */
+  @Override
+  public void close() {
+    kernels.close();
+  }
+}

@@ -1,0 +1,76 @@
+package io.weft.table;
+
+import io.weft.device.cuda.CudaStream;
+import io.weft.table.PartitionKernels.Column;
+import io.weft.table.PartitionKernels.SortPass;
+import java.util.List;
+
+/** The launches that find out what each partition gets, and in which order. Stateless. */
+final class PartitionCounting {
+  private static final int DIGIT_BITS = 8;
+
+  private final PartitionKernels kernels;
+  private final PartitionRequest request;
+  private final PartitionScratch scratch;
+
+  PartitionCounting(PartitionKernels kernels, PartitionRequest request, PartitionScratch scratch) {
+    this.kernels = kernels;
+    this.request = request;
+    this.scratch = scratch;
+  }
+
+  /** Up to the results, which are still on the device. */
+  void enqueue(CudaStream stream) {
+    stream.clear(scratch.results(), scratch.resultBytes());
+    if (request.isHashed()) {
+      hash(stream);
+    }
+    for (int pass = 0; pass < scratch.passes(); pass++) {
+      sort(stream, pass);
+    }
+    int rows = request.rows();
+    int partitions = request.partitions();
+    kernels.starts(stream, scratch.sortedKeys(), scratch.starts(), rows, partitions);
+    for (int i = 0; i < request.strings().size(); i++) {
+      Column column = request.strings().get(i);
+      long lengths = scratch.lengths(i);
+      kernels.lengths(stream, scratch.sortedOrder(), lengths, scratch.results(), rows, column);
+      kernels.scan(stream, lengths, scratch.sums(), rows + 1L);
+      kernels.bytes(stream, scratch.starts(), lengths, scratch.stringBytes(i), partitions);
+    }
+  }
+
+  /** No keys at all are one launch too: every row then has the hash of nothing. */
+  private void hash(CudaStream stream) {
+    List<Column> keys = request.keys();
+    int done = 0;
+    do {
+      int end = Math.min(done + PartitionKernels.MOST_COLUMNS, keys.size());
+      int partitions = end == keys.size() ? request.partitions() : 0;
+      List<Column> batch = keys.subList(done, end);
+      kernels.hash(stream, scratch.hashes(), request.rows(), batch, done == 0, partitions);
+      done = end;
+    } while (done < keys.size());
+  }
+
+  private void sort(CudaStream stream, int pass) {
+    boolean isFirst = pass == 0;
+    boolean isLast = pass == scratch.passes() - 1;
+    int rows = request.rows();
+    int shift = DIGIT_BITS * pass;
+    long keys = isFirst ? request.ids(scratch) : scratch.keysAfter(pass - 1);
+    long faults = isFirst ? scratch.results() : 0;
+    long counts = PartitionKernels.DIGITS * PartitionKernels.tiles(rows);
+    kernels.count(stream, keys, scratch.counts(), faults, rows, shift, request.partitions());
+    kernels.scan(stream, scratch.counts(), scratch.sums(), counts);
+    SortPass sort =
+        new SortPass(
+            keys,
+            isFirst ? 0 : scratch.orderAfter(pass - 1),
+            scratch.counts(),
+            scratch.keysAfter(pass),
+            scratch.orderAfter(pass),
+            isLast ? scratch.positions() : 0);
+    kernels.sort(stream, sort, rows, shift);
+  }
+}

@@ -1,0 +1,88 @@
+package io.weft.table;
+
+import io.weft.device.cuda.CudaMemory;
+import io.weft.table.PartitionKernels.Column;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * A table that is to be partitioned, and by what. Addresses are those of the moment it was made:
+ * what it is made of has to be kept. Immutable; thread-safe.
+ */
+final class PartitionRequest {
+  private final TableLayout layout;
+  private final List<Column> columns;
+  private final List<Column> strings;
+  private final List<Column> keys;
+  private final long ids;
+  private final int partitions;
+
+  private PartitionRequest(DeviceTable table, List<Column> keys, long ids, int partitions) {
+    if (partitions < 1 || partitions > DevicePartitioner.MOST_PARTITIONS) {
+      throw new IllegalArgumentException(
+          partitions + " partitions are not 1 to " + DevicePartitioner.MOST_PARTITIONS);
+    }
+    this.layout = table.layout();
+    this.columns =
+        IntStream.range(0, layout.columns().size()).mapToObj(c -> Column.of(table, c)).toList();
+    this.strings = columns.stream().filter(column -> column.kind().isString()).toList();
+    this.keys = keys;
+    this.ids = ids;
+    this.partitions = partitions;
+  }
+
+  static PartitionRequest byHash(DeviceTable table, int[] keys, int partitions) {
+    TableLayout layout = table.layout();
+    for (int key : keys) {
+      if (key < 0 || key >= layout.columns().size() || !layout.columns().get(key).kind().isKey()) {
+        throw new IllegalArgumentException("column " + key + " of " + layout + " is no key");
+      }
+    }
+    List<Column> hashed = IntStream.of(keys).mapToObj(key -> Column.of(table, key)).toList();
+    return new PartitionRequest(table, hashed, 0, partitions);
+  }
+
+  static PartitionRequest byIds(DeviceTable table, CudaMemory ids, int partitions) {
+    if (ids.bytes() < 4L * table.rows()) {
+      throw new IllegalArgumentException(
+          ids.bytes() + " bytes of partitions for " + table.rows() + " rows");
+    }
+    return new PartitionRequest(table, null, ids.address(), partitions);
+  }
+
+  TableLayout layout() {
+    return layout;
+  }
+
+  int rows() {
+    return layout.rows();
+  }
+
+  int partitions() {
+    return partitions;
+  }
+
+  List<Column> columns() {
+    return columns;
+  }
+
+  /** Those with strings, in their order. */
+  List<Column> strings() {
+    return strings;
+  }
+
+  /** Whether the partitions are hashed; else they are given. */
+  boolean isHashed() {
+    return keys != null;
+  }
+
+  /** What is hashed, in its order. */
+  List<Column> keys() {
+    return keys;
+  }
+
+  /** The partition of each row, where it is given, else where it is put. */
+  long ids(PartitionScratch scratch) {
+    return isHashed() ? scratch.hashes() : ids;
+  }
+}

@@ -1,0 +1,65 @@
+package io.weft.table;
+
+import io.weft.device.Event;
+import io.weft.device.cuda.CudaMemory;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * The partitions of a table, each a table of its own, packed one behind the other in one run of
+ * device memory. Rows of a partition keep the order they had. Owns the memory; thread-safe.
+ */
+public final class PartitionedTable implements AutoCloseable {
+  private final CudaMemory memory;
+  private final List<TableLayout> layouts;
+  private final long[] offsets;
+  private final Event ready;
+
+  PartitionedTable(CudaMemory memory, List<TableLayout> layouts, long[] offsets, Event ready) {
+    this.memory = memory;
+    this.layouts = List.copyOf(layouts);
+    this.offsets = offsets.clone();
+    this.ready = ready;
+  }
+
+  /** How many there are, those without rows included. */
+  public int partitions() {
+    return layouts.size();
+  }
+
+  /** Where a partition begins within the memory, a multiple of 64. */
+  public long offset(int partition) {
+    return offsets[Objects.checkIndex(partition, layouts.size())];
+  }
+
+  /** What lies there. */
+  public TableLayout layout(int partition) {
+    return layouts.get(partition);
+  }
+
+  /** The memory of all partitions. */
+  public CudaMemory memory() {
+    return memory;
+  }
+
+  /** Bytes of all partitions. */
+  public long bytes() {
+    return offsets[layouts.size()];
+  }
+
+  /** A view of one partition, which ends with this. */
+  public DeviceTable table(int partition) {
+    return DeviceTable.view(memory, offset(partition), layout(partition), ready);
+  }
+
+  /** Ends when everything is packed. */
+  public Event ready() {
+    return ready;
+  }
+
+  /** Gives the memory back when work that uses it has ended. */
+  @Override
+  public void close() {
+    memory.close();
+  }
+}

@@ -1,0 +1,205 @@
+package io.weft.table;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.library.UsesDoubles;
+import java.util.List;
+import java.util.Random;
+import java.util.function.IntUnaryOperator;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+@UsesDoubles
+class DevicePartitionerTest {
+  private DoubleGpu gpu;
+  private DevicePartitioner partitioner;
+
+  @BeforeEach
+  void open() {
+    gpu = new DoubleGpu();
+    partitioner = DevicePartitioner.open(gpu.memory, gpu.pinned);
+  }
+
+  @AfterEach
+  void nothingIsLeftBehind() {
+    gpu.lane.drain(DoubleGpu.deadline());
+    partitioner.close();
+    gpu.close();
+  }
+
+  private static int[] keysOf(List<TableColumn> columns) {
+    return IntStream.range(0, columns.size()).filter(c -> columns.get(c).kind().isKey()).toArray();
+  }
+
+  /** Rows of 0 to 9000, more partitions than rows, more than one digit of partitions. */
+  @ParameterizedTest
+  @CsvSource({
+    "1, 0, 0, 1",
+    "2, 1, 0, 1",
+    "3, 1, 10, 7",
+    "4, 31, 3, 32",
+    "5, 32, 10, 5",
+    "6, 100, 3, 1",
+    "7, 100, 2, 1000",
+    "8, 1000, 0, 255",
+    "9, 1000, 5, 256",
+    "10, 1000, 1, 257",
+    "11, 4096, 3, 17",
+    "12, 4097, 3, 200",
+    "13, 9000, 1, 2",
+    "14, 500, 9, 70000",
+    "15, 0, 0, 300"
+  })
+  void rowsGoWhereSparkSendsThem(long seed, int rows, int nulls, int partitions) {
+    RandomTable random = new RandomTable(seed, nulls, 20);
+    List<TableColumn> columns = random.columns(ColumnKind.values().length);
+    try (HostTable table = random.fill(gpu.pinned, columns, rows)) {
+      int[] keys = keysOf(columns);
+      try (DeviceTable there = table.upload(gpu.lane, gpu.memory);
+          PendingPartitions pending = partitioner.byHash(gpu.lane, there, keys, partitions);
+          PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+        assertPartitions(
+            table, made, partitions, row -> SparkHash.partition(table, keys, row, partitions));
+      }
+    }
+  }
+
+  private void assertPartitions(
+      HostTable table, PartitionedTable made, int partitions, IntUnaryOperator partitionOf) {
+    assertThat(made.partitions()).isEqualTo(partitions);
+    int[] partitionOfRow = IntStream.range(0, table.layout().rows()).map(partitionOf).toArray();
+    PartitionCheck check = new PartitionCheck(table);
+    for (int p = 0; p < partitions; p++) {
+      int partition = p;
+      int[] rows =
+          IntStream.range(0, partitionOfRow.length)
+              .filter(row -> partitionOfRow[row] == partition)
+              .toArray();
+      if (rows.length == 0 && partitions > 1000 && p % 1000 != 0) {
+        assertThat(made.layout(p).rows()).isZero();
+        continue;
+      }
+      try (HostTable part = HostTable.download(gpu.lane, made.table(p), gpu.pinned)) {
+        part.ready().await(DoubleGpu.deadline());
+        check.assertRows(part, rows);
+      }
+    }
+  }
+
+  /** More columns than one launch takes, of which more are keys than one launch takes. */
+  @Test
+  void manyColumnsTakeSeveralLaunches() {
+    RandomTable random = new RandomTable(1, 3, 5);
+    List<TableColumn> columns = random.columns(150);
+    try (HostTable table = random.fill(gpu.pinned, columns, 300);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory);
+        PendingPartitions pending = partitioner.byHash(gpu.lane, there, keysOf(columns), 11);
+        PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+      assertPartitions(
+          table, made, 11, row -> SparkHash.partition(table, keysOf(columns), row, 11));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3, 256, 5000})
+  void rowsGoWhereTheyAreSent(int partitions) {
+    RandomTable random = new RandomTable(partitions, 2, 9);
+    int rows = 5000;
+    int[] ids = new Random(7).ints(rows, 0, partitions).toArray();
+    try (HostTable table = random.fill(gpu.pinned, random.columns(6), rows);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory);
+        CudaMemory given = gpu.ints(ids);
+        PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, partitions);
+        PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+      assertPartitions(table, made, partitions, row -> ids[row]);
+    }
+  }
+
+  /** One warp does not copy it alone, and it does not start on a word. */
+  @Test
+  void oneHugeRowIsCopiedWhole() {
+    RandomTable random = new RandomTable(5, 0, 3_000_000);
+    List<TableColumn> columns =
+        List.of(TableColumn.of(ColumnKind.BYTE, false), TableColumn.of(ColumnKind.STRING, true));
+    try (HostTable table = random.fill(gpu.pinned, columns, 3);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory);
+        CudaMemory given = gpu.ints(1, 0, 1);
+        PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, 2);
+        PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+      assertPartitions(table, made, 2, row -> row == 1 ? 0 : 1);
+    }
+  }
+
+  /** What is partitioned may be closed at once; the double would see memory that is gone. */
+  @Test
+  void tableIsKeptUntilItIsPartitioned() {
+    RandomTable random = new RandomTable(6, 2, 9);
+    HostTable table = random.fill(gpu.pinned, random.columns(14), 100);
+    DeviceTable there = table.upload(gpu.lane, gpu.memory);
+    CudaMemory given = gpu.ints(new int[100]);
+    try (PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, 2)) {
+      there.close();
+      given.close();
+      try (PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+        assertPartitions(table, made, 2, row -> 0);
+      }
+      assertThatThrownBy(() -> pending.pack(DoubleGpu.deadline()))
+          .hasMessageContaining("was packed, or closed, before");
+    }
+    table.close();
+    assertThat(gpu.memory.takenBytes()).isZero();
+    assertThat(gpu.pinned.takenBytes()).isZero();
+  }
+
+  @Test
+  void nothingIsKeptWhereNothingIsPacked() {
+    RandomTable random = new RandomTable(6, 2, 9);
+    try (HostTable table = random.fill(gpu.pinned, random.columns(14), 100);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory)) {
+      partitioner.byHash(gpu.lane, there, new int[0], 2).close();
+    }
+    gpu.lane.drain(DoubleGpu.deadline());
+    assertThat(gpu.memory.takenBytes()).isZero();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {-1, 3, 259, Integer.MIN_VALUE})
+  void partitionsOutOfRangeAreRefused(int wrong) {
+    RandomTable random = new RandomTable(8, 2, 9);
+    try (HostTable table = random.fill(gpu.pinned, random.columns(14), 4);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory);
+        CudaMemory given = gpu.ints(0, 1, wrong, 2);
+        PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, 3)) {
+      assertThatThrownBy(() -> pending.pack(DoubleGpu.deadline()))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("in a partition that is not 0 to 2");
+    }
+  }
+
+  @Test
+  void keysThatAreNoneAreRefused() {
+    List<TableColumn> columns = new RandomTable(1, 0, 1).columns(14);
+    try (HostTable table = new RandomTable(1, 0, 1).fill(gpu.pinned, columns, 4);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory)) {
+      int tensor =
+          IntStream.range(0, 14)
+              .filter(c -> columns.get(c).kind() == ColumnKind.TENSOR)
+              .findFirst()
+              .orElseThrow();
+      for (int key : new int[] {tensor, 14, -1}) {
+        assertThatThrownBy(() -> partitioner.byHash(gpu.lane, there, new int[] {key}, 3))
+            .hasMessageContaining("column " + key + " of 4 rows")
+            .hasMessageContaining("is no key");
+      }
+      assertThatThrownBy(() -> partitioner.byHash(gpu.lane, there, new int[0], 0))
+          .hasMessageContaining("0 partitions are not 1 to");
+    }
+  }
+}

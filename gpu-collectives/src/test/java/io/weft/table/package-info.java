@@ -1,0 +1,2 @@
+/** Tables on devices, on the double of libcuda. */
+package io.weft.table;

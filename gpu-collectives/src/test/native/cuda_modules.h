@@ -1,0 +1,398 @@
+/*
+ * Modules and launches of the double of libcuda: it reads from PTX which kernels there are and how
+ * large their arguments are, and runs the same kernels as its C compiler made them of their source,
+ * block by block. Threads of a block are fibers that take turns at each SYNC. Part of cuda_double.c.
+ */
+#include "../../main/cuda/kernel.h"
+
+#include <ucontext.h>
+
+#define MOST_KERNELS 64
+#define MOST_THREADS 1024
+#define MOST_ARGUMENT_BYTES 4096
+#define FIBER_BYTES ((size_t)64 << 10)
+#define MOST_FREED 4096
+
+enum { INVALID_IMAGE = 200, INVALID_PTX = 218, UNSUPPORTED_PTX_VERSION = 222, NOT_FOUND = 500 };
+
+/* A kernel that is compiled into the double. */
+struct compiled {
+  const char *name;
+  int argument_bytes;
+  int most_threads;
+  void (*run)(const void *);
+};
+
+struct function {
+  struct module *module;
+  const struct compiled *compiled;
+};
+
+struct module {
+  struct context *context;
+  int count;
+  struct function functions[MOST_KERNELS];
+  struct module *next;
+};
+
+static struct compiled compiled_kernels[MOST_KERNELS];
+static int compiled_count;
+static struct module *modules;
+static int launches;
+
+/* Memory that was freed and whose addresses nothing has taken since, oldest overwritten first. */
+static struct double_range freed[MOST_FREED];
+static int freed_next;
+
+static void note_freed(const void *start, size_t bytes) {
+  freed[freed_next] = (struct double_range){start, bytes};
+  freed_next = (freed_next + 1) % MOST_FREED;
+}
+
+void double_add_kernel(const char *name, int argument_bytes, int most_threads,
+                       void (*run)(const void *)) {
+  if (compiled_count == MOST_KERNELS || argument_bytes > MOST_ARGUMENT_BYTES) {
+    abort();
+  }
+  compiled_kernels[compiled_count++] =
+      (struct compiled){name, argument_bytes, most_threads, run};
+}
+
+/* Launches since this was asked last. */
+int cudaDoubleLaunches(void) { return __atomic_exchange_n(&launches, 0, __ATOMIC_SEQ_CST); }
+
+/* ---- blocks ---- */
+
+__thread struct double_place double_here;
+
+/* The threads of a block, on the thread of a stream. */
+static __thread struct {
+  ucontext_t scheduler;
+  ucontext_t fibers[MOST_THREADS];
+  int is_done[MOST_THREADS];
+  char *stacks;
+  uint32_t values[MOST_THREADS];
+  void (*run)(const void *);
+  const void *argument;
+} block;
+
+static void fiber_main(void) {
+  block.run(block.argument);
+  block.is_done[double_here.thread] = 1;
+}
+
+/* All threads of the block come here before one goes on. */
+void double_sync(const char *kernel) {
+  (void)kernel;
+  int thread = double_here.thread;
+  swapcontext(&block.fibers[thread], &block.scheduler);
+}
+
+uint32_t double_match(const char *kernel, uint32_t value) {
+  int thread = double_here.thread;
+  block.values[thread] = value;
+  double_sync(kernel);
+  uint32_t same = 0;
+  for (int lane = 0; lane < 32; lane++) {
+    same |= (uint32_t)(block.values[(thread & ~31) + lane] == value) << lane;
+  }
+  double_sync(kernel);
+  return same;
+}
+
+/* Runs every thread up to its next sync; how many came to their end. */
+static int run_fibers(int threads) {
+  int done = 0;
+  for (int thread = 0; thread < threads; thread++) {
+    if (!block.is_done[thread]) {
+      double_here.thread = thread;
+      swapcontext(&block.scheduler, &block.fibers[thread]);
+    }
+    done += block.is_done[thread];
+  }
+  return done;
+}
+
+static void run_block(const char *kernel, int threads) {
+  for (int thread = 0; thread < threads; thread++) {
+    ucontext_t *fiber = &block.fibers[thread];
+    getcontext(fiber);
+    fiber->uc_stack.ss_sp = block.stacks + (size_t)thread * FIBER_BYTES;
+    fiber->uc_stack.ss_size = FIBER_BYTES;
+    fiber->uc_link = &block.scheduler;
+    makecontext(fiber, fiber_main, 0);
+    block.is_done[thread] = 0;
+  }
+  int done = 0;
+  while (done < threads) {
+    done = run_fibers(threads);
+    if (done > 0 && done < threads) {
+      double_violation("%s: %d of %d threads wait for others that ended", kernel, threads - done,
+                       threads);
+      return;
+    }
+  }
+}
+
+struct launch {
+  const struct compiled *kernel;
+  int blocks;
+  int threads;
+  char argument[MOST_ARGUMENT_BYTES];
+};
+
+static void run_launch(void *argument) {
+  struct launch *launch = argument;
+  block.stacks = mmap(NULL, launch->threads * FIBER_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (block.stacks == MAP_FAILED) {
+    abort();
+  }
+  block.run = launch->kernel->run;
+  block.argument = launch->argument;
+  double_here.threads = launch->threads;
+  double_here.blocks = launch->blocks;
+  for (int i = 0; i < launch->blocks; i++) {
+    double_here.block = i;
+    run_block(launch->kernel->name, launch->threads);
+  }
+  munmap(block.stacks, launch->threads * FIBER_BYTES);
+  free(launch);
+}
+
+/* ---- modules ---- */
+
+static const struct compiled *find_compiled(const char *name, size_t length) {
+  for (int i = 0; i < compiled_count; i++) {
+    if (strlen(compiled_kernels[i].name) == length &&
+        memcmp(compiled_kernels[i].name, name, length) == 0) {
+      return &compiled_kernels[i];
+    }
+  }
+  return NULL;
+}
+
+/* One entry of PTX: its name and, in brackets, the size of its one argument. */
+static const char *read_entry(struct module *module, const char *at) {
+  size_t length = strcspn(at, "(");
+  const struct compiled *compiled = find_compiled(at, length);
+  const char *size = strchr(at, '[');
+  if (compiled == NULL || size == NULL || atoi(size + 1) != compiled->argument_bytes) {
+    double_violation("%.*s of %d bytes in the PTX is not what the double was compiled from",
+                     (int)length, at, size == NULL ? -1 : atoi(size + 1));
+    return at + length;
+  }
+  module->functions[module->count++] = (struct function){module, compiled};
+  return at + length;
+}
+
+static int ptx_version(const char *image) {
+  const char *at = strstr(image, "\n.version ");
+  int major = 0;
+  int minor = 0;
+  return at != NULL && sscanf(at, "\n.version %d.%d", &major, &minor) == 2 ? major * 10 + minor : 0;
+}
+
+/* CUDA 12.0 came with PTX 8.0, and each minor version with one of PTX. */
+static int newest_ptx(void) {
+  return (driver_version / 1000 - 4) * 10 + driver_version % 1000 / 10;
+}
+
+static void say(int count, const int *options, void **values, const char *text) {
+  char *buffer = NULL;
+  size_t bytes = 0;
+  for (int i = 0; i < count; i++) {
+    buffer = options[i] == 5 ? values[i] : buffer;
+    bytes = options[i] == 6 ? (size_t)values[i] : bytes;
+  }
+  if (buffer != NULL) {
+    snprintf(buffer, bytes, "%s", text);
+  }
+}
+
+CUresult cuModuleLoadDataEx(struct module **out, const char *image, int count, const int *options,
+                            void **values) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_context("cuModuleLoadDataEx");
+  int version = ptx_version(image);
+  if (result == SUCCESS && (version == 0 || version > newest_ptx())) {
+    result = version == 0 ? INVALID_PTX : UNSUPPORTED_PTX_VERSION;
+    say(count, options, values, version == 0 ? "no .version" : "Unsupported .version");
+  }
+  if (result == SUCCESS) {
+    struct module *module = calloc(1, sizeof *module);
+    module->context = current;
+    const char *at = image;
+    while ((at = strstr(at, ".entry ")) != NULL && module->count < MOST_KERNELS) {
+      at = read_entry(module, at + strlen(".entry "));
+    }
+    module->next = modules;
+    modules = module;
+    double_count("modules", 1);
+    *out = module;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+static struct module **place_of_module(struct module *module) {
+  struct module **each = &modules;
+  while (*each != NULL && *each != module) {
+    each = &(*each)->next;
+  }
+  return each;
+}
+
+static CUresult check_module(struct module *module, const char *caller) {
+  CUresult result = check_context(caller);
+  if (result == SUCCESS && (*place_of_module(module) == NULL || module->context != current)) {
+    double_violation("%s of a module that is not loaded in this context", caller);
+    result = INVALID_HANDLE;
+  }
+  return result;
+}
+
+CUresult cuModuleGetFunction(struct function **out, struct module *module, const char *name) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_module(module, "cuModuleGetFunction");
+  if (result == SUCCESS) {
+    result = NOT_FOUND;
+    for (int i = 0; i < module->count; i++) {
+      if (strcmp(module->functions[i].compiled->name, name) == 0) {
+        *out = &module->functions[i];
+        result = SUCCESS;
+      }
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+static int is_busy(struct context *context) {
+  for (struct stream *each = streams; each != NULL; each = each->next) {
+    if (each->device == context->device && each->pending > 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+CUresult cuModuleUnload(struct module *module) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_module(module, "cuModuleUnload");
+  if (result == SUCCESS) {
+    if (is_busy(module->context)) {
+      double_violation("cuModuleUnload while work of the device is in flight");
+    }
+    *place_of_module(module) = module->next;
+    free(module);
+    double_count("modules", -1);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+/* ---- launches ---- */
+
+static struct function *find_function(struct function *function) {
+  for (struct module *each = modules; each != NULL; each = each->next) {
+    if (function >= each->functions && function < each->functions + each->count) {
+      return function;
+    }
+  }
+  return NULL;
+}
+
+static CUresult check_launch(struct function *function, unsigned blocks, unsigned threads,
+                             struct stream *stream, const size_t *bytes) {
+  CUresult result = check_stream(stream, "cuLaunchKernel");
+  if (result != SUCCESS) {
+    return result;
+  }
+  if (find_function(function) == NULL || function->module->context != current) {
+    double_violation("cuLaunchKernel of a function that is not loaded in this context");
+    return INVALID_HANDLE;
+  }
+  const struct compiled *kernel = function->compiled;
+  if (*bytes != (size_t)kernel->argument_bytes) {
+    double_violation("%s takes %d bytes of arguments, not %zu", kernel->name,
+                     kernel->argument_bytes, *bytes);
+    return INVALID_VALUE;
+  }
+  if (blocks < 1 || blocks > 0x7fffffffu || threads < 1 || threads % 32 != 0 ||
+      threads > (unsigned)kernel->most_threads) {
+    double_violation("%s in %u blocks of %u threads", kernel->name, blocks, threads);
+    return INVALID_VALUE;
+  }
+  return SUCCESS;
+}
+
+static int is_freed(const char *at) {
+  for (int i = 0; i < MOST_FREED; i++) {
+    const char *start = freed[i].start;
+    if (start != NULL && at >= start && at < start + freed[i].bytes) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* What the words of an argument point to: it is in use until the kernel has run. */
+static CUresult collect_uses(const struct launch *launch, struct double_range *ranges, int *count) {
+  for (int at = 0; at + 8 <= launch->kernel->argument_bytes && *count < DOUBLE_MOST_RANGES;
+       at += 8) {
+    char *word;
+    memcpy(&word, launch->argument + at, sizeof word);
+    struct allocation *found = covering(word, 1);
+    if (found == NULL && is_freed(word)) {
+      double_violation("%s uses memory that was freed, at byte %d of its arguments",
+                       launch->kernel->name, at);
+      return INVALID_VALUE;
+    }
+    if (found != NULL && found->kind != IMPORTED && found->device >= 0 &&
+        found->device != current->device) {
+      double_violation("%s uses memory of device %d on device %d", launch->kernel->name,
+                       found->device, current->device);
+      return INVALID_VALUE;
+    }
+    if (found != NULL) {
+      ranges[(*count)++] = (struct double_range){word, 1};
+    }
+  }
+  return SUCCESS;
+}
+
+CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blocks_y,
+                        unsigned blocks_z, unsigned threads, unsigned threads_y,
+                        unsigned threads_z, unsigned shared_bytes, struct stream *stream,
+                        void **parameters, void **extra) {
+  pthread_mutex_lock(&lock);
+  CUresult result = SUCCESS;
+  if (parameters != NULL || extra == NULL || extra[0] != (void *)1 || extra[2] != (void *)2 ||
+      extra[4] != NULL || blocks_y * blocks_z * threads_y * threads_z != 1 || shared_bytes != 0) {
+    double_violation("cuLaunchKernel with more than a buffer of arguments, or not along x");
+    result = INVALID_VALUE;
+  } else {
+    result = check_launch(function, blocks, threads, stream, extra[3]);
+  }
+  if (result == SUCCESS) {
+    struct launch *launch = malloc(sizeof *launch);
+    launch->kernel = function->compiled;
+    launch->blocks = (int)blocks;
+    launch->threads = (int)threads;
+    memcpy(launch->argument, extra[1], launch->kernel->argument_bytes);
+    struct double_range ranges[DOUBLE_MOST_RANGES];
+    int count = 0;
+    result = collect_uses(launch, ranges, &count);
+    if (result == SUCCESS) {
+      enqueue_locked(stream, run_launch, launch, ranges, count);
+      launches++;
+    } else {
+      free(launch);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+#include "../../main/cuda/partition.cu"
