@@ -3,6 +3,7 @@ package io.weft.tcp;
 import io.netty.channel.ChannelFuture;
 import io.weft.wire.CloseStream;
 import io.weft.wire.OpenBlocks;
+import io.weft.wire.ServiceMessage;
 import io.weft.wire.StreamId;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -24,6 +25,11 @@ final class SparkConnection implements PeerConnection {
   @Override
   public void open(OpenBlocks request, RpcResponseCallback callback) {
     client.sendRpc(request.encode(), callback);
+  }
+
+  @Override
+  public void call(ServiceMessage question, RpcResponseCallback callback) {
+    client.sendRpc(question.encode(), callback);
   }
 
   @Override

@@ -261,6 +261,11 @@ public final class CudaMemoryPool implements AutoCloseable {
     return takenBytes;
   }
 
+  /** The most that it allocates. */
+  public long budgetBytes() {
+    return budgetBytes;
+  }
+
   public CudaDevice device() {
     return device;
   }

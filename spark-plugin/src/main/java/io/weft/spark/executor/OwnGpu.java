@@ -6,6 +6,7 @@ import io.weft.crosshost.gpu.TransferGpu;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
+import io.weft.exchange.ExecutorExchange;
 import io.weft.peer.GpuEnd;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.TransportMode;
@@ -70,9 +71,17 @@ final class OwnGpu {
   }
 
   /** The GPU that was announced, or why there is none, for tasks. */
-  static ExecutorGpu forTasks(SparkConf conf, PeerAddress own) {
+  static ExecutorGpu forTasks(SparkConf conf, PeerAddress own, ExecutorExchange exchange) {
     return new ExecutorGpu(
-        own.executorId(), own.gpu(), libraries(conf), WeftSettings.GPU_MEMORY.get(conf));
+        new ExecutorGpu.Options(
+            own.executorId(),
+            own.gpu(),
+            libraries(conf),
+            exchange,
+            WeftSettings.GPU_MEMORY.get(conf),
+            WeftSettings.GPU_EXCHANGE_MEMORY.get(conf),
+            WeftSettings.GPU_PINNED_MEMORY.get(conf),
+            WeftSettings.TRANSFERS_DEADLINE.get(conf)));
   }
 
   /** Where NCCL is looked for, by the settings. */

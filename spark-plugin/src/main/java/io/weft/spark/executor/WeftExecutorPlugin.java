@@ -114,7 +114,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
                 communicators,
                 exchange.arena(),
                 OwnGpu.end(context.conf(), own, besideNccl)));
-    gpu = OwnGpu.forTasks(context.conf(), own);
+    gpu = OwnGpu.forTasks(context.conf(), own, exchange);
     Supplier<ExecutorStatistics> statistics =
         () ->
             new ExecutorStatistics(

@@ -7,6 +7,7 @@ import java.io.Serializable;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
@@ -62,6 +63,23 @@ final class FeedExchange implements AutoCloseable {
    */
   static FeedExchange run(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     FeedRequirements.check(spec);
+    if (spec.onGpus() == null) {
+      return runThere(data, spec, keys);
+    }
+    Optional<String> obstacle = GpuRoute.obstacle(spec, SparkEnv.get().conf());
+    if (obstacle.isEmpty()) {
+      FeedExchange exchange = runThere(data, spec, keys);
+      obstacle = GpuRoute.obstacle(exchange.reports.value(), exchange.registered());
+      if (obstacle.isEmpty()) {
+        return exchange;
+      }
+      exchange.close();
+    }
+    GpuRoute.say(obstacle.get());
+    return runThere(data, spec.onHosts(), keys);
+  }
+
+  private static FeedExchange runThere(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     var withRanks = (org.apache.spark.sql.classic.Dataset<Row>) withRanks(data, spec, keys);
     SparkContext context = withRanks.sparkSession().sparkContext();
     warnOfCores(context, spec.ranks());
@@ -198,7 +216,12 @@ final class FeedExchange implements AutoCloseable {
 
   private static <T> Iterator<byte[]> result(ShardFunction<T> function, FeedShard shard) {
     try {
-      T result = function.run(shard, BarrierTaskContext.get());
+      BarrierTaskContext context = BarrierTaskContext.get();
+      if (shard.onDevice() != null) {
+        // What ranks exchange between their GPUs by themselves comes behind their rows.
+        context.barrier();
+      }
+      T result = function.run(shard, context);
       return CollectionConverters.asScala(
           List.of(new RankResult<>(shard.rank(), result).encode()).iterator());
     } catch (RuntimeException e) {

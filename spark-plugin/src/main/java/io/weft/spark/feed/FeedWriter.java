@@ -21,14 +21,12 @@ import scala.collection.Iterator;
  * @param <V> rows
  */
 final class FeedWriter<K, V> extends MapWriter<K, V> {
-  /** Batches whose rows are mixed before they are dealt. */
-  private static final int SHUFFLED_BATCHES = 16;
-
   private final FeedSpec spec;
   private final TaskContext context;
   private final ShuffleWriteMetricsReporter metrics;
   private final CollectionAccumulator<MapRows> reports;
   private final ExactScatter scatter;
+  private final String obstacle;
   private int turn;
 
   FeedWriter(
@@ -37,13 +35,15 @@ final class FeedWriter<K, V> extends MapWriter<K, V> {
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
       ExecutorExchange exchange,
-      CollectionAccumulator<MapRows> reports) {
+      CollectionAccumulator<MapRows> reports,
+      String obstacle) {
     super(
         new BlockKey(dependency.shuffleId(), mapId), dependency.spec().ranks(), context, exchange);
     this.spec = dependency.spec();
     this.context = context;
     this.metrics = metrics;
     this.reports = reports;
+    this.obstacle = obstacle;
     this.turn = context.partitionId() % spec.ranks();
     int lanes = spec.byKey() ? spec.ranks() : 1;
     IntUnaryOperator rankOf = spec.byKey() ? lane -> lane : lane -> turn++ % spec.ranks();
@@ -61,34 +61,19 @@ final class FeedWriter<K, V> extends MapWriter<K, V> {
     if (mustPublish(count > 0)) {
       output().publish();
     }
-    reports.add(MapRows.of(context.partitionId(), key().mapId(), scatter.partitionRows()));
+    MapRows written = MapRows.of(context.partitionId(), key().mapId(), scatter.partitionRows());
+    reports.add(obstacle.isEmpty() ? written : written.onHost(obstacle));
     metrics.incRecordsWritten(count);
     metrics.incBytesWritten(writtenBytes());
     metrics.incWriteTime(System.nanoTime() - start);
   }
 
   private long writeRows(Iterator<InternalRow> rows) throws IOException {
-    TensorCheck check = new TensorCheck(spec.schema(), context.partitionId());
     int rankOrdinal = spec.schema().size();
-    ShuffleBuffer.RowTarget dealt =
-        row -> scatter.append(row, spec.byKey() ? row.getInt(rankOrdinal) : 0);
-    ShuffleBuffer buffer = spec.seed().map(seed -> buffer(seed, dealt)).orElse(null);
-    ShuffleBuffer.RowTarget target = buffer == null ? dealt : buffer::add;
-    long count = 0;
-    while (rows.hasNext()) {
-      InternalRow row = rows.next();
-      check.next(row);
-      target.add(row);
-      count++;
-    }
-    if (buffer != null) {
-      buffer.finish();
-    }
-    return count;
-  }
-
-  private ShuffleBuffer buffer(long seed, ShuffleBuffer.RowTarget target) {
-    long rows = Math.min((long) SHUFFLED_BATCHES * spec.batchRows(), Integer.MAX_VALUE / 64);
-    return new ShuffleBuffer((int) rows, Seeds.of(seed, context.partitionId()), target);
+    return FeedRows.pass(
+        rows,
+        spec,
+        context.partitionId(),
+        row -> scatter.append(row, spec.byKey() ? row.getInt(rankOrdinal) : 0));
   }
 }

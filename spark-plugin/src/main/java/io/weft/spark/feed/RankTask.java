@@ -13,7 +13,7 @@ final class RankTask implements FeedTask, AutoCloseable {
   private final StepDump dump;
   private ShardBatches open;
   private RankGpu gpu;
-  private GpuShardBatches openOnGpu;
+  private GpuFeedBatches openOnGpu;
 
   RankTask(FeedShard shard, BarrierTaskContext context) {
     this.shard = shard;
@@ -44,6 +44,10 @@ final class RankTask implements FeedTask, AutoCloseable {
   @Override
   public FeedBatches batches(int epoch) {
     requireEpoch(epoch);
+    if (shard.onDevice() != null) {
+      throw new IllegalStateException(
+          "the rows of this feed went from GPU to GPU and lie there: see gpuBatches");
+    }
     closeEpoch();
     open = new ShardBatches(shard, epoch, context, dump);
     return open;
@@ -64,11 +68,16 @@ final class RankTask implements FeedTask, AutoCloseable {
   public GpuFeedBatches gpuBatches(int epoch) {
     requireEpoch(epoch);
     closeEpoch();
+    openOnGpu =
+        shard.onDevice() == null ? uploads(epoch) : new DeviceBatches(shard, epoch, context);
+    return openOnGpu;
+  }
+
+  private GpuFeedBatches uploads(int epoch) {
     if (gpu == null) {
       gpu = RankGpu.open(shard, context);
     }
-    openOnGpu = new GpuShardBatches(gpu, shard, epoch, context, dump);
-    return openOnGpu;
+    return new GpuShardBatches(gpu, shard, epoch, context, dump);
   }
 
   /** Runs the rank's function on this. */

@@ -115,12 +115,22 @@ public final class OpenedGpu {
     return made;
   }
 
-  void close() {
+  /** Pinned memory for copies. */
+  CudaMemoryPool pinned() {
+    return pinned;
+  }
+
+  /**
+   * Gives everything back.
+   *
+   * @param through whether nothing else uses the device any more
+   */
+  void close(boolean through) {
     shared.forEach(SharedRun::close);
     long taken = memory.takenBytes() + pinned.takenBytes();
     memory.close();
     pinned.close();
-    if (taken == 0) {
+    if (taken == 0 && through) {
       device.close();
     } else {
       LOG.warn("{} on {} are still in use; its context stays", Bytes.text(taken), device);

@@ -5,6 +5,7 @@ import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.executor.LentFolders;
 import io.weft.spark.executor.WeftExecutor;
+import io.weft.spark.gpu.ExecutorGpu;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
@@ -126,6 +127,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     resolver.forget(shuffleId);
     WeftExecutor.current().ifPresent(exchange -> exchange.removeShuffle(shuffleId));
     LentFolders.release(shuffleId);
+    ExecutorGpu.running().ifPresent(gpu -> gpu.removeShuffle(shuffleId));
     return super.unregisterShuffle(shuffleId);
   }
 }

@@ -1,11 +1,8 @@
 package io.weft.tests.application;
 
-import io.weft.spark.feed.GpuFeedBatch;
 import io.weft.spark.feed.GpuFeedBatches;
-import io.weft.spark.feed.GpuTensor;
 import io.weft.spark.gpu.ExecutorGpu;
 import java.io.Serializable;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkEnv;
@@ -17,8 +14,6 @@ import org.apache.spark.sql.SparkSession;
  * @param libcuda the double, which is asked for broken rules
  */
 public record GpuFeedJob(String libcuda) implements Serializable {
-  private static final int WIDTH = 32;
-
   /**
    * What a rank found.
    *
@@ -39,7 +34,7 @@ public record GpuFeedJob(String libcuda) implements Serializable {
               try (OnGpu gpu = new OnGpu();
                   GpuFeedBatches batches = task.gpuBatches(0)) {
                 while (batches.hasNext()) {
-                  ids.addAll(ids(gpu, batches.next()));
+                  ids.addAll(GpuExchangeJob.ids(gpu, batches.next()));
                 }
               }
               return new Answer(
@@ -48,27 +43,5 @@ public record GpuFeedJob(String libcuda) implements Serializable {
                   ids,
                   OnGpu.violations(libcuda));
             });
-  }
-
-  private static List<Long> ids(OnGpu gpu, GpuFeedBatch batch) {
-    batch.orderBefore(gpu.stream());
-    ByteBuffer ids = bytes(gpu, batch.tensor("id"));
-    ByteBuffer x = bytes(gpu, batch.tensor("x"));
-    batch.usedOn(gpu.stream());
-    List<Long> seen = new ArrayList<>();
-    for (int row = 0; row < batch.rows(); row++) {
-      long id = ids.getLong(8 * row);
-      for (int i = 0; i < WIDTH; i++) {
-        if (x.getFloat(4 * (WIDTH * row + i)) != id + i + 1) {
-          throw new IllegalStateException("row " + id + " differs at " + i);
-        }
-      }
-      seen.add(id);
-    }
-    return seen;
-  }
-
-  private static ByteBuffer bytes(OnGpu gpu, GpuTensor tensor) {
-    return gpu.download(tensor.buffer().address(), tensor.buffer().bytes());
   }
 }

@@ -3,6 +3,7 @@ package io.weft.tests.system;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.tests.application.FeedJob;
+import io.weft.tests.application.GpuExchangeJob;
 import io.weft.tests.application.GpuFeedJob;
 import io.weft.tests.application.GpuTransferJob;
 import io.weft.tests.application.GpuTransferJob.Answer;
@@ -104,23 +105,63 @@ class GpuApplicationTest {
     assertThat(cluster.sum("feedGpuBatches")).isEqualTo(FeedJob.ROWS / FeedJob.BATCH_ROWS);
   }
 
-  /** Killed as by kill -9 while the other end waits for it in NCCL. */
+  /** Half of a rank's rows were written by the other executor, and come from its GPU. */
   @Test
   @Order(3)
-  void aKilledExecutorIsNamedWithWhoWaitsForIt() throws Exception {
-    CompletableFuture<List<Answer>> job =
-        CompletableFuture.supplyAsync(() -> transfers(true).run(cluster.context()));
-    Path folder = Path.of(notes.folder());
+  void rowsGoFromGpuToGpu() {
+    long arrays = cluster.sum("transferReceived");
+    long uploaded = cluster.sum("feedGpuBatches");
+    check(new GpuExchangeJob(libcuda(), null).run(cluster.session()));
+    assertThat(cluster.sum("transferReceived")).isGreaterThan(arrays);
+    assertThat(cluster.sum("feedGpuBatches")).isEqualTo(uploaded);
+    assertThat(cluster.sum("transferFailed")).isZero();
+  }
+
+  private static void check(List<GpuExchangeJob.Answer> answers) {
+    assertThat(answers).extracting(GpuExchangeJob.Answer::violations).containsOnly("");
+    assertThat(answers).extracting(GpuExchangeJob.Answer::gpu).containsExactlyInAnyOrder(0, 1);
+    List<Long> ids = new ArrayList<>();
+    answers.forEach(answer -> ids.addAll(answer.ids()));
+    assertThat(ids)
+        .containsExactlyInAnyOrderElementsOf(LongStream.range(0, FeedJob.ROWS).boxed().toList());
+  }
+
+  /** Killed as by kill -9: what it had on its GPU is computed again, and training starts anew. */
+  @Test
+  @Order(4)
+  void aKilledExecutorsBlocksAreComputedAgain() throws Exception {
+    CompletableFuture<List<GpuExchangeJob.Answer>> job =
+        CompletableFuture.supplyAsync(
+            () -> new GpuExchangeJob(libcuda(), notes).run(cluster.session()));
+    kill(awaitVictim(job));
+    check(job.get(4, TimeUnit.MINUTES));
+  }
+
+  private String awaitVictim(CompletableFuture<?> job) throws IOException {
+    Path note = Path.of(notes.folder(), "victim");
     Awaitility.await("the victim waits")
         .atMost(Duration.ofMinutes(2))
-        .until(() -> Files.exists(folder.resolve("victim")) || job.isDone());
+        .until(() -> Files.exists(note) || job.isDone());
     assertThat(job).as("the job, before its executor was killed").isNotDone();
-    String victim = Files.readString(folder.resolve("victim"));
-    String survivor = Files.readString(folder.resolve("waiting"));
-    long start = System.nanoTime();
+    return Files.readString(note);
+  }
+
+  private static void kill(String victim) {
     cluster.executors().stream()
         .filter(executor -> executor.id().equals(victim))
         .forEach(ExecutorProcess::kill);
+  }
+
+  /** Killed as by kill -9 while the other end waits for it in NCCL. */
+  @Test
+  @Order(5)
+  void aKilledExecutorIsNamedWithWhoWaitsForIt() throws Exception {
+    CompletableFuture<List<Answer>> job =
+        CompletableFuture.supplyAsync(() -> transfers(true).run(cluster.context()));
+    String victim = awaitVictim(job);
+    String survivor = Files.readString(Path.of(notes.folder(), "waiting"));
+    long start = System.nanoTime();
+    kill(victim);
     List<Answer> answers = job.get(3, TimeUnit.MINUTES);
     assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
     assertThat(answers.get(0).failure())

@@ -1,0 +1,47 @@
+package io.weft.spark.feed;
+
+import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import scala.collection.Iterator;
+
+/** The rows of a map task on their way to the ranks: checked, and mixed where that is wanted. */
+final class FeedRows {
+  /** Batches whose rows are mixed before they are dealt. */
+  private static final int SHUFFLED_BATCHES = 16;
+
+  private FeedRows() {}
+
+  /**
+   * Passes rows on.
+   *
+   * @param partition of the input
+   * @param dealt takes them
+   * @return how many there were
+   * @throws IllegalArgumentException if a value is not what its column says
+   */
+  static long pass(
+      Iterator<InternalRow> rows, FeedSpec spec, int partition, ShuffleBuffer.RowTarget dealt)
+      throws IOException {
+    TensorCheck check = new TensorCheck(spec.schema(), partition);
+    ShuffleBuffer buffer =
+        spec.seed().map(seed -> buffer(spec, partition, seed, dealt)).orElse(null);
+    ShuffleBuffer.RowTarget target = buffer == null ? dealt : buffer::add;
+    long count = 0;
+    while (rows.hasNext()) {
+      InternalRow row = rows.next();
+      check.next(row);
+      target.add(row);
+      count++;
+    }
+    if (buffer != null) {
+      buffer.finish();
+    }
+    return count;
+  }
+
+  private static ShuffleBuffer buffer(
+      FeedSpec spec, int partition, long seed, ShuffleBuffer.RowTarget target) {
+    long rows = Math.min((long) SHUFFLED_BATCHES * spec.batchRows(), Integer.MAX_VALUE / 64);
+    return new ShuffleBuffer((int) rows, Seeds.of(seed, partition), target);
+  }
+}
