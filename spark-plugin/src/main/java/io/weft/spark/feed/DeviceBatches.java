@@ -7,12 +7,16 @@ import org.apache.spark.TaskContext;
 /** One epoch over a shard that lies on the device. For its task's thread. */
 final class DeviceBatches implements GpuFeedBatches {
   private final DeviceShard shard;
+  private final int epoch;
+  private final StepDump dump;
   private final TaskContext context;
   private final Iterator<Integer> order;
   private DeviceFeedBatch current;
   private boolean closed;
 
-  DeviceBatches(FeedShard shard, int epoch, TaskContext context) {
+  DeviceBatches(FeedShard shard, int epoch, TaskContext context, StepDump dump) {
+    this.epoch = epoch;
+    this.dump = dump;
     this.shard = shard.onDevice();
     this.context = context;
     this.order = shard.plan().order(shard.rank(), epoch).iterator();
@@ -31,7 +35,9 @@ final class DeviceBatches implements GpuFeedBatches {
     }
     context.killTaskIfInterrupted();
     letGo();
-    current = new DeviceFeedBatch(shard, shard.batches().get(order.next()));
+    DeviceBatch batch = shard.batches().get(order.next());
+    dump.stepOnDevice(epoch, batch);
+    current = new DeviceFeedBatch(shard, batch);
     return current;
   }
 

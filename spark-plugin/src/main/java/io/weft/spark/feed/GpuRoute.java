@@ -3,25 +3,17 @@ package io.weft.spark.feed;
 import io.weft.peer.PathRules;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import org.apache.spark.SparkEnv;
 
-/** Whether the rows of a feed can go from GPU to GPU. Stateless but for what was said. */
+/** Whether the rows of a feed can go from GPU to GPU. Stateless. */
 final class GpuRoute {
-  private static final Logger LOG = LoggerFactory.getLogger(GpuRoute.class);
-
-  /** Reasons name columns: beyond so many, silence. */
-  private static final int MOST_REASONS = 100;
-
-  private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
-
   private GpuRoute() {}
 
   /** Why not, as far as the driver knows before the first row moves. */
@@ -64,10 +56,8 @@ final class GpuRoute {
         .findFirst();
   }
 
-  /** Logs once that rows go another way. */
+  /** Logs a reason once, and counts it for the UI. */
   static void say(String reason) {
-    if (SAID.size() < MOST_REASONS && SAID.add(reason)) {
-      LOG.warn("The rows of a feed go from host to host instead of GPU to GPU: {}", reason);
-    }
+    ((WeftShuffleManager) SparkEnv.get().shuffleManager()).hostFeeds().record(reason);
   }
 }

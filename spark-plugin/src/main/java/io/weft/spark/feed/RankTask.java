@@ -69,7 +69,7 @@ final class RankTask implements FeedTask, AutoCloseable {
     requireEpoch(epoch);
     closeEpoch();
     openOnGpu =
-        shard.onDevice() == null ? uploads(epoch) : new DeviceBatches(shard, epoch, context);
+        shard.onDevice() == null ? uploads(epoch) : new DeviceBatches(shard, epoch, context, dump);
     return openOnGpu;
   }
 

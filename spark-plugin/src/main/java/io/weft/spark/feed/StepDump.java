@@ -46,6 +46,19 @@ final class StepDump implements AutoCloseable {
     }
   }
 
+  /** The rank takes another step, with a batch that lies on a GPU, which is not looked at. */
+  void stepOnDevice(int epoch, DeviceBatch batch) {
+    if (steps++ == at.step()) {
+      reached = true;
+      Map<String, Object> dump = header();
+      dump.put("epoch", epoch);
+      dump.put("plan", plan());
+      dump.put("transfers", transfers());
+      dump.put("batch", Map.of("rows", batch.rows(), "onGpu", true));
+      write(dump);
+    }
+  }
+
   private Map<String, Object> header() {
     Map<String, Object> dump = new LinkedHashMap<>();
     dump.put("rank", shard.rank());

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.spark.LocalSpark;
+import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.SparkEnv;
 import org.junit.jupiter.api.Test;
 
 /** Where there is no GPU, or none is wanted, that is the reason, and batches of the host go on. */
@@ -25,6 +27,10 @@ class GpuFeedWithoutGpuTest {
                 return task.gpuObstacle().orElse("");
               });
       assertThat(reasons).containsExactly(reason);
+      assertThat(feed.onGpus().train(task -> FeedData.epoch(task, 0)))
+          .isEqualTo(feed.train(task -> FeedData.epoch(task, 0)));
+      WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
+      assertThat(manager.hostFeeds().counts()).isEqualTo(Map.of(reason, 1L));
       assertThatThrownBy(feed::exportToGpus).hasStackTraceContaining(reason);
     }
   }
