@@ -1,8 +1,8 @@
 /*
  * What a kernel's source is written in, so that nvcc compiles it for devices and a C compiler for
  * the test double of libcuda, which runs the threads of a block in turn. Hence two rules: threads
- * of a block come to the same SYNC, SYNC_WARP and MATCH equally often, and a kernel takes one struct
- * of 4096 bytes at most, in which every field lies at a multiple of its size.
+ * of a block come to SYNC, SYNC_WARP, MATCH and BALLOT equally often, and a kernel takes one struct of
+ * 4096 bytes at most, in which every field lies at a multiple of its size.
  */
 #ifndef WEFT_KERNEL_H
 #define WEFT_KERNEL_H
@@ -26,6 +26,8 @@
 #define SYNC_WARP() __syncwarp()
 /* The lanes of the warp that have the same value. */
 #define MATCH(value) __match_any_sync(0xffffffffu, value)
+/* The lanes of the warp where the value is not 0. */
+#define BALLOT(value) __ballot_sync(0xffffffffu, value)
 #define BITS(value) __popc(value)
 #define ADD(address, value) atomicAdd(address, value)
 #define OR(address, value) atomicOr(address, value)
@@ -34,6 +36,7 @@
 
 void double_sync(const char *kernel);
 uint32_t double_match(const char *kernel, uint32_t value);
+uint32_t double_ballot(const char *kernel, int value);
 void double_add_kernel(const char *name, int argument_bytes, int threads,
                        void (*run)(const void *argument));
 
@@ -62,6 +65,7 @@ extern __thread struct double_place double_here;
 #define SYNC() double_sync(__func__)
 #define SYNC_WARP() double_sync(__func__)
 #define MATCH(value) double_match(__func__, value)
+#define BALLOT(value) double_ballot(__func__, value)
 #define BITS(value) __builtin_popcount(value)
 #define ADD(address, value) __atomic_fetch_add(address, value, __ATOMIC_RELAXED)
 #define OR(address, value) __atomic_fetch_or(address, value, __ATOMIC_RELAXED)

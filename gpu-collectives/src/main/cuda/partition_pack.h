@@ -15,11 +15,15 @@ struct target {
   uint32_t first;
 };
 
+INLINE char *column_at(const struct packing *packing, int64_t column, int64_t partition) {
+  const uint64_t *places = (const uint64_t *)packing->places;
+  return (char *)packing->run + places[column * packing->partitions + partition];
+}
+
 INLINE struct target target_of(const struct packing *packing, int64_t column, int64_t partition) {
   const uint32_t *starts = (const uint32_t *)packing->starts;
-  const uint64_t *places = (const uint64_t *)packing->places;
   struct target target;
-  target.at = (char *)packing->run + places[column * packing->partitions + partition];
+  target.at = column_at(packing, column, partition);
   target.first = starts[partition];
   target.rows = (int64_t)starts[partition + 1] - target.first;
   return target;
@@ -64,7 +68,42 @@ KERNEL(weft_clear, clear_arguments, 256) {
   }
 }
 
-/* ---- validity, and values of a power of two of bytes ---- */
+/* ---- validity bits ---- */
+
+struct validity_arguments {
+  struct packing to;
+  uint64_t sorted_keys;
+  uint64_t sorted_order;
+  int64_t rows;
+  int64_t columns;
+  struct column column[MOST_COLUMNS]; /* all with validity */
+};
+
+/*
+ * In the order of the partitions, so that a warp has the bits of two words or so. The lanes of a
+ * word are neighbours, as their rows are; one of them writes it.
+ */
+KERNEL(weft_pack_validity, validity_arguments, 256) {
+  for (int64_t first = BLOCK * THREADS; first < a.rows; first += BLOCKS * THREADS) {
+    int64_t i = first + THREAD;
+    int is_row = i < a.rows;
+    int64_t partition = is_row ? ((const uint32_t *)a.sorted_keys)[i] : 0;
+    int64_t row = is_row ? ((const uint32_t *)a.sorted_order)[i] : 0;
+    uint32_t local = is_row ? (uint32_t)i - ((const uint32_t *)a.to.starts)[partition] : 0;
+    uint32_t word = is_row ? (uint32_t)i - (local & 31) : 0xffffffffu;
+    uint32_t same = MATCH(word);
+    int is_writer = is_row && (same & ((1u << LANE) - 1)) == 0;
+    for (int c = 0; c < a.columns; c++) {
+      uint32_t valid = BALLOT(is_row && is_valid(a.column[c].validity, row)) & same;
+      if (is_writer && valid != 0) {
+        uint32_t *at = (uint32_t *)column_at(&a.to, a.column[c].number, partition);
+        OR(at + (local >> 5), valid >> LANE << (local & 31));
+      }
+    }
+  }
+}
+
+/* ---- values of a power of two of bytes ---- */
 
 struct values_arguments {
   struct packing to;
@@ -72,7 +111,7 @@ struct values_arguments {
   uint64_t positions; /* of each row among the sorted ones */
   int64_t rows;
   int64_t columns;
-  struct column column[MOST_COLUMNS]; /* bytes: 1, 2, 4, 8, 16, or 0 for validity only */
+  struct column column[MOST_COLUMNS]; /* of 1, 2, 4, 8 or 16 bytes */
 };
 
 struct pair {
@@ -89,27 +128,23 @@ INLINE void copy_value(char *to, int64_t to_index, uint64_t from, int64_t from_i
     case 2: COPY(uint16_t); break;
     case 4: COPY(uint32_t); break;
     case 8: COPY(uint64_t); break;
-    case 16: COPY(struct pair); break;
-    default: break;
+    default: COPY(struct pair); break;
   }
 }
 
 /* Rows are read in their order; the second level of the cache gathers what is written apart. */
 KERNEL(weft_pack_values, values_arguments, 256) {
+  const uint32_t *starts = (const uint32_t *)a.to.starts;
   EACH(row, a.rows) {
     int64_t partition = ((const uint32_t *)a.keys)[row];
-    uint32_t position = ((const uint32_t *)a.positions)[row];
+    uint32_t first = starts[partition];
+    int64_t validity = validity_section((int64_t)starts[partition + 1] - first);
+    int64_t local = ((const uint32_t *)a.positions)[row] - first;
     for (int c = 0; c < a.columns; c++) {
       const struct column *column = &a.column[c];
-      struct target target = target_of(&a.to, column->number, partition);
-      uint32_t local = position - target.first;
-      if (column->validity != 0) {
-        if (is_valid(column->validity, row)) {
-          OR((uint32_t *)target.at + (local >> 5), 1u << (local & 31));
-        }
-        target.at += validity_section(target.rows);
-      }
-      copy_value(target.at, local, column->data, row, column->bytes);
+      char *at = column_at(&a.to, column->number, partition);
+      at += column->validity != 0 ? validity : 0;
+      copy_value(at, local, column->data, row, column->bytes);
     }
   }
 }
@@ -145,8 +180,8 @@ struct strings_arguments {
   struct packing to;
   uint64_t sorted_keys;
   uint64_t sorted_order;
-  uint64_t sums; /* of the lengths before each sorted row, and behind the last */
   int64_t rows;
+  uint64_t sums; /* of the lengths before each sorted row, and behind the last */
   struct column column;
 };
 

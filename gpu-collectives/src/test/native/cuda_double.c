@@ -1194,6 +1194,7 @@ CUresult cuGetErrorName(int code, const char **name) {
   switch (code) {
     case INVALID_VALUE: *name = "CUDA_ERROR_INVALID_VALUE"; break;
     case OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case 218: *name = "CUDA_ERROR_INVALID_PTX"; break;
     case 222: *name = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"; break;
     case NO_DEVICE: *name = "CUDA_ERROR_NO_DEVICE"; break;
     case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;

@@ -2,9 +2,12 @@ package io.weft.table;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.weft.device.cuda.CudaMemory;
-import io.weft.device.library.UsesDoubles;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.CudaMemoryPool.Kind;
+import io.weft.memory.Memory;
 import java.util.List;
 import java.util.Random;
 import java.util.function.IntUnaryOperator;
@@ -16,20 +19,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-@UsesDoubles
+@UsesGpu
 class DevicePartitionerTest {
-  private DoubleGpu gpu;
+  private TableGpu gpu;
   private DevicePartitioner partitioner;
 
   @BeforeEach
   void open() {
-    gpu = new DoubleGpu();
+    gpu = new TableGpu();
     partitioner = DevicePartitioner.open(gpu.memory, gpu.pinned);
   }
 
   @AfterEach
   void nothingIsLeftBehind() {
-    gpu.lane.drain(DoubleGpu.deadline());
+    gpu.lane.drain(TableGpu.deadline());
     partitioner.close();
     gpu.close();
   }
@@ -64,7 +67,7 @@ class DevicePartitionerTest {
       int[] keys = keysOf(columns);
       try (DeviceTable there = table.upload(gpu.lane, gpu.memory);
           PendingPartitions pending = partitioner.byHash(gpu.lane, there, keys, partitions);
-          PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+          PartitionedTable made = pending.pack(TableGpu.deadline())) {
         assertPartitions(
             table, made, partitions, row -> SparkHash.partition(table, keys, row, partitions));
       }
@@ -87,7 +90,7 @@ class DevicePartitionerTest {
         continue;
       }
       try (HostTable part = HostTable.download(gpu.lane, made.table(p), gpu.pinned)) {
-        part.ready().await(DoubleGpu.deadline());
+        part.ready().await(TableGpu.deadline());
         check.assertRows(part, rows);
       }
     }
@@ -101,7 +104,7 @@ class DevicePartitionerTest {
     try (HostTable table = random.fill(gpu.pinned, columns, 300);
         DeviceTable there = table.upload(gpu.lane, gpu.memory);
         PendingPartitions pending = partitioner.byHash(gpu.lane, there, keysOf(columns), 11);
-        PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+        PartitionedTable made = pending.pack(TableGpu.deadline())) {
       assertPartitions(
           table, made, 11, row -> SparkHash.partition(table, keysOf(columns), row, 11));
     }
@@ -117,7 +120,7 @@ class DevicePartitionerTest {
         DeviceTable there = table.upload(gpu.lane, gpu.memory);
         CudaMemory given = gpu.ints(ids);
         PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, partitions);
-        PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+        PartitionedTable made = pending.pack(TableGpu.deadline())) {
       assertPartitions(table, made, partitions, row -> ids[row]);
     }
   }
@@ -132,7 +135,7 @@ class DevicePartitionerTest {
         DeviceTable there = table.upload(gpu.lane, gpu.memory);
         CudaMemory given = gpu.ints(1, 0, 1);
         PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, 2);
-        PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+        PartitionedTable made = pending.pack(TableGpu.deadline())) {
       assertPartitions(table, made, 2, row -> row == 1 ? 0 : 1);
     }
   }
@@ -147,15 +150,14 @@ class DevicePartitionerTest {
     try (PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, 2)) {
       there.close();
       given.close();
-      try (PartitionedTable made = pending.pack(DoubleGpu.deadline())) {
+      try (PartitionedTable made = pending.pack(TableGpu.deadline())) {
         assertPartitions(table, made, 2, row -> 0);
       }
-      assertThatThrownBy(() -> pending.pack(DoubleGpu.deadline()))
+      assertThatThrownBy(() -> pending.pack(TableGpu.deadline()))
           .hasMessageContaining("was packed, or closed, before");
     }
     table.close();
-    assertThat(gpu.memory.takenBytes()).isZero();
-    assertThat(gpu.pinned.takenBytes()).isZero();
+    await().until(() -> gpu.memory.takenBytes() == 0 && gpu.pinned.takenBytes() == 0);
   }
 
   @Test
@@ -165,8 +167,7 @@ class DevicePartitionerTest {
         DeviceTable there = table.upload(gpu.lane, gpu.memory)) {
       partitioner.byHash(gpu.lane, there, new int[0], 2).close();
     }
-    gpu.lane.drain(DoubleGpu.deadline());
-    assertThat(gpu.memory.takenBytes()).isZero();
+    await().until(() -> gpu.memory.takenBytes() == 0 && gpu.pinned.takenBytes() == 0);
   }
 
   @ParameterizedTest
@@ -177,9 +178,49 @@ class DevicePartitionerTest {
         DeviceTable there = table.upload(gpu.lane, gpu.memory);
         CudaMemory given = gpu.ints(0, 1, wrong, 2);
         PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, 3)) {
-      assertThatThrownBy(() -> pending.pack(DoubleGpu.deadline()))
+      assertThatThrownBy(() -> pending.pack(TableGpu.deadline()))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("in a partition that is not 0 to 2");
+    }
+  }
+
+  /** As a table may have them that came from another machine: nothing is read beyond its bytes. */
+  @ParameterizedTest
+  @CsvSource({"0, -1", "1, 1000000000", "2, 0", "4, 2147483647", "4, 1"})
+  void brokenOffsetsAreRefused(int index, int wrong) {
+    List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.STRING, false));
+    try (HostTable table = HostTable.allocate(gpu.pinned, TableLayout.of(columns, 4, 80))) {
+      long offsets = table.address() + table.layout().offsets(0);
+      for (int i = 0; i <= 4; i++) {
+        Memory.putInt(offsets + 4 * i, i == index ? wrong : 20 * i);
+      }
+      try (DeviceTable there = table.upload(gpu.lane, gpu.memory);
+          PendingPartitions pending = partitioner.byHash(gpu.lane, there, new int[] {0}, 3)) {
+        assertThatThrownBy(() -> pending.pack(TableGpu.deadline()))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("the offsets of strings of 4 rows of [string] go backwards");
+      }
+    }
+  }
+
+  /** Others may give memory back meanwhile, or be spilled. */
+  @Test
+  void packingThatFoundNoMemoryIsTriedAgain() {
+    List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.LONG, false));
+    try (CudaMemoryPool small = CudaMemoryPool.open(gpu.device, Kind.DEVICE, 2 << 20);
+        DevicePartitioner other = DevicePartitioner.open(small, gpu.pinned);
+        HostTable table = new RandomTable(1, 0, 0).fill(gpu.pinned, columns, 20_000);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory);
+        PendingPartitions pending = other.byHash(gpu.lane, there, new int[] {0}, 2)) {
+      CudaMemory taken = small.take(1_700_000);
+      assertThatThrownBy(() -> pending.pack(TableGpu.deadline()))
+          .hasMessageContaining("exceed the budget");
+      taken.close();
+      try (PartitionedTable made = pending.pack(TableGpu.deadline())) {
+        made.ready().await(TableGpu.deadline());
+        assertThat(made.bytes()).isBetween(160_000L, 161_000L);
+        assertThat(made.layout(0).rows() + made.layout(1).rows()).isEqualTo(20_000);
+      }
     }
   }
 

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
  * A process that is run to its end, or is killed. What it prints goes to a file, so that nothing
  * waits for anybody to read it and nobody waits for it to print.
  */
-final class ChildProcess {
+public final class ChildProcess {
   private ChildProcess() {}
 
   /**
@@ -21,10 +21,10 @@ final class ChildProcess {
    * @param output of both its outputs, in the order in which it came
    * @param exitValue its own, or KILLED when it was too slow
    */
-  record Outcome(String output, int exitValue) {
-    static final int KILLED = -1;
+  public record Outcome(String output, int exitValue) {
+    public static final int KILLED = -1;
 
-    boolean isWell() {
+    public boolean isWell() {
       return exitValue == 0;
     }
 
@@ -36,7 +36,7 @@ final class ChildProcess {
     }
   }
 
-  static Outcome run(List<String> command, Duration patience) throws IOException {
+  public static Outcome run(List<String> command, Duration patience) throws IOException {
     Path log = Files.createTempFile("weft-child", ".log");
     Process process =
         new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();

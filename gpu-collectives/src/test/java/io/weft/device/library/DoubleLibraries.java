@@ -115,7 +115,7 @@ public final class DoubleLibraries {
   }
 
   /** Why they cannot be built here; empty where they can. */
-  static String whyNot() {
+  public static String whyNot() {
     return Built.WHY_NOT;
   }
 

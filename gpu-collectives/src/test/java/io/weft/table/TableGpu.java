@@ -4,21 +4,46 @@ import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLane;
+import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.library.DoubleLibraries;
+import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Memory;
 import java.time.Duration;
 
-/** A device of the double with a lane and pools; its end asserts that nothing was left behind. */
-final class DoubleGpu implements AutoCloseable {
+/**
+ * A device with a lane and pools: of the double, whose end asserts that nothing was left behind, or
+ * the machine's own, where {@code -Dweft.test.gpus=machine} says so.
+ */
+final class TableGpu implements AutoCloseable {
   static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final long BUDGET = 1L << 30;
+  private static final boolean MACHINE =
+      System.getProperty("weft.test.gpus", "doubles").equals("machine");
 
-  final CudaDevice device = DoubleLibraries.cuda().open(0);
-  final CudaMemoryPool memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, BUDGET);
+  final CudaDevice device = library().open(0);
+  final CudaMemoryPool memory;
   final CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, BUDGET);
   final CudaLane lane = CudaLane.open(device, "table", PATIENCE, Priority.NORMAL);
+
+  TableGpu() {
+    this(BUDGET);
+  }
+
+  /** With so much of its memory at most. */
+  TableGpu(long bytes) {
+    memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, bytes);
+  }
+
+  /** Whether the machine's own GPU is used. */
+  static boolean isMachines() {
+    return MACHINE;
+  }
+
+  private static CudaLibrary library() {
+    return MACHINE ? CudaLibrary.load(ProbeOptions.defaults()) : DoubleLibraries.cuda();
+  }
 
   static Deadline deadline() {
     return Deadline.after(PATIENCE);
@@ -44,6 +69,8 @@ final class DoubleGpu implements AutoCloseable {
     memory.close();
     pinned.close();
     device.close();
-    DoubleLibraries.assertClean();
+    if (!MACHINE) {
+      DoubleLibraries.assertClean();
+    }
   }
 }

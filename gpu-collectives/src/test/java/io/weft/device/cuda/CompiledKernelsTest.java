@@ -1,0 +1,88 @@
+package io.weft.device.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.weft.device.library.ChildProcess;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The PTX that is committed is what nvcc makes of the sources. */
+class CompiledKernelsTest {
+  private static final Path SOURCES = Path.of("src", "main", "cuda");
+  private static final Path COMPILED =
+      Path.of("src", "main", "resources", "io", "weft", "device", "cuda");
+  private static final Duration PATIENCE = Duration.ofMinutes(2);
+  private static final Pattern RELEASE = Pattern.compile("release ([0-9.]+),");
+  private static final Pattern MADE_WITH = Pattern.compile("with nvcc ([0-9.]+):");
+
+  private static final Pattern TARGET = Pattern.compile("\\.target sm_([0-9]+)");
+
+  @TempDir Path folder;
+
+  /** What a tool prints; skips the test where it is not there. */
+  private static String output(String... command) {
+    try {
+      ChildProcess.Outcome outcome = ChildProcess.run(List.of(command), PATIENCE);
+      assertThat(outcome.isWell()).as(() -> "" + outcome).isTrue();
+      return outcome.output();
+    } catch (IOException e) {
+      assumeTrue(false, () -> command[0] + " is not there: " + e.getMessage());
+      throw new AssertionError(e);
+    }
+  }
+
+  private static String first(Pattern pattern, String text) {
+    Matcher matcher = pattern.matcher(text);
+    assertThat(matcher.find()).as(() -> pattern + " in " + text).isTrue();
+    return matcher.group(1);
+  }
+
+  private static List<Path> compiled() throws IOException {
+    try (var files = Files.list(COMPILED)) {
+      return files.filter(file -> file.toString().endsWith(".ptx")).sorted().toList();
+    }
+  }
+
+  /** Another release of nvcc writes other PTX of the same source. */
+  @Test
+  void committedIsWhatTheSourcesGive() throws IOException {
+    String release = first(RELEASE, output("nvcc", "--version"));
+    for (Path ptx : compiled()) {
+      String made = first(MADE_WITH, Files.readString(ptx));
+      assumeTrue(made.equals(release), () -> ptx + " is of nvcc " + made + ", here is " + release);
+    }
+    output(SOURCES.resolve("compile").toString(), folder.toString());
+    assertThat(folder)
+        .isDirectoryNotContaining(file -> !Files.exists(COMPILED.resolve(file.getFileName())));
+    for (Path ptx : compiled()) {
+      assertThat(folder.resolve(ptx.getFileName()))
+          .as("src/main/cuda/compile makes it anew")
+          .hasSameTextualContentAs(ptx);
+    }
+  }
+
+  /** From Turing to Blackwell, as far as this ptxas knows them and the kernels are for them. */
+  @ParameterizedTest
+  @ValueSource(strings = {"sm_75", "sm_80", "sm_90", "sm_100"})
+  void everyGpuTakesThem(String gpu) throws IOException {
+    String known = output("ptxas", "--help");
+    assumeTrue(known.contains("'" + gpu + "'"), () -> "ptxas does not know " + gpu);
+    for (Path ptx : compiled()) {
+      int oldest = Integer.parseInt(first(TARGET, Files.readString(ptx)));
+      if (oldest > Integer.parseInt(gpu.substring("sm_".length()))) {
+        continue;
+      }
+      output("ptxas", "-arch=" + gpu, "-o", folder.resolve("cubin").toString(), ptx.toString());
+    }
+  }
+}
