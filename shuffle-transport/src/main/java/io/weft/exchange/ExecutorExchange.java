@@ -16,6 +16,8 @@ import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
 import io.weft.tcp.BlockClient;
 import io.weft.tcp.BlockServer;
+import io.weft.tcp.PeerCalls;
+import io.weft.tcp.PeerServices;
 import io.weft.transfer.BlockReaders;
 import io.weft.transfer.BlockRequest;
 import io.weft.transfer.ChunkReader;
@@ -48,6 +50,7 @@ public final class ExecutorExchange implements AutoCloseable {
   private final ExecutorFolder folder;
   private final BlockServer server;
   private final BlockReaders readers;
+  private final PeerCalls calls;
   private final ExchangeCounters counters;
   private final long memoryBudgetBytes;
   private final Duration fetchTimeout;
@@ -81,13 +84,15 @@ public final class ExecutorExchange implements AutoCloseable {
             BlockServer.start(
                 serverOptions(options, folder.incarnation()), catalog, arena, counters));
     BlockClient client = closing.add(new BlockClient(server.transport()));
+    KnownPeers known = new KnownPeers(peers);
+    calls = new PeerCalls(known, client, options.network().fetchTimeout());
     readers =
         new BlockReaders(
             options.executorId(),
             options.network().mode(),
             catalog,
             hostPeers,
-            new KnownPeers(peers),
+            known,
             client,
             arena,
             limits(options),
@@ -232,6 +237,20 @@ public final class ExecutorExchange implements AutoCloseable {
    */
   public ChunkReader read(List<BlockRequest> requests, FetchListener listener) {
     return readers.read(requests, listener);
+  }
+
+  /** Questions to other executors that are for no block. */
+  public PeerCalls calls() {
+    return calls;
+  }
+
+  /**
+   * Answers the questions of other executors from now on, until the exchange is closed.
+   *
+   * @param service must not block, as it is called on an event loop
+   */
+  public void serve(PeerServices.Service service) {
+    server.services().serve(service);
   }
 
   /**

@@ -5,6 +5,7 @@ import io.netty.channel.ChannelFuture;
 import io.weft.wire.CloseStream;
 import io.weft.wire.Compression;
 import io.weft.wire.OpenBlocks;
+import io.weft.wire.ServiceMessage;
 import io.weft.wire.WireException;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -31,6 +32,7 @@ final class BlockRequests extends RpcHandler implements AutoCloseable {
 
   private final BlockAnswers answers;
   private final ServedStreams streams;
+  private final PeerServices services = new PeerServices();
   private final ExecutorService packers;
   private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
@@ -43,6 +45,11 @@ final class BlockRequests extends RpcHandler implements AutoCloseable {
     this.answers = answers;
     this.streams = streams;
     this.packers = Executors.newFixedThreadPool(packers, new NumberedThreads("weft-pack-"));
+  }
+
+  /** What peers ask for that is no block. */
+  PeerServices services() {
+    return services;
   }
 
   @Override
@@ -62,6 +69,10 @@ final class BlockRequests extends RpcHandler implements AutoCloseable {
 
   @Override
   public void receive(TransportClient client, ByteBuffer message, RpcResponseCallback callback) {
+    if (ServiceMessage.is(message)) {
+      services.answer(message, callback);
+      return;
+    }
     Channel channel = client.getChannel();
     OpenBlocks request;
     try {

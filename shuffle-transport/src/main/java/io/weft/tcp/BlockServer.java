@@ -119,6 +119,11 @@ public final class BlockServer implements AutoCloseable {
     return transport;
   }
 
+  /** What peers ask for beside blocks, and who answers it. */
+  public PeerServices services() {
+    return requests.services();
+  }
+
   /** The port listened on. */
   public int port() {
     return server.getPort();

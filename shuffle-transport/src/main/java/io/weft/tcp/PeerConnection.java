@@ -1,6 +1,7 @@
 package io.weft.tcp;
 
 import io.weft.wire.OpenBlocks;
+import io.weft.wire.ServiceMessage;
 import io.weft.wire.StreamId;
 import org.apache.spark.network.client.RpcResponseCallback;
 
@@ -11,6 +12,13 @@ import org.apache.spark.network.client.RpcResponseCallback;
 public interface PeerConnection {
   /** Asks for blocks; the answer, or the end of the connection, comes to the callback. */
   void open(OpenBlocks request, RpcResponseCallback callback);
+
+  /**
+   * Asks a service of the peer; the answer, or the end of the connection, comes to the callback.
+   */
+  default void call(ServiceMessage question, RpcResponseCallback callback) {
+    callback.onFailure(new UnsupportedOperationException("this connection carries blocks only"));
+  }
 
   /** Asks for the bytes of a stream. Streams of one connection come one after the other. */
   void receive(StreamId stream, StreamReceiver receiver);

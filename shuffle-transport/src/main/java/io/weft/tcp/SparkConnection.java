@@ -4,6 +4,7 @@ import io.netty.channel.ChannelFuture;
 import io.weft.wire.BlocksRefused;
 import io.weft.wire.CloseStream;
 import io.weft.wire.OpenBlocks;
+import io.weft.wire.ServiceMessage;
 import io.weft.wire.StreamId;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -42,6 +43,11 @@ final class SparkConnection implements PeerConnection {
             callback.onFailure(cause);
           }
         });
+  }
+
+  @Override
+  public void call(ServiceMessage question, RpcResponseCallback callback) {
+    client.sendRpc(question.encode(), callback);
   }
 
   @Override

@@ -26,6 +26,7 @@ final class MessageHeader {
   static final short BLOCKS_OPENED = 2;
   static final short BLOCKS_REFUSED = 3;
   static final short CLOSE_STREAM = 4;
+  static final short SERVICE = 5;
 
   private static final int MAGIC = 0x4d544657;
 

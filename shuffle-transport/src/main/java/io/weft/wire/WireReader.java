@@ -76,6 +76,13 @@ final class WireReader {
     return new String(utf8, StandardCharsets.UTF_8);
   }
 
+  /** Bytes behind their number. */
+  byte[] bytes(String field) throws WireException {
+    byte[] values = new byte[elements(1, field)];
+    bytes.get(values);
+    return values;
+  }
+
   /** Nothing may follow. */
   void end() throws WireException {
     require(!bytes.hasRemaining(), "bytes after its end", bytes.remaining());

@@ -75,6 +75,7 @@ class PreparedTransferTest {
         new TransferEnds(new DeviceId("0", 0), new DeviceId("1", 0), false),
         7,
         TypedBuffer.of(owner, 0, DataType.INT8, 64),
+        Coding.PLAIN,
         HostEvent.completed("the allocation"));
   }
 }

@@ -46,6 +46,16 @@ class WireMessagesTest {
     assertThat(decoded.complete()).isEqualTo(answer.complete());
   }
 
+  @Property(tries = 100)
+  void everyServiceMessageComesBackAsItWas(@ForAll byte[] bytes) throws Exception {
+    ByteBuffer message = new ServiceMessage(bytes).encode();
+    assertThat(ServiceMessage.is(message)).isTrue();
+    assertThat(ServiceMessage.is(REQUEST.encode())).isFalse();
+    assertThat(ServiceMessage.decode(message).bytes()).isEqualTo(bytes);
+    message.put(message.limit() - 1, (byte) (message.get(message.limit() - 1) + 1));
+    assertThatThrownBy(() -> ServiceMessage.decode(message)).isInstanceOf(WireException.class);
+  }
+
   @Property(tries = 200)
   void everyRefusalComesBackAsItWas(
       @ForAll @IntRange(min = -1, max = 9) int range,

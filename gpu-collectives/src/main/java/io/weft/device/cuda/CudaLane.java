@@ -164,13 +164,57 @@ public final class CudaLane implements Lane {
   private void order(List<Event> dependencies) {
     Deadline deadline = Deadline.after(patience);
     for (Event each : dependencies) {
-      if (each instanceof CudaEvent cuda) {
-        cuda.awaitRecorded(deadline);
-        cuda.orderBefore(stream, deadline);
-      } else {
-        each.await(deadline);
-      }
+      order(each, stream, deadline);
     }
+  }
+
+  /**
+   * Lets what is enqueued on a stream from now on wait for work: on the device for that of a CUDA
+   * lane, once it is recorded; on this thread for that of the host.
+   *
+   * @throws EventFailedException when the work has failed
+   * @throws EventTimeoutException when the deadline passed first
+   */
+  public static void order(Event work, CudaStream stream, Deadline deadline) {
+    if (work instanceof CudaEvent cuda) {
+      cuda.awaitRecorded(deadline);
+      cuda.orderBefore(stream, deadline);
+    } else {
+      work.await(deadline);
+    }
+  }
+
+  /**
+   * An event that completes when a stream has done all that is enqueued on it now. This lane waits
+   * for it meanwhile: what is submitted later runs behind it.
+   *
+   * @param what the work on the stream, for messages
+   */
+  public Event after(String what, CudaStream other) {
+    CudaMark mark = other.mark();
+    AtomicBoolean given = new AtomicBoolean();
+    Event event;
+    try {
+      event =
+          submit(
+              what,
+              () -> {
+                given.set(true);
+                try (mark) {
+                  stream.waitFor(mark);
+                }
+              });
+    } catch (RuntimeException e) {
+      mark.close();
+      throw e;
+    }
+    event.whenDone(
+        cause -> {
+          if (!given.get()) {
+            mark.close(); // The lane was closed before it came to it.
+          }
+        });
+    return event;
   }
 
   @Override

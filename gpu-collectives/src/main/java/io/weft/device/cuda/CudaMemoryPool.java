@@ -268,6 +268,11 @@ public final class CudaMemoryPool implements AutoCloseable {
     return allocations;
   }
 
+  /** The most that it allocates. */
+  public long budgetBytes() {
+    return budgetBytes;
+  }
+
   public CudaDevice device() {
     return device;
   }

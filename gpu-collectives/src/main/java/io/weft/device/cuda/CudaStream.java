@@ -21,12 +21,14 @@ public final class CudaStream implements AutoCloseable {
   private final CudaDevice device;
   private final String name;
   private final long handle;
+  private final boolean borrowed;
   private boolean closed;
 
-  private CudaStream(CudaDevice device, String name, long handle) {
+  private CudaStream(CudaDevice device, String name, long handle, boolean borrowed) {
     this.device = device;
     this.name = name;
     this.handle = handle;
+    this.borrowed = borrowed;
   }
 
   /** Makes a stream that runs beside all others, the legacy default stream included. */
@@ -41,7 +43,16 @@ public final class CudaStream implements AutoCloseable {
         CudaFunctions.cuStreamCreateWithPriority(
             stream, NON_BLOCKING, priority == Priority.HIGHEST ? greatest[0] : least[0]),
         "cuStreamCreateWithPriority of " + name);
-    return new CudaStream(device, name, stream[0]);
+    return new CudaStream(device, name, stream[0], false);
+  }
+
+  /**
+   * A stream that somebody else made and ends, such as a framework's: closing this leaves it alone.
+   *
+   * @param handle what the driver knows it by; 0 for the legacy default stream
+   */
+  public static CudaStream borrowed(CudaDevice device, String name, long handle) {
+    return new CudaStream(device, name, handle, true);
   }
 
   public CudaDevice device() {
@@ -134,7 +145,7 @@ public final class CudaStream implements AutoCloseable {
    * @return whether what was enqueued has ended and the device works: what it used may go
    */
   public boolean close(Duration patience) {
-    if (closed) {
+    if (closed || borrowed) {
       return true;
     }
     closed = true;

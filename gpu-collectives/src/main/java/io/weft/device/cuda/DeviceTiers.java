@@ -39,6 +39,7 @@ public final class DeviceTiers implements AutoCloseable {
   private final HostLane lane;
   private final Duration patience;
   private final Set<TieredMemory> all = ConcurrentHashMap.newKeySet();
+  private final AtomicLong spilled = new AtomicLong();
 
   private DeviceTiers(
       String name, CudaMemoryPool device, TierMoves moves, HostLane lane, Duration patience) {
@@ -92,6 +93,29 @@ public final class DeviceTiers implements AutoCloseable {
   }
 
   /**
+   * Takes over memory that was written by others, such as by kernels.
+   *
+   * @param written out of {@link #memory()}, 1 to 2^31 - 64 bytes; the work that writes it has
+   *     ended
+   */
+  public TieredMemory adopt(CudaMemory written) {
+    if (written.bytes() > LARGEST_BYTES) {
+      throw new IllegalArgumentException(written.bytes() + " bytes are not 1 to " + LARGEST_BYTES);
+    }
+    TieredMemory memory = new TieredMemory(this, written);
+    all.add(memory);
+    return memory;
+  }
+
+  /**
+   * The pool on the device. Others may take of it what they {@link #adopt} later, or give back;
+   * where it is full they have something {@link #spill spilled}.
+   */
+  public CudaMemoryPool memory() {
+    return device;
+  }
+
+  /**
    * Makes room on the device for others, as for a library that allocates by itself: spills until so
    * many bytes have been moved off the device, or nothing more can be, and frees what is empty.
    *
@@ -105,7 +129,7 @@ public final class DeviceTiers implements AutoCloseable {
         () -> {
           Optional<TieredMemory> next = leastRecentlyUsed();
           while (moved.get() < bytes && next.isPresent()) {
-            if (moves.spill(next.get())) {
+            if (spill(next.get())) {
               moved.addAndGet(next.get().bytes());
             }
             next = leastRecentlyUsed();
@@ -143,8 +167,19 @@ public final class DeviceTiers implements AutoCloseable {
         full = e;
       }
       TieredMemory victim = leastRecentlyUsed().orElseThrow(() -> allLeased(bytes, full));
-      moves.spill(victim);
+      boolean unused = spill(victim);
     }
+  }
+
+  private boolean spill(TieredMemory victim) {
+    boolean moved = moves.spill(victim);
+    spilled.addAndGet(moved ? victim.bytes() : 0);
+    return moved;
+  }
+
+  /** Bytes that have been moved off the device so far. */
+  public long spilledBytes() {
+    return spilled.get();
   }
 
   private IllegalStateException allLeased(long bytes, RuntimeException full) {

@@ -5,9 +5,12 @@ import io.weft.device.EventTimeoutException;
 import io.weft.device.Lane.Priority;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
+import io.weft.memory.Memory;
+import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import java.util.zip.CRC32C;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -78,8 +81,29 @@ final class TierMoves {
     }
     long to = toPinned == null ? toExtent.address() : toPinned.address();
     copied(() -> bounce.copyToHost(to, from.address(), memory.bytes(), this::await));
+    if (isOnDisk(toExtent)) {
+      memory.checksum(checksum(toExtent, memory.bytes()));
+    }
     memory.endSpill(toPinned, toExtent);
     return true;
+  }
+
+  private static boolean isOnDisk(Extent extent) {
+    return extent != null && extent.kind() == MemoryKind.DISK;
+  }
+
+  private static int checksum(Extent extent, long bytes) {
+    CRC32C sum = new CRC32C();
+    sum.update(Memory.view(null, extent.address(), Math.toIntExact(bytes)));
+    return (int) sum.getValue();
+  }
+
+  /** What came back from disk has to be what was put there. */
+  private static void verify(TieredMemory memory, Extent from) {
+    if (isOnDisk(from) && checksum(from, memory.bytes()) != memory.checksum()) {
+      throw new IllegalStateException(
+          memory.bytes() + " bytes that were spilled to disk have another checksum now");
+    }
   }
 
   private CudaMemory takePinned(long bytes) {
@@ -103,6 +127,7 @@ final class TierMoves {
   void load(TieredMemory memory, CudaMemory to) {
     try {
       requireWorking();
+      verify(memory, memory.extent());
     } catch (RuntimeException e) {
       to.close();
       throw e;

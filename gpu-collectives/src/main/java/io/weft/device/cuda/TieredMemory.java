@@ -13,6 +13,10 @@ public final class TieredMemory implements AutoCloseable {
   private CudaMemory onDevice;
   private CudaMemory pinned;
   private Extent extent;
+
+  /** Of what lies on disk. */
+  private int checksum;
+
   private int leases;
   private long lastUse;
   private boolean moving;
@@ -124,6 +128,15 @@ public final class TieredMemory implements AutoCloseable {
 
   synchronized Extent extent() {
     return extent;
+  }
+
+  /** CRC32C of what was written to the extent, where that is on disk. */
+  synchronized int checksum() {
+    return checksum;
+  }
+
+  synchronized void checksum(int ofExtent) {
+    checksum = ofExtent;
   }
 
   /** It is on the device again; where it lay before is free. */

@@ -15,15 +15,25 @@ import java.util.Optional;
  */
 public record ProbeOptions(
     Path root, Path sharedFolder, Optional<Path> ncclLibrary, Map<String, String> environment) {
+  /** Names the root of the file system in which drivers and libraries are looked for. */
+  public static final String ROOT_PROPERTY = "weft.probe.root";
+
   public ProbeOptions {
     Objects.requireNonNull(root, "root");
     Objects.requireNonNull(sharedFolder, "sharedFolder");
     environment = Map.copyOf(environment);
   }
 
-  /** This machine and process, with /dev/shm. */
+  /**
+   * This machine and process, with /dev/shm. The system property {@value #ROOT_PROPERTY} names
+   * another root, where a container sees the files of its host elsewhere, or a test has its own.
+   */
   public static ProbeOptions defaults() {
-    return new ProbeOptions(Path.of("/"), Path.of("/dev/shm"), Optional.empty(), System.getenv());
+    return new ProbeOptions(
+        Path.of(System.getProperty(ROOT_PROPERTY, "/")),
+        Path.of("/dev/shm"),
+        Optional.empty(),
+        System.getenv());
   }
 
   public ProbeOptions withRoot(Path other) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.buffer.DataType;
 import io.weft.support.Noise;
+import io.weft.tensor.codec.CodecKind;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -32,13 +33,19 @@ class ManifestFuzzTest {
   private static void round(SplittableRandom random) {
     Manifest manifest = new Manifest();
     DataType[] types = DataType.values();
+    CodecKind[] codecs = CodecKind.values();
     for (int entries = random.nextInt(40); entries > 0; entries--) {
       DataType type = types[random.nextInt(types.length)];
       String failure = "é".repeat(random.nextInt(4) * random.nextInt(400));
       boolean unused =
           manifest.offer(
               new ManifestEntry(
-                  random.nextBoolean(), random.nextLong(), type, random.nextLong() >>> 1, failure));
+                  random.nextBoolean(),
+                  random.nextLong(),
+                  type,
+                  random.nextLong() >>> 1,
+                  codecs[random.nextInt(codecs.length)],
+                  failure));
     }
     ByteBuffer block = ByteBuffer.allocate(Manifest.BYTES);
     manifest.encode(block);

@@ -317,6 +317,39 @@ public final class WeftSettings {
           "Memory of its GPU that each executor may use for arrays it receives there. It is taken as"
               + " transfers need it and kept until the executor ends.");
 
+  /** Memory of a GPU for feeds. */
+  public static final Setting<Long> GPU_MEMORY =
+      new Setting<>(
+          PREFIX + "gpu.memory",
+          SettingTypes.bytes(MIB, TIB),
+          4 * GIB,
+          APPLICATION,
+          "Memory of its GPU that each executor may use for batches of feeds, and for what feeds"
+              + " export there. It is taken as tasks need it and kept until the executor ends. A rank"
+              + " needs room for two batches at least, an export for all of its batches.");
+
+  /** Memory of a GPU for feeds that go from GPU to GPU. */
+  public static final Setting<Long> GPU_EXCHANGE_MEMORY =
+      new Setting<>(
+          PREFIX + "gpu.exchangeMemory",
+          SettingTypes.bytes(MIB, TIB),
+          4 * GIB,
+          APPLICATION,
+          "Memory of its GPU that each executor may use to partition the rows of feeds that go from"
+              + " GPU to GPU, and to keep them until they are read. What does not fit goes to pinned"
+              + " memory of the host, then to spark.weft.memory.size and the local folders, and comes"
+              + " back when it is read.");
+
+  /** Pinned memory for what does not fit on a GPU. */
+  public static final Setting<Long> GPU_PINNED_MEMORY =
+      new Setting<>(
+          PREFIX + "gpu.pinnedMemory",
+          SettingTypes.bytes(4 * MIB, TIB),
+          256 * MIB,
+          APPLICATION,
+          "Pinned memory of the host that each executor may use for what does not fit into"
+              + " spark.weft.gpu.exchangeMemory. It is taken when that is full.");
+
   /** How tensors are encoded in shuffles of RDDs. */
   public static final Setting<CodecKind> TENSORS_CODEC =
       new Setting<>(
@@ -390,6 +423,9 @@ public final class WeftSettings {
           TRANSFERS_DEADLINE,
           TRANSFERS_IDLE,
           TRANSFERS_GPU_MEMORY,
+          GPU_MEMORY,
+          GPU_EXCHANGE_MEMORY,
+          GPU_PINNED_MEMORY,
           TENSORS_CODEC,
           DEBUG_DUMP_STEP,
           DEBUG_DUMP_FOLDER,

@@ -8,6 +8,7 @@ import io.weft.peer.PeerAddress;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.message.ExecutorReport;
+import io.weft.spark.shuffle.Fallbacks;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.nio.file.Path;
 import java.util.Comparator;
@@ -17,6 +18,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.Function;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -68,9 +70,18 @@ public final class DriverState {
 
   /** Shuffles left to Spark's sort shuffle, by reason. */
   public Map<String, Long> fallbacks() {
+    return counts(WeftShuffleManager::fallbacks);
+  }
+
+  /** Feeds that go from host to host instead of GPU to GPU, by reason. */
+  public Map<String, Long> hostFeeds() {
+    return counts(WeftShuffleManager::hostFeeds);
+  }
+
+  private static Map<String, Long> counts(Function<WeftShuffleManager, Fallbacks> of) {
     SparkEnv env = SparkEnv.get();
     return env != null && env.shuffleManager() instanceof WeftShuffleManager manager
-        ? manager.fallbacks().counts()
+        ? of.apply(manager).counts()
         : Map.of();
   }
 

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,21 +23,37 @@ public final class LentFolders {
   private static final Logger LOG = LoggerFactory.getLogger(LentFolders.class);
   private static final long LOOK_NANOS = Duration.ofMillis(500).toNanos();
 
-  private static final Map<Integer, List<LentFolder>> LENT = new HashMap<>();
-  private static final List<LentFolder> RELEASED = new ArrayList<>();
+  private static final Map<Integer, List<Lent>> LENT = new HashMap<>();
+  private static final List<Lent> RELEASED = new ArrayList<>();
   private static boolean looking;
 
   private LentFolders() {}
 
+  /**
+   * A folder, and what else its lease keeps.
+   *
+   * @param removed run when the folder is gone, once or more
+   */
+  private record Lent(LentFolder folder, Runnable removed) {}
+
   /** Keeps a folder until the number is released. */
-  public static synchronized void keep(int number, LentFolder folder) {
-    LENT.computeIfAbsent(number, unused -> new ArrayList<>()).add(folder);
+  public static void keep(int number, LentFolder folder) {
+    keep(number, folder, () -> {});
+  }
+
+  /**
+   * As {@link #keep(int, LentFolder)}, of a folder whose lease keeps something else, too.
+   *
+   * @param removed gives that back; run when the folder was removed, on any thread, and maybe again
+   */
+  public static synchronized void keep(int number, LentFolder folder, Runnable removed) {
+    LENT.computeIfAbsent(number, unused -> new ArrayList<>()).add(new Lent(folder, removed));
   }
 
   /** Removes the folders of a number, if there are any, or lets that happen later. */
   public static void release(int number) {
     synchronized (LentFolders.class) {
-      List<LentFolder> released = LENT.remove(number);
+      List<Lent> released = LENT.remove(number);
       if (released == null) {
         return;
       }
@@ -49,14 +66,16 @@ public final class LentFolders {
   /** As {@link #release(int)}, of one folder: that of a task which came to nothing after all. */
   public static void release(int number, LentFolder folder) {
     synchronized (LentFolders.class) {
-      List<LentFolder> kept = LENT.get(number);
-      if (kept == null || !kept.remove(folder)) {
+      List<Lent> kept = LENT.getOrDefault(number, List.of());
+      Optional<Lent> lent = kept.stream().filter(each -> each.folder() == folder).findFirst();
+      if (lent.isEmpty()) {
         return;
       }
+      kept.remove(lent.get());
       if (kept.isEmpty()) {
         LENT.remove(number);
       }
-      RELEASED.add(folder);
+      RELEASED.add(lent.get());
     }
     removeReleased();
     lookIfNeeded();
@@ -86,22 +105,26 @@ public final class LentFolders {
 
   /** Two threads may try the same folder: to one of them it looks held, or gone. */
   private static void removeReleased() {
-    List<LentFolder> released;
+    List<Lent> released;
     synchronized (LentFolders.class) {
       released = List.copyOf(RELEASED);
     }
-    List<LentFolder> removed = released.stream().filter(LentFolders::isRemoved).toList();
+    List<Lent> removed = released.stream().filter(LentFolders::isRemoved).toList();
     synchronized (LentFolders.class) {
       RELEASED.removeAll(removed);
     }
   }
 
-  private static boolean isRemoved(LentFolder folder) {
+  private static boolean isRemoved(Lent lent) {
     try {
-      return folder.removeUnlessHeld();
+      if (!lent.folder().removeUnlessHeld()) {
+        return false;
+      }
+      lent.removed().run();
+      return true;
     } catch (IOException | RuntimeException e) {
       // Of any kind: the thread that looks has other folders, too.
-      LOG.warn("{} was not removed: {}", folder.path(), e.toString());
+      LOG.warn("{} was not removed: {}", lent.folder().path(), e.toString());
       return true; // What is left goes with the executor's folder.
     }
   }

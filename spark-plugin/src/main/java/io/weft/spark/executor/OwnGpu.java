@@ -6,11 +6,13 @@ import io.weft.crosshost.gpu.TransferGpu;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
+import io.weft.exchange.ExecutorExchange;
 import io.weft.peer.GpuEnd;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.TransportMode;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.gpu.ExecutorGpu;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.apache.spark.SparkConf;
@@ -66,6 +68,20 @@ final class OwnGpu {
                     WeftSettings.TRANSFERS_GPU_MEMORY.get(conf),
                     besideNccl)))
         : Optional.empty();
+  }
+
+  /** The GPU that was announced, or why there is none, for tasks. */
+  static ExecutorGpu forTasks(SparkConf conf, PeerAddress own, ExecutorExchange exchange) {
+    return new ExecutorGpu(
+        new ExecutorGpu.Options(
+            own.executorId(),
+            own.gpu(),
+            libraries(conf),
+            exchange,
+            WeftSettings.GPU_MEMORY.get(conf),
+            WeftSettings.GPU_EXCHANGE_MEMORY.get(conf),
+            WeftSettings.GPU_PINNED_MEMORY.get(conf),
+            WeftSettings.TRANSFERS_DEADLINE.get(conf)));
   }
 
   /** Where NCCL is looked for, by the settings. */

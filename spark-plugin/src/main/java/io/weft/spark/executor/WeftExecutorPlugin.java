@@ -14,6 +14,7 @@ import io.weft.spark.columns.BufferPool;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.Hello;
@@ -52,6 +53,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   private ExecutorExchange exchange;
   private ExecutorCollectives collectives;
   private ExecutorTransfers transfers;
+  private ExecutorGpu gpu;
   private StatusReporter reporter;
 
   @Override
@@ -119,6 +121,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
                 communicators,
                 exchange.arena(),
                 OwnGpu.end(context.conf(), own, besideNccl)));
+    gpu = OwnGpu.forTasks(context.conf(), own, exchange);
     Supplier<ExecutorStatistics> statistics =
         () ->
             new ExecutorStatistics(
@@ -128,6 +131,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     WeftExecutor.start(exchange);
     collectives.start();
     transfers.start();
+    gpu.start();
   }
 
   /**
@@ -194,6 +198,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
     WeftExecutor.stop();
     reporter.close();
+    gpu.close();
     transfers.close();
     collectives.close();
     exchange.close();

@@ -1,6 +1,7 @@
 package io.weft.spark.feed;
 
 import io.weft.tensor.Tensor;
+import io.weft.tensor.dlpack.DlpackForm;
 import java.nio.ByteBuffer;
 import org.apache.arrow.vector.VectorSchemaRoot;
 
@@ -43,6 +44,16 @@ public interface FeedBatch {
    * @throws IllegalStateException if {@code org.apache.arrow:arrow-c-data} is not on the class path
    */
   void exportTo(long arrayAddress, long schemaAddress);
+
+  /**
+   * Exports {@link #tensor} by DLPack, without a copy; a lease keeps the memory until the consumer
+   * gives it back, which it does before the task ends. {@link DlpackForm#VERSIONED} says that it is
+   * read-only.
+   *
+   * @return the address of the structure, which is the consumer's now
+   * @throws io.weft.device.library.UnavailableLibraryException if JNA is not on the class path
+   */
+  long dlpack(String column, DlpackForm form);
 
   /** Whether all of it is read where its map task wrote it, or where the network delivered it. */
   boolean inPlace();

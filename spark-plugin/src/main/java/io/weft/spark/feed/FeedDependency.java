@@ -1,6 +1,7 @@
 package io.weft.spark.feed;
 
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks;
 import io.weft.spark.sql.ScalaInterop;
@@ -66,7 +67,10 @@ final class FeedDependency extends ShuffleDependency<Object, InternalRow, Intern
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
       ExecutorExchange exchange) {
-    return new FeedWriter<>(this, mapId, context, metrics, exchange, written);
+    String obstacle = spec.onGpus() == null ? "" : ExecutorGpu.current().exchangeObstacle();
+    return spec.onGpus() == null || !obstacle.isEmpty()
+        ? new FeedWriter<>(this, mapId, context, metrics, exchange, written, obstacle)
+        : new GpuFeedWriter<>(this, mapId, context, metrics, exchange, written);
   }
 
   @Override

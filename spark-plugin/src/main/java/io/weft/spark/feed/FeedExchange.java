@@ -64,6 +64,23 @@ final class FeedExchange implements AutoCloseable {
    */
   static FeedExchange run(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     FeedRequirements.check(spec);
+    if (spec.onGpus() == null) {
+      return runThere(data, spec, keys);
+    }
+    Optional<String> obstacle = GpuRoute.obstacle(spec, SparkEnv.get().conf());
+    if (obstacle.isEmpty()) {
+      FeedExchange exchange = runThere(data, spec, keys);
+      obstacle = GpuRoute.obstacle(exchange.reports.value(), exchange.registered());
+      if (obstacle.isEmpty()) {
+        return exchange;
+      }
+      exchange.close();
+    }
+    GpuRoute.say(obstacle.get());
+    return runThere(data, spec.onHosts(), keys);
+  }
+
+  private static FeedExchange runThere(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     var withRanks = (org.apache.spark.sql.classic.Dataset<Row>) withRanks(data, spec, keys);
     SparkContext context = withRanks.sparkSession().sparkContext();
     RDD<InternalRow> input = withRanks.queryExecution().toRdd();
@@ -165,6 +182,20 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
+  /** Has every rank upload its batches to its GPU, for other processes. */
+  GpuFeedExport exportToGpus() {
+    int number = context.newShuffleId();
+    List<GpuFeedExport.Shard> shards = null;
+    try {
+      shards = onRanks((shard, task) -> GpuShardExport.write(shard, number, task));
+      return new GpuFeedExport(context, number, dependency.spec(), shards);
+    } finally {
+      if (shards == null) {
+        FeedExport.release(context, number);
+      }
+    }
+  }
+
   /**
    * Runs a function over every rank's shard, all at the same time, in one barrier stage.
    *
@@ -204,6 +235,10 @@ final class FeedExchange implements AutoCloseable {
       ShardFunction<T> function, FeedShard shard, CollectionAccumulator<RankFailure> failures) {
     BarrierTaskContext context = BarrierTaskContext.get();
     try {
+      if (shard.onDevice() != null) {
+        // What ranks exchange between their GPUs by themselves comes behind their rows.
+        context.barrier();
+      }
       T result = function.run(shard, context);
       return CollectionConverters.asScala(
           List.of(new RankResult<>(shard.rank(), result).encode()).iterator());

@@ -48,6 +48,10 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
    */
   FeedShard shard(int[][] rows, int rank) {
     FeedPlan plan = FeedPlan.of(spec, rows);
+    if (spec.onGpus() != null) {
+      return new DeviceShardLoader(shuffleId, spec, plan, rank, context, metrics)
+          .load(blocks, writersTo(rank));
+    }
     return new ShardLoader(shuffleId, spec, plan, rank, exchange, context, metrics)
         .load(blocks, writersTo(rank));
   }

@@ -28,6 +28,10 @@ final class FeedShard implements AutoCloseable {
   private final List<Extent> gathered = new ArrayList<>();
   private final Map<String, TensorColumn> tensors = new HashMap<>();
   private final ArrowMemory arrow = new ArrowMemory();
+
+  /** Where the rows lie on a GPU; null where they lie on the host. */
+  private final DeviceShard onDevice;
+
   private volatile boolean closed;
 
   /**
@@ -39,13 +43,36 @@ final class FeedShard implements AutoCloseable {
 
   FeedShard(
       int feed, FeedSpec spec, FeedPlan plan, int rank, ChunkReader reader, SharedArena arena) {
+    this(feed, spec, plan, rank, reader, arena, null);
+  }
+
+  private FeedShard(
+      int feed,
+      FeedSpec spec,
+      FeedPlan plan,
+      int rank,
+      ChunkReader reader,
+      SharedArena arena,
+      DeviceShard onDevice) {
     this.feed = feed;
     this.spec = spec;
     this.plan = plan;
     this.rank = rank;
     this.reader = reader;
     this.arena = arena;
+    this.onDevice = onDevice;
     TensorCheck.columns(spec.schema()).forEach(column -> tensors.put(column.name(), column));
+  }
+
+  /** A shard whose rows lie on a GPU, and no others. */
+  static FeedShard onDevice(
+      int feed, FeedSpec spec, FeedPlan plan, int rank, DeviceShard onDevice) {
+    return new FeedShard(feed, spec, plan, rank, null, null, onDevice);
+  }
+
+  /** Where the rows lie on a GPU; null where they lie on the host. */
+  DeviceShard onDevice() {
+    return onDevice;
   }
 
   /** The next batch, a chunk of the reader's. */
@@ -128,8 +155,12 @@ final class FeedShard implements AutoCloseable {
     if (!closed) {
       closed = true;
       arrow.close();
-      gathered.forEach(arena::free);
-      reader.close();
+      if (onDevice == null) {
+        gathered.forEach(arena::free);
+        reader.close();
+      } else {
+        onDevice.close();
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.weft.spark.feed;
 
 import io.weft.collectives.Communicator;
+import java.util.Optional;
 
 /** One rank's end of a feed, valid while its function runs. For the task's thread. */
 public interface FeedTask {
@@ -27,4 +28,17 @@ public interface FeedTask {
    * @param epoch 0 or more, in any order
    */
   FeedBatches batches(int epoch);
+
+  /** Why this rank has no {@link #gpuBatches}; empty where it has. */
+  Optional<String> gpuObstacle();
+
+  /**
+   * As {@link #batches}, with the tensors of fixed shape uploaded to the GPU of the rank's
+   * executor: while one batch is used the next is on its way. Needs memory for two batches there,
+   * see the setting {@code spark.weft.gpu.memory}.
+   *
+   * @throws IllegalStateException where the executor has no GPU, with the reason
+   * @throws IllegalArgumentException if the feed has no such tensors
+   */
+  GpuFeedBatches gpuBatches(int epoch);
 }

@@ -10,13 +10,19 @@ import java.util.List;
  * @param map Spark's index of the task
  * @param mapId Spark's id of its output, another one for each attempt
  * @param rows by partition
+ * @param obstacle why rows of a feed between GPUs lie on the host; empty where they lie as asked
  */
-record MapRows(int map, long mapId, List<Integer> rows) implements Serializable {
+record MapRows(int map, long mapId, List<Integer> rows, String obstacle) implements Serializable {
   /** For an output that is not registered, or not any more. */
   static final long UNREGISTERED = -1;
 
   static MapRows of(int map, long mapId, int... rows) {
-    return new MapRows(map, mapId, Arrays.stream(rows).boxed().toList());
+    return new MapRows(map, mapId, Arrays.stream(rows).boxed().toList(), "");
+  }
+
+  /** The same, of rows that lie on the host though they were to lie on a GPU. */
+  MapRows onHost(String why) {
+    return new MapRows(map, mapId, rows, why);
   }
 
   /**

@@ -52,6 +52,18 @@ final class PlanCheck {
     chunk(map, partition, chunks, 0);
   }
 
+  /**
+   * Checks all rows of a partition.
+   *
+   * @throws IllegalStateException if they are not as many as planned
+   */
+  void partition(int map, int partition, int found) {
+    int planned = plan.rows(map, partition);
+    if (found != planned) {
+      throw other(map, rows(found), rows(planned), "rank " + partition);
+    }
+  }
+
   private static String name(int partition, int chunk) {
     return "chunk " + chunk + " of rank " + partition;
   }

@@ -2,6 +2,8 @@ package io.weft.spark.feed;
 
 import io.weft.collectives.Communicator;
 import io.weft.spark.collectives.WeftCollectives;
+import io.weft.spark.gpu.ExecutorGpu;
+import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
 
 /** A task of {@link WeftFeed#train}. For its thread. */
@@ -10,6 +12,8 @@ final class RankTask implements FeedTask, AutoCloseable {
   private final BarrierTaskContext context;
   private final StepDump dump;
   private ShardBatches open;
+  private RankGpu gpu;
+  private GpuFeedBatches openOnGpu;
 
   RankTask(FeedShard shard, BarrierTaskContext context) {
     this.shard = shard;
@@ -39,12 +43,41 @@ final class RankTask implements FeedTask, AutoCloseable {
 
   @Override
   public FeedBatches batches(int epoch) {
-    if (epoch < 0) {
-      throw new IllegalArgumentException("epochs are counted from 0, not " + epoch);
+    requireEpoch(epoch);
+    if (shard.onDevice() != null) {
+      throw new IllegalStateException(
+          "the rows of this feed went from GPU to GPU and lie there: see gpuBatches");
     }
     closeEpoch();
     open = new ShardBatches(shard, epoch, context, dump);
     return open;
+  }
+
+  private static void requireEpoch(int epoch) {
+    if (epoch < 0) {
+      throw new IllegalArgumentException("epochs are counted from 0, not " + epoch);
+    }
+  }
+
+  @Override
+  public Optional<String> gpuObstacle() {
+    return ExecutorGpu.current().obstacle();
+  }
+
+  @Override
+  public GpuFeedBatches gpuBatches(int epoch) {
+    requireEpoch(epoch);
+    closeEpoch();
+    openOnGpu =
+        shard.onDevice() == null ? uploads(epoch) : new DeviceBatches(shard, epoch, context, dump);
+    return openOnGpu;
+  }
+
+  private GpuFeedBatches uploads(int epoch) {
+    if (gpu == null) {
+      gpu = RankGpu.open(shard, context);
+    }
+    return new GpuShardBatches(gpu, shard, epoch, context, dump);
   }
 
   /** Runs the rank's function on this. */
@@ -61,11 +94,17 @@ final class RankTask implements FeedTask, AutoCloseable {
   public void close() {
     closeEpoch();
     dump.close();
+    if (gpu != null) {
+      gpu.close();
+    }
   }
 
   private void closeEpoch() {
     if (open != null) {
       open.close();
+    }
+    if (openOnGpu != null) {
+      openOnGpu.close();
     }
   }
 }

@@ -1,7 +1,11 @@
 package io.weft.spark.feed;
 
+import io.weft.device.Device;
 import io.weft.spark.columns.ChunkView;
 import io.weft.tensor.Tensor;
+import io.weft.tensor.dlpack.Dlpack;
+import io.weft.tensor.dlpack.DlpackForm;
+import io.weft.tensor.dlpack.DlpackTensor;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -57,6 +61,19 @@ final class ShardBatch implements FeedBatch {
       shard
           .arrow()
           .export(shard.spec().schema(), view(), lease::close, arrayAddress, schemaAddress);
+    } catch (RuntimeException | Error e) {
+      lease.close();
+      throw e;
+    }
+  }
+
+  @Override
+  public long dlpack(String column, DlpackForm form) {
+    Tensor tensor = tensor(column);
+    FeedLease lease = retain();
+    try {
+      return Dlpack.export(
+          form, new DlpackTensor(tensor.type(), tensor.address(), Device.HOST, true), lease::close);
     } catch (RuntimeException | Error e) {
       lease.close();
       throw e;

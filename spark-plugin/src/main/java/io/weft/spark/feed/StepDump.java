@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,6 +42,19 @@ final class StepDump implements AutoCloseable {
    * @param place of the batch in the epoch, from 0
    */
   void step(int epoch, int place, FeedShard.ShardChunk batch) {
+    step(epoch, place, () -> described(batch));
+  }
+
+  /**
+   * The rank takes a batch that lies on a GPU, which is not looked at.
+   *
+   * @param place of the batch in the epoch, from 0
+   */
+  void stepOnDevice(int epoch, int place, DeviceBatch batch) {
+    step(epoch, place, () -> Map.of("rows", batch.rows(), "onGpu", true));
+  }
+
+  private void step(int epoch, int place, Supplier<Object> batch) {
     taken++;
     last = (long) epoch * shard.steps() + place;
     if (last == at.step() && !reached) {
@@ -49,7 +63,7 @@ final class StepDump implements AutoCloseable {
       dump.put("epoch", epoch);
       dump.put("plan", plan());
       dump.put("transfers", transfers());
-      dump.put("batch", described(batch));
+      dump.put("batch", batch.get());
       write(dump);
     }
   }

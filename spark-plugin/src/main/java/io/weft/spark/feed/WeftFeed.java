@@ -36,6 +36,7 @@ public final class WeftFeed {
   private final List<String> keys;
   private final Long seed;
   private final LastBatch lastBatch;
+  private final boolean onGpus;
 
   private WeftFeed(
       Dataset<Row> data,
@@ -43,13 +44,15 @@ public final class WeftFeed {
       int batchRows,
       List<String> keys,
       Long seed,
-      LastBatch lastBatch) {
+      LastBatch lastBatch,
+      boolean onGpus) {
     this.data = data;
     this.ranks = ranks;
     this.batchRows = batchRows;
     this.keys = keys;
     this.seed = seed;
     this.lastBatch = lastBatch;
+    this.onGpus = onGpus;
   }
 
   /**
@@ -61,7 +64,7 @@ public final class WeftFeed {
     if (ranks < 1) {
       throw new IllegalArgumentException("a feed needs at least one rank, not " + ranks);
     }
-    return new WeftFeed(data, ranks, DEFAULT_BATCH_ROWS, List.of(), null, LastBatch.DROP);
+    return new WeftFeed(data, ranks, DEFAULT_BATCH_ROWS, List.of(), null, LastBatch.DROP, false);
   }
 
   /** Rows of every full batch, 1 or more. */
@@ -69,7 +72,7 @@ public final class WeftFeed {
     if (rows < 1) {
       throw new IllegalArgumentException("a batch needs at least one row, not " + rows);
     }
-    return new WeftFeed(data, ranks, rows, keys, seed, lastBatch);
+    return new WeftFeed(data, ranks, rows, keys, seed, lastBatch, onGpus);
   }
 
   /**
@@ -78,17 +81,28 @@ public final class WeftFeed {
    * surplus.
    */
   public WeftFeed by(String... keyColumns) {
-    return new WeftFeed(data, ranks, batchRows, List.of(keyColumns), seed, lastBatch);
+    return new WeftFeed(data, ranks, batchRows, List.of(keyColumns), seed, lastBatch, onGpus);
   }
 
   /** Another order in every epoch, which is a function of the seed, the epoch and the data. */
   public WeftFeed shuffled(long shuffleSeed) {
-    return new WeftFeed(data, ranks, batchRows, keys, shuffleSeed, lastBatch);
+    return new WeftFeed(data, ranks, batchRows, keys, shuffleSeed, lastBatch, onGpus);
   }
 
   /** What becomes of rows that fill no batch; {@link LastBatch#DROP} unless said otherwise. */
   public WeftFeed lastBatch(LastBatch choice) {
-    return new WeftFeed(data, ranks, batchRows, keys, seed, choice);
+    return new WeftFeed(data, ranks, batchRows, keys, seed, choice, onGpus);
+  }
+
+  /**
+   * Has {@link #train} exchange the rows between the GPUs of the executors: map tasks upload them
+   * and split them there, ranks read them from GPU to GPU, and {@link FeedTask#gpuBatches} looks at
+   * them where they arrived. Ranks have no {@link FeedTask#batches} then, and no columns but
+   * numbers and tensors of fixed shape. Where it cannot be done, as without GPUs, rows go from host
+   * to host, and the driver's log says why.
+   */
+  public WeftFeed onGpus() {
+    return new WeftFeed(data, ranks, batchRows, keys, seed, lastBatch, true);
   }
 
   /**
@@ -99,7 +113,7 @@ public final class WeftFeed {
    * @throws RankFailedException when a rank's function failed of itself, in Spark's last attempt
    */
   public <T> List<T> train(FeedFunction<T> function) {
-    try (FeedExchange exchange = exchange()) {
+    try (FeedExchange exchange = FeedExchange.run(data, onGpus ? gpuSpec() : spec(), keys)) {
       return exchange.onRanks(
           (shard, context) -> {
             try (RankTask task = new RankTask(shard, context)) {
@@ -122,14 +136,45 @@ public final class WeftFeed {
     }
   }
 
+  /**
+   * Exchanges the rows and uploads each rank's batches, in the order of epoch 0, to the GPU of the
+   * executor where its task runs: numbers, and tensors of fixed shape. Other processes of that host
+   * map them by CUDA IPC. Blocks until all are there. All of a rank's batches have to fit into the
+   * setting {@code spark.weft.gpu.memory}.
+   *
+   * @return what keeps the memory; the caller closes it
+   * @throws IllegalArgumentException if no column can be on a GPU
+   */
+  public GpuFeedExport exportToGpus() {
+    GpuBatchLayout unused = GpuBatchLayout.of(spec());
+    try (FeedExchange exchange = exchange()) {
+      return exchange.exportToGpus();
+    }
+  }
+
   private FeedExchange exchange() {
+    return FeedExchange.run(data, spec(), keys);
+  }
+
+  private FeedSpec spec() {
     SQLConf conf =
         ((org.apache.spark.sql.classic.Dataset<Row>) data).sparkSession().sessionState().conf();
     FeedSpec.DumpAt dumpAt =
         new FeedSpec.DumpAt(
             WeftSettings.DEBUG_DUMP_STEP.get(conf), WeftSettings.DEBUG_DUMP_FOLDER.get(conf));
-    FeedSpec spec =
-        new FeedSpec(data.schema(), ranks, batchRows, !keys.isEmpty(), seed, lastBatch, dumpAt);
-    return FeedExchange.run(data, spec, keys);
+    return new FeedSpec(data.schema(), ranks, batchRows, !keys.isEmpty(), seed, lastBatch, dumpAt);
+  }
+
+  private FeedSpec gpuSpec() {
+    FeedSpec spec = spec();
+    return new FeedSpec(
+        spec.schema(),
+        ranks,
+        batchRows,
+        spec.byKey(),
+        seed,
+        lastBatch,
+        spec.dumpAt(),
+        new FeedSpec.OnGpus(GpuRoute.hashedKeys(spec, keys)));
   }
 }

@@ -7,7 +7,9 @@ public enum FeedCounter {
   ROWS_GATHERED("rows copied for these"),
   BYTES_GATHERED("bytes copied for these"),
   FILES_EXPORTED("Arrow files written for other processes"),
-  BYTES_EXPORTED("bytes of these");
+  BYTES_EXPORTED("bytes of these"),
+  GPU_BATCHES("batches uploaded to the GPU"),
+  GPU_BYTES("bytes of these");
 
   private final String description;
 

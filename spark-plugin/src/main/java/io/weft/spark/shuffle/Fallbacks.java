@@ -8,22 +8,32 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Why shuffles were left to Spark's sort shuffle, and how often. Lives on the driver, where
+ * Why shuffles went another way than they might have, and how often. Lives on the driver, where
  * shuffles are registered. Thread-safe.
  */
 public final class Fallbacks {
   private static final Logger LOG = LoggerFactory.getLogger(Fallbacks.class);
 
   private final ConcurrentMap<String, Long> counts = new ConcurrentHashMap<>();
+  private final String what;
+
+  /**
+   * None so far.
+   *
+   * @param what goes another way, for the log
+   */
+  Fallbacks(String what) {
+    this.what = what;
+  }
 
   /**
    * Counts one shuffle, and logs the reason if it is new.
    *
-   * @param reason the end of "Spark's sort shuffle carries it, because …"; of few different texts
+   * @param reason the end of "it does, because …"; of few different texts
    */
   public void record(String reason) {
     if (counts.merge(reason, 1L, Long::sum) == 1) {
-      LOG.info("Spark's sort shuffle carries a shuffle that Weft does not take: {}", reason);
+      LOG.info("{}: {}", what, reason);
     }
   }
 

@@ -57,7 +57,7 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
 
   /** Bytes of all partitions so far. */
   protected final long writtenBytes() {
-    return Arrays.stream(output.partitionBytes()).sum();
+    return Arrays.stream(partitionBytes()).sum();
   }
 
   /** Of the records, in no order; 0 where Spark wants none. */
@@ -78,10 +78,7 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
 
   private MapStatus status() {
     return MapStatuses.create(
-        SparkEnv.get().blockManager().shuffleServerId(),
-        output.partitionBytes(),
-        key.mapId(),
-        checksum());
+        SparkEnv.get().blockManager().shuffleServerId(), partitionBytes(), key.mapId(), checksum());
   }
 
   /** What was published stays. */
@@ -95,6 +92,11 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
 
   @Override
   public final long[] getPartitionLengths() {
+    return partitionBytes();
+  }
+
+  /** Bytes of each partition so far; not 0 where it has rows. */
+  protected long[] partitionBytes() {
     return output.partitionBytes();
   }
 }

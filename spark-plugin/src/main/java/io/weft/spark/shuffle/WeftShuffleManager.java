@@ -5,6 +5,7 @@ import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.executor.LentFolders;
 import io.weft.spark.executor.WeftExecutor;
+import io.weft.spark.gpu.ExecutorGpu;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
@@ -32,7 +33,10 @@ public final class WeftShuffleManager extends SortShuffleManager {
   private final Eligibility eligibility;
   private final ChunkSizes sizes;
   private final WeftBlockResolver resolver;
-  private final Fallbacks fallbacks = new Fallbacks();
+  private final Fallbacks fallbacks =
+      new Fallbacks("Spark's sort shuffle carries a shuffle that Weft does not take");
+  private final Fallbacks hostFeeds =
+      new Fallbacks("The rows of a feed go from host to host instead of GPU to GPU");
 
   /** The constructor Spark calls. */
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
@@ -45,6 +49,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
   /** Why shuffles were left to Spark's sort shuffle; filled on the driver only. */
   public Fallbacks fallbacks() {
     return fallbacks;
+  }
+
+  /** Why feeds that were to go from GPU to GPU do not; filled on the driver only. */
+  public Fallbacks hostFeeds() {
+    return hostFeeds;
   }
 
   @Override
@@ -126,6 +135,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     resolver.forget(shuffleId);
     WeftExecutor.current().ifPresent(exchange -> exchange.removeShuffle(shuffleId));
     LentFolders.release(shuffleId);
+    ExecutorGpu.running().ifPresent(gpu -> gpu.removeShuffle(shuffleId));
     return super.unregisterShuffle(shuffleId);
   }
 }

@@ -30,6 +30,7 @@ final class StatusHtml {
         + paths(state)
         + remarks(state)
         + fallbacks(state)
+        + hostFeeds(state)
         + settings(state.conf());
   }
 
@@ -120,6 +121,16 @@ final class StatusHtml {
         List.of("Because", "Shuffles"),
         state.fallbacks().entrySet().stream()
             .map(entry -> List.of(entry.getKey(), entry.getValue().toString())));
+  }
+
+  private static String hostFeeds(DriverState state) {
+    return state.hostFeeds().isEmpty()
+        ? ""
+        : table(
+            "Feeds that go from host to host instead of GPU to GPU",
+            List.of("Because", "Feeds"),
+            state.hostFeeds().entrySet().stream()
+                .map(entry -> List.of(entry.getKey(), entry.getValue().toString())));
   }
 
   private static String settings(SparkConf conf) {

@@ -17,6 +17,11 @@ final class PythonScript {
     return Scripts.run(withNumpy(), script, arguments);
   }
 
+  /** Starts a script that the test talks to, and ends. */
+  static Process start(String script, String... arguments) throws Exception {
+    return Scripts.start(withNumpy(), script, arguments);
+  }
+
   private static String withNumpy() throws Exception {
     for (String python : INTERPRETERS) {
       if (Scripts.isThere(python) && Scripts.succeeds(python, "-c", "import numpy")) {

@@ -37,14 +37,17 @@ final class Scripts {
 
   /** What a script writes, as JSON. */
   static JsonNode run(String interpreter, String script, String... arguments) throws Exception {
-    Path file = Path.of(Scripts.class.getResource(script).toURI());
-    List<String> command = new ArrayList<>(List.of(interpreter, file.toString()));
-    command.addAll(List.of(arguments));
-    Process process =
-        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    Process process = start(interpreter, script, arguments);
     String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
     assertThat(process.exitValue()).as(out).isZero();
     return new ObjectMapper().readTree(out);
+  }
+
+  static Process start(String interpreter, String script, String... arguments) throws Exception {
+    Path file = Path.of(Scripts.class.getResource(script).toURI());
+    List<String> command = new ArrayList<>(List.of(interpreter, file.toString()));
+    command.addAll(List.of(arguments));
+    return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
   }
 }

@@ -1,0 +1,48 @@
+package io.weft.tensor.dlpack;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.device.Device;
+import io.weft.memory.Memory;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+
+/** What a Python process with a JVM in it asks for, by JNI. */
+public final class DlpackProducer {
+  private static int released;
+
+  private DlpackProducer() {}
+
+  /**
+   * The address of a structure: numbers 0 to 23 as [2, 3, 4].
+   *
+   * @param form 0 for plain, 1 for versioned
+   * @param dtype 0 for float32, 1 for int64
+   */
+  public static long make(int form, int dtype) {
+    DataType elements = dtype == 0 ? DataType.FLOAT32 : DataType.INT64;
+    Tensor tensor = Tensor.allocate(TensorType.of(elements, 2, 3, 4));
+    for (int i = 0; i < 24; i++) {
+      if (dtype == 0) {
+        Memory.putFloat(tensor.address() + 4L * i, i);
+      } else {
+        Memory.putLong(tensor.address() + 8L * i, i);
+      }
+    }
+    return Dlpack.export(
+        DlpackForm.values()[form],
+        new DlpackTensor(tensor.type(), tensor.address(), Device.HOST, true),
+        () -> {
+          tensor.close();
+          count();
+        });
+  }
+
+  private static synchronized void count() {
+    released++;
+  }
+
+  /** How many were given back. */
+  public static synchronized int released() {
+    return released;
+  }
+}

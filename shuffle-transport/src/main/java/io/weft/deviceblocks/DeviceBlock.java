@@ -1,0 +1,16 @@
+package io.weft.deviceblocks;
+
+import io.weft.catalog.BlockKey;
+
+/**
+ * One partition of a map output on a device.
+ *
+ * @param expectedBytes as the map status says, an estimate
+ */
+public record DeviceBlock(BlockKey key, int partition, long expectedBytes) {
+  /** Such as "partition 3 of map output 17 of shuffle 2". */
+  @Override
+  public String toString() {
+    return "partition " + partition + " of " + key;
+  }
+}

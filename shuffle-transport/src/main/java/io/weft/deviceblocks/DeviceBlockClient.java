@@ -1,0 +1,259 @@
+package io.weft.deviceblocks;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.crosshost.CrossHostTransfers;
+import io.weft.crosshost.DeviceId;
+import io.weft.crosshost.ReceivedBuffer;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.device.EventTimeoutException;
+import io.weft.device.HostLane;
+import io.weft.device.cuda.TieredLease;
+import io.weft.table.TableLayout;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.LongStream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Fetches blocks of devices to this executor's. Thread-safe; callers wait. */
+public final class DeviceBlockClient implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DeviceBlockClient.class);
+  private static final long LOOK_NANOS = 100_000_000;
+
+  private final DeviceCatalog catalog;
+  private final Questions questions;
+  private final CrossHostTransfers transfers;
+  private final DeviceId own;
+  private final Duration patience;
+  private final HostLane lane;
+
+  /** The way to the servers of other executors. */
+  @FunctionalInterface
+  public interface Questions {
+    /**
+     * Asks and waits for the answer.
+     *
+     * @throws IOException if there is none, naming the executor
+     * @throws InterruptedException if the thread is interrupted
+     */
+    byte[] ask(String executor, byte[] question) throws IOException, InterruptedException;
+  }
+
+  /**
+   * A client with a lane of its own.
+   *
+   * @param catalog of this executor
+   * @param transfers of this executor; stay the caller's, and open for longer
+   * @param own this executor's GPU there
+   * @param patience the most that a request waits for its turn and its arrays
+   */
+  public DeviceBlockClient(
+      DeviceCatalog catalog,
+      Questions questions,
+      CrossHostTransfers transfers,
+      DeviceId own,
+      Duration patience) {
+    this.catalog = catalog;
+    this.questions = questions;
+    this.transfers = transfers;
+    this.own = own;
+    this.patience = patience;
+    this.lane = HostLane.open("device-blocks", patience);
+  }
+
+  /** The keys of as many arrays as there are tables, from the first one on. */
+  static long[] keys(long first, int count) {
+    return LongStream.range(0, count).map(i -> first + i).toArray();
+  }
+
+  /**
+   * Fetches blocks of one executor, all at once; where it is this one, they are read in place.
+   *
+   * @param wanted is asked while it waits, and throws when nobody wants them any more
+   * @return the tables of each block, in their order; the caller closes each
+   * @throws DeviceFetchException naming the first block that could not be had; nothing is left then
+   */
+  public List<List<DeviceRows>> fetch(String executor, List<DeviceBlock> blocks, Runnable wanted)
+      throws DeviceFetchException {
+    if (executor.equals(own.executor())) {
+      return inPlace(blocks);
+    }
+    AtomicReference<Asked> asked = new AtomicReference<>();
+    Event posted =
+        lane.submit(
+            "asking executor " + executor + " for blocks of its GPU",
+            () -> asked.set(ask(executor, blocks)));
+    try {
+      await(posted, wanted);
+      asked.get().await(this, wanted);
+      return asked.get().rows();
+    } catch (EventFailedException | EventTimeoutException e) {
+      closeLater(posted, asked);
+      throw failure(executor, blocks.get(0), e);
+    } catch (RuntimeException | DeviceFetchException e) {
+      closeLater(posted, asked);
+      throw e;
+    }
+  }
+
+  private List<List<DeviceRows>> inPlace(List<DeviceBlock> blocks) throws DeviceFetchException {
+    List<List<DeviceRows>> all = new ArrayList<>();
+    try {
+      for (DeviceBlock block : blocks) {
+        List<DeviceRows> rows = new ArrayList<>();
+        all.add(rows);
+        Optional<DeviceOutput> output = catalog.find(block.key());
+        if (output.isEmpty()) {
+          throw new DeviceFetchException(
+              block, block + " is not on the GPU of this executor, " + own.executor(), null);
+        }
+        for (DeviceOutput.Slice slice : output.get().slices(block.partition())) {
+          TieredLease lease = slice.memory().lease();
+          rows.add(DeviceRows.inPlace(slice, lease));
+        }
+      }
+      return all;
+    } catch (RuntimeException | DeviceFetchException e) {
+      all.forEach(rows -> rows.forEach(DeviceRows::close));
+      throw e;
+    }
+  }
+
+  /** Arrays that are on their way here. */
+  private record Asked(
+      String executor, List<DeviceBlock> blocks, List<List<DeviceRows>> rows, List<Arrival> all) {
+    void await(DeviceBlockClient client, Runnable wanted) throws DeviceFetchException {
+      for (Arrival arrival : all) {
+        try {
+          client.await(arrival.event(), wanted);
+        } catch (EventFailedException | EventTimeoutException e) {
+          throw client.failure(executor, arrival.block(), e);
+        }
+      }
+    }
+
+    void close() {
+      rows.forEach(each -> each.forEach(DeviceRows::close));
+    }
+  }
+
+  private record Arrival(DeviceBlock block, Event event) {}
+
+  /** For the lane: what is sent and received between two devices is so in the same order. */
+  private Asked ask(String executor, List<DeviceBlock> blocks)
+      throws IOException, InterruptedException {
+    BlockQuestions.Ready ready =
+        BlockQuestions.readReady(
+            questions.ask(executor, BlockQuestions.prepare(blocks)), blocks, executor);
+    List<TableLayout> tables = ready.tables().stream().flatMap(List::stream).toList();
+    long firstKey = ThreadLocalRandom.current().nextLong();
+    List<ReceivedBuffer> received = receive(executor, ready.ticket(), tables, firstKey);
+    try {
+      byte[] unused =
+          questions.ask(
+              executor,
+              BlockQuestions.message(
+                  out -> {
+                    out.writeByte(BlockQuestions.SEND);
+                    out.writeLong(ready.ticket());
+                    out.writeUTF(own.executor());
+                    out.writeLong(firstKey);
+                  }));
+    } catch (IOException | InterruptedException | RuntimeException e) {
+      received.forEach(ReceivedBuffer::close);
+      throw e;
+    }
+    List<List<DeviceRows>> rows = new ArrayList<>();
+    List<Arrival> arrivals = new ArrayList<>();
+    for (int i = 0; i < blocks.size(); i++) {
+      List<DeviceRows> ofBlock = new ArrayList<>();
+      for (TableLayout table : ready.tables().get(i)) {
+        ReceivedBuffer buffer = received.get(arrivals.size());
+        ofBlock.add(DeviceRows.received(table, buffer));
+        arrivals.add(new Arrival(blocks.get(i), buffer.event()));
+      }
+      rows.add(ofBlock);
+    }
+    return new Asked(executor, blocks, rows, arrivals);
+  }
+
+  private List<ReceivedBuffer> receive(
+      String executor, long ticket, List<TableLayout> tables, long firstKey)
+      throws IOException, InterruptedException {
+    List<BufferShape> shapes =
+        tables.stream().map(table -> BufferShape.of(DataType.INT8, table.bytes())).toList();
+    DeviceId there = new DeviceId(executor, own.ordinal());
+    try {
+      return shapes.isEmpty()
+          ? List.of()
+          : transfers.receive(
+              own,
+              shapes,
+              Collections.nCopies(shapes.size(), there),
+              keys(firstKey, shapes.size()));
+    } catch (RuntimeException e) {
+      byte[] unused =
+          questions.ask(
+              executor,
+              BlockQuestions.message(
+                  out -> {
+                    out.writeByte(BlockQuestions.DROP);
+                    out.writeLong(ticket);
+                  }));
+      throw e;
+    }
+  }
+
+  private void await(Event event, Runnable wanted) {
+    Deadline deadline = Deadline.after(patience);
+    while (true) {
+      wanted.run();
+      try {
+        event.await(Deadline.afterNanos(Math.min(LOOK_NANOS, deadline.remainingNanos())));
+        return;
+      } catch (EventTimeoutException e) {
+        if (deadline.expired() || Thread.currentThread().isInterrupted()) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  /** What arrives after its reader has given up is closed, too. */
+  private static void closeLater(Event posted, AtomicReference<Asked> asked) {
+    posted.whenDone(
+        cause -> {
+          Asked late = asked.get();
+          if (late != null) {
+            late.close();
+          }
+        });
+  }
+
+  private DeviceFetchException failure(String executor, DeviceBlock block, RuntimeException e) {
+    Throwable cause = e instanceof EventFailedException && e.getCause() != null ? e.getCause() : e;
+    if (cause instanceof DeviceFetchException named) {
+      return named;
+    }
+    String message =
+        "%s did not come from the GPU of executor %s to that of executor %s: %s"
+            .formatted(block, executor, own.executor(), cause.getMessage());
+    LOG.warn(message);
+    return new DeviceFetchException(block, message, cause);
+  }
+
+  /** Refuses what comes now; what is under way ends with its transfers. */
+  @Override
+  public void close() {
+    lane.close();
+  }
+}

@@ -1,0 +1,182 @@
+package io.weft.deviceblocks;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.crosshost.CrossHostTransfers;
+import io.weft.crosshost.DeviceId;
+import io.weft.crosshost.SourceBuffer;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.cuda.TieredLease;
+import io.weft.table.TableLayout;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Answers the readers of other executors. Thread-safe. */
+public final class DeviceBlockServer implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DeviceBlockServer.class);
+  private static final int THREADS = 4;
+
+  private final DeviceCatalog catalog;
+  private final CrossHostTransfers transfers;
+  private final DeviceId own;
+  private final Duration patience;
+  private final Map<Long, Ticket> tickets = new ConcurrentHashMap<>();
+  private final ScheduledThreadPoolExecutor threads;
+
+  /** Blocks that stay on the device until a reader has them, or does not come back. */
+  private record Ticket(List<TieredLease> leases, List<TypedBuffer> arrays, Deadline deadline) {
+    void close() {
+      leases.forEach(TieredLease::close);
+    }
+  }
+
+  /**
+   * Starts to serve.
+   *
+   * @param transfers of this executor; stay the caller's, and open for longer
+   * @param own this executor's GPU there
+   * @param patience how long blocks are kept ready for a reader
+   */
+  public DeviceBlockServer(
+      DeviceCatalog catalog, CrossHostTransfers transfers, DeviceId own, Duration patience) {
+    this.catalog = catalog;
+    this.transfers = transfers;
+    this.own = own;
+    this.patience = patience;
+    AtomicInteger number = new AtomicInteger();
+    this.threads =
+        new ScheduledThreadPoolExecutor(
+            THREADS,
+            task -> {
+              Thread thread = new Thread(task, "weft-device-blocks-" + number.incrementAndGet());
+              thread.setDaemon(true);
+              return thread;
+            });
+    long millis = Math.max(1, patience.toMillis());
+    ScheduledFuture<?> unused =
+        threads.scheduleWithFixedDelay(this::expire, millis, millis, TimeUnit.MILLISECONDS);
+  }
+
+  /** Takes a question; does not block. */
+  public CompletableFuture<byte[]> answer(byte[] question) {
+    try {
+      return CompletableFuture.supplyAsync(() -> answerNow(question), threads);
+    } catch (RejectedExecutionException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  private byte[] answerNow(byte[] question) {
+    try (DataInputStream in = BlockQuestions.read(question)) {
+      byte kind = in.readByte();
+      switch (kind) {
+        case BlockQuestions.PREPARE -> {
+          return prepare(BlockQuestions.readBlocks(in));
+        }
+        case BlockQuestions.SEND -> send(in.readLong(), in.readUTF(), in.readLong());
+        case BlockQuestions.DROP -> drop(in.readLong());
+        default -> throw new IOException("question " + kind + " about blocks of a GPU");
+      }
+      return new byte[0];
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private byte[] prepare(List<DeviceBlock> blocks) {
+    List<List<TableLayout>> tables = new ArrayList<>();
+    List<TieredLease> leases = new ArrayList<>();
+    List<TypedBuffer> arrays = new ArrayList<>();
+    try {
+      for (int i = 0; i < blocks.size(); i++) {
+        Optional<DeviceOutput> output = catalog.find(blocks.get(i).key());
+        if (output.isEmpty()) {
+          leases.forEach(TieredLease::close);
+          return BlockQuestions.missing(i);
+        }
+        List<DeviceOutput.Slice> slices = output.get().slices(blocks.get(i).partition());
+        for (DeviceOutput.Slice slice : slices) {
+          TieredLease lease = slice.memory().lease();
+          leases.add(lease);
+          long address = lease.address() + slice.offset();
+          arrays.add(TypedBuffer.at(address, DataType.INT8, slice.layout().bytes()));
+        }
+        tables.add(slices.stream().map(DeviceOutput.Slice::layout).toList());
+      }
+    } catch (RuntimeException e) {
+      leases.forEach(TieredLease::close);
+      throw e;
+    }
+    long ticket = ThreadLocalRandom.current().nextLong();
+    tickets.put(ticket, new Ticket(leases, arrays, Deadline.after(patience)));
+    return BlockQuestions.ready(new BlockQuestions.Ready(ticket, tables));
+  }
+
+  private void send(long number, String executor, long firstKey) {
+    Ticket ticket = tickets.remove(number);
+    if (ticket == null) {
+      throw new IllegalStateException("the blocks are not kept ready any more, after " + patience);
+    }
+    try {
+      List<SourceBuffer> sources =
+          ticket.arrays().stream().map(array -> SourceBuffer.of(own, array)).toList();
+      long[] keys = DeviceBlockClient.keys(firstKey, sources.size());
+      DeviceId there = new DeviceId(executor, own.ordinal());
+      List<Event> sent = transfers.send(sources, Collections.nCopies(sources.size(), there), keys);
+      for (int i = 0; i < sent.size(); i++) {
+        ticket.leases().get(i).usedUntil(sent.get(i));
+      }
+    } finally {
+      ticket.close();
+    }
+  }
+
+  private void drop(long number) {
+    Ticket ticket = tickets.remove(number);
+    if (ticket != null) {
+      ticket.close();
+    }
+  }
+
+  private void expire() {
+    tickets.forEach(
+        (number, ticket) -> {
+          if (ticket.deadline().expired() && tickets.remove(number, ticket)) {
+            LOG.warn("A reader did not come for {} blocks of {}", ticket.arrays().size(), own);
+            ticket.close();
+          }
+        });
+  }
+
+  /** Ends the threads and lets go of all blocks. */
+  @Override
+  public void close() {
+    threads.shutdownNow();
+    try {
+      if (!threads.awaitTermination(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+        LOG.warn("A question about blocks of {} is still being answered", own);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    tickets.keySet().forEach(this::drop);
+  }
+}

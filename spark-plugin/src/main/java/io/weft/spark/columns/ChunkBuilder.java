@@ -1,0 +1,96 @@
+package io.weft.spark.columns;
+
+import io.weft.memory.ArenaFullException;
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Makes chunks of rows for a consumer that is through with each when it returns. For one task
+ * thread.
+ */
+public final class ChunkBuilder implements AutoCloseable {
+  private final StructType schema;
+  private final SharedArena arena;
+  private final Consumer consumer;
+  private final BufferPool pool = BufferPool.borrow();
+  private final PartitionBuilders builders;
+  private boolean closed;
+
+  /** Takes a chunk, which is freed when it returns. */
+  @FunctionalInterface
+  public interface Consumer {
+    void accept(ChunkView chunk);
+  }
+
+  /** Nothing built yet; chunks lie in the arena. */
+  public ChunkBuilder(StructType schema, SharedArena arena, Consumer consumer) {
+    this.schema = schema;
+    this.arena = arena;
+    this.consumer = consumer;
+    this.builders = new PartitionBuilders(ColumnarSchema.of(schema), 1, pool, sink());
+  }
+
+  private ChunkSink sink() {
+    return new ChunkSink() {
+      @Override
+      public Extent allocate(long bytes) throws IOException {
+        try {
+          return arena.allocate(bytes);
+        } catch (ArenaFullException e) {
+          throw new IOException("no memory for a chunk of " + bytes + " bytes", e);
+        }
+      }
+
+      @Override
+      public void commit(int partition, Extent chunk, long usedBytes, int rows) {
+        consumer.accept(ChunkView.of(schema, chunk.address(), usedBytes, "a chunk that was built"));
+        arena.free(chunk);
+      }
+
+      @Override
+      public void release(Extent chunk) {
+        arena.free(chunk);
+      }
+    };
+  }
+
+  /** Appends a row, which is free to change afterwards. */
+  public void append(InternalRow row) {
+    try {
+      builders.append(row, 0);
+    } catch (BatchTooLargeException e) {
+      throw new UncheckedIOException(
+          new IOException(
+              "rows have a column of more than %d bytes or elements: ask for smaller batches"
+                  .formatted(BatchTooLargeException.LIMIT),
+              e));
+    }
+  }
+
+  /** Rows that are not in a chunk yet. */
+  public int rows() {
+    return builders.rows(0);
+  }
+
+  /**
+   * Hands on what was appended, if anything was.
+   *
+   * @throws IOException if there is no memory for it
+   */
+  public void flush() throws IOException {
+    builders.flushAll(false);
+  }
+
+  /** Gives back private memory; rows that were not handed on are lost. Can be repeated. */
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      pool.close();
+    }
+  }
+}

@@ -1,0 +1,161 @@
+package io.weft.spark.feed;
+
+import io.weft.device.Event;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.DeviceUploads;
+import io.weft.deviceblocks.DeviceRows;
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.metrics.FeedCounter;
+import io.weft.spark.metrics.FeedCounters;
+import io.weft.table.TableLayout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/**
+ * The rows of one rank on its device, as they were exchanged, and the batches they are: a batch
+ * whose rows are neighbours is a view of them, others are put together on the device once. Closed
+ * at the end of its task. For its task's thread.
+ */
+final class DeviceShard implements AutoCloseable {
+  private final DeviceExchange device;
+  private final GpuBatchLayout layout;
+  private final DeviceUploads lane;
+  private final Runnable wanted;
+  private final Map<Part, List<DeviceRows>> parts = new HashMap<>();
+  private final List<CudaMemory> gathered = new ArrayList<>();
+  private final List<DeviceBatch> batches = new ArrayList<>();
+  private boolean closed;
+
+  /** What a map task wrote for a partition. */
+  private record Part(int map, int partition) {}
+
+  /** Neighbouring rows of a table. */
+  private record Run(DeviceRows table, int start, int rows) {}
+
+  /** An empty shard with a lane of this name. */
+  DeviceShard(DeviceExchange device, GpuBatchLayout layout, String name, Runnable wanted) {
+    this.device = device;
+    this.layout = layout;
+    this.wanted = wanted;
+    this.lane = device.gpu().uploads(name);
+  }
+
+  DeviceExchange device() {
+    return device;
+  }
+
+  GpuBatchLayout layout() {
+    return layout;
+  }
+
+  /** The lane behind which streams of the rank are ordered. */
+  DeviceUploads lane() {
+    return lane;
+  }
+
+  /** Takes over what a map task wrote for a partition; returns the number of rows. */
+  int add(int map, int partition, List<DeviceRows> tables) {
+    parts.computeIfAbsent(new Part(map, partition), part -> new ArrayList<>()).addAll(tables);
+    return tables.stream().mapToInt(table -> table.layout().rows()).sum();
+  }
+
+  /** Makes the rank's batches, in the order of the plan, and waits for those that are copied. */
+  void makeBatches(FeedPlan plan, int rank) {
+    List<Event> copies = new ArrayList<>();
+    for (FeedPlan.Batch batch : plan.rank(rank)) {
+      List<Run> runs = new ArrayList<>();
+      for (FeedPlan.Piece piece : batch.pieces()) {
+        runs.addAll(runs(piece));
+      }
+      batches.add(runs.size() == 1 ? view(runs.get(0)) : gather(batch.rows(), runs, copies));
+    }
+    copies.forEach(copy -> copy.await(device.deadline()));
+  }
+
+  /** The rows of a piece, which may lie in several tables. */
+  private List<Run> runs(FeedPlan.Piece piece) {
+    List<Run> runs = new ArrayList<>();
+    int skip = Math.addExact(Math.multiplyExact(piece.chunk(), layout.batchRows()), piece.start());
+    int left = piece.rows();
+    for (DeviceRows table : parts.get(new Part(piece.map(), piece.partition()))) {
+      int here = table.layout().rows();
+      int taken = Math.min(left, Math.max(0, here - skip));
+      if (taken > 0) {
+        runs.add(new Run(table, skip, taken));
+      }
+      skip = Math.max(0, skip - here);
+      left -= taken;
+    }
+    if (left > 0) {
+      throw new IllegalStateException(piece + " has " + left + " rows that are not there");
+    }
+    return runs;
+  }
+
+  private DeviceBatch view(Run run) {
+    TableLayout table = run.table().layout();
+    List<Long> addresses = new ArrayList<>();
+    for (int c = 0; c < layout.columns().size(); c++) {
+      long width = table.columns().get(c).width();
+      addresses.add(run.table().address() + table.data(c) + run.start() * width);
+    }
+    FeedCounters.add(FeedCounter.BATCHES_IN_PLACE, 1);
+    return new DeviceBatch(run.rows(), addresses, List.of(run.table()::usedUntil));
+  }
+
+  private DeviceBatch gather(int rows, List<Run> runs, List<Event> copies) {
+    CudaMemory memory = device.gpu().take(Math.max(1, layout.bytes()), wanted);
+    gathered.add(memory);
+    long start = memory.address();
+    copies.add(
+        lane.lane()
+            .submit(
+                "putting a batch of " + rows + " rows together",
+                () -> {
+                  int done = 0;
+                  for (Run run : runs) {
+                    copy(run, start, done);
+                    done += run.rows();
+                  }
+                }));
+    FeedCounters.add(FeedCounter.BATCHES_GATHERED, 1);
+    FeedCounters.add(FeedCounter.ROWS_GATHERED, rows);
+    FeedCounters.add(FeedCounter.BYTES_GATHERED, rows == 0 ? 0 : layout.bytes());
+    List<Long> addresses = layout.columns().stream().map(place -> start + place.offset()).toList();
+    Consumer<Event> keeper = memory::usedUntil;
+    return new DeviceBatch(rows, addresses, List.of(keeper));
+  }
+
+  private void copy(Run run, long to, int rowsBefore) {
+    TableLayout table = run.table().layout();
+    for (int c = 0; c < layout.columns().size(); c++) {
+      long width = table.columns().get(c).width();
+      if (width > 0) {
+        lane.lane().stream()
+            .copyOnDevice(
+                to + layout.columns().get(c).offset() + rowsBefore * width,
+                run.table().address() + table.data(c) + run.start() * width,
+                run.rows() * width);
+      }
+    }
+  }
+
+  /** The batches, in the order of the plan. */
+  List<DeviceBatch> batches() {
+    return batches;
+  }
+
+  /** Waits for the lane, then gives everything back that nothing uses. Can be repeated. */
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      lane.close();
+      gathered.forEach(CudaMemory::close);
+      parts.values().forEach(tables -> tables.forEach(DeviceRows::close));
+    }
+  }
+}

@@ -1,0 +1,63 @@
+package io.weft.spark.feed;
+
+import io.weft.peer.PathRules;
+import io.weft.spark.config.PathSettings;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.shuffle.WeftShuffleManager;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+
+/** Whether the rows of a feed can go from GPU to GPU. Stateless. */
+final class GpuRoute {
+  private GpuRoute() {}
+
+  /** Why not, as far as the driver knows before the first row moves. */
+  static Optional<String> obstacle(FeedSpec spec, SparkConf conf) {
+    try {
+      if (GpuBatchLayout.of(spec).bytes() == 0) {
+        return Optional.of("its tensors have no elements");
+      }
+    } catch (IllegalArgumentException e) {
+      return Optional.of(e.getMessage());
+    }
+    PathRules rules = PathSettings.rules(conf);
+    return rules.encrypted() && !rules.unencryptedNccl()
+        ? Optional.of(
+            "Spark encrypts its network and NCCL does not, see "
+                + WeftSettings.NCCL_ALLOW_UNENCRYPTED)
+        : Optional.empty();
+  }
+
+  /** The keys, where devices hash them; else none, and Spark does. */
+  static List<String> hashedKeys(FeedSpec spec, List<String> keys) {
+    try {
+      return GpuTables.canHash(GpuBatchLayout.of(spec), keys) ? keys : List.of();
+    } catch (IllegalArgumentException e) {
+      return List.of(); // There is nothing for GPUs, which is said later.
+    }
+  }
+
+  /**
+   * Why not, as the map tasks found: then their rows lie on the host.
+   *
+   * @param registered each map task's output
+   */
+  static Optional<String> obstacle(List<MapRows> reports, long... registered) {
+    Set<Long> outputs = Arrays.stream(registered).boxed().collect(Collectors.toSet());
+    return reports.stream()
+        .filter(report -> outputs.contains(report.mapId()))
+        .map(MapRows::obstacle)
+        .filter(obstacle -> !obstacle.isEmpty())
+        .findFirst();
+  }
+
+  /** Logs a reason once, and counts it for the UI. */
+  static void say(String reason) {
+    ((WeftShuffleManager) SparkEnv.get().shuffleManager()).hostFeeds().record(reason);
+  }
+}

@@ -1,0 +1,145 @@
+package io.weft.spark.feed;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaLane;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaStream;
+import io.weft.tensor.TensorType;
+import io.weft.tensor.dlpack.Dlpack;
+import io.weft.tensor.dlpack.DlpackForm;
+import io.weft.tensor.dlpack.DlpackTensor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** A batch of a shard on the GPU. Its views are for the task's thread, leases for any. */
+final class GpuShardBatch implements GpuFeedBatch {
+  private final RankGpu gpu;
+  private final FeedShard.ShardChunk chunk;
+  private final CudaMemory memory;
+  private final Event ready;
+
+  /** The epoch's hold, and one for each lease. */
+  private final AtomicInteger holds = new AtomicInteger(1);
+
+  private GpuShardBatch(RankGpu gpu, FeedShard.ShardChunk chunk, CudaMemory memory, Event ready) {
+    this.gpu = gpu;
+    this.chunk = chunk;
+    this.memory = memory;
+    this.ready = ready;
+  }
+
+  /** Starts the upload of a batch. */
+  static GpuShardBatch upload(RankGpu gpu, FeedShard.ShardChunk chunk) {
+    CudaMemory memory = gpu.take(Math.max(1, gpu.layout().bytes()));
+    try {
+      return new GpuShardBatch(gpu, chunk, memory, gpu.upload(chunk, memory, 0));
+    } catch (RuntimeException | Error e) {
+      memory.close();
+      throw e;
+    }
+  }
+
+  /** Where it comes from, which stays until the upload is recorded. */
+  FeedShard.ShardChunk chunk() {
+    return chunk;
+  }
+
+  @Override
+  public int rows() {
+    return chunk.view().rows();
+  }
+
+  @Override
+  public GpuTensor tensor(String column) {
+    requireHeld();
+    GpuBatchLayout.Place place = gpu.layout().place(column);
+    TensorType type = place.type(rows());
+    TypedBuffer buffer =
+        TypedBuffer.at(memory.address() + place.offset(), type.dtype(), type.elements());
+    return new GpuTensor(type, buffer, gpu.gpu().device().device());
+  }
+
+  @Override
+  public Event ready() {
+    return ready;
+  }
+
+  @Override
+  public void orderBefore(long stream) {
+    requireHeld();
+    CudaLane.order(ready, stream(stream), gpu.deadline());
+  }
+
+  @Override
+  public void usedOn(long stream) {
+    requireHeld();
+    memory.usedUntil(gpu.uploads().lane().after("the use of a batch", stream(stream)));
+  }
+
+  private CudaStream stream(long handle) {
+    return CudaStream.borrowed(gpu.gpu().device(), "0x" + Long.toHexString(handle), handle);
+  }
+
+  @Override
+  public long dlpack(String column, DlpackForm form) {
+    GpuTensor tensor = tensor(column);
+    ready.await(gpu.deadline());
+    HostEvent use = new HostEvent("an export of column " + column);
+    memory.usedUntil(use);
+    try {
+      return Dlpack.export(
+          form,
+          new DlpackTensor(tensor.type(), tensor.buffer().address(), tensor.device(), false),
+          use::complete);
+    } catch (RuntimeException | Error e) {
+      use.fail(e);
+      throw e;
+    }
+  }
+
+  @Override
+  public FeedLease retain() {
+    int before = holds.getAndUpdate(count -> count == 0 ? 0 : count + 1);
+    if (before == 0) {
+      throw over();
+    }
+    AtomicBoolean closed = new AtomicBoolean();
+    return () -> {
+      if (!closed.getAndSet(true)) {
+        letGo();
+      }
+    };
+  }
+
+  private void requireHeld() {
+    if (holds.get() == 0) {
+      throw over();
+    }
+  }
+
+  private static IllegalStateException over() {
+    return new IllegalStateException(
+        "the batch is over: it is valid until the next one, retain() keeps it longer");
+  }
+
+  /** Whether nobody holds it any more. */
+  boolean isOver() {
+    return holds.get() == 0;
+  }
+
+  /** One hold less; the last one gives the memory back once nothing uses it. */
+  void letGo() {
+    if (holds.getAndUpdate(count -> Math.max(0, count - 1)) == 1) {
+      memory.close();
+    }
+  }
+
+  /** Ends all holds, with the task. */
+  void end() {
+    if (holds.getAndSet(0) > 0) {
+      memory.close();
+    }
+  }
+}

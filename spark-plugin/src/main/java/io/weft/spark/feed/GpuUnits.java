@@ -1,0 +1,139 @@
+package io.weft.spark.feed;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.device.Event;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.DeviceUploads;
+import io.weft.deviceblocks.DeviceOutput;
+import io.weft.memory.Memory;
+import io.weft.spark.columns.ChunkView;
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.table.DeviceTable;
+import io.weft.table.PartitionedTable;
+import io.weft.table.PendingPartitions;
+import io.weft.table.TableLayout;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Chunks of a map task on their way to the device: each is uploaded as a table and split there by
+ * rank, while the next one is built on the host. For one task thread.
+ */
+final class GpuUnits implements AutoCloseable {
+  private final DeviceExchange device;
+  private final GpuTables tables;
+  private final int ranks;
+  private final Runnable wanted;
+  private final DeviceUploads uploads;
+  private final List<DeviceOutput.Unit> units = new ArrayList<>();
+  private final int[] rows;
+  private final long[] bytes;
+  private PartitionedTable inFlight;
+
+  /**
+   * Nothing uploaded yet.
+   *
+   * @param name of the lane
+   * @param wanted is asked while it waits, and throws when nobody wants the output any more
+   */
+  GpuUnits(DeviceExchange device, GpuTables tables, int ranks, String name, Runnable wanted) {
+    this.device = device;
+    this.tables = tables;
+    this.ranks = ranks;
+    this.wanted = wanted;
+    this.uploads = device.gpu().uploads(name);
+    this.rows = new int[ranks];
+    this.bytes = new long[ranks];
+  }
+
+  /**
+   * Uploads a chunk and starts to split it; its memory is free when this returns.
+   *
+   * @param places the rank of each row, where the device does not hash them
+   */
+  void add(ChunkView chunk, int[] places) {
+    TableLayout layout = tables.layout(chunk.rows());
+    CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), wanted);
+    try (memory) {
+      Event uploaded =
+          uploads.upload("the upload of " + layout, tables.runs(chunk, layout), memory);
+      DeviceTable there = DeviceTable.view(memory, 0, layout, uploaded);
+      try (PendingPartitions pending = split(there, places)) {
+        keepInFlight();
+        inFlight = device.withRoom(layout.bytes(), wanted, () -> pending.pack(device.deadline()));
+      }
+      uploaded.awaitRecorded(device.deadline());
+    }
+  }
+
+  private PendingPartitions split(DeviceTable there, int[] places) {
+    if (tables.isHashed()) {
+      return device.partitioner().byHash(uploads.lane(), there, tables.keys(), ranks);
+    }
+    long length = 4L * there.rows();
+    try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, there.rows()));
+        CudaMemory ids = device.take(length, wanted)) {
+      for (int row = 0; row < there.rows(); row++) {
+        Memory.putInt(host.address() + 4L * row, places[row]);
+      }
+      Event uploaded =
+          uploads.upload(
+              "the upload of ranks",
+              List.of(new DeviceUploads.Run(host.address(), 0, length)),
+              ids);
+      uploaded.awaitRecorded(device.deadline());
+      return device.partitioner().byIds(uploads.lane(), there, ids, ranks, uploaded);
+    }
+  }
+
+  /** Waits for the chunk before, whose partitions are blocks from now on and may be spilled. */
+  private void keepInFlight() {
+    if (inFlight == null) {
+      return;
+    }
+    PartitionedTable packed = inFlight;
+    packed.ready().await(device.deadline());
+    inFlight = null;
+    List<TableLayout> layouts = new ArrayList<>();
+    long[] offsets = new long[ranks];
+    for (int rank = 0; rank < ranks; rank++) {
+      layouts.add(packed.layout(rank));
+      offsets[rank] = packed.offset(rank);
+      rows[rank] = Math.addExact(rows[rank], packed.layout(rank).rows());
+      bytes[rank] += packed.layout(rank).rows() > 0 ? packed.layout(rank).bytes() : 0;
+    }
+    units.add(new DeviceOutput.Unit(device.tiers().adopt(packed.memory()), layouts, offsets));
+  }
+
+  /** All blocks, which are the caller's from now on. */
+  List<DeviceOutput.Unit> finish() {
+    keepInFlight();
+    List<DeviceOutput.Unit> all = List.copyOf(units);
+    units.clear();
+    return all;
+  }
+
+  /** Rows of each rank, once all is finished. */
+  int[] rows() {
+    return rows.clone();
+  }
+
+  /** Bytes for each rank. */
+  long[] bytes() {
+    return bytes.clone();
+  }
+
+  /** Gives back what was not finished. Can be repeated. */
+  @Override
+  public void close() {
+    uploads.close();
+    if (inFlight != null) {
+      inFlight.close();
+      inFlight = null;
+    }
+    units.forEach(unit -> unit.memory().close());
+    units.clear();
+  }
+}

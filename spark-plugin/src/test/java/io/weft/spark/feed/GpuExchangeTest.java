@@ -1,0 +1,174 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.memory.Memory;
+import io.weft.spark.DoubleGpus;
+import io.weft.spark.LocalSpark;
+import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.metrics.FeedCounter;
+import io.weft.spark.metrics.FeedCounters;
+import io.weft.tensor.dlpack.Dlpack;
+import io.weft.tensor.dlpack.DlpackForm;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Feeds whose rows are split on the device and read there, held against those of the host. */
+class GpuExchangeTest {
+  private static LocalSpark spark;
+
+  @BeforeAll
+  static void start() {
+    spark =
+        DoubleGpus.start(
+            Map.of("spark.weft.gpu.exchangeMemory", "16m", "spark.weft.gpu.pinnedMemory", "4m"));
+  }
+
+  @AfterAll
+  static void nothingIsLeftBehind() {
+    if (spark != null) {
+      spark.close();
+      DoubleGpus.assertClean();
+    }
+  }
+
+  /** The blocks of a feed go with it, in the background. */
+  @AfterEach
+  void noRuleIsBrokenAndNoBlockIsLeft() {
+    assertThat(DoubleGpus.violations()).isEmpty();
+    Awaitility.await("no block on the device")
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> ExecutorGpu.current().exchange().catalog().outputs() == 0);
+    Awaitility.await("no memory taken on the device")
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> ExecutorGpu.current().exchange().tiers().memory().takenBytes() == 0);
+    assertThat(ExecutorGpu.current().open().memoryTaken()).isZero();
+  }
+
+  private static WeftFeed feed(int rows) {
+    return WeftFeed.shards(FeedData.rows(spark.session(), rows, 3), 2).batchRows(10);
+  }
+
+  /** The ids of two epochs, batch by batch. */
+  private static ArrayList<List<Long>> onDevice(FeedTask task) {
+    ArrayList<List<Long>> ids = new ArrayList<>();
+    try (GpuDownload download = new GpuDownload()) {
+      for (int epoch = 0; epoch < 2; epoch++) {
+        try (GpuFeedBatches batches = task.gpuBatches(epoch)) {
+          while (batches.hasNext()) {
+            ids.add(download.ids(batches.next()));
+          }
+        }
+      }
+    }
+    return ids;
+  }
+
+  private static ArrayList<List<Long>> onHost(FeedTask task) {
+    ArrayList<List<Long>> ids = FeedData.epoch(task, 0);
+    ids.addAll(FeedData.epoch(task, 1));
+    return ids;
+  }
+
+  /** Every batch of every rank has the same rows both ways. */
+  private static void assertSame(WeftFeed feed) {
+    List<ArrayList<List<Long>>> expected = feed.train(GpuExchangeTest::onHost);
+    long uploaded = FeedCounters.get(FeedCounter.GPU_BATCHES);
+    List<ArrayList<List<Long>>> found = feed.onGpus().train(GpuExchangeTest::onDevice);
+    assertThat(found).isEqualTo(expected);
+    assertThat(FeedCounters.get(FeedCounter.GPU_BATCHES)).isEqualTo(uploaded);
+  }
+
+  @Test
+  void rowsThatAreDealtEvenlyAreThoseOfTheHost() {
+    long gathered = FeedCounters.get(FeedCounter.BATCHES_GATHERED);
+    assertSame(feed(400));
+    assertSame(feed(400).shuffled(3));
+    assertThat(FeedCounters.get(FeedCounter.BATCHES_GATHERED) - gathered)
+        .as("of remainders only")
+        .isLessThanOrEqualTo(8);
+  }
+
+  @Test
+  void remaindersArePutTogetherOnTheDevice() {
+    assertSame(feed(205).lastBatch(LastBatch.KEEP));
+    assertSame(feed(7));
+    assertSame(feed(7).lastBatch(LastBatch.KEEP));
+  }
+
+  /** A number is hashed on the device; what Spark alone can hash is sent along. */
+  @Test
+  void rowsOfAKeyGoWhereSparksHashSendsThem() {
+    assertSame(feed(300).by("group"));
+    assertSame(feed(300).by("group", "id").lastBatch(LastBatch.KEEP));
+    assertSame(feed(300).by("text").lastBatch(LastBatch.KEEP));
+  }
+
+  /**
+   * Some 40 MB of blocks, on a device with room for 16: they go to pinned memory and to the arena.
+   */
+  @Test
+  void blocksThatDoNotFitAreSpilledAndComeBack() {
+    var wide =
+        spark
+            .session()
+            .range(0, 192, 1, 4)
+            .select(
+                org.apache.spark.sql.functions.col("id"),
+                WeftTensors.column(
+                    org.apache.spark.sql.functions.expr("array_repeat(cast(id as float), 16384)"),
+                    "wide",
+                    io.weft.collectives.buffer.DataType.FLOAT32,
+                    16384));
+    long before = ExecutorGpu.current().exchange().tiers().spilledBytes();
+    List<Long> sums =
+        WeftFeed.shards(wide, 2)
+            .batchRows(8)
+            .onGpus()
+            .train(
+                task -> {
+                  long sum = 0;
+                  try (GpuDownload download = new GpuDownload();
+                      GpuFeedBatches batches = task.gpuBatches(0)) {
+                    while (batches.hasNext()) {
+                      GpuFeedBatch batch = batches.next();
+                      var ids = download.bytes(batch.tensor("id"));
+                      var values = download.bytes(batch.tensor("wide"));
+                      for (int row = 0; row < batch.rows(); row++) {
+                        if (values.getFloat(4 * (16384 * row + 77)) != ids.getLong(8 * row)) {
+                          throw new AssertionError("row " + ids.getLong(8 * row));
+                        }
+                        sum += ids.getLong(8 * row);
+                      }
+                      batch.usedOn(download.stream());
+                    }
+                  }
+                  return sum;
+                });
+    assertThat(sums.stream().mapToLong(Long::longValue).sum()).isEqualTo(192L * 191 / 2);
+    assertThat(ExecutorGpu.current().exchange().tiers().spilledBytes()).isGreaterThan(before);
+  }
+
+  @Test
+  void exportsByDlpackKeepTheBlocksTheyLookAt() {
+    List<Long> structures =
+        feed(40)
+            .onGpus()
+            .train(
+                task -> {
+                  GpuFeedBatch batch = task.gpuBatches(0).next();
+                  long structure = batch.dlpack("x", DlpackForm.VERSIONED);
+                  assertThat(Memory.getLong(structure + 24)).as("read-only").isEqualTo(1);
+                  return structure;
+                });
+    assertThat(ExecutorGpu.current().exchange().tiers().memory().takenBytes()).isPositive();
+    structures.forEach(Dlpack::delete);
+  }
+}

@@ -1,0 +1,150 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.weft.spark.DoubleGpus;
+import io.weft.spark.LocalSpark;
+import io.weft.spark.gpu.ExecutorGpu;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Batches in memory of GPUs for processes that are no executors, on the double of the driver. */
+class GpuFeedExportTest {
+  private static LocalSpark spark;
+
+  @TempDir Path folder;
+
+  @BeforeAll
+  static void start() {
+    spark = DoubleGpus.start(Map.of());
+  }
+
+  @AfterAll
+  static void nothingIsLeftBehind() {
+    if (spark != null) {
+      spark.close();
+      DoubleGpus.assertClean();
+    }
+  }
+
+  /** Among them: memory that is freed while another process maps it. */
+  @AfterEach
+  void noRuleIsBroken() {
+    assertThat(DoubleGpus.violations()).isEmpty();
+  }
+
+  private static WeftFeed feed(int rows) {
+    return WeftFeed.shards(FeedData.rows(spark.session(), rows, 3), 2).batchRows(10);
+  }
+
+  private static long memoryTaken() {
+    return ExecutorGpu.current().open().memoryTaken();
+  }
+
+  private static List<Path> leases(GpuFeedExport export) {
+    return export.shards().stream().map(shard -> Path.of(shard.lease())).toList();
+  }
+
+  @Test
+  void theManifestSaysWhatIsWhere() throws IOException {
+    try (GpuFeedExport export = feed(200).exportToGpus()) {
+      JsonNode manifest = new ObjectMapper().readTree(export.manifest());
+      assertThat(manifest.get("ranks").asInt()).isEqualTo(2);
+      assertThat(manifest.get("rows").asLong()).isEqualTo(200);
+      assertThat(manifest.get("batchBytes").asLong()).isEqualTo(256 + 256 + 256);
+      assertThat(manifest.get("tensors").get("x").toString())
+          .isEqualTo("{\"dtype\":\"float32\",\"shape\":[2,3],\"offset\":256}");
+      assertThat(manifest.get("tensors").has("text")).isFalse();
+      JsonNode shard = manifest.get("shards").get(1);
+      assertThat(shard.get("rank").asInt()).isEqualTo(1);
+      assertThat(shard.get("batches").asInt()).isEqualTo(10);
+      assertThat(shard.get("bytes").asLong()).isEqualTo(10 * export.batchBytes());
+      assertThat(shard.get("handle").asText()).hasSize(128);
+      assertThat(shard.get("pid").asLong()).isEqualTo(ProcessHandle.current().pid());
+      assertThat(leases(export)).allSatisfy(lease -> assertThat(lease).isRegularFile());
+    }
+  }
+
+  @Test
+  void closingFreesTheMemory() {
+    List<Path> leases;
+    try (GpuFeedExport export = feed(205).lastBatch(LastBatch.KEEP).exportToGpus()) {
+      leases = leases(export);
+    }
+    assertThat(leases).hasSize(2).allSatisfy(lease -> assertThat(lease).doesNotExist());
+    assertThat(memoryTaken()).isZero();
+  }
+
+  /** Python has the driver's library, numpy, and what the manifest says. */
+  @Test
+  void anotherProcessMapsTheBatchesUntilItLetsGo() throws Exception {
+    try (GpuFeedExport export = feed(205).lastBatch(LastBatch.KEEP).exportToGpus()) {
+      Process reader = start(export);
+      try {
+        check(reader, 205);
+        reader.getOutputStream().close();
+        assertThat(reader.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(reader.exitValue()).isZero();
+      } finally {
+        reader.destroyForcibly();
+      }
+    }
+    assertThat(memoryTaken()).isZero();
+  }
+
+  @Test
+  void aProcessThatIsKilledKeepsTheMemoryNoLonger() throws Exception {
+    Process reader;
+    List<Path> leases;
+    try (GpuFeedExport export = feed(200).exportToGpus()) {
+      leases = leases(export);
+      reader = start(export);
+      check(reader, 200);
+    }
+    try {
+      assertThat(leases).allSatisfy(lease -> assertThat(lease).isRegularFile());
+      assertThat(memoryTaken()).isPositive();
+    } finally {
+      reader.destroyForcibly();
+    }
+    assertThat(reader.waitFor(60, TimeUnit.SECONDS)).isTrue();
+    Awaitility.await("the end of a dead holder's memory")
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> memoryTaken() == 0);
+    assertThat(leases).allSatisfy(lease -> assertThat(Files.exists(lease)).isFalse());
+  }
+
+  private Process start(GpuFeedExport export) throws Exception {
+    Path manifest = folder.resolve("feed.json");
+    export.writeManifest(manifest);
+    return PythonScript.start(
+        "read-gpu-feed.py", DoubleGpus.library("libcuda.so.1").toString(), manifest.toString());
+  }
+
+  private static void check(Process reader, int rows) throws IOException {
+    BufferedReader out = reader.inputReader();
+    String line = out.readLine();
+    assertThat(line).isNotNull();
+    JsonNode read = new ObjectMapper().readTree(line);
+    assertThat(read.get("wrong").asInt()).isZero();
+    List<Long> ids = new ArrayList<>();
+    read.get("ids").forEach(id -> ids.add(id.asLong()));
+    assertThat(ids).containsExactlyInAnyOrderElementsOf(LongStream.range(0, rows).boxed().toList());
+  }
+}

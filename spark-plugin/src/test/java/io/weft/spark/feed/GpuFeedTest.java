@@ -1,0 +1,238 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.sun.jna.Function;
+import com.sun.jna.Pointer;
+import io.weft.collectives.buffer.DataType;
+import io.weft.device.Event.State;
+import io.weft.memory.Memory;
+import io.weft.spark.DoubleGpus;
+import io.weft.spark.LocalSpark;
+import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.metrics.FeedCounter;
+import io.weft.spark.metrics.FeedCounters;
+import io.weft.tensor.TensorType;
+import io.weft.tensor.dlpack.Dlpack;
+import io.weft.tensor.dlpack.DlpackForm;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Batches in memory of GPUs, on the double of the driver, in a whole application. */
+class GpuFeedTest {
+  private static LocalSpark spark;
+
+  @BeforeAll
+  static void start() {
+    spark = DoubleGpus.start(Map.of("spark.weft.gpu.memory", "8m"));
+  }
+
+  @AfterAll
+  static void nothingIsLeftBehind() {
+    if (spark != null) {
+      spark.close();
+      DoubleGpus.assertClean();
+      assertThat(Dlpack.exported()).isZero();
+    }
+  }
+
+  @AfterEach
+  void noRuleIsBroken() {
+    assertThat(DoubleGpus.violations()).isEmpty();
+  }
+
+  private static WeftFeed feed(int rows) {
+    return WeftFeed.shards(FeedData.rows(spark.session(), rows, 3), 2).batchRows(10);
+  }
+
+  private static List<Long> range(long rows) {
+    return LongStream.range(0, rows).boxed().toList();
+  }
+
+  /** The ids of an epoch, batch by batch. */
+  private static ArrayList<List<Long>> epoch(FeedTask task, int epoch) {
+    ArrayList<List<Long>> ids = new ArrayList<>();
+    try (GpuFeedBatches batches = task.gpuBatches(epoch);
+        GpuDownload download = new GpuDownload()) {
+      while (batches.hasNext()) {
+        ids.add(download.ids(batches.next()));
+      }
+    }
+    return ids;
+  }
+
+  @Test
+  void everyRowIsOnTheGpuOnceInEveryEpochInTheOrderOfTheHost() {
+    long uploaded = FeedCounters.get(FeedCounter.GPU_BATCHES);
+    List<ArrayList<List<Long>>> ranks =
+        feed(400)
+            .shuffled(5)
+            .train(
+                task -> {
+                  ArrayList<List<Long>> first = epoch(task, 0);
+                  ArrayList<List<Long>> second = epoch(task, 1);
+                  if (!first.equals(FeedData.epoch(task, 0))
+                      || !second.equals(FeedData.epoch(task, 1))
+                      || first.equals(second)
+                      || task.gpuObstacle().isPresent()) {
+                    throw new AssertionError(first + " and " + second);
+                  }
+                  return first;
+                });
+    List<Long> ids = new ArrayList<>();
+    ranks.forEach(rank -> rank.forEach(ids::addAll));
+    assertThat(ids).containsExactlyInAnyOrderElementsOf(range(400));
+    assertThat(FeedCounters.get(FeedCounter.GPU_BATCHES) - uploaded).isEqualTo(80);
+  }
+
+  @Test
+  void batchesThatAreNotFullHaveTheirRows() {
+    List<ArrayList<List<Long>>> ranks =
+        feed(205).lastBatch(LastBatch.KEEP).train(task -> epoch(task, 0));
+    List<Long> ids = new ArrayList<>();
+    ranks.forEach(rank -> rank.forEach(ids::addAll));
+    assertThat(ids).containsExactlyInAnyOrderElementsOf(range(205));
+    assertThat(ranks.get(0)).hasSameSizeAs(ranks.get(1));
+  }
+
+  @Test
+  void tensorsSayWhatAndWhereTheyAre() {
+    List<String> found =
+        feed(40)
+            .train(
+                task -> {
+                  try (GpuFeedBatches batches = task.gpuBatches(0)) {
+                    GpuFeedBatch batch = batches.next();
+                    GpuTensor x = batch.tensor("x");
+                    assertThat(x.type()).isEqualTo(TensorType.of(DataType.FLOAT32, 10, 2, 3));
+                    assertThat(x.device()).hasToString("cuda:0");
+                    assertThat(x.buffer().address() % 256).isZero();
+                    assertThat(
+                            ExecutorGpu.current()
+                                .open()
+                                .device()
+                                .isDeviceMemory(x.buffer().address()))
+                        .isTrue();
+                    assertThatThrownBy(() -> batch.tensor("text"))
+                        .hasMessage(
+                            "column text is not on the GPU, where numbers and tensors of fixed"
+                                + " shape are: [id, x, group]");
+                    batches.next();
+                    assertThatThrownBy(() -> batch.tensor("x")).hasMessageContaining("is over");
+                    assertThatThrownBy(batch::retain).hasMessageContaining("is over");
+                    return "well";
+                  }
+                });
+    assertThat(found).containsExactly("well", "well");
+  }
+
+  /**
+   * Two batches, one used and one ahead; a third only once the device is through with the first.
+   */
+  @Test
+  void memoryOfABatchIsNotReusedWhileAStreamUsesIt() {
+    List<Boolean> kept =
+        feed(80)
+            .train(
+                task -> {
+                  try (GpuFeedBatches batches = task.gpuBatches(0);
+                      GpuDownload download = new GpuDownload()) {
+                    GpuFeedBatch first = batches.next();
+                    long address = first.tensor("x").buffer().address();
+                    FeedLease lease = first.retain();
+                    for (int step = 1; step < task.steps(); step++) {
+                      GpuFeedBatch next = batches.next();
+                      assertThat(download.ids(next)).hasSize(10);
+                      assertThat(next.tensor("x").buffer().address()).isNotEqualTo(address);
+                    }
+                    assertThat(download.ids(first)).hasSize(10);
+                    lease.close();
+                    assertThatThrownBy(() -> first.tensor("x")).hasMessageContaining("is over");
+                    return true;
+                  }
+                });
+    assertThat(kept).containsExactly(true, true);
+  }
+
+  /** The consumer gives a tensor back when the task has ended long since. */
+  @Test
+  void exportsByDlpackMayOutliveTheTask() {
+    List<Long> structures =
+        feed(40)
+            .train(
+                task -> {
+                  try (GpuFeedBatches batches = task.gpuBatches(0)) {
+                    GpuFeedBatch batch = batches.next();
+                    long structure = batch.dlpack("x", DlpackForm.VERSIONED);
+                    assertThat(batch.ready().state()).isEqualTo(State.COMPLETE);
+                    assertThat(Memory.getLong(structure + 32))
+                        .isEqualTo(batch.tensor("x").buffer().address());
+                    return structure;
+                  }
+                });
+    assertThat(structures).hasSize(2).doesNotHaveDuplicates();
+    assertThat(Dlpack.exported()).isEqualTo(2);
+    for (long structure : structures) {
+      assertThat(Memory.getInt(structure + 40)).as("CUDA").isEqualTo(2);
+      Function.getFunction(new Pointer(Memory.getLong(structure + 16)))
+          .invokeVoid(new Object[] {new Pointer(structure)});
+    }
+    assertThat(Dlpack.exported()).isZero();
+  }
+
+  @Test
+  void hostBatchesAreExportedByDlpackInPlace() {
+    List<Integer> elements =
+        feed(40)
+            .train(
+                task -> {
+                  try (FeedBatches batches = task.batches(0)) {
+                    FeedBatch batch = batches.next();
+                    long structure = batch.dlpack("x", DlpackForm.PLAIN);
+                    long address = Memory.getLong(structure);
+                    assertThat(address).isEqualTo(batch.tensor("x").address());
+                    batches.next();
+                    int dimensions = Memory.getInt(structure + 16);
+                    Dlpack.delete(structure);
+                    return dimensions;
+                  }
+                });
+    assertThat(elements).containsExactly(3, 3);
+  }
+
+  @Test
+  void batchThatIsLargerThanTheMemoryNamesTheSetting() {
+    var wide =
+        spark
+            .session()
+            .range(64)
+            .select(
+                WeftTensors.column(
+                    org.apache.spark.sql.functions.expr("array_repeat(cast(id as float), 65536)"),
+                    "wide",
+                    DataType.FLOAT32,
+                    65536));
+    assertThatThrownBy(
+            () ->
+                WeftFeed.shards(wide, 1)
+                    .batchRows(40)
+                    .train(task -> task.gpuBatches(0).next().rows()))
+        .hasStackTraceContaining("rank 0 of feed")
+        .hasStackTraceContaining("are more than spark.weft.gpu.memory=8m");
+  }
+
+  @Test
+  void feedWithoutTensorsIsRefused() {
+    var texts = spark.session().range(20).selectExpr("concat('row ', id) text");
+    assertThatThrownBy(() -> WeftFeed.shards(texts, 1).batchRows(5).exportToGpus())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("no column of the feed is a number");
+  }
+}

@@ -1,0 +1,37 @@
+package io.weft.spark.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.spark.LocalSpark;
+import io.weft.spark.shuffle.WeftShuffleManager;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkEnv;
+import org.junit.jupiter.api.Test;
+
+/** Where there is no GPU, or none is wanted, that is the reason, and batches of the host go on. */
+class GpuFeedWithoutGpuTest {
+  @Test
+  void theReasonIsSaid() {
+    try (LocalSpark spark = LocalSpark.start(Map.of("spark.weft.transport", "shm"))) {
+      WeftFeed feed = WeftFeed.shards(FeedData.rows(spark.session(), 40, 2), 1).batchRows(10);
+      String reason = "executor driver has no GPU for arrays: spark.weft.transport is not auto";
+      List<String> reasons =
+          feed.train(
+              task -> {
+                assertThatThrownBy(() -> task.gpuBatches(0))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessage(reason);
+                assertThat(FeedData.epoch(task, 0)).hasSize(4);
+                return task.gpuObstacle().orElse("");
+              });
+      assertThat(reasons).containsExactly(reason);
+      assertThat(feed.onGpus().train(task -> FeedData.epoch(task, 0)))
+          .isEqualTo(feed.train(task -> FeedData.epoch(task, 0)));
+      WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
+      assertThat(manager.hostFeeds().counts()).isEqualTo(Map.of(reason, 1L));
+      assertThatThrownBy(feed::exportToGpus).hasStackTraceContaining(reason);
+    }
+  }
+}

@@ -1,0 +1,173 @@
+package io.weft.tests.application;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.crosshost.CrossHostTransfers;
+import io.weft.crosshost.DeferredTransfer;
+import io.weft.crosshost.DeviceId;
+import io.weft.crosshost.Placement;
+import io.weft.crosshost.ReceivedBuffer;
+import io.weft.crosshost.SourceBuffer;
+import io.weft.crosshost.buffer.BufferShape;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.transfers.WeftTransfers;
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
+import org.apache.spark.SparkContext;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaSparkContext;
+
+/**
+ * Two tasks of an ordinary stage, one in each of two executors, that exchange arrays in memory of
+ * their GPUs both ways.
+ *
+ * @param notes with which they find each other
+ * @param libcuda the double, which is asked for broken rules
+ * @param waits whether, afterwards, task 0 waits for an array that task 1 never sends; task 1 waits
+ *     to be killed then
+ */
+public record GpuTransferJob(Notes notes, String libcuda, boolean waits) implements Serializable {
+  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  private static final int ARRAYS = 6;
+  private static final int ROUNDS = 5;
+
+  /**
+   * What a task found.
+   *
+   * @param gpu the number of its GPU
+   * @param arrays that arrived as they should
+   * @param violations of the driver's rules
+   * @param failure of the transfer that task 0 waited for
+   */
+  public record Answer(
+      int task, String executorId, int gpu, int arrays, String violations, String failure)
+      implements Serializable {}
+
+  /** Runs both tasks; their answers by number. */
+  public List<Answer> run(SparkContext context) {
+    return new JavaSparkContext(context).parallelize(List.of(0, 1), 2).map(this::task).collect();
+  }
+
+  /** How many arrays each task receives. */
+  public static int arraysToEach() {
+    return ROUNDS * (int) IntStream.range(0, ARRAYS).filter(i -> i % 2 == 0).count();
+  }
+
+  private Answer task(int number) {
+    TaskContext task = TaskContext.get();
+    DeviceId here =
+        WeftTransfers.gpu()
+            .orElseThrow(
+                () -> new IllegalStateException(ExecutorGpu.current().obstacle().orElse("?")));
+    if (task.attemptNumber() > 0) {
+      return new Answer(number, here.executor(), 0, 0, "", "");
+    }
+    notes.leave("executor-" + number, here.executor());
+    DeviceId there = WeftTransfers.gpuOf(notes.await("executor-" + (1 - number)));
+    int arrays = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+      arrays += exchange(number, here, there, round);
+    }
+    int gpu = ExecutorGpu.current().open().device().device().ordinal();
+    String failure = waits ? suffer(number, here, there) : "";
+    return new Answer(number, here.executor(), gpu, arrays, OnGpu.violations(libcuda), failure);
+  }
+
+  /** Returns how many arrays arrived as they should. */
+  private static int exchange(int number, DeviceId here, DeviceId there, int round) {
+    List<OnGpu.Uploaded> sources = new ArrayList<>();
+    List<DeferredTransfer> placed = new ArrayList<>();
+    int arrived = 0;
+    try (OnGpu gpu = new OnGpu()) {
+      List<Placement> placements = new ArrayList<>();
+      for (int i = 0; i < ARRAYS; i++) {
+        BufferShape shape = BufferShape.of(DataType.INT64, 10_000 * i + 1);
+        long key = 100L * round + i;
+        placements.add(
+            i % 2 == number
+                ? Placement.of(source(gpu, here, shape, key, sources), there, shape, key)
+                : Placement.of(there, here, shape, key));
+      }
+      placed.addAll(WeftTransfers.transfers().place(placements));
+      for (int i = 0; i < ARRAYS; i++) {
+        placed.get(i).event().await(Deadline.after(PATIENCE));
+        if (placed.get(i).received().isPresent()) {
+          check(gpu, placed.get(i).received().get().buffer(), 100L * round + i);
+          arrived++;
+        }
+      }
+      placed.forEach(DeferredTransfer::close);
+    }
+    sources.forEach(source -> source.memory().close());
+    return arrived;
+  }
+
+  /** An array whose definition is its upload, which may still be under way. */
+  private static SourceBuffer source(
+      OnGpu gpu, DeviceId here, BufferShape shape, long value, List<OnGpu.Uploaded> sources) {
+    ByteBuffer memory =
+        ByteBuffer.allocateDirect((int) shape.bytes()).order(ByteOrder.nativeOrder());
+    while (memory.hasRemaining()) {
+      memory.putLong(value);
+    }
+    OnGpu.Uploaded uploaded = gpu.upload(memory.clear());
+    uploaded.event().awaitRecorded(Deadline.after(PATIENCE));
+    sources.add(uploaded);
+    TypedBuffer buffer =
+        TypedBuffer.at(uploaded.memory().address(), shape.type(), shape.bytes() / Long.BYTES);
+    return new SourceBuffer(here, buffer, uploaded.event());
+  }
+
+  private static void check(OnGpu gpu, TypedBuffer buffer, long value) {
+    ByteBuffer bytes = gpu.download(buffer.address(), buffer.bytes());
+    for (int at = 0; at < buffer.bytes(); at += Long.BYTES) {
+      if (bytes.getLong(at) != value) {
+        throw new IllegalStateException(
+            "byte %d of key %d shows %d".formatted(at, value, bytes.getLong(at)));
+      }
+    }
+  }
+
+  /** The message with which task 0's wait ended. */
+  private String suffer(int number, DeviceId here, DeviceId there) {
+    if (number == 1) {
+      notes.await("waiting");
+      notes.leave("victim", here.executor());
+      awaitKill();
+      return "";
+    }
+    CrossHostTransfers transfers = WeftTransfers.transfers();
+    BufferShape shape = BufferShape.of(DataType.FLOAT32, 1000);
+    try (ReceivedBuffer never =
+        transfers.receive(here, List.of(shape), List.of(there), new long[] {999}).get(0)) {
+      notes.leave("waiting", here.executor());
+      return end(never.event());
+    }
+  }
+
+  private static String end(Event event) {
+    try {
+      event.await(Deadline.after(PATIENCE));
+      return "it arrived";
+    } catch (EventFailedException e) {
+      return String.valueOf(e.getCause().getMessage());
+    }
+  }
+
+  private static void awaitKill() {
+    Deadline deadline = Deadline.after(PATIENCE);
+    while (!TaskContext.get().isInterrupted() && !deadline.expired()) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
+    }
+  }
+}

@@ -1,0 +1,94 @@
+package io.weft.tests.application;
+
+import com.sun.jna.Library;
+import com.sun.jna.Native;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.Lane.Priority;
+import io.weft.device.cuda.BounceBuffers;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaMark;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.CudaStream;
+import io.weft.device.cuda.DeviceUploads;
+import io.weft.memory.Memory;
+import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.gpu.OpenedGpu;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+
+/** What a task of a test does with its executor's GPU. For its thread. */
+final class OnGpu implements AutoCloseable {
+  private static final Duration PATIENCE = Duration.ofMinutes(2);
+  private static final int TEXT_BYTES = 16_384;
+
+  private final OpenedGpu gpu = ExecutorGpu.current().open();
+  private final DeviceUploads uploads = gpu.uploads("test-upload");
+  private final CudaMemoryPool pinned;
+  private final CudaStream stream;
+  private final BounceBuffers bounce;
+
+  /** What only tests call of the double of libcuda. */
+  public interface Controls extends Library {
+    int cudaDoubleViolations(byte[] text, int size);
+  }
+
+  /** Memory and the event of what is uploaded to it. */
+  record Uploaded(CudaMemory memory, Event event) {}
+
+  OnGpu() {
+    CudaDevice device = gpu.device();
+    pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 4 << 20);
+    stream = CudaStream.open(device, "of a test", Priority.NORMAL);
+    bounce = new BounceBuffers(stream, pinned, 1 << 20);
+  }
+
+  /** Starts to upload a direct buffer, which has to stay until the event is recorded. */
+  Uploaded upload(ByteBuffer from) {
+    CudaMemory memory = gpu.take(from.remaining(), () -> {});
+    DeviceUploads.Run run =
+        new DeviceUploads.Run(Memory.addressOf(from) + from.position(), 0, from.remaining());
+    return new Uploaded(memory, uploads.upload("a test's array", List.of(run), memory));
+  }
+
+  /** Bytes of the device. */
+  ByteBuffer download(long address, long bytes) {
+    ByteBuffer to = ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder());
+    bounce.copyToHost(Memory.addressOf(to), address, bytes, OnGpu::await);
+    return to;
+  }
+
+  /** What the rank's own stream is known by. */
+  long stream() {
+    return stream.handle();
+  }
+
+  private static void await(CudaMark mark) {
+    Deadline deadline = Deadline.after(PATIENCE);
+    while (!mark.isReached()) {
+      if (deadline.expired()) {
+        throw new IllegalStateException("the device does not come to an end");
+      }
+      LockSupport.parkNanos(20_000);
+    }
+  }
+
+  /** The rules that this process has broken, by the double of libcuda. */
+  static String violations(String libcuda) {
+    byte[] text = new byte[TEXT_BYTES];
+    Native.load(libcuda, Controls.class).cudaDoubleViolations(text, text.length);
+    return Native.toString(text);
+  }
+
+  @Override
+  public void close() {
+    uploads.close();
+    stream.close();
+    bounce.close();
+    pinned.close();
+  }
+}

@@ -1,0 +1,171 @@
+package io.weft.tests.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.tests.application.FeedJob;
+import io.weft.tests.application.GpuExchangeJob;
+import io.weft.tests.application.GpuFeedJob;
+import io.weft.tests.application.GpuTransferJob;
+import io.weft.tests.application.GpuTransferJob.Answer;
+import io.weft.tests.application.Notes;
+import io.weft.tests.support.DoubleGpus;
+import io.weft.tests.support.ExecutorProcess;
+import io.weft.tests.support.WeftCluster;
+import io.weft.tests.support.Workspace;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/**
+ * An application whose executors have a GPU each, by the jar that users get, on the doubles of
+ * libcuda and libnccl.
+ */
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+class GpuApplicationTest {
+  private static final Duration DEADLINE = Duration.ofSeconds(90);
+
+  @RegisterExtension static final Workspace WORKSPACE = new Workspace();
+
+  private static WeftCluster cluster;
+
+  private Notes notes;
+
+  @BeforeAll
+  static void start() {
+    DoubleGpus.assume();
+    cluster =
+        DoubleGpus.on(
+            new WeftCluster(WORKSPACE)
+                .set("spark.weft.transfers.deadline", DEADLINE.toSeconds() + "s"),
+            WORKSPACE.folder());
+    cluster.start();
+  }
+
+  @AfterAll
+  static void stop() {
+    if (cluster != null) {
+      cluster.stop();
+    }
+  }
+
+  @BeforeEach
+  void makeFolder() throws IOException {
+    cluster.awaitExecutors();
+    notes = new Notes(Files.createTempDirectory(WORKSPACE.folder(), "notes-").toString());
+  }
+
+  private GpuTransferJob transfers(boolean waits) {
+    return new GpuTransferJob(notes, libcuda(), waits);
+  }
+
+  private static String libcuda() {
+    return DoubleGpus.libcuda(WORKSPACE.folder()).toString();
+  }
+
+  /** First, because it counts. */
+  @Test
+  @Order(1)
+  void executorsExchangeArraysBetweenTheirGpusByNccl() {
+    List<Answer> answers = transfers(false).run(cluster.context());
+    assertThat(answers).extracting(Answer::violations).containsOnly("");
+    assertThat(answers).extracting(Answer::executorId).doesNotHaveDuplicates();
+    assertThat(answers).extracting(Answer::gpu).containsExactlyInAnyOrder(0, 1);
+    assertThat(answers).extracting(Answer::arrays).containsOnly(GpuTransferJob.arraysToEach());
+    assertThat(cluster.sum("transferReceived")).isEqualTo(2L * GpuTransferJob.arraysToEach());
+    assertThat(cluster.sum("transferFailed")).isZero();
+    assertThat(cluster.sum("transferBuffersOut")).isZero();
+    assertThat(cluster.logs()).contains("go by nccl");
+  }
+
+  @Test
+  @Order(2)
+  void ranksFindEveryRowInMemoryOfTheirGpus() {
+    List<GpuFeedJob.Answer> answers = new GpuFeedJob(libcuda()).run(cluster.session());
+    assertThat(answers).extracting(GpuFeedJob.Answer::violations).containsOnly("");
+    assertThat(answers).extracting(GpuFeedJob.Answer::gpu).containsExactlyInAnyOrder(0, 1);
+    List<Long> ids = new ArrayList<>();
+    answers.forEach(answer -> ids.addAll(answer.ids()));
+    assertThat(ids)
+        .containsExactlyInAnyOrderElementsOf(LongStream.range(0, FeedJob.ROWS).boxed().toList());
+    assertThat(cluster.sum("feedGpuBatches")).isEqualTo(FeedJob.ROWS / FeedJob.BATCH_ROWS);
+  }
+
+  /** Half of a rank's rows were written by the other executor, and come from its GPU. */
+  @Test
+  @Order(3)
+  void rowsGoFromGpuToGpu() {
+    long arrays = cluster.sum("transferReceived");
+    long uploaded = cluster.sum("feedGpuBatches");
+    check(new GpuExchangeJob(libcuda(), null).run(cluster.session()));
+    assertThat(cluster.sum("transferReceived")).isGreaterThan(arrays);
+    assertThat(cluster.sum("feedGpuBatches")).isEqualTo(uploaded);
+    assertThat(cluster.sum("transferFailed")).isZero();
+  }
+
+  private static void check(List<GpuExchangeJob.Answer> answers) {
+    assertThat(answers).extracting(GpuExchangeJob.Answer::violations).containsOnly("");
+    assertThat(answers).extracting(GpuExchangeJob.Answer::gpu).containsExactlyInAnyOrder(0, 1);
+    List<Long> ids = new ArrayList<>();
+    answers.forEach(answer -> ids.addAll(answer.ids()));
+    assertThat(ids)
+        .containsExactlyInAnyOrderElementsOf(LongStream.range(0, FeedJob.ROWS).boxed().toList());
+  }
+
+  /** Killed as by kill -9: what it had on its GPU is computed again, and training starts anew. */
+  @Test
+  @Order(4)
+  void aKilledExecutorsBlocksAreComputedAgain() throws Exception {
+    CompletableFuture<List<GpuExchangeJob.Answer>> job =
+        CompletableFuture.supplyAsync(
+            () -> new GpuExchangeJob(libcuda(), notes).run(cluster.session()));
+    kill(awaitVictim(job));
+    check(job.get(4, TimeUnit.MINUTES));
+  }
+
+  private String awaitVictim(CompletableFuture<?> job) throws IOException {
+    Path note = Path.of(notes.folder(), "victim");
+    Awaitility.await("the victim waits")
+        .atMost(Duration.ofMinutes(2))
+        .until(() -> Files.exists(note) || job.isDone());
+    assertThat(job).as("the job, before its executor was killed").isNotDone();
+    return Files.readString(note);
+  }
+
+  private static void kill(String victim) {
+    cluster.executors().stream()
+        .filter(executor -> executor.id().equals(victim))
+        .forEach(ExecutorProcess::kill);
+  }
+
+  /** Killed as by kill -9 while the other end waits for it in NCCL. */
+  @Test
+  @Order(5)
+  void aKilledExecutorIsNamedWithWhoWaitsForIt() throws Exception {
+    CompletableFuture<List<Answer>> job =
+        CompletableFuture.supplyAsync(() -> transfers(true).run(cluster.context()));
+    String victim = awaitVictim(job);
+    String survivor = Files.readString(Path.of(notes.folder(), "waiting"));
+    long start = System.nanoTime();
+    kill(victim);
+    List<Answer> answers = job.get(3, TimeUnit.MINUTES);
+    assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
+    assertThat(answers.get(0).failure())
+        .contains("key 999 from executor " + victim + "/device 1")
+        .contains("to executor " + survivor + "/device 1 failed: ");
+  }
+}
