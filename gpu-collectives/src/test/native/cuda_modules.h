@@ -105,10 +105,14 @@ uint32_t double_ballot(const char *kernel, int value) {
   return value != 0 ? same : ~same;
 }
 
-/* Runs every thread up to its next sync; how many came to their end. */
-static int run_fibers(int threads) {
+/*
+ * Runs every thread up to its next sync; how many came to their end. Now the first goes first, now
+ * the last, so that what is read without a sync before it is not there for one of the two.
+ */
+static int run_fibers(int threads, int is_backwards) {
   int done = 0;
-  for (int thread = 0; thread < threads; thread++) {
+  for (int i = 0; i < threads; i++) {
+    int thread = is_backwards ? threads - 1 - i : i;
     if (!block.is_done[thread]) {
       double_here.thread = thread;
       swapcontext(&block.scheduler, &block.fibers[thread]);
@@ -129,8 +133,8 @@ static void run_block(const char *kernel, int threads) {
     block.is_done[thread] = 0;
   }
   int done = 0;
-  while (done < threads) {
-    done = run_fibers(threads);
+  for (int round = (int)(double_here.block & 1); done < threads; round++) {
+    done = run_fibers(threads, round & 1);
     if (done > 0 && done < threads) {
       double_violation("%s: %d of %d threads wait for others that ended", kernel, threads - done,
                        threads);

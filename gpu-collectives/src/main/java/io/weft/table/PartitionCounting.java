@@ -1,19 +1,18 @@
 package io.weft.table;
 
 import io.weft.device.cuda.CudaStream;
-import io.weft.table.PartitionKernels.Column;
-import io.weft.table.PartitionKernels.SortPass;
+import io.weft.table.CountingKernels.SortPass;
 import java.util.List;
 
 /** The launches that find out what each partition gets, and in which order. Stateless. */
 final class PartitionCounting {
   private static final int DIGIT_BITS = 8;
 
-  private final PartitionKernels kernels;
+  private final CountingKernels kernels;
   private final PartitionRequest request;
   private final PartitionScratch scratch;
 
-  PartitionCounting(PartitionKernels kernels, PartitionRequest request, PartitionScratch scratch) {
+  PartitionCounting(CountingKernels kernels, PartitionRequest request, PartitionScratch scratch) {
     this.kernels = kernels;
     this.request = request;
     this.scratch = scratch;
@@ -32,7 +31,7 @@ final class PartitionCounting {
     int partitions = request.partitions();
     kernels.starts(stream, scratch.sortedKeys(), scratch.starts(), rows, partitions);
     for (int i = 0; i < request.strings().size(); i++) {
-      Column column = request.strings().get(i);
+      KernelColumn column = request.strings().get(i);
       long lengths = scratch.lengths(i);
       kernels.lengths(stream, scratch.sortedOrder(), lengths, scratch.results(), rows, column);
       kernels.scan(stream, lengths, scratch.sums(), rows + 1L);
@@ -42,12 +41,12 @@ final class PartitionCounting {
 
   /** No keys at all are one launch too: every row then has the hash of nothing. */
   private void hash(CudaStream stream) {
-    List<Column> keys = request.keys();
+    List<KernelColumn> keys = request.keys();
     int done = 0;
     do {
-      int end = Math.min(done + PartitionKernels.MOST_COLUMNS, keys.size());
+      int end = Math.min(done + KernelColumn.MOST, keys.size());
       int partitions = end == keys.size() ? request.partitions() : 0;
-      List<Column> batch = keys.subList(done, end);
+      List<KernelColumn> batch = keys.subList(done, end);
       kernels.hash(stream, scratch.hashes(), request.rows(), batch, done == 0, partitions);
       done = end;
     } while (done < keys.size());
@@ -60,7 +59,7 @@ final class PartitionCounting {
     int shift = DIGIT_BITS * pass;
     long keys = isFirst ? request.ids(scratch) : scratch.keysAfter(pass - 1);
     long faults = isFirst ? scratch.results() : 0;
-    long counts = PartitionKernels.DIGITS * PartitionKernels.tiles(rows);
+    long counts = CountingKernels.DIGITS * Launches.tiles(rows);
     kernels.count(stream, keys, scratch.counts(), faults, rows, shift, request.partitions());
     kernels.scan(stream, scratch.counts(), scratch.sums(), counts);
     SortPass sort =

@@ -1,41 +1,45 @@
 package io.weft.table;
 
 import io.weft.memory.Memory;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Objects;
 
-/** What each partition of a table gets, as the device counted it; a copy. Immutable. */
+/**
+ * What each partition of a table gets, as the device counted it; a copy. Layouts are made when they
+ * are asked for: there may be millions of partitions. Immutable.
+ */
 final class PartitionCounts {
   private static final int BAD_PARTITION = 1;
 
-  private final List<TableLayout> layouts;
+  private final TableLayout table;
+
+  /** The first sorted row of each partition, and the end of the last. */
+  private final int[] starts;
+
+  /** Of each partition, for one column of strings after the other. */
+  private final int[] stringBytes;
+
+  /** Where each partition begins in their run, and the end of the last. */
   private final long[] offsets;
 
   /**
    * Reads what the device wrote.
    *
    * @param results address of what {@link PartitionScratch#results} says, on the host
+   * @param strings how many columns have strings
    * @throws IllegalStateException when partitions of rows or offsets of strings were wrong
    */
-  PartitionCounts(long results, TableLayout table, int partitions) {
+  PartitionCounts(long results, TableLayout table, int partitions, int strings) {
     requireSound(Memory.getInt(results), table, partitions);
-    long starts = results + PartitionScratch.FAULT_BYTES;
-    long strings = starts + 4 * (partitions + 1L);
-    layouts = new ArrayList<>(partitions);
-    offsets = new long[partitions + 1];
+    this.table = table;
+    this.starts = new int[partitions + 1];
+    this.stringBytes = new int[Math.multiplyExact(strings, partitions)];
+    this.offsets = new long[partitions + 1];
+    long from = results + PartitionScratch.FAULT_BYTES;
+    long behind = from + 4L * starts.length;
+    Memory.copyTo(from, starts, Memory.INT_ARRAY, 4L * starts.length);
+    Memory.copyTo(behind, stringBytes, Memory.INT_ARRAY, 4L * stringBytes.length);
     for (int p = 0; p < partitions; p++) {
-      int rows = Memory.getInt(starts + 4L * p + 4) - Memory.getInt(starts + 4L * p);
-      long[] stringBytes = new long[table.columns().size()];
-      long at = strings + 4L * p;
-      for (int c = 0; c < stringBytes.length; c++) {
-        if (table.columns().get(c).kind().isString()) {
-          stringBytes[c] = Memory.getInt(at);
-          at += 4L * partitions;
-        }
-      }
-      TableLayout layout = TableLayout.of(table.columns(), rows, stringBytes);
-      layouts.add(layout);
-      offsets[p + 1] = offsets[p] + layout.bytes();
+      offsets[p + 1] = offsets[p] + layout(p).bytes();
     }
   }
 
@@ -52,26 +56,39 @@ final class PartitionCounts {
     }
   }
 
-  List<TableLayout> layouts() {
-    return layouts;
+  int partitions() {
+    return starts.length - 1;
   }
 
-  /** Where each partition begins in their run, and the end of the last. */
-  long[] offsets() {
-    return offsets;
+  TableLayout layout(int partition) {
+    Objects.checkIndex(partition, partitions());
+    long[] bytes = new long[table.columns().size()];
+    int at = partition;
+    for (int c = 0; c < bytes.length; c++) {
+      if (table.columns().get(c).kind().isString()) {
+        bytes[c] = stringBytes[at];
+        at += partitions();
+      }
+    }
+    return TableLayout.of(table.columns(), starts[partition + 1] - starts[partition], bytes);
   }
 
+  /** Where a partition begins in their run. */
+  long offset(int partition) {
+    return offsets[Objects.checkIndex(partition, partitions())];
+  }
+
+  /** Of all partitions. */
   long bytes() {
-    return offsets[layouts.size()];
+    return offsets[partitions()];
   }
 
   /** Writes where each column of each partition begins, column after column. */
-  void writePlaces(long to, int columns) {
-    int partitions = layouts.size();
-    for (int c = 0; c < columns; c++) {
-      for (int p = 0; p < partitions; p++) {
-        long place = offsets[p] + layouts.get(p).start(c);
-        Memory.putLong(to + 8 * ((long) c * partitions + p), place);
+  void writePlaces(long to) {
+    for (int p = 0; p < partitions(); p++) {
+      TableLayout layout = layout(p);
+      for (int c = 0; c < table.columns().size(); c++) {
+        Memory.putLong(to + 8 * ((long) c * partitions() + p), offsets[p] + layout.start(c));
       }
     }
   }

@@ -1,7 +1,6 @@
 package io.weft.table;
 
 import io.weft.device.cuda.CudaMemory;
-import io.weft.table.PartitionKernels.Column;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -11,21 +10,23 @@ import java.util.stream.IntStream;
  */
 final class PartitionRequest {
   private final TableLayout layout;
-  private final List<Column> columns;
-  private final List<Column> strings;
-  private final List<Column> keys;
+  private final List<KernelColumn> columns;
+  private final List<KernelColumn> strings;
+  private final List<KernelColumn> keys;
   private final long ids;
   private final int partitions;
 
-  private PartitionRequest(DeviceTable table, List<Column> keys, long ids, int partitions) {
+  private PartitionRequest(DeviceTable table, List<KernelColumn> keys, long ids, int partitions) {
     if (partitions < 1 || partitions > DevicePartitioner.MOST_PARTITIONS) {
       throw new IllegalArgumentException(
           partitions + " partitions are not 1 to " + DevicePartitioner.MOST_PARTITIONS);
     }
     this.layout = table.layout();
     this.columns =
-        IntStream.range(0, layout.columns().size()).mapToObj(c -> Column.of(table, c)).toList();
-    this.strings = columns.stream().filter(column -> column.kind().isString()).toList();
+        IntStream.range(0, layout.columns().size())
+            .mapToObj(c -> KernelColumn.of(table, c))
+            .toList();
+    this.strings = columns.stream().filter(KernelColumn::isString).toList();
     this.keys = keys;
     this.ids = ids;
     this.partitions = partitions;
@@ -38,7 +39,8 @@ final class PartitionRequest {
         throw new IllegalArgumentException("column " + key + " of " + layout + " is no key");
       }
     }
-    List<Column> hashed = IntStream.of(keys).mapToObj(key -> Column.of(table, key)).toList();
+    List<KernelColumn> hashed =
+        IntStream.of(keys).mapToObj(key -> KernelColumn.of(table, key)).toList();
     return new PartitionRequest(table, hashed, 0, partitions);
   }
 
@@ -62,12 +64,12 @@ final class PartitionRequest {
     return partitions;
   }
 
-  List<Column> columns() {
+  List<KernelColumn> columns() {
     return columns;
   }
 
   /** Those with strings, in their order. */
-  List<Column> strings() {
+  List<KernelColumn> strings() {
     return strings;
   }
 
@@ -77,7 +79,7 @@ final class PartitionRequest {
   }
 
   /** What is hashed, in its order. */
-  List<Column> keys() {
+  List<KernelColumn> keys() {
     return keys;
   }
 

@@ -41,7 +41,7 @@ final class PartitionScratch implements AutoCloseable {
     this.partitions = partitions;
     this.passes = passes(partitions);
     long perRow = 4L * rows;
-    long digits = PartitionKernels.DIGITS * PartitionKernels.tiles(rows);
+    long digits = CountingKernels.DIGITS * Launches.tiles(rows);
     hashes = next(isHashed ? perRow : 0);
     positions = next(perRow);
     for (int i = 0; i < 2; i++) {
@@ -55,7 +55,7 @@ final class PartitionScratch implements AutoCloseable {
     for (int i = 0; i < strings; i++) {
       lengths[i] = next(perRow + 4);
     }
-    sums = next(4 * PartitionKernels.tiles(Math.max(digits, rows + 1L)));
+    sums = next(4 * Launches.tiles(Math.max(digits, rows + 1L)));
     memory = device.take(end);
     address = memory.address();
   }

@@ -2,8 +2,6 @@ package io.weft.table;
 
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
-import java.util.List;
-import java.util.Objects;
 
 /**
  * The partitions of a table, each a table of its own, packed one behind the other in one run of
@@ -11,30 +9,28 @@ import java.util.Objects;
  */
 public final class PartitionedTable implements AutoCloseable {
   private final CudaMemory memory;
-  private final List<TableLayout> layouts;
-  private final long[] offsets;
+  private final PartitionCounts counts;
   private final Event ready;
 
-  PartitionedTable(CudaMemory memory, List<TableLayout> layouts, long[] offsets, Event ready) {
+  PartitionedTable(CudaMemory memory, PartitionCounts counts, Event ready) {
     this.memory = memory;
-    this.layouts = List.copyOf(layouts);
-    this.offsets = offsets.clone();
+    this.counts = counts;
     this.ready = ready;
   }
 
   /** How many there are, those without rows included. */
   public int partitions() {
-    return layouts.size();
+    return counts.partitions();
   }
 
   /** Where a partition begins within the memory, a multiple of 64. */
   public long offset(int partition) {
-    return offsets[Objects.checkIndex(partition, layouts.size())];
+    return counts.offset(partition);
   }
 
-  /** What lies there. */
+  /** What lies there; made anew at each call. */
   public TableLayout layout(int partition) {
-    return layouts.get(partition);
+    return counts.layout(partition);
   }
 
   /** The memory of all partitions. */
@@ -44,7 +40,7 @@ public final class PartitionedTable implements AutoCloseable {
 
   /** Bytes of all partitions. */
   public long bytes() {
-    return offsets[layouts.size()];
+    return counts.bytes();
   }
 
   /** A view of one partition, which ends with this. */

@@ -6,7 +6,7 @@ import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
-import io.weft.table.PartitionKernels.Packing;
+import io.weft.table.PackingKernels.Packing;
 
 /**
  * A table that is being partitioned: how many rows and bytes of strings each partition gets is
@@ -53,7 +53,8 @@ public final class PendingPartitions implements AutoCloseable {
 
   /** Enqueues the counting, and the copy of what it counted to the host. */
   void start(Event... after) {
-    PartitionCounting counting = new PartitionCounting(partitioner.kernels(), request, scratch);
+    PartitionCounting counting =
+        new PartitionCounting(partitioner.kernels().counting(), request, scratch);
     long to = results.address();
     try {
       counted =
@@ -95,13 +96,14 @@ public final class PendingPartitions implements AutoCloseable {
     }
     counted.await(deadline);
     PartitionCounts counts =
-        new PartitionCounts(results.address(), request.layout(), request.partitions());
+        new PartitionCounts(
+            results.address(), request.layout(), request.partitions(), request.strings().size());
     CudaMemory run = partitioner.memory().take(Math.max(TableLayout.ALIGNMENT, counts.bytes()));
     try {
       Event ready = pack(counts, run.address());
       run.usedUntil(ready);
       packed = true;
-      return new PartitionedTable(run, counts.layouts(), counts.offsets(), ready);
+      return new PartitionedTable(run, counts, ready);
     } catch (RuntimeException e) {
       run.close();
       throw e;
@@ -115,9 +117,10 @@ public final class PendingPartitions implements AutoCloseable {
         CudaMemory there = partitioner.memory().take(bytes)) {
       long from = here.address();
       long to = there.address();
-      counts.writePlaces(from, columns);
+      counts.writePlaces(from);
       Packing packing = new Packing(run, to, scratch.starts(), request.partitions());
-      PartitionPacking launches = new PartitionPacking(partitioner.kernels(), request, scratch);
+      PartitionPacking launches =
+          new PartitionPacking(partitioner.kernels().packing(), request, scratch);
       Event ready =
           lane.submit(
               "packing the partitions of " + request.layout(),

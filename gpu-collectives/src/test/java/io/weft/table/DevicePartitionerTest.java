@@ -27,6 +27,7 @@ class DevicePartitionerTest {
   @BeforeEach
   void open() {
     gpu = new TableGpu();
+    gpu.soil();
     partitioner = DevicePartitioner.open(gpu.memory, gpu.pinned);
   }
 

@@ -49,6 +49,20 @@ final class TableGpu implements AutoCloseable {
     return Deadline.after(PATIENCE);
   }
 
+  /** Leaves memory behind in the pool in which nothing is zero. */
+  void soil() {
+    int bytes = 4 << 20;
+    try (CudaMemory there = memory.take(8L * bytes);
+        CudaMemory here = pinned.take(bytes)) {
+      Memory.setMemory(here.address(), bytes, (byte) -1);
+      for (int i = 0; i < 8; i++) {
+        long to = there.address() + (long) i * bytes;
+        lane.submit("dirt", () -> lane.stream().copyToDevice(to, here.address(), bytes))
+            .await(deadline());
+      }
+    }
+  }
+
   /** Numbers in device memory. */
   CudaMemory ints(int... values) {
     CudaMemory there = memory.take(Math.max(1, 4L * values.length));
