@@ -9,10 +9,6 @@ import java.util.function.IntUnaryOperator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.CollectionAccumulator;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -25,16 +21,12 @@ import scala.collection.Iterator;
  * @param <V> rows
  */
 final class FeedWriter<K, V> extends MapWriter<K, V> {
-  /** Batches whose rows are mixed before they are dealt. */
-  private static final int SHUFFLED_BATCHES = 16;
-
   private final FeedSpec spec;
   private final TaskContext context;
   private final ShuffleWriteMetricsReporter metrics;
   private final CollectionAccumulator<MapRows> reports;
   private final ExactScatter scatter;
   private int turn;
-  private UnsafeProjection projection;
 
   FeedWriter(
       FeedDependency dependency,
@@ -73,44 +65,11 @@ final class FeedWriter<K, V> extends MapWriter<K, V> {
   }
 
   private long writeRows(Iterator<InternalRow> rows) throws IOException {
-    TensorCheck check = new TensorCheck(spec.schema(), context.partitionId());
     int rankOrdinal = spec.schema().size();
-    ShuffleBuffer.RowTarget dealt =
-        row -> scatter.append(row, spec.byKey() ? row.getInt(rankOrdinal) : 0);
-    ShuffleBuffer buffer = spec.seed().map(seed -> buffer(seed, dealt)).orElse(null);
-    ShuffleBuffer.RowTarget target = buffer == null ? dealt : row -> buffer.add(unsafe(row));
-    long count = 0;
-    while (rows.hasNext()) {
-      InternalRow row = rows.next();
-      check.next(row);
-      target.add(row);
-      count++;
-    }
-    if (buffer != null) {
-      buffer.finish();
-    }
-    return count;
-  }
-
-  /** Rows of most plans are, and know how large they are. */
-  private UnsafeRow unsafe(InternalRow row) {
-    if (row instanceof UnsafeRow already) {
-      return already;
-    }
-    if (projection == null) {
-      StructType schema = spec.schema();
-      projection =
-          UnsafeProjection.create(
-              spec.byKey()
-                  ? schema.add(FeedRequirements.RANK_COLUMN, DataTypes.IntegerType)
-                  : schema);
-    }
-    return projection.apply(row);
-  }
-
-  private ShuffleBuffer buffer(long seed, ShuffleBuffer.RowTarget target) {
-    long rows = Math.min((long) SHUFFLED_BATCHES * spec.batchRows(), Integer.MAX_VALUE / 64);
-    return new ShuffleBuffer(
-        (int) rows, ShuffleBuffer.MOST_BYTES, Seeds.of(seed, context.partitionId()), target);
+    return FeedRows.pass(
+        rows,
+        spec,
+        context.partitionId(),
+        row -> scatter.append(row, spec.byKey() ? row.getInt(rankOrdinal) : 0));
   }
 }
