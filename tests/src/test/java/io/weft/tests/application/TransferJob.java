@@ -14,6 +14,7 @@ import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.memory.Memory;
 import io.weft.spark.transfers.WeftTransfers;
+import io.weft.tensor.codec.CodecKind;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
@@ -81,7 +82,9 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
               ? Placement.of(SourceBuffer.of(here, filled(shape, key)), there, shape, key)
               : Placement.of(there, here, shape, key));
     }
-    List<DeferredTransfer> placed = transfers.place(placements);
+    // The last ones packed, all bits of which arrive as well.
+    CodecKind codec = round == ROUNDS - 1 ? CodecKind.ZSTD : CodecKind.NONE;
+    List<DeferredTransfer> placed = transfers.place(placements, codec);
     int arrived = 0;
     for (int i = 0; i < ARRAYS; i++) {
       placed.get(i).event().await(Deadline.after(PATIENCE));
