@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.deviceblocks.DeviceCatalog;
 import io.weft.memory.Memory;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
@@ -14,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.BarrierTaskContext;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -28,7 +30,13 @@ class GpuExchangeTest {
   static void start() {
     spark =
         DoubleGpus.start(
-            Map.of("spark.weft.gpu.exchangeMemory", "16m", "spark.weft.gpu.pinnedMemory", "4m"));
+            Map.of(
+                "spark.master",
+                "local[2,4]",
+                "spark.weft.gpu.exchangeMemory",
+                "16m",
+                "spark.weft.gpu.pinnedMemory",
+                "4m"));
   }
 
   @AfterAll
@@ -45,7 +53,7 @@ class GpuExchangeTest {
     assertThat(DoubleGpus.violations()).isEmpty();
     Awaitility.await("no block on the device")
         .atMost(Duration.ofSeconds(60))
-        .until(() -> ExecutorGpu.current().exchange().catalog().outputs() == 0);
+        .until(() -> ExecutorGpu.current().exchange().catalog().keys().isEmpty());
     Awaitility.await("no memory taken on the device")
         .atMost(Duration.ofSeconds(60))
         .until(() -> ExecutorGpu.current().exchange().tiers().memory().takenBytes() == 0);
@@ -154,6 +162,25 @@ class GpuExchangeTest {
                 });
     assertThat(sums.stream().mapToLong(Long::longValue).sum()).isEqualTo(192L * 191 / 2);
     assertThat(ExecutorGpu.current().exchange().tiers().spilledBytes()).isGreaterThan(before);
+  }
+
+  /** A fetch failure names it, its map task runs again, and training starts anew. */
+  @Test
+  void aBlockThatIsLostIsComputedAgain() {
+    List<ArrayList<List<Long>>> expected = feed(200).train(GpuExchangeTest::onHost);
+    List<ArrayList<List<Long>>> found =
+        feed(200)
+            .onGpus()
+            .train(
+                task -> {
+                  if (BarrierTaskContext.get().stageAttemptNumber() == 0 && task.rank() == 0) {
+                    DeviceCatalog catalog = ExecutorGpu.current().exchange().catalog();
+                    catalog.remove(catalog.keys().get(1));
+                    throw new IllegalStateException("a rank that fails once");
+                  }
+                  return onDevice(task);
+                });
+    assertThat(found).isEqualTo(expected);
   }
 
   @Test
