@@ -2,7 +2,6 @@ package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.deviceblocks.DeviceCatalog;
 import io.weft.memory.Memory;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
@@ -15,7 +14,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.BarrierTaskContext;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -30,13 +28,7 @@ class GpuExchangeTest {
   static void start() {
     spark =
         DoubleGpus.start(
-            Map.of(
-                "spark.master",
-                "local[2,4]",
-                "spark.weft.gpu.exchangeMemory",
-                "16m",
-                "spark.weft.gpu.pinnedMemory",
-                "4m"));
+            Map.of("spark.weft.gpu.exchangeMemory", "16m", "spark.weft.gpu.pinnedMemory", "4m"));
   }
 
   @AfterAll
@@ -65,7 +57,7 @@ class GpuExchangeTest {
   }
 
   /** The ids of two epochs, batch by batch. */
-  private static ArrayList<List<Long>> onDevice(FeedTask task) {
+  static ArrayList<List<Long>> onDevice(FeedTask task) {
     ArrayList<List<Long>> ids = new ArrayList<>();
     try (GpuDownload download = new GpuDownload()) {
       for (int epoch = 0; epoch < 2; epoch++) {
@@ -79,7 +71,7 @@ class GpuExchangeTest {
     return ids;
   }
 
-  private static ArrayList<List<Long>> onHost(FeedTask task) {
+  static ArrayList<List<Long>> onHost(FeedTask task) {
     ArrayList<List<Long>> ids = FeedData.epoch(task, 0);
     ids.addAll(FeedData.epoch(task, 1));
     return ids;
@@ -162,25 +154,6 @@ class GpuExchangeTest {
                 });
     assertThat(sums.stream().mapToLong(Long::longValue).sum()).isEqualTo(192L * 191 / 2);
     assertThat(ExecutorGpu.current().exchange().tiers().spilledBytes()).isGreaterThan(before);
-  }
-
-  /** A fetch failure names it, its map task runs again, and training starts anew. */
-  @Test
-  void aBlockThatIsLostIsComputedAgain() {
-    List<ArrayList<List<Long>>> expected = feed(200).train(GpuExchangeTest::onHost);
-    List<ArrayList<List<Long>>> found =
-        feed(200)
-            .onGpus()
-            .train(
-                task -> {
-                  if (BarrierTaskContext.get().stageAttemptNumber() == 0 && task.rank() == 0) {
-                    DeviceCatalog catalog = ExecutorGpu.current().exchange().catalog();
-                    catalog.remove(catalog.keys().get(1));
-                    throw new IllegalStateException("a rank that fails once");
-                  }
-                  return onDevice(task);
-                });
-    assertThat(found).isEqualTo(expected);
   }
 
   @Test
