@@ -1343,6 +1343,10 @@ CUresult cuDevicePrimaryCtxRelease_v2(int device) {
   } else {
     contexts[device].retained--;
     double_count("retained contexts", -1);
+    for (int peer = 0; contexts[device].retained == 0 && peer < DEVICES; peer++) {
+      peer_access[device][peer] = 0;
+      peer_access[peer][device] = 0;
+    }
   }
   pthread_mutex_unlock(&lock);
   return retained == 0 ? INVALID_CONTEXT : SUCCESS;
