@@ -427,6 +427,29 @@ void double_enqueue(void *stream, const struct double_work *work, void *argument
   pthread_mutex_unlock(&lock);
 }
 
+static struct stream *add_stream_locked(int priority) {
+  struct stream *stream = calloc(1, sizeof *stream);
+  stream->device = current->device;
+  stream->priority = priority;
+  stream->last = &stream->first;
+  stream->next = streams;
+  streams = stream;
+  pthread_create(&stream->thread, NULL, stream_loop, stream);
+  return stream;
+}
+
+/* NULL is the context's legacy stream, which streams of flag 1 do not wait for. */
+static struct stream *or_legacy_locked(struct stream *stream) {
+  static struct stream *legacy[DEVICES];
+  if (stream != NULL || current == NULL) {
+    return stream;
+  }
+  if (legacy[current->device] == NULL) {
+    legacy[current->device] = add_stream_locked(0);
+  }
+  return legacy[current->device];
+}
+
 CUresult cuStreamCreateWithPriority(struct stream **out, unsigned flags, int priority) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context("cuStreamCreateWithPriority");
@@ -435,15 +458,8 @@ CUresult cuStreamCreateWithPriority(struct stream **out, unsigned flags, int pri
     result = INVALID_VALUE;
   }
   if (result == SUCCESS) {
-    struct stream *stream = calloc(1, sizeof *stream);
-    stream->device = current->device;
-    stream->priority = priority;
-    stream->last = &stream->first;
-    stream->next = streams;
-    streams = stream;
-    pthread_create(&stream->thread, NULL, stream_loop, stream);
+    *out = add_stream_locked(priority);
     double_count("streams", 1);
-    *out = stream;
   }
   pthread_mutex_unlock(&lock);
   return result;
@@ -570,6 +586,7 @@ CUresult cuEventDestroy_v2(struct event *event) {
 
 CUresult cuEventRecord(struct event *event, struct stream *stream) {
   pthread_mutex_lock(&lock);
+  stream = or_legacy_locked(stream);
   CUresult result = check_stream(stream, "cuEventRecord");
   if (result == SUCCESS) {
     result = check_event(event, "cuEventRecord");

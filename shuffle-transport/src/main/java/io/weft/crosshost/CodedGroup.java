@@ -30,10 +30,12 @@ final class CodedGroup {
 
   /**
    * Moves all, behind what travels as it is; the first chunks are encoded meanwhile. Throws what
-   * the wire throws, and nobody uses any memory of the transfers then.
+   * the wire throws. Nobody uses any memory of the transfers then, but for chunks that coders did
+   * not come to the end of: transfers keep theirs until they have.
    */
   void move(TransferWire wire, List<TypedBuffer> plainSends, List<TypedBuffer> plainReceives) {
     try {
+      sends.forEach(OutgoingTransfer::begin);
       moveTogether(wire, plainSends, plainReceives);
       int chunk = 0;
       while (moveChunks(wire, chunk)) {

@@ -1,12 +1,14 @@
 package io.weft.crosshost;
 
 import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.device.Deadline;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
@@ -18,12 +20,9 @@ abstract class CodedTransfer<T> {
   /** Told instead of a chunk's bytes when there is none and none will follow. */
   static final long NONE = -1;
 
-  /** A chunk takes milliseconds, a look for the largest of 2 GiB a second. */
-  private static final long PATIENCE_SECONDS = 60;
-
   private final PreparedTransfer transfer;
   private final int chunks;
-  private Future<T> running;
+  private CompletableFuture<T> running;
   private RuntimeException failure;
   private boolean ended;
 
@@ -54,15 +53,19 @@ abstract class CodedTransfer<T> {
     running = transfer.coding().coders().submit(done, chunk);
   }
 
-  /** The result of what was started last; empty where nothing was, or it failed. */
+  /**
+   * The result of what was started last; empty where nothing was, or it failed. Where it takes too
+   * long the transfer fails, and its memory is kept until the coder has let go of it.
+   */
   final Optional<T> finish() {
-    Future<T> last = running;
+    CompletableFuture<T> last = running;
+    Duration patience = transfer.coding().coders().patience();
     running = null;
     boolean interrupted = false;
     try {
       while (last != null) {
         try {
-          return Optional.of(last.get(PATIENCE_SECONDS, TimeUnit.SECONDS));
+          return Optional.of(last.get(patience.toNanos(), TimeUnit.NANOSECONDS));
         } catch (InterruptedException e) {
           // Its memory must not go back before it has ended.
           interrupted = true;
@@ -70,7 +73,12 @@ abstract class CodedTransfer<T> {
           fail(e.getCause());
           last = null;
         } catch (TimeoutException e) {
-          fail(new IllegalStateException("a chunk took more than " + PATIENCE_SECONDS + " s", e));
+          transfer.keepUntil(last);
+          fail(
+              new IllegalStateException(
+                  "a chunk was not encoded or decoded within "
+                      + Deadline.describe(patience.toNanos()),
+                  e));
           last = null;
         }
       }

@@ -1,7 +1,8 @@
 package io.weft.crosshost;
 
+import java.time.Duration;
 import java.util.concurrent.Callable;
-import java.util.concurrent.Future;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -21,11 +22,25 @@ final class Coders implements AutoCloseable {
   private static final long IDLE_SECONDS = 10;
   private static final long CLOSE_PATIENCE_SECONDS = 5;
 
+  /** A chunk takes milliseconds, a look for the largest of 2 GiB a second. */
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+
   private final TransferCounters counters;
+  private final Duration patience;
   private final ThreadPoolExecutor threads;
 
   Coders(String executor, TransferCounters counters) {
+    this(executor, counters, PATIENCE);
+  }
+
+  /**
+   * Coders without threads yet.
+   *
+   * @param patience how long a lane waits for one chunk before its transfer fails
+   */
+  Coders(String executor, TransferCounters counters, Duration patience) {
     this.counters = counters;
+    this.patience = patience;
     AtomicInteger number = new AtomicInteger();
     int most = Runtime.getRuntime().availableProcessors();
     this.threads =
@@ -44,14 +59,26 @@ final class Coders implements AutoCloseable {
     threads.allowCoreThreadTimeOut(true);
   }
 
+  /** How long a lane waits for one chunk. */
+  Duration patience() {
+    return patience;
+  }
+
   /** Starts one chunk's work, which is counted when it is done. */
-  <T> Future<T> submit(TransferCounter done, Callable<T> chunk) {
-    return threads.submit(
+  <T> CompletableFuture<T> submit(TransferCounter done, Callable<T> chunk) {
+    CompletableFuture<T> end = new CompletableFuture<>();
+    threads.execute(
         () -> {
-          T result = chunk.call();
-          counters.increment(done);
-          return result;
+          try {
+            T result = chunk.call();
+            counters.increment(done);
+            end.complete(result);
+          } catch (Throwable e) {
+            // Of any kind: who waits for the end is told.
+            end.completeExceptionally(e);
+          }
         });
+    return end;
   }
 
   /** Waits a little for what is under way; the lanes have ended. */

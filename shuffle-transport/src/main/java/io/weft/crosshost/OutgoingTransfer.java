@@ -11,6 +11,10 @@ final class OutgoingTransfer extends CodedTransfer<Integer> {
 
   OutgoingTransfer(PreparedTransfer transfer) {
     super(transfer);
+  }
+
+  /** Lets the first chunk be encoded; whoever calls this waits for its end. */
+  void begin() {
     start(TransferCounter.CHUNKS_ENCODED, () -> encode(0));
   }
 

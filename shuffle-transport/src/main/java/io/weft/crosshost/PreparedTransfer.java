@@ -8,6 +8,7 @@ import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * One end of one transfer: which clique, which buffer, which peer, and the event that says how far
@@ -46,6 +47,9 @@ public final class PreparedTransfer implements AutoCloseable {
   private final HostEvent event;
   private final HostEvent usage;
   private volatile Stage stage = Stage.PREPARED;
+
+  /** Ends when nobody but the lane uses the memory. */
+  private volatile CompletableFuture<?> others = CompletableFuture.completedFuture(null);
 
   /**
    * Prepares a transfer; from now on the buffer is in use.
@@ -157,10 +161,19 @@ public final class PreparedTransfer implements AutoCloseable {
     return event.state() == Event.State.FAILED;
   }
 
+  /** Keeps the memory, also beyond the transfer's end, until this has ended in whatever way. */
+  void keepUntil(CompletableFuture<?> use) {
+    others = use;
+  }
+
+  private void endUse() {
+    var unused = others.whenComplete((result, failure) -> usage.complete());
+  }
+
   /** The payload is where it belongs. */
   void complete() {
     stage = Stage.ENDED;
-    usage.complete();
+    endUse();
     event.complete();
   }
 
@@ -172,7 +185,7 @@ public final class PreparedTransfer implements AutoCloseable {
   /** As {@link #fail}, by the lane, which will not touch the buffer any more. */
   void end(Throwable cause) {
     stage = Stage.ENDED;
-    usage.complete();
+    endUse();
     event.fail(cause);
   }
 

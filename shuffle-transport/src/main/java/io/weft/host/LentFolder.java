@@ -65,25 +65,42 @@ public final class LentFolder {
    * Removes the folder and what is in it, unless another process has a lock on its lease.
    *
    * @return whether it is gone
+   * @throws IOException as {@link #removeUnlessHeld(Runnable)}
    */
   public boolean removeUnlessHeld() throws IOException {
+    return removeUnlessHeld(() -> {});
+  }
+
+  /**
+   * As {@link #removeUnlessHeld()}, where the lease keeps something else, too.
+   *
+   * @param free gives that back; run once the lease is gone, so that nobody gets a lock on it any
+   *     more, and before the folder, also where that cannot be removed
+   * @throws IOException if the lease cannot be locked or removed, and nothing was given back; or if
+   *     the folder could not be removed
+   */
+  public boolean removeUnlessHeld(Runnable free) throws IOException {
     try {
-      Optional<LockedFile> free = LockedFile.seize(lease);
-      if (free.isEmpty()) {
+      Optional<LockedFile> seized = LockedFile.seize(lease);
+      if (seized.isEmpty()) {
         return false;
       }
-      LockedFile lock = free.get();
+      LockedFile lock = seized.get();
       try (lock) {
-        remove();
+        remove(free);
       }
     } catch (NoSuchFileException e) {
-      remove();
+      remove(free);
     }
     return true;
   }
 
-  private void remove() throws IOException {
-    ExecutorFiles.removeTree(path);
+  private void remove(Runnable free) throws IOException {
     Files.deleteIfExists(lease);
+    try {
+      free.run();
+    } finally {
+      ExecutorFiles.removeTree(path);
+    }
   }
 }

@@ -19,8 +19,14 @@ import io.weft.memory.Memory;
 import io.weft.tensor.codec.CodecKind;
 import io.weft.tensor.codec.CorruptTensorException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -29,7 +35,7 @@ class CodedGroupTest {
   private static final int COUNT = 1000;
 
   private final Coders coders = new Coders("0", new TransferCounters());
-  private int out;
+  private final AtomicInteger out = new AtomicInteger();
 
   @AfterEach
   void close() {
@@ -75,6 +81,10 @@ class CodedGroupTest {
   }
 
   private PreparedTransfer transfer(boolean sends, DataType type) {
+    return transfer(sends, type, coders);
+  }
+
+  private PreparedTransfer transfer(boolean sends, DataType type, Coders by) {
     CliqueKey clique =
         new CliqueKey(
             List.of(
@@ -83,14 +93,15 @@ class CodedGroupTest {
             "transfers");
     long bytes = Coding.stagingBytes(CodecKind.FLOAT8_E4M3, type, COUNT);
     ByteBuffer memory = ByteBuffer.allocateDirect((int) bytes);
-    out++;
-    TransferBuffer staging = new TransferBuffer(Memory.addressOf(memory), bytes, () -> out--);
+    out.incrementAndGet();
+    TransferBuffer staging =
+        new TransferBuffer(Memory.addressOf(memory), bytes, out::decrementAndGet);
     return new PreparedTransfer(
         clique,
         new TransferEnds(device(0), device(1), sends),
         7,
         Content.of(BufferShape.of(type, COUNT), 1),
-        new Coding(CodecKind.FLOAT8_E4M3, staging, coders),
+        new Coding(CodecKind.FLOAT8_E4M3, staging, by),
         HostEvent.completed("its source"));
   }
 
@@ -104,7 +115,7 @@ class CodedGroupTest {
     assertThat(peer.moves).isEqualTo(1);
     assertThat(group.failedSends()).isEqualTo(1);
     assertThat(Content.failure(wrong.event())).hasMessageContaining("does not encode int32");
-    assertThat(out).isZero();
+    assertThat(out).hasValue(0);
   }
 
   @Test
@@ -115,7 +126,34 @@ class CodedGroupTest {
     assertThat(group.failedReceives()).isEqualTo(1);
     assertThat(Content.failure(receive.event()))
         .hasMessageContaining("executor 1/device 0 could not encode its chunk 0");
-    assertThat(out).isZero();
+    assertThat(out).hasValue(0);
+  }
+
+  /** Who encodes late writes into the transfer's memory, and nobody else's. */
+  @Test
+  void memoryIsKeptForCodersThatAreLate() throws Exception {
+    CountDownLatch free = new CountDownLatch(1);
+    try (Coders busy = new Coders("1", new TransferCounters(), Duration.ofMillis(20))) {
+      List<Future<?>> others = new ArrayList<>();
+      for (int i = 0; i < Runtime.getRuntime().availableProcessors(); i++) {
+        others.add(
+            busy.submit(TransferCounter.CHUNKS_ENCODED, () -> free.await(30, TimeUnit.SECONDS)));
+      }
+      PreparedTransfer late = transfer(true, DataType.FLOAT32, busy);
+      CodedGroup group = new CodedGroup(List.of(late), List.of());
+      group.move(new Peer(0), List.of(), List.of());
+      assertThat(Content.failure(late.event()))
+          .hasMessageContaining("was not encoded or decoded within 20 ms");
+      late.end(new IllegalStateException("once more"));
+      assertThat(out).as("memory in use while the chunk waits for a coder").hasValue(1);
+      free.countDown();
+      for (Future<?> other : others) {
+        assertThat(other.get(30, TimeUnit.SECONDS)).isEqualTo(true);
+      }
+    } finally {
+      free.countDown();
+    }
+    assertThat(out).as("memory in use behind the coder's end").hasValue(0);
   }
 
   /** Nothing is read or written outside of the slot, and the wire is given up. */

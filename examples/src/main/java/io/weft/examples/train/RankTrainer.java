@@ -136,7 +136,8 @@ public final class RankTrainer implements AutoCloseable {
     return position;
   }
 
-  private void requireSame(CheckpointPosition position) {
+  /** Which file system shows what to whom, and when, is no mistake of this function. */
+  private void requireSame(CheckpointPosition position) throws IOException {
     try (Tensor mine = Tensor.allocate(TensorType.of(DataType.INT64, 2));
         Tensor first = Tensor.allocate(TensorType.of(DataType.INT64, 2))) {
       Memory.putLong(mine.address(), position.epoch());
@@ -145,7 +146,7 @@ public final class RankTrainer implements AutoCloseable {
       communicator.allReduce(mine.buffer(), ReduceOp.MAX);
       for (long offset = 0; offset <= 8; offset += 8) {
         if (Memory.getLong(mine.address() + offset) != Memory.getLong(first.address() + offset)) {
-          throw new IllegalStateException(
+          throw new IOException(
               "rank "
                   + communicator.rank()
                   + " would begin at "

@@ -14,9 +14,11 @@ import io.weft.collectives.local.LocalCommunicator;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.NavigableMap;
 import java.util.SplittableRandom;
@@ -113,11 +115,19 @@ class RankTrainerTest {
 
   private static List<RankReport> train(TrainingPlan plan, int ranks, int failAfter)
       throws Exception {
+    return train(Collections.nCopies(ranks, plan), failAfter);
+  }
+
+  /** A plan for each rank. */
+  private static List<RankReport> train(List<TrainingPlan> plans, int failAfter) throws Exception {
+    int ranks = plans.size();
     ExecutorService threads = Executors.newFixedThreadPool(ranks);
     try {
       List<Future<RankReport>> running = new ArrayList<>();
       CommunicatorOptions options = CommunicatorOptions.DEFAULT.withTimeout(Duration.ofSeconds(60));
+      List<TrainingPlan> left = new ArrayList<>(plans);
       for (Bootstrap bootstrap : ThreadBootstrap.open(ranks)) {
+        TrainingPlan plan = left.remove(0);
         running.add(
             threads.submit(
                 () -> {
@@ -203,6 +213,18 @@ class RankTrainerTest {
       assertThat(again.lastLoss()).isEqualTo(first.lastLoss());
       assertThat(again.parametersCrc()).isEqualTo(first.parametersCrc());
     }
+  }
+
+  /** As where one host sees a checkpoint later than another: to begin again may help. */
+  @Test
+  void ranksThatFindDifferentCheckpointsDoNotTrainTogether() throws Exception {
+    train(plan("ahead", 1), 1, -1);
+    List<TrainingPlan> plans = List.of(plan("ahead", 1), plan("behind", 1));
+    assertThatThrownBy(() -> train(plans, -1))
+        .cause()
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("would begin at")
+        .hasMessageContaining("do all reach");
   }
 
   @Test

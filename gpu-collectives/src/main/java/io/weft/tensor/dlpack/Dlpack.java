@@ -43,10 +43,16 @@ public final class Dlpack {
    * @param released run then, on the thread of whoever gives it back, which may be one of the
    *     consumer's; it should be short. Until then the elements have to stay where they are
    * @return the address of the structure
+   * @throws IllegalArgumentException when the form cannot say that the tensor is read-only
    * @throws UnavailableLibraryException when JNA is not there
    */
   public static long export(DlpackForm form, DlpackTensor tensor, Runnable released) {
     Objects.requireNonNull(released, "released");
+    if (form == DlpackForm.PLAIN && tensor.readOnly()) {
+      throw new IllegalArgumentException(
+          "the tensor is read-only, and a DLManagedTensor cannot say so: export it as VERSIONED, or"
+              + " a copy of it");
+    }
     long structure = DlpackStructure.write(form, tensor, deleter());
     EXPORTED.put(structure, released);
     return structure;

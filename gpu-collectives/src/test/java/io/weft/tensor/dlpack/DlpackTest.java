@@ -80,6 +80,15 @@ class DlpackTest {
     assertThat(released).hasValue(1);
   }
 
+  @Test
+  void whatIsReadOnlyIsNotExportedWithoutAWord() {
+    assertThatThrownBy(
+            () -> export(DlpackForm.PLAIN, new DlpackTensor(TYPE, 4096, Device.HOST, true)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("read-only");
+    assertThat(Dlpack.exported()).isZero();
+  }
+
   @ParameterizedTest
   @CsvSource({
     "INT8, 0, 8", "INT16, 0, 16", "INT32, 0, 32", "INT64, 0, 64",

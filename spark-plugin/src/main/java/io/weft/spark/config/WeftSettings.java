@@ -380,9 +380,9 @@ public final class WeftSettings {
           SettingTypes.absolutePath("empty (choose)"),
           "",
           SESSION,
-          "Folder on the executors' hosts for these files, feed-7-rank-0.json and so on for the feed"
-              + " with number 7; made if it is not there. Empty takes weft-dump in the executor's"
-              + " working folder.");
+          "Folder on the executors' hosts for these files, APPLICATION-feed-7-rank-0.json and so"
+              + " on for the feed with number 7; made if it is not there. Empty takes weft-dump in"
+              + " the executor's working folder.");
 
   /** Whether the Spark UI gets a Weft tab. */
   public static final Setting<Boolean> UI_ENABLED =

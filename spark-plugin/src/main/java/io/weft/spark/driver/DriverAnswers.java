@@ -1,6 +1,7 @@
 package io.weft.spark.driver;
 
 import io.weft.spark.collectives.DriverMeetings;
+import io.weft.spark.feed.FeedNews;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.AskDepartures;
 import io.weft.spark.message.Messages.Departures;
@@ -10,6 +11,7 @@ import io.weft.spark.message.Messages.Lookup;
 import io.weft.spark.message.Messages.Meet;
 import io.weft.spark.message.Messages.MeetClique;
 import io.weft.spark.message.Messages.MemoryPressure;
+import io.weft.spark.message.Messages.RankNews;
 import io.weft.spark.message.Messages.Report;
 import io.weft.spark.message.Messages.ToDriver;
 import io.weft.spark.message.Messages.Verdict;
@@ -83,6 +85,9 @@ public final class DriverAnswers {
     } else if (message instanceof Announce announce) {
       state.announced(announce.address());
       state.remarked(announce.address(), announce.remark());
+      return Verdict.WELCOME;
+    } else if (message instanceof RankNews news) {
+      FeedNews.heard(news);
       return Verdict.WELCOME;
     } else if (message instanceof MemoryPressure pressure) {
       pressed.accept(pressure.executorId());

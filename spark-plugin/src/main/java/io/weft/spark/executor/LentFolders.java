@@ -2,6 +2,7 @@ package io.weft.spark.executor;
 
 import io.weft.host.LentFolder;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -32,7 +33,7 @@ public final class LentFolders {
   /**
    * A folder, and what else its lease keeps.
    *
-   * @param removed run when the folder is gone, once or more
+   * @param removed run when the lease is gone, once or more
    */
   private record Lent(LentFolder folder, Runnable removed) {}
 
@@ -44,7 +45,7 @@ public final class LentFolders {
   /**
    * As {@link #keep(int, LentFolder)}, of a folder whose lease keeps something else, too.
    *
-   * @param removed gives that back; run when the folder was removed, on any thread, and maybe again
+   * @param removed gives that back; run when the lease was removed, on any thread, and maybe again
    */
   public static synchronized void keep(int number, LentFolder folder, Runnable removed) {
     LENT.computeIfAbsent(number, unused -> new ArrayList<>()).add(new Lent(folder, removed));
@@ -117,13 +118,13 @@ public final class LentFolders {
 
   private static boolean isRemoved(Lent lent) {
     try {
-      if (!lent.folder().removeUnlessHeld()) {
-        return false;
-      }
-      lent.removed().run();
-      return true;
+      return lent.folder().removeUnlessHeld(lent.removed());
     } catch (IOException | RuntimeException e) {
       // Of any kind: the thread that looks has other folders, too.
+      if (Files.exists(lent.folder().lease())) {
+        LOG.debug("{} is not removed yet", lent.folder().path(), e);
+        return false; // What its lease keeps is kept.
+      }
       LOG.warn("{} was not removed: {}", lent.folder().path(), e.toString());
       return true; // What is left goes with the executor's folder.
     }

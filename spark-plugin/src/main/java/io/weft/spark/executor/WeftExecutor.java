@@ -2,7 +2,10 @@ package io.weft.spark.executor;
 
 import io.weft.exchange.ExecutorExchange;
 import io.weft.spark.config.Activation;
+import io.weft.spark.message.MessageCodec;
+import io.weft.spark.message.Messages.ToDriver;
 import java.util.Optional;
+import org.apache.spark.api.plugin.PluginContext;
 
 /**
  * The executor's end of Weft in this JVM.
@@ -11,6 +14,7 @@ import java.util.Optional;
  */
 public final class WeftExecutor {
   private static volatile ExecutorExchange running;
+  private static volatile PluginContext driver;
 
   private WeftExecutor() {}
 
@@ -35,11 +39,26 @@ public final class WeftExecutor {
     return Optional.ofNullable(running);
   }
 
-  static void start(ExecutorExchange exchange) {
+  /**
+   * Asks the driver's Weft, and waits for the answer, at most Spark's {@code spark.rpc.askTimeout}.
+   *
+   * @throws Exception when there is no answer; the driver may have the message for all that
+   */
+  public static Object ask(ToDriver message) throws Exception {
+    PluginContext context = driver;
+    if (context == null) {
+      throw new IllegalStateException("no Weft runs in this JVM any more to tell " + message);
+    }
+    return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
+  }
+
+  static void start(ExecutorExchange exchange, PluginContext context) {
+    driver = context;
     running = exchange;
   }
 
   static void stop() {
     running = null;
+    driver = null;
   }
 }

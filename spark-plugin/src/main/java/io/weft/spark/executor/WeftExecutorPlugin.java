@@ -127,7 +127,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
                 exchange.statistics(), collectives.statistics(), transfers.statistics());
     register(context.metricRegistry(), statistics);
     reporter = StatusReporter.start(context, options.host(), statistics);
-    WeftExecutor.start(exchange);
+    WeftExecutor.start(exchange, context);
     collectives.start();
     transfers.start();
     gpu.start();

@@ -4,6 +4,7 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaStream;
+import io.weft.spark.gpu.OpenedGpu;
 import io.weft.tensor.TensorType;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
@@ -61,15 +62,17 @@ final class DeviceFeedBatch implements GpuFeedBatch {
   }
 
   @Override
-  public long dlpack(String column, DlpackForm form) {
+  public long dlpack(String column, DlpackForm form, long stream) {
     GpuTensor tensor = tensor(column);
-    HostEvent use = new HostEvent("an export of column " + column);
+    String what = "the use of exported column " + column;
+    HostEvent use = new HostEvent(what);
+    OpenedGpu opened = shard.device().gpu();
     batch.usedUntil(use);
     try {
       return Dlpack.export(
           form,
           new DlpackTensor(tensor.type(), tensor.buffer().address(), tensor.device(), true),
-          use::complete);
+          () -> opened.afterWork(what, stream, use::complete));
     } catch (RuntimeException | Error e) {
       use.fail(e);
       throw e;

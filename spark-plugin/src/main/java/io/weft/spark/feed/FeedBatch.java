@@ -47,10 +47,12 @@ public interface FeedBatch {
 
   /**
    * Exports {@link #tensor} by DLPack, without a copy; a lease keeps the memory until the consumer
-   * gives it back, which it does before the task ends. {@link DlpackForm#VERSIONED} says that it is
-   * read-only.
+   * gives it back, which it does before the task ends: the executor cannot use it for anything else
+   * before.
    *
+   * @param form {@link DlpackForm#VERSIONED}, which says that the elements are read-only
    * @return the address of the structure, which is the consumer's now
+   * @throws IllegalArgumentException for the other form, and as for {@link #tensor}
    * @throws io.weft.device.library.UnavailableLibraryException if JNA is not on the class path
    */
   long dlpack(String column, DlpackForm form);

@@ -1,5 +1,6 @@
 package io.weft.spark.feed;
 
+import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.Unchecked;
 import io.weft.spark.sql.NarrowRDD;
 import io.weft.spark.sql.ScalaInterop;
@@ -26,7 +27,6 @@ import org.apache.spark.util.CollectionAccumulator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
-import scala.Option;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
@@ -95,7 +95,6 @@ final class FeedExchange implements AutoCloseable {
     try {
       exchange.deal(input.getNumPartitions());
       exchange.report();
-      exchange.awaitCores();
       dealt = true;
       return exchange;
     } catch (SparkException e) {
@@ -169,6 +168,7 @@ final class FeedExchange implements AutoCloseable {
 
   /** Has every rank write a file of its batches. */
   FeedExport export() {
+    warnOfDump();
     int number = context.newShuffleId();
     List<FeedExport.Shard> shards = null;
     try {
@@ -182,8 +182,17 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
+  private void warnOfDump() {
+    if (dependency.spec().dumpAt().step() >= 0) {
+      LOG.warn(
+          "{} is for feeds that train: this one is exported and writes no step down",
+          WeftSettings.DEBUG_DUMP_STEP);
+    }
+  }
+
   /** Has every rank upload its batches to its GPU, for other processes. */
   GpuFeedExport exportToGpus() {
+    warnOfDump();
     int number = context.newShuffleId();
     List<GpuFeedExport.Shard> shards = null;
     try {
@@ -202,24 +211,23 @@ final class FeedExchange implements AutoCloseable {
    * @throws RankFailedException when the last attempt failed by the function of a rank
    */
   <T> List<T> onRanks(ShardFunction<T> function) {
-    // Of attempts that fail, too: an ordinary accumulator counts those that end well.
-    CollectionAccumulator<RankFailure> failures = new CollectionAccumulator<>();
-    failures.register(context, Option.empty(), true);
-    try {
-      return onRanks(function, failures);
-    } catch (Exception e) {
-      Optional<RankFailure> own = RankFailure.decisive(failures.value());
-      if (own.isPresent()) {
-        throw own.get().exception(e);
+    awaitCores();
+    try (FeedNews news = FeedNews.open(dependency.shuffleId())) {
+      try {
+        return results(function);
+      } catch (Exception e) {
+        Optional<RankFailure> own = news.decisive();
+        if (own.isPresent()) {
+          throw own.get().exception(e);
+        }
+        throw Unchecked.<RuntimeException>raise(e); // As from any other action of Spark.
       }
-      throw Unchecked.<RuntimeException>raise(e); // As from any other action of Spark.
     }
   }
 
-  private <T> List<T> onRanks(
-      ShardFunction<T> function, CollectionAccumulator<RankFailure> failures) {
+  private <T> List<T> results(ShardFunction<T> function) {
     TaskFunction<Iterator<FeedShard>, Iterator<byte[]>> task =
-        shards -> result(function, shards.next(), failures);
+        shards -> result(function, shards.next());
     ClassTag<byte[]> tag = ScalaInterop.erasedTag(byte[].class);
     RDD<byte[]> results = new FeedRDD(dependency, rows).barrier().mapPartitions(task, false, tag);
     // Spark repeats a barrier stage that feeds a shuffle, and gives up one that ends its job.
@@ -231,8 +239,7 @@ final class FeedExchange implements AutoCloseable {
         .toList();
   }
 
-  private static <T> Iterator<byte[]> result(
-      ShardFunction<T> function, FeedShard shard, CollectionAccumulator<RankFailure> failures) {
+  private static <T> Iterator<byte[]> result(ShardFunction<T> function, FeedShard shard) {
     BarrierTaskContext context = BarrierTaskContext.get();
     try {
       if (shard.onDevice() != null) {
@@ -243,10 +250,10 @@ final class FeedExchange implements AutoCloseable {
       return CollectionConverters.asScala(
           List.of(new RankResult<>(shard.rank(), result).encode()).iterator());
     } catch (RuntimeException | Error e) {
-      failures.add(RankFailure.of(context.stageAttemptNumber(), shard.rank(), e));
+      RankFailure.tell(shard.feed(), shard.rank(), context, e);
       throw e;
     } catch (Exception e) {
-      failures.add(RankFailure.of(context.stageAttemptNumber(), shard.rank(), e));
+      RankFailure.tell(shard.feed(), shard.rank(), context, e);
       throw new IllegalStateException("rank " + shard.rank() + " failed: " + e, e);
     }
   }

@@ -46,6 +46,7 @@ final class FeedRDD extends RDD<FeedShard> {
 
   @Override
   public Iterator<FeedShard> compute(Partition split, TaskContext context) {
+    RankFailure.tellBegin(dependency.shuffleId(), split.index(), context);
     TempShuffleReadMetrics metrics = context.taskMetrics().createTempShuffleReadMetrics();
     FeedReader<?, ?> reader =
         (FeedReader<?, ?>)

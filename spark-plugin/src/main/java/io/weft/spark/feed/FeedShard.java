@@ -11,6 +11,9 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The batches of one rank, all within reach until it is closed. Owns the reader of the chunks, and
@@ -18,6 +21,8 @@ import java.util.Map;
  * thread.
  */
 final class FeedShard implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(FeedShard.class);
+
   private final int feed;
   private final FeedSpec spec;
   private final FeedPlan plan;
@@ -33,6 +38,9 @@ final class FeedShard implements AutoCloseable {
   private final DeviceShard onDevice;
 
   private volatile boolean closed;
+
+  /** Its own use of the memory, and one for every export that has not come back. */
+  private final AtomicInteger uses = new AtomicInteger(1);
 
   /**
    * One batch's chunk.
@@ -149,18 +157,44 @@ final class FeedShard implements AutoCloseable {
     return arrow;
   }
 
-  /** Lets go of all memory. Can be repeated. */
+  /** Foreign code has addresses in the batches from now on, until {@link #takeBack}. */
+  void lend() {
+    uses.incrementAndGet();
+  }
+
+  /** From any thread, also behind the end of the task: then the last one lets go of the memory. */
+  void takeBack() {
+    if (uses.decrementAndGet() == 0) {
+      letGo();
+    }
+  }
+
+  /** Lets go of all memory that nobody was lent. Can be repeated. */
   @Override
   public void close() {
-    if (!closed) {
-      closed = true;
-      arrow.close();
-      if (onDevice == null) {
-        gathered.forEach(arena::free);
-        reader.close();
-      } else {
-        onDevice.close();
-      }
+    if (closed) {
+      return;
     }
+    closed = true;
+    arrow.close();
+    if (onDevice != null) {
+      onDevice.close();
+      return;
+    }
+    int lent = uses.get() - 1;
+    if (lent > 0) {
+      LOG.warn(
+          "Rank {} of feed {} ends, and {} tensors that it exported were not given back: the memory"
+              + " of all its batches is kept until they are",
+          rank,
+          feed,
+          lent);
+    }
+    takeBack();
+  }
+
+  private void letGo() {
+    gathered.forEach(arena::free);
+    reader.close();
   }
 }

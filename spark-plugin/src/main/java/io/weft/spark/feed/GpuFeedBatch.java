@@ -44,15 +44,24 @@ public interface GpuFeedBatch {
 
   /**
    * Exports a column by DLPack. Waits until the upload has ended, as consumers may read at once.
-   * The column's memory stays until the consumer gives it back, also beyond the end of the task;
-   * its executor has to live so long, and the consumer's work on the device has to have ended by
-   * then.
+   * The column's memory stays until the consumer has given it back, and the device has done what
+   * was on a stream by then: consumers drop tensors when work on them is enqueued. That may be
+   * beyond the end of the task; the executor has to live so long.
    *
+   * @param stream on which the consumer works, as for {@link #orderBefore}, there until it gives
+   *     the tensor back. 0 is for consumers that work on the legacy default stream, or on streams
+   *     that wait for it; one that works on several streams lets this one wait for the others first
    * @return the address of the structure, which is the consumer's now
-   * @throws IllegalArgumentException as for {@link #tensor}
+   * @throws IllegalArgumentException as for {@link #tensor}, and for {@link DlpackForm#PLAIN} where
+   *     the rows are read-only: those that went from GPU to GPU
    * @throws io.weft.device.library.UnavailableLibraryException without JNA
    */
-  long dlpack(String column, DlpackForm form);
+  long dlpack(String column, DlpackForm form, long stream);
+
+  /** As {@link #dlpack(String, DlpackForm, long)}, for a consumer on the legacy default stream. */
+  default long dlpack(String column, DlpackForm form) {
+    return dlpack(column, form, 0);
+  }
 
   /** Keeps this batch until the lease is closed, at most until the task ends. */
   FeedLease retain();

@@ -6,6 +6,7 @@ import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
+import io.weft.spark.gpu.OpenedGpu;
 import io.weft.tensor.TensorType;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
@@ -83,16 +84,18 @@ final class GpuShardBatch implements GpuFeedBatch {
   }
 
   @Override
-  public long dlpack(String column, DlpackForm form) {
+  public long dlpack(String column, DlpackForm form, long stream) {
     GpuTensor tensor = tensor(column);
     ready.await(gpu.deadline());
-    HostEvent use = new HostEvent("an export of column " + column);
+    String what = "the use of exported column " + column;
+    HostEvent use = new HostEvent(what);
+    OpenedGpu opened = gpu.gpu();
     memory.usedUntil(use);
     try {
       return Dlpack.export(
           form,
           new DlpackTensor(tensor.type(), tensor.buffer().address(), tensor.device(), false),
-          use::complete);
+          () -> opened.afterWork(what, stream, use::complete));
     } catch (RuntimeException | Error e) {
       use.fail(e);
       throw e;

@@ -4,14 +4,18 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.crosshost.TransferException;
 import io.weft.device.EventTimeoutException;
+import io.weft.spark.executor.WeftExecutor;
+import io.weft.spark.message.Messages.RankNews;
 import java.io.IOException;
-import java.io.Serializable;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import org.apache.spark.TaskContext;
 import org.apache.spark.TaskKilledException;
 import org.apache.spark.shuffle.FetchFailedException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * How a rank's function ended, as its task tells the driver.
@@ -20,7 +24,9 @@ import org.apache.spark.shuffle.FetchFailedException;
  * @param own whether the function failed of itself
  * @param error what it threw
  */
-record RankFailure(int attempt, int rank, boolean own, String error) implements Serializable {
+record RankFailure(int attempt, int rank, boolean own, String error) {
+  private static final Logger LOG = LoggerFactory.getLogger(RankFailure.class);
+
   /** Ranks that call a collective in a wrong way do so again; the other kinds come from outside. */
   private static final Set<Kind> MISTAKES = Set.of(Kind.INVALID, Kind.MISMATCH);
 
@@ -49,9 +55,33 @@ record RankFailure(int attempt, int rank, boolean own, String error) implements 
             || error instanceof VirtualMachineError;
   }
 
-  /** Why the last attempt failed, if it was a function of itself. */
-  static Optional<RankFailure> decisive(List<RankFailure> all) {
-    int last = all.stream().mapToInt(RankFailure::attempt).max().orElse(0);
+  /** Tells the driver that a rank's task begins, so that it knows of the attempt. */
+  static void tellBegin(int feed, int rank, TaskContext context) {
+    tell(new RankNews(feed, context.stageAttemptNumber(), rank, false, null));
+  }
+
+  /**
+   * Tells the driver why a rank's task is about to fail, and waits until the driver has it. When
+   * the task has ended its communicator aborts the other ranks, whose tasks fail, too.
+   */
+  static void tell(int feed, int rank, TaskContext context, Throwable error) {
+    RankFailure failure = of(context.stageAttemptNumber(), rank, error);
+    tell(new RankNews(feed, failure.attempt(), rank, failure.own(), failure.error()));
+  }
+
+  private static void tell(RankNews news) {
+    try {
+      Object unused = WeftExecutor.ask(news);
+    } catch (Exception e) {
+      if (e instanceof InterruptedException) {
+        Thread.currentThread().interrupt();
+      }
+      LOG.warn("The driver may not know of this: {}", news, e);
+    }
+  }
+
+  /** Why the last attempt that began has failed, if it was a function of itself. */
+  static Optional<RankFailure> decisive(List<RankFailure> all, int last) {
     return all.stream()
         .filter(failure -> failure.own() && failure.attempt() == last)
         .min(Comparator.comparingInt(RankFailure::rank));

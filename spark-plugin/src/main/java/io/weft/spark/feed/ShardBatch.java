@@ -71,11 +71,17 @@ final class ShardBatch implements FeedBatch {
   public long dlpack(String column, DlpackForm form) {
     Tensor tensor = tensor(column);
     FeedLease lease = retain();
+    shard.lend();
+    Runnable end =
+        () -> {
+          lease.close();
+          shard.takeBack();
+        };
     try {
       return Dlpack.export(
-          form, new DlpackTensor(tensor.type(), tensor.address(), Device.HOST, true), lease::close);
+          form, new DlpackTensor(tensor.type(), tensor.address(), Device.HOST, true), end);
     } catch (RuntimeException | Error e) {
-      lease.close();
+      end.run();
       throw e;
     }
   }

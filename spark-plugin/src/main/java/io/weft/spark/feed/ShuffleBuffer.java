@@ -1,6 +1,7 @@
 package io.weft.spark.feed;
 
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Random;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -14,10 +15,16 @@ final class ShuffleBuffer {
   /** What is kept at most, however few rows that is. */
   static final long MOST_BYTES = 64L << 20;
 
-  private final UnsafeRow[] kept;
+  /** What a row takes beside its bytes: its object, its array's header and its place, about. */
+  static final int ROW_OVERHEAD = 64;
+
+  private static final int FIRST_PLACES = 256;
+
+  private final int mostRows;
   private final long mostBytes;
   private final Random random;
   private final RowTarget next;
+  private UnsafeRow[] kept;
   private int count;
   private long bytes;
 
@@ -30,10 +37,12 @@ final class ShuffleBuffer {
    * Keeps nothing yet.
    *
    * @param rows kept at most, 1 or more
-   * @param mostBytes of these rows; a row that is larger goes on at once
+   * @param mostBytes of memory that these rows take, each {@link #ROW_OVERHEAD} beside its bytes; a
+   *     row that is larger goes on at once
    */
   ShuffleBuffer(int rows, long mostBytes, long seed, RowTarget next) {
-    this.kept = new UnsafeRow[rows];
+    this.mostRows = rows;
+    this.kept = new UnsafeRow[Math.min(rows, FIRST_PLACES)];
     this.mostBytes = mostBytes;
     this.random = new Random(seed);
     this.next = next;
@@ -41,16 +50,23 @@ final class ShuffleBuffer {
 
   /** Takes a row, which is free to change afterwards. */
   void add(UnsafeRow row) throws IOException {
-    int size = row.getSizeInBytes();
-    while (count > 0 && (count == kept.length || bytes + size > mostBytes)) {
+    long size = taken(row);
+    while (count > 0 && (count == mostRows || bytes + size > mostBytes)) {
       letOneGo();
     }
     if (size > mostBytes) {
       next.add(row);
       return;
     }
+    if (count == kept.length) {
+      kept = Arrays.copyOf(kept, (int) Math.min(mostRows, 2L * count));
+    }
     kept[count++] = row.copy();
     bytes += size;
+  }
+
+  private static long taken(UnsafeRow row) {
+    return (long) row.getSizeInBytes() + ROW_OVERHEAD;
   }
 
   /** Hands on what is left. */
@@ -66,11 +82,11 @@ final class ShuffleBuffer {
     count--;
     kept[drawn] = kept[count];
     kept[count] = null;
-    bytes -= row.getSizeInBytes();
+    bytes -= taken(row);
     next.add(row);
   }
 
-  /** Bytes of the rows that are kept now. */
+  /** Bytes that the rows that are kept now take. */
   long bytes() {
     return bytes;
   }

@@ -1,5 +1,6 @@
 package io.weft.spark.feed;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.metrics.ExchangeCounter;
 import io.weft.spark.executor.WeftExecutor;
@@ -12,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,6 +28,7 @@ final class StepDump implements AutoCloseable {
 
   private final FeedShard shard;
   private final FeedSpec.DumpAt at;
+  private final String application = SparkEnv.get().conf().getAppId();
   private long taken;
   private long last = -1;
   private boolean reached;
@@ -70,6 +73,7 @@ final class StepDump implements AutoCloseable {
 
   private Map<String, Object> header() {
     Map<String, Object> dump = new LinkedHashMap<>();
+    dump.put("application", application);
     dump.put("rank", shard.rank());
     dump.put("ranks", shard.spec().ranks());
     dump.put("step", at.step());
@@ -154,14 +158,19 @@ final class StepDump implements AutoCloseable {
   private Path file() {
     return Path.of(at.folder().isEmpty() ? FOLDER : at.folder())
         .toAbsolutePath()
-        .resolve("feed-%d-rank-%d.json".formatted(shard.feed(), shard.rank()));
+        .resolve("%s-feed-%d-rank-%d.json".formatted(application, shard.feed(), shard.rank()));
   }
 
   /** An attempt before this one may have come to the step, and this one have begun behind it. */
   private boolean isWritten() {
     try {
-      return Files.exists(file())
-          && new ObjectMapper().readTree(file().toFile()).at("/reached").asBoolean();
+      if (!Files.exists(file())) {
+        return false;
+      }
+      JsonNode written = new ObjectMapper().readTree(file().toFile());
+      return written.at("/reached").asBoolean()
+          && written.at("/application").asText().equals(application)
+          && written.at("/step").asInt(-1) == at.step();
     } catch (IOException e) {
       LOG.debug("{} is written anew", file(), e);
       return false;

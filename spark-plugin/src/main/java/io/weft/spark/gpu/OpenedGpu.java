@@ -1,11 +1,18 @@
 package io.weft.spark.gpu;
 
 import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.device.EventTimeoutException;
+import io.weft.device.Lane;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaException;
+import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaLibrary;
+import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.DeviceUploads;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Bytes;
@@ -31,6 +38,11 @@ public final class OpenedGpu {
   private final CudaMemoryPool pinned;
   private final long memoryBytes;
   private final Set<SharedRun> shared = ConcurrentHashMap.newKeySet();
+
+  /** Waits for the streams of others; opened on first use. */
+  private CudaLane returns;
+
+  private boolean closed;
 
   private OpenedGpu(
       CudaDevice device, CudaMemoryPool memory, CudaMemoryPool pinned, long memoryBytes) {
@@ -115,6 +127,68 @@ public final class OpenedGpu {
     return made;
   }
 
+  /**
+   * Runs something once the device has done what is on a stream by now. Waits for a thread that
+   * looks at the stream, not for the device, and leaves the calling thread's current context as it
+   * is: it may be any library's. Where the device fails before, it is never run.
+   *
+   * @param what the work on the stream, for messages
+   * @param stream a {@code CUstream} of the GPU's primary context; 0 for the legacy default stream,
+   *     and with it all streams but those that were made not to wait for it
+   * @throws IllegalStateException when the executor has ended
+   */
+  public void afterWork(String what, long stream, Runnable then) {
+    CudaLane lane = returns();
+    CudaStream theirs = CudaStream.borrowed(device, "0x" + Long.toHexString(stream), stream);
+    Event end =
+        lane.submit(
+            what,
+            () -> {
+              try (CudaMark mark = theirs.mark()) {
+                lane.stream().waitFor(mark);
+              }
+            });
+    end.whenDone(
+        cause -> {
+          if (cause == null) {
+            then.run();
+          } else {
+            LOG.warn("{} on {}: what it used is kept", what, theirs, cause);
+          }
+        });
+    if (stream != 0) {
+      // Its owner may end it as soon as this returns.
+      end.awaitRecorded(Deadline.after(PATIENCE));
+    }
+  }
+
+  private synchronized CudaLane returns() {
+    if (closed) {
+      throw new IllegalStateException("the executor of " + device + " has ended");
+    }
+    if (returns == null) {
+      returns = CudaLane.open(device, "returns", PATIENCE, Lane.Priority.NORMAL);
+    }
+    return returns;
+  }
+
+  private void endReturns() {
+    CudaLane lane;
+    synchronized (this) {
+      closed = true;
+      lane = returns;
+    }
+    if (lane == null) {
+      return;
+    }
+    try {
+      lane.drain(Deadline.after(PATIENCE));
+    } catch (EventFailedException | EventTimeoutException e) {
+      LOG.warn("{}: streams of others on {} come to no end", lane, device, e);
+    }
+    lane.close();
+  }
+
   /** Pinned memory for copies. */
   CudaMemoryPool pinned() {
     return pinned;
@@ -126,6 +200,7 @@ public final class OpenedGpu {
    * @param through whether nothing else uses the device any more
    */
   void close(boolean through) {
+    endReturns();
     shared.forEach(SharedRun::close);
     long taken = memory.takenBytes() + pinned.takenBytes();
     memory.close();

@@ -16,7 +16,15 @@ public final class Messages {
 
   /** A message of an executor. */
   public sealed interface ToDriver extends Serializable
-      permits Hello, Announce, Lookup, MemoryPressure, Report, Meet, MeetClique, AskDepartures {}
+      permits Hello,
+          Announce,
+          Lookup,
+          MemoryPressure,
+          Report,
+          Meet,
+          MeetClique,
+          AskDepartures,
+          RankNews {}
 
   /** Asked first: may an executor of this version join? Answered by a {@link Verdict}. */
   public record Hello(String executorId, String host, String version) implements ToDriver {}
@@ -55,6 +63,18 @@ public final class Messages {
    * @param known how many of them the executor has heard of
    */
   public record AskDepartures(int known) implements ToDriver {}
+
+  /**
+   * Told by a rank of a feed when it begins and when it fails. Answered by a {@link Verdict}, so
+   * that the rank knows that the driver has it.
+   *
+   * @param feed its number in the application
+   * @param attempt of the ranks' stage, from 0
+   * @param own whether the rank's function failed of itself
+   * @param error what it failed of; null where it begins
+   */
+  public record RankNews(int feed, int attempt, int rank, boolean own, String error)
+      implements ToDriver {}
 
   /** Executors that are gone, in the order in which the driver heard of it. */
   public record Departures(List<Departure> departures) implements Serializable {

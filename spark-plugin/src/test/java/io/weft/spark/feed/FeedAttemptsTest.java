@@ -3,12 +3,19 @@ package io.weft.spark.feed;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.collectives.Communicator;
+import io.weft.collectives.fault.CollectiveException;
 import io.weft.spark.LocalSpark;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.MapOutputTrackerMaster;
@@ -34,6 +41,9 @@ class FeedAttemptsTest {
 
   /** So many runs of map task 1 have begun. */
   private static final AtomicInteger STARTS = new AtomicInteger();
+
+  /** What the driver knew when a rank heard of another one's end. */
+  private static final Queue<String> KNOWN = new ConcurrentLinkedQueue<>();
 
   private static LocalSpark spark;
 
@@ -109,6 +119,47 @@ class FeedAttemptsTest {
         .cause()
         .isInstanceOf(SparkException.class);
     assertThat(STARTS).hasValue(4);
+  }
+
+  /**
+   * When a rank hears that another one failed, the driver knows of that one already: whichever
+   * task's end reaches Spark first, the function of the other one is named.
+   */
+  @Test
+  void theDriverKnowsWhoFailedBeforeThePeersDo() {
+    assertThatThrownBy(
+            () ->
+                feed(id -> true)
+                    .train(
+                        task -> {
+                          Communicator ranks = task.communicator();
+                          ranks.barrier();
+                          if (task.rank() == 1) {
+                            throw new IllegalArgumentException("label 9, as the test asked");
+                          }
+                          try {
+                            ranks.barrier();
+                          } catch (CollectiveException e) {
+                            // The driver may be through with the feed when it hears of the last one.
+                            if (BarrierTaskContext.get().stageAttemptNumber() < 3) {
+                              KNOWN.add(knownFailures());
+                            }
+                            throw e;
+                          }
+                          return 0;
+                        }))
+        .isInstanceOf(RankFailedException.class);
+    assertThat(KNOWN).isNotEmpty().allMatch(known -> known.contains("label 9"));
+  }
+
+  /** Of the feed whose ranks run in this JVM, which is the driver's. */
+  private static String knownFailures() {
+    return IntStream.range(0, 1000)
+        .mapToObj(FeedNews::of)
+        .flatMap(Optional::stream)
+        .flatMap(news -> news.decisive().stream())
+        .map(RankFailure::error)
+        .collect(Collectors.joining());
   }
 
   /** What a rank was told of others, or of the network or a disk, is not its function's fault. */

@@ -9,14 +9,17 @@ import io.weft.spark.LocalSpark;
 import io.weft.spark.gpu.ExecutorGpu;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -128,6 +131,41 @@ class GpuFeedExportTest {
         .atMost(Duration.ofSeconds(60))
         .until(() -> memoryTaken() == 0);
     assertThat(leases).allSatisfy(lease -> assertThat(Files.exists(lease)).isFalse());
+  }
+
+  /** A lock on a lease that is gone keeps nothing: the feed was closed before it was locked. */
+  @Test
+  void aLeaseThatWasRemovedBeforeItIsLockedIsNoLease() throws Exception {
+    Path lease = Files.createFile(folder.resolve("lease"));
+    try (FileChannel open = FileChannel.open(lease, StandardOpenOption.WRITE);
+        GpuFeedExport export = feed(200).exportToGpus()) {
+      assertThat(open.isOpen()).isTrue();
+      // Opens the file, also once it has no name.
+      Path held = descriptor(lease);
+      Files.delete(lease);
+      Path manifest = folder.resolve("feed.json");
+      String own = export.shards().get(0).lease();
+      Files.writeString(manifest, export.manifest().replace(own, held.toString()));
+      Process reader =
+          PythonScript.start(
+              "read-gpu-feed.py", DoubleGpus.library("libcuda.so.1").toString(), manifest + "");
+      assertThat(reader.waitFor(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(reader.exitValue()).isEqualTo(1);
+      assertThat(reader.inputReader().readLine()).as("what it read").isNull();
+    }
+  }
+
+  /** This process's name for a file that it has open. */
+  private static Path descriptor(Path file) throws IOException {
+    Path own = Path.of("/proc", String.valueOf(ProcessHandle.current().pid()), "fd");
+    try (Stream<Path> all = Files.list(own)) {
+      for (Path each : all.toList()) {
+        if (Files.exists(each) && Files.isSameFile(each, file)) {
+          return each;
+        }
+      }
+    }
+    throw new AssertionError(file + " is not open");
   }
 
   private Process start(GpuFeedExport export) throws Exception {

@@ -6,20 +6,24 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.sun.jna.Function;
 import com.sun.jna.Pointer;
 import io.weft.collectives.buffer.DataType;
+import io.weft.device.Deadline;
 import io.weft.device.Event.State;
 import io.weft.memory.Memory;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.gpu.OpenedGpu;
 import io.weft.spark.metrics.FeedCounter;
 import io.weft.spark.metrics.FeedCounters;
 import io.weft.tensor.TensorType;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -134,10 +138,37 @@ class GpuFeedTest {
   }
 
   /**
-   * Two batches, one used and one ahead; a third only once the device is through with the first.
+   * Two batches, one used and one ahead; a third while the device is not through with the first.
    */
   @Test
   void memoryOfABatchIsNotReusedWhileAStreamUsesIt() {
+    List<Long> kept =
+        WeftFeed.shards(FeedData.rows(spark.session(), 80, 3), 1)
+            .batchRows(10)
+            .train(
+                task -> {
+                  OpenedGpu gpu = ExecutorGpu.current().open();
+                  try (GpuFeedBatches batches = task.gpuBatches(0);
+                      GpuDownload download = new GpuDownload()) {
+                    GpuFeedBatch batch = batches.next();
+                    batch.ready().await(Deadline.after(Duration.ofSeconds(60)));
+                    long two = gpu.memoryTaken();
+                    DoubleGpus.controls().cudaDoublePause(1);
+                    try {
+                      batch.usedOn(download.stream());
+                      batches.next();
+                      return gpu.memoryTaken() - two - two / 2;
+                    } finally {
+                      DoubleGpus.controls().cudaDoublePause(0);
+                      awaitTaken(gpu, two);
+                    }
+                  }
+                });
+    assertThat(kept).containsExactly(0L);
+  }
+
+  @Test
+  void memoryOfABatchIsNotReusedWhileALeaseKeepsIt() {
     List<Boolean> kept =
         feed(80)
             .train(
@@ -181,10 +212,45 @@ class GpuFeedTest {
     assertThat(Dlpack.exported()).isEqualTo(2);
     for (long structure : structures) {
       assertThat(Memory.getInt(structure + 40)).as("CUDA").isEqualTo(2);
-      Function.getFunction(new Pointer(Memory.getLong(structure + 16)))
-          .invokeVoid(new Object[] {new Pointer(structure)});
     }
-    assertThat(Dlpack.exported()).isZero();
+    OpenedGpu gpu = ExecutorGpu.current().open();
+    DoubleGpus.controls().cudaDoublePause(1);
+    try {
+      // Its kernels are enqueued when a consumer drops a tensor, and have not run.
+      for (long structure : structures) {
+        Function.getFunction(new Pointer(Memory.getLong(structure + 16)))
+            .invokeVoid(new Object[] {new Pointer(structure)});
+      }
+      assertThat(Dlpack.exported()).isZero();
+      assertThat(gpu.memoryTaken()).as("while the consumer's work runs").isPositive();
+    } finally {
+      DoubleGpus.controls().cudaDoublePause(0);
+    }
+    awaitTaken(gpu, 0);
+  }
+
+  private static void awaitTaken(OpenedGpu gpu, long bytes) {
+    Awaitility.await("memory that is taken")
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> gpu.memoryTaken() == bytes);
+  }
+
+  /** A stream of the consumer's that waits for no other one is told by name. */
+  @Test
+  void exportsByDlpackAreKeptForTheStreamThatIsNamed() {
+    List<Boolean> kept =
+        feed(40)
+            .train(
+                task -> {
+                  try (GpuFeedBatches batches = task.gpuBatches(0);
+                      GpuDownload download = new GpuDownload()) {
+                    Dlpack.delete(
+                        batches.next().dlpack("x", DlpackForm.VERSIONED, download.stream()));
+                    return Dlpack.exported() >= 0;
+                  }
+                });
+    assertThat(kept).containsExactly(true, true);
+    awaitTaken(ExecutorGpu.current().open(), 0);
   }
 
   @Test
@@ -195,16 +261,50 @@ class GpuFeedTest {
                 task -> {
                   try (FeedBatches batches = task.batches(0)) {
                     FeedBatch batch = batches.next();
-                    long structure = batch.dlpack("x", DlpackForm.PLAIN);
-                    long address = Memory.getLong(structure);
+                    long structure = batch.dlpack("x", DlpackForm.VERSIONED);
+                    long address = Memory.getLong(structure + 32);
                     assertThat(address).isEqualTo(batch.tensor("x").address());
+                    assertThatThrownBy(() -> batch.dlpack("x", DlpackForm.PLAIN))
+                        .isInstanceOf(IllegalArgumentException.class)
+                        .hasMessageContaining("read-only");
                     batches.next();
-                    int dimensions = Memory.getInt(structure + 16);
+                    int dimensions = Memory.getInt(structure + 48);
                     Dlpack.delete(structure);
                     return dimensions;
                   }
                 });
     assertThat(elements).containsExactly(3, 3);
+  }
+
+  /** It would end the process of whoever reads it. */
+  @Test
+  void memoryOfAHostTensorThatWasNotGivenBackStays() {
+    List<Long> structures =
+        feed(45)
+            .lastBatch(LastBatch.KEEP)
+            .train(
+                task -> {
+                  long structure = 0;
+                  try (FeedBatches batches = task.batches(0)) {
+                    while (batches.hasNext()) {
+                      FeedBatch batch = batches.next();
+                      if (structure == 0 && !batch.inPlace() && batch.rows() > 0) {
+                        structure = batch.dlpack("group", DlpackForm.VERSIONED);
+                      }
+                    }
+                  }
+                  return structure;
+                })
+            .stream()
+            .filter(structure -> structure != 0)
+            .toList();
+    assertThat(structures).isNotEmpty();
+    for (long structure : structures) {
+      int first = Memory.getInt(Memory.getLong(structure + 32));
+      assertThat(first).as("the group of its first row").isBetween(0, 6);
+      Dlpack.delete(structure);
+    }
+    assertThat(Dlpack.exported()).isZero();
   }
 
   @Test

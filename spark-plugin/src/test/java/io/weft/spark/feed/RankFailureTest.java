@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.crosshost.TransferException;
+import io.weft.spark.message.Messages.RankNews;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
@@ -50,9 +51,24 @@ class RankFailureTest {
     RankFailure lost = new RankFailure(1, 0, false, "rank 1 is dead");
     RankFailure one = new RankFailure(2, 1, true, "late");
     RankFailure other = new RankFailure(2, 0, false, "aborted by rank 1");
-    assertThat(RankFailure.decisive(List.of())).isEmpty();
-    assertThat(RankFailure.decisive(List.of(early))).contains(early);
-    assertThat(RankFailure.decisive(List.of(early, lost))).isEmpty();
-    assertThat(RankFailure.decisive(List.of(lost, other, one, early))).contains(one);
+    assertThat(RankFailure.decisive(List.of(), 0)).isEmpty();
+    assertThat(RankFailure.decisive(List.of(early), 0)).contains(early);
+    assertThat(RankFailure.decisive(List.of(early, lost), 1)).isEmpty();
+    assertThat(RankFailure.decisive(List.of(lost, other, one, early), 2)).contains(one);
+  }
+
+  /** As when its executors were lost, or their rows: nobody says why it ended. */
+  @Test
+  void anAttemptOfWhichOnlyTheBeginIsKnownCounts() {
+    try (FeedNews news = FeedNews.open(7)) {
+      FeedNews.heard(new RankNews(7, 0, 1, false, null));
+      FeedNews.heard(new RankNews(7, 0, 1, true, "label 9"));
+      FeedNews.heard(new RankNews(8, 5, 1, false, null));
+      assertThat(news.decisive()).contains(new RankFailure(0, 1, true, "label 9"));
+      FeedNews.heard(new RankNews(7, 1, 0, false, null));
+      assertThat(news.decisive()).isEmpty();
+    }
+    assertThat(FeedNews.of(7)).isEmpty();
+    FeedNews.heard(new RankNews(7, 0, 1, true, "too late"));
   }
 }

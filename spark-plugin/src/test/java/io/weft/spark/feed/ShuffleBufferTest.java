@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
+import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
@@ -49,7 +50,7 @@ class ShuffleBufferTest {
       @ForAll @Size(max = 100) List<@IntRange(min = 1, max = 40) Integer> words,
       @ForAll long seed)
       throws IOException {
-    int most = 8 * 30;
+    int most = 8 * 30 + 3 * ShuffleBuffer.ROW_OVERHEAD;
     List<Integer> order = new ArrayList<>();
     ShuffleBuffer buffer = new ShuffleBuffer(kept, most, seed, row -> order.add(row.getInt(0)));
     long in = 0;
@@ -57,14 +58,32 @@ class ShuffleBufferTest {
       UnsafeRow row = UnsafeRow.createFromByteArray(8 + 8 * words.get(i), 1);
       row.setInt(0, i);
       buffer.add(row);
-      in += row.getSizeInBytes();
-      long out = order.stream().mapToLong(gone -> 8 + 8L * words.get(gone)).sum();
+      in += taken(words.get(i));
+      long out = order.stream().mapToLong(gone -> taken(words.get(gone))).sum();
       assertThat(in - out).as("bytes kept").isLessThanOrEqualTo(most).isEqualTo(buffer.bytes());
     }
     buffer.finish();
     assertThat(order)
         .containsExactlyInAnyOrderElementsOf(IntStream.range(0, words.size()).boxed().toList());
     assertThat(buffer.bytes()).isZero();
+  }
+
+  private static long taken(int words) {
+    return 8 + 8L * words + ShuffleBuffer.ROW_OVERHEAD;
+  }
+
+  /** A row of 16 bytes takes five times as much: a million of them are not 16 MB. */
+  @Example
+  void smallRowsFillTheBufferByWhatTheyTakeInMemory() throws IOException {
+    List<Integer> gone = new ArrayList<>();
+    ShuffleBuffer buffer = new ShuffleBuffer(1 << 20, 1 << 20, 5, row -> gone.add(row.getInt(0)));
+    UnsafeRow row = UnsafeRow.createFromByteArray(16, 1);
+    for (int i = 0; i < 20_000; i++) {
+      row.setInt(0, i);
+      buffer.add(row);
+    }
+    int kept = (1 << 20) / (16 + ShuffleBuffer.ROW_OVERHEAD);
+    assertThat(gone).hasSize(20_000 - kept);
   }
 
   @Property(tries = 20)

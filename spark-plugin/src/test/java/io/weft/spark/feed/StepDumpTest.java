@@ -44,18 +44,21 @@ class StepDumpTest {
 
   /** Of the newest feed. */
   private JsonNode read(int rank) throws IOException {
+    return new ObjectMapper().readTree(newest(rank).toFile());
+  }
+
+  private Path newest(int rank) throws IOException {
     try (Stream<Path> files = Files.list(folder)) {
-      Path newest =
-          files
-              .filter(file -> file.toString().endsWith("-rank-" + rank + ".json"))
-              .max(Comparator.comparingInt(StepDumpTest::feed))
-              .orElseThrow();
-      return new ObjectMapper().readTree(newest.toFile());
+      return files
+          .filter(file -> file.toString().endsWith("-rank-" + rank + ".json"))
+          .max(Comparator.comparingInt(StepDumpTest::feed))
+          .orElseThrow();
     }
   }
 
   private static int feed(Path file) {
-    return Integer.parseInt(file.getFileName().toString().split("-", -1)[1]);
+    String name = file.getFileName().toString();
+    return Integer.parseInt(name.substring(name.indexOf("-feed-") + 6, name.indexOf("-rank-")));
   }
 
   private void train(int step, FeedFunction<Integer> function) {
@@ -129,6 +132,36 @@ class StepDumpTest {
     assertThat(read(0).get("reached").asBoolean()).isTrue();
     assertThat(read(0).get("epoch").asInt()).isZero();
     assertThat(read(1).get("reached").asBoolean()).isTrue();
+  }
+
+  /** What another application, or one that was asked for another step, has left there. */
+  @Test
+  void aFileOfAnotherRunDoesNotHideThatTheStepWasNotReached() throws IOException {
+    assertThat(dump(10, 0).get("application").asText())
+        .isEqualTo(spark.session().sparkContext().applicationId());
+    String own = spark.session().sparkContext().applicationId();
+    int feed = feed(newest(0));
+    for (int next = feed + 1; next < feed + 20; next++) {
+      Files.writeString(
+          folder.resolve("%s-feed-%d-rank-0.json".formatted(own, next)),
+          "{\"reached\":true,\"step\":%d,\"application\":\"%s\"}"
+              .formatted(next % 2 == 0 ? 9 : 10, next % 2 == 0 ? own : "app-1"));
+    }
+    for (int runs = 1; runs <= 2; runs++) {
+      train(10, task -> FeedData.epoch(task, 0).size());
+      assertThat(notReached()).isEqualTo(1 + runs);
+    }
+  }
+
+  /** Files of rank 0 that say so. */
+  private long notReached() throws IOException {
+    long found = 0;
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path file : files.filter(each -> each.toString().endsWith("-rank-0.json")).toList()) {
+        found += new ObjectMapper().readTree(file.toFile()).get("reached").asBoolean() ? 0 : 1;
+      }
+    }
+    return found;
   }
 
   @Test

@@ -7,6 +7,7 @@ Waits for the end of its input while it holds the leases, once it has said what 
 import ctypes
 import fcntl
 import json
+import os
 import sys
 import uuid
 
@@ -86,6 +87,8 @@ def main():
     for shard in manifest["shards"]:
         lease = open(shard["lease"])
         fcntl.lockf(lease, fcntl.LOCK_SH)
+        if os.fstat(lease.fileno()).st_nlink == 0:
+            sys.exit(f"{shard['lease']} was removed before it was locked: the feed is closed")
         leases.append(lease)
         driver.use(shard["gpu"])
         start = driver.map(shard["handle"])

@@ -89,10 +89,23 @@ final class DjlClassifier implements TrainingModel {
     return TypedBuffer.wrap(logits, DataType.FLOAT32);
   }
 
-  /** The elements where they are: DJL makes an array over a direct buffer without copying it. */
+  /**
+   * The elements where they are: DJL makes an array over a direct buffer without copying it, and
+   * reports of copied bytes count on that.
+   *
+   * @throws IllegalStateException if it did copy them
+   */
   static NDArray over(Tensor features, NDManager manager) {
     Shape shape = new Shape(features.type().shape());
-    return manager.create(features.byteBuffer(), shape, ai.djl.ndarray.types.DataType.FLOAT32);
+    NDArray array =
+        manager.create(features.byteBuffer(), shape, ai.djl.ndarray.types.DataType.FLOAT32);
+    long address = Memory.addressOf(array.toByteBuffer(true));
+    if (address != features.address()) {
+      throw new IllegalStateException(
+          "DJL copied a batch of %s from 0x%x to 0x%x"
+              .formatted(features.type(), features.address(), address));
+    }
+    return array;
   }
 
   @Override
