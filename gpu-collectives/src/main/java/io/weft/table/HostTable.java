@@ -1,7 +1,6 @@
 package io.weft.table;
 
 import io.weft.device.Event;
-import io.weft.device.Lane;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
@@ -33,7 +32,7 @@ public final class HostTable implements AutoCloseable {
    * @param pinned a pool of pinned memory
    */
   public static HostTable allocate(CudaMemoryPool pinned, TableLayout layout) {
-    CudaMemory memory = pinned.take(runBytes(layout));
+    CudaMemory memory = pinned.take(RunCopy.bytes(layout));
     Memory.setMemory(memory.address(), layout.bytes(), (byte) 0);
     return new HostTable(memory, layout, null);
   }
@@ -105,6 +104,22 @@ public final class HostTable implements AutoCloseable {
               + layout.dataBytes(column));
     }
     Memory.view(this, address() + layout.data(column), values.remaining()).put(values.duplicate());
+    return this;
+  }
+
+  /**
+   * Puts booleans that are bits, as Arrow has them: lowest first, 1 for true.
+   *
+   * @param bits address of (rows + 7) / 8 bytes
+   */
+  public HostTable putBooleans(int column, long bits) {
+    if (layout.columns().get(column).kind() != ColumnKind.BOOLEAN) {
+      throw new IllegalArgumentException("column " + column + " of " + layout + " is no boolean");
+    }
+    long to = address() + layout.data(column);
+    for (int row = 0; row < layout.rows(); row++) {
+      Memory.putByte(to + row, (byte) (Memory.getByte(bits + row / 8) >> row % 8 & 1));
+    }
     return this;
   }
 
@@ -181,11 +196,11 @@ public final class HostTable implements AutoCloseable {
    * @return a table whose event ends with the copy
    */
   public DeviceTable upload(CudaLane lane, CudaMemoryPool device, Event... after) {
-    CudaMemory there = device.take(runBytes(layout));
+    CudaMemory there = device.take(RunCopy.bytes(layout));
     long from = address();
     long to = there.address();
     Event copied =
-        submit(
+        RunCopy.submit(
             lane,
             "the upload of " + layout,
             there,
@@ -204,11 +219,11 @@ public final class HostTable implements AutoCloseable {
    */
   public static HostTable download(CudaLane lane, DeviceTable table, CudaMemoryPool pinned) {
     TableLayout layout = table.layout();
-    CudaMemory here = pinned.take(runBytes(layout));
+    CudaMemory here = pinned.take(RunCopy.bytes(layout));
     long from = table.address();
     long to = here.address();
     Event copied =
-        submit(
+        RunCopy.submit(
             lane,
             "the download of " + layout,
             here,
@@ -216,23 +231,6 @@ public final class HostTable implements AutoCloseable {
             table.ready());
     table.usedUntil(copied);
     return new HostTable(here, layout, copied);
-  }
-
-  /** A table without columns has memory too. */
-  private static long runBytes(TableLayout layout) {
-    return Math.max(TableLayout.ALIGNMENT, layout.bytes());
-  }
-
-  private static Event submit(
-      CudaLane lane, String what, CudaMemory made, Lane.Work copy, Event... after) {
-    try {
-      Event copied = lane.submit(what, copy, after);
-      made.usedUntil(copied);
-      return copied;
-    } catch (RuntimeException e) {
-      made.close();
-      throw e;
-    }
   }
 
   /** Where the run begins. */

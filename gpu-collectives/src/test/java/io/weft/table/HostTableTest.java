@@ -76,6 +76,21 @@ class HostTableTest {
   }
 
   @Test
+  void bitsBecomeBooleans() {
+    List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.BOOLEAN, false), COLUMNS.get(0));
+    ByteBuffer bits = ByteBuffer.allocateDirect(2).put(0, (byte) 0b1000_0101).put(1, (byte) -1);
+    try (HostTable table = HostTable.allocate(gpu.pinned, TableLayout.fixed(columns, 9))) {
+      table.putBooleans(0, Memory.addressOf(bits));
+      for (int row = 0; row < 9; row++) {
+        boolean isSet = List.of(0, 2, 7, 8).contains(row);
+        assertThat(table.value(0, row).get(0)).isEqualTo((byte) (isSet ? 1 : 0));
+      }
+      assertThatThrownBy(() -> table.putBooleans(1, 0)).hasMessageContaining("is no boolean");
+    }
+    Reference.reachabilityFence(bits);
+  }
+
+  @Test
   void valuesHaveToFit() {
     try (HostTable table = HostTable.allocate(gpu.pinned, TableLayout.of(COLUMNS, 2, 0, 0))) {
       assertThatThrownBy(() -> table.putValues(0, ByteBuffer.allocate(7)))

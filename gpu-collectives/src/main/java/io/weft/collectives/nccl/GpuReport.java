@@ -33,9 +33,13 @@ public final class GpuReport {
         .forEach(
             gpu ->
                 lines.add(
-                    "cuda:%d %s, %s, uuid %s"
+                    "cuda:%d %s, %s, uuid %s, %s multicast"
                         .formatted(
-                            gpu.ordinal(), gpu.name(), Bytes.text(gpu.memoryBytes()), gpu.uuid())));
+                            gpu.ordinal(),
+                            gpu.name(),
+                            Bytes.text(gpu.memoryBytes()),
+                            gpu.uuid(),
+                            library.hasMulticast(gpu.ordinal()) ? "with" : "without")));
     return lines;
   }
 

@@ -20,6 +20,7 @@ public final class CudaLibrary {
   static final int SUCCESS = 0;
   static final int NOT_READY = 600;
   private static final int NO_DEVICE = 100;
+  private static final int MULTICAST_SUPPORTED = 132;
   private static final int NAME_BYTES = 256;
 
   private static CudaLibrary loaded;
@@ -101,6 +102,20 @@ public final class CudaLibrary {
   /** All GPUs that this process sees, by ordinal. */
   public List<GpuDescription> gpus() {
     return visible();
+  }
+
+  /**
+   * Whether the driver offers multicast on a GPU: memory by which one write reaches several GPUs,
+   * which NVSwitch does.
+   *
+   * @param ordinal of a GPU that this process sees
+   */
+  public boolean hasMulticast(int ordinal) {
+    int[] value = new int[1];
+    CudaLibrary.check(
+        CudaPeerFunctions.cuDeviceGetAttribute(value, MULTICAST_SUPPORTED, handle(ordinal)),
+        "cuDeviceGetAttribute of cuda:" + ordinal);
+    return value[0] != 0;
   }
 
   static List<GpuDescription> visible() {

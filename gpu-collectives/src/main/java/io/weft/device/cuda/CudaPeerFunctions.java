@@ -6,5 +6,7 @@ final class CudaPeerFunctions {
 
   static native int cuDeviceCanAccessPeer(int[] can, int device, int peer);
 
+  static native int cuDeviceGetAttribute(int[] value, int attribute, int device);
+
   static native int cuCtxEnablePeerAccess(long context, int flags);
 }
