@@ -651,12 +651,18 @@ static struct allocation *add_allocation(char *start, size_t bytes, int device,
   return made;
 }
 
+/* What a double cannot go on without ends the process, which says why. */
+static void give_up(const char *what) {
+  perror(what);
+  abort();
+}
+
 static size_t whole_pages(size_t bytes) { return (bytes + 4095) & ~(size_t)4095; }
 
 static char *map_file(int file, size_t bytes) {
   char *start = mmap(NULL, whole_pages(bytes) + 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (start == MAP_FAILED) {
-    abort();
+    give_up("the CUDA double cannot map memory");
   }
   return start;
 }
@@ -675,7 +681,7 @@ static void add_plain(int file, char *start, size_t bytes, int device, enum memo
 static int make_file(size_t bytes) {
   int file = memfd_create("weft-cuda-double", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, bytes) != 0) {
-    abort();
+    give_up("the CUDA double cannot make memory");
   }
   return file;
 }
@@ -695,7 +701,7 @@ static CUresult allocate(void **out, size_t bytes, int device, const char *calle
   }
   if (result == SUCCESS && device < 0) {
     if (posix_memalign(out, 4096, bytes) != 0) {
-      abort();
+      give_up("the CUDA double cannot allocate pinned memory");
     }
     add_allocation(*out, bytes, device, PINNED);
     double_count("pinned buffers", 1);
@@ -1351,6 +1357,10 @@ CUresult cuDevicePrimaryCtxRelease_v2(int device) {
   } else {
     contexts[device].retained--;
     double_count("retained contexts", -1);
+    for (int peer = 0; contexts[device].retained == 0 && peer < DEVICES; peer++) {
+      peer_access[device][peer] = 0;
+      peer_access[peer][device] = 0;
+    }
   }
   pthread_mutex_unlock(&lock);
   return retained == 0 ? INVALID_CONTEXT : SUCCESS;

@@ -52,7 +52,7 @@ static void note_freed(const void *start, size_t bytes) {
 void double_add_kernel(const char *name, int argument_bytes, int most_threads,
                        void (*run)(const void *)) {
   if (compiled_count == MOST_KERNELS || argument_bytes > MOST_ARGUMENT_BYTES) {
-    abort();
+    give_up("the CUDA double has too many kernels, or one with too large arguments");
   }
   compiled_kernels[compiled_count++] =
       (struct compiled){name, argument_bytes, most_threads, run};
@@ -155,7 +155,7 @@ static void run_launch(void *argument) {
   block.stacks = mmap(NULL, launch->threads * FIBER_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (block.stacks == MAP_FAILED) {
-    abort();
+    give_up("the CUDA double cannot map stacks");
   }
   block.run = launch->kernel->run;
   block.argument = launch->argument;

@@ -1,6 +1,7 @@
 package io.weft.table;
 
 import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
@@ -34,14 +35,14 @@ public final class HostTable implements AutoCloseable {
   public static HostTable allocate(CudaMemoryPool pinned, TableLayout layout) {
     CudaMemory memory = pinned.take(RunCopy.bytes(layout));
     Memory.setMemory(memory.address(), layout.bytes(), (byte) 0);
-    return new HostTable(memory, layout, null);
+    return new HostTable(memory, layout, HostEvent.completed("a table to fill"));
   }
 
   public TableLayout layout() {
     return layout;
   }
 
-  /** Ends when the table is there; of one that was filled here it is null. */
+  /** Ends when the table is there; of one that is filled here it has ended. */
   public Event ready() {
     return ready;
   }

@@ -4,6 +4,7 @@ import io.weft.catalog.BlockKey;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -62,9 +63,12 @@ public final class DeviceCatalog implements AutoCloseable {
     }
   }
 
-  /** How many there are. */
-  public synchronized int outputs() {
-    return shuffles.values().stream().mapToInt(Map::size).sum();
+  /** The outputs that are here now, in order. */
+  public synchronized List<BlockKey> keys() {
+    List<BlockKey> keys = new ArrayList<>();
+    shuffles.forEach((id, maps) -> maps.keySet().forEach(map -> keys.add(new BlockKey(id, map))));
+    keys.sort(Comparator.comparingInt(BlockKey::shuffleId).thenComparingLong(BlockKey::mapId));
+    return keys;
   }
 
   /** Gives a shuffle's memory back; readers keep what they use until they are through. */

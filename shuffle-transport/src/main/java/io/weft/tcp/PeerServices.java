@@ -32,16 +32,17 @@ public final class PeerServices {
 
   void answer(ByteBuffer message, RpcResponseCallback callback) {
     try {
-      service
-          .answer(ServiceMessage.decode(message).bytes())
-          .whenComplete(
-              (answer, failure) -> {
-                if (failure == null) {
-                  callback.onSuccess(new ServiceMessage(answer).encode());
-                } else {
-                  callback.onFailure(failure);
-                }
-              });
+      CompletableFuture<byte[]> unused =
+          service
+              .answer(ServiceMessage.decode(message).bytes())
+              .whenComplete(
+                  (answer, failure) -> {
+                    if (failure == null) {
+                      callback.onSuccess(new ServiceMessage(answer).encode());
+                    } else {
+                      callback.onFailure(failure);
+                    }
+                  });
     } catch (WireException | RuntimeException e) {
       callback.onFailure(e);
     }

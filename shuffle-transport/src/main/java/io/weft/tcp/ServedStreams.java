@@ -54,7 +54,8 @@ final class ServedStreams extends StreamManager {
    * Lets go of streams that their peers do not ask for, or do not take although they asked. In the
    * second case the connection is closed, as its event loop may be about to send. A peer can ask
    * only when it has the answer, which may be behind other streams: as long as these move, it is
-   * not late.
+   * not late. What lies in the sockets' buffers has moved as far as this end can see; it has to
+   * reach the peer within that time.
    *
    * @param nanos how long nothing may happen
    */

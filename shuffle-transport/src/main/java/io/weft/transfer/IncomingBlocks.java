@@ -1,15 +1,14 @@
 package io.weft.transfer;
 
 import io.weft.wire.BlocksOpened;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * A transfer as its reader sees it: which of its chunks were delivered and whether their memory is
- * still in use. For the reader's thread, but for the mark that it is signalled.
+ * still in use. For the reader's thread, but for the signal.
  */
 final class IncomingBlocks {
   private final BlockTransfer transfer;
-  private final AtomicBoolean signalled;
+  private final Signal signal;
   private boolean announced;
   private boolean broken;
   private int delivered;
@@ -20,11 +19,11 @@ final class IncomingBlocks {
   /**
    * Takes the transfer over.
    *
-   * @param signalled set while it waits in the reader's queue of events
+   * @param signal raised while it waits in the reader's queue of events
    */
-  IncomingBlocks(BlockTransfer transfer, AtomicBoolean signalled) {
+  IncomingBlocks(BlockTransfer transfer, Signal signal) {
     this.transfer = transfer;
-    this.signalled = signalled;
+    this.signal = signal;
   }
 
   BlockTransfer transfer() {
@@ -33,7 +32,7 @@ final class IncomingBlocks {
 
   /** To be called before looking for news: what comes later signals again. */
   void clearSignal() {
-    signalled.set(false);
+    signal.clear();
   }
 
   /** True once only, when the answer is there. */

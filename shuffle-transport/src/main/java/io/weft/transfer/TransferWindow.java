@@ -12,7 +12,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
@@ -152,19 +151,18 @@ final class TransferWindow implements AutoCloseable {
   }
 
   private IncomingBlocks start(TransferPlan plan, Extent extent, boolean second, long since) {
-    AtomicBoolean signalled = new AtomicBoolean();
+    Signal signal = new Signal();
     // Filled in before the transfer starts, so before anything can signal.
     IncomingBlocks[] itself = new IncomingBlocks[1];
-    Consumer<BlockTransfer> signal =
+    Consumer<BlockTransfer> news =
         transfer -> {
-          if (!signalled.getAndSet(true)) {
+          if (signal.raise()) {
             events.accept(itself[0]);
           }
         };
     OpenBlocks message = plan.message(extent.length(), access.limits());
-    BlockTransfer transfer =
-        new BlockTransfer(plan, message, access.arena(), extent, signal, since);
-    IncomingBlocks incoming = new IncomingBlocks(transfer, signalled);
+    BlockTransfer transfer = new BlockTransfer(plan, message, access.arena(), extent, news, since);
+    IncomingBlocks incoming = new IncomingBlocks(transfer, signal);
     itself[0] = incoming;
     held.put(incoming, new Held(extent.length(), second));
     access.counters().increment(REQUESTS);

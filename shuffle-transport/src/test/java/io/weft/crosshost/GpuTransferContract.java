@@ -15,6 +15,7 @@ import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaLane;
 import io.weft.peer.TransportMode;
+import io.weft.tensor.codec.CodecKind;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -186,6 +187,22 @@ abstract class GpuTransferContract extends TransferContract {
     await(received.event());
     check(received.buffer(), 3);
     received.close();
+  }
+
+  @Test
+  void codecsAreForArraysOfTheHost() {
+    executors.start(2);
+    BufferShape shape = BufferShape.of(DataType.FLOAT32, 256);
+    assertThatThrownBy(
+            () ->
+                executors
+                    .get(1)
+                    .receive(
+                        device(1), List.of(shape), List.of(device(0)), keys(1), CodecKind.BFLOAT16))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("codecs take arrays in memory of the host");
+    assertThat(executors.get(1).statistics().buffers().out()).isZero();
+    exchange(2);
   }
 
   @Test

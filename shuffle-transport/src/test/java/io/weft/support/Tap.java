@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -25,6 +26,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class Tap implements AutoCloseable {
   private static final long NEVER = Long.MAX_VALUE;
+  private static final int SLOW_BUFFER_BYTES = 64 << 10;
 
   private final PeerAddress target;
   private final ServerSocket server;
@@ -93,7 +95,7 @@ public final class Tap implements AutoCloseable {
     while (!server.isClosed()) {
       try {
         Socket reader = server.accept();
-        Socket owner = new Socket(target.host(), target.port());
+        Socket owner = connect();
         reader.setTcpNoDelay(true);
         owner.setTcpNoDelay(true);
         sockets.add(reader);
@@ -106,6 +108,16 @@ public final class Tap implements AutoCloseable {
         // The test is over.
       }
     }
+  }
+
+  /** A slow link holds little: what it does not let through is to stay with the owner. */
+  private Socket connect() throws IOException {
+    Socket owner = new Socket();
+    if (answersPerSecond < NEVER) {
+      owner.setReceiveBufferSize(SLOW_BUFFER_BYTES);
+    }
+    owner.connect(new InetSocketAddress(target.host(), target.port()));
+    return owner;
   }
 
   private void pump(Socket from, Socket to, long most, boolean answers) {

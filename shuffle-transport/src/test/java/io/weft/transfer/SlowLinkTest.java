@@ -25,6 +25,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
+import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -50,7 +51,12 @@ class SlowLinkTest {
   @BeforeEach
   void prepare() throws IOException {
     cluster =
-        new TestCluster(folder).mode(TransportMode.TCP).window(CHUNK, 4 * CHUNK).timeout(TIMEOUT);
+        new TestCluster(folder)
+            .mode(TransportMode.TCP)
+            .window(CHUNK, 4 * CHUNK)
+            .timeout(TIMEOUT)
+            // What lies in a socket's buffer looks to the owner as if it had been taken.
+            .conf(new SparkConf(false).set("spark.shuffle.io.sendBuffer", "65536"));
   }
 
   @AfterEach

@@ -159,6 +159,21 @@ class NcclProcessesTest {
                     .contains("these have 2.28.3"));
   }
 
+  @Test
+  void lostDeviceIsNamedByAll() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    for (RankProcess rank : processes.subList(0, VICTIM)) {
+      rank.order("loop INT32");
+    }
+    processes.get(VICTIM).order("lose");
+    assertThat(answers(processes))
+        .allSatisfy(
+            answer ->
+                assertThat(answer)
+                    .contains("cuda:" + VICTIM)
+                    .contains("CUDA_ERROR_LAUNCH_FAILED (719); this process has lost the GPU"));
+  }
+
   @ParameterizedTest
   @ValueSource(ints = {2, 4})
   void devicesOfSeveralProcessesWriteToEachOther(int nranks) throws Exception {

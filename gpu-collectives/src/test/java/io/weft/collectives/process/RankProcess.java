@@ -214,6 +214,10 @@ final class RankProcess implements AutoCloseable {
             DoubleLibraries.ncclControls().ncclDoubleDieInside(Integer.parseInt(order[1]));
             loop(DataType.INT32);
           }
+          case "lose" -> {
+            DoubleLibraries.cudaControls().cudaDoubleLose(rank, 719);
+            loop(DataType.INT32);
+          }
           case "share" -> share(order[1].equals("for ever"));
           case "replay" -> replay(Integer.parseInt(order[1]));
           case "close" -> {

@@ -128,7 +128,8 @@ class CudaLaneTest {
       assertThat(event.failure().orElseThrow())
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("CUDA_ERROR_LAUNCH_FAILED (719)")
-          .hasMessageContaining("stream lost of cuda:0");
+          .hasMessageContaining("stream lost of cuda:0")
+          .hasMessageContaining("this process has lost the GPU and has to be restarted");
       DoubleLibraries.cudaControls().cudaDoubleLose(0, 0);
       pause(false);
     } finally {

@@ -108,9 +108,8 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     PeerAddress own = announce(context);
     exchange.onPressure(new PressureReport(context));
     PathRules rules = PathSettings.rules(context.conf());
-    HostCommunicators communicators = communicators(options, !rules.encrypted());
-    HostCommunicators besideNccl =
-        communicators(options, !rules.encrypted() || rules.unencryptedNccl());
+    HostCommunicators communicators = communicators(options, rules, false);
+    HostCommunicators besideNccl = communicators(options, rules, true);
     collectives = collectives(context, options.host(), communicators);
     transfers =
         transfers(
@@ -134,17 +133,23 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     gpu.start();
   }
 
-  /**
-   * What ranks share lies in the executor's folder, and is swept with it if the executor dies.
-   *
-   * @param network whether ranks may be on several hosts: what they send there is not encrypted
-   */
-  private HostCommunicators communicators(ExecutorOptions options, boolean network) {
+  /** What ranks share lies in the executor's folder, and is swept with it if the executor dies. */
+  private HostCommunicators communicators(
+      ExecutorOptions options, PathRules rules, boolean besideNccl) {
     return new HostCommunicators(
-        HostOptions.defaults()
+        overHosts(rules, besideNccl)
             .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
-            .withBindHost(options.bindHost())
-            .withNetwork(network));
+            .withBindHost(options.bindHost()));
+  }
+
+  /**
+   * Whether ranks may be on several hosts: what they send there is not encrypted.
+   *
+   * @param besideNccl whether it joins GPUs that NCCL cannot, so that NCCL's permission counts
+   */
+  static HostOptions overHosts(PathRules rules, boolean besideNccl) {
+    boolean network = !rules.encrypted() || (besideNccl && rules.unencryptedNccl());
+    return HostOptions.defaults().withNetwork(network);
   }
 
   private static ExecutorTransfers transfers(

@@ -8,20 +8,12 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
 
-/**
- * The rows of a map task on their way to the ranks: checked, and mixed where that is wanted. For
- * one task thread.
- */
+/** The rows of a map task on their way to the ranks: checked, and mixed where that is wanted. */
 final class FeedRows {
   /** Batches whose rows are mixed before they are dealt. */
   private static final int SHUFFLED_BATCHES = 16;
 
-  private final FeedSpec spec;
-  private UnsafeProjection projection;
-
-  private FeedRows(FeedSpec spec) {
-    this.spec = spec;
-  }
+  private FeedRows() {}
 
   /**
    * Passes rows on.
@@ -34,14 +26,10 @@ final class FeedRows {
   static long pass(
       Iterator<InternalRow> rows, FeedSpec spec, int partition, ShuffleBuffer.RowTarget dealt)
       throws IOException {
-    return new FeedRows(spec).pass(rows, partition, dealt);
-  }
-
-  private long pass(Iterator<InternalRow> rows, int partition, ShuffleBuffer.RowTarget dealt)
-      throws IOException {
     TensorCheck check = new TensorCheck(spec.schema(), partition);
-    ShuffleBuffer buffer = spec.seed().map(seed -> buffer(seed, partition, dealt)).orElse(null);
-    ShuffleBuffer.RowTarget target = buffer == null ? dealt : row -> buffer.add(unsafe(row));
+    ShuffleBuffer buffer =
+        spec.seed().map(seed -> buffer(spec, partition, seed, dealt)).orElse(null);
+    ShuffleBuffer.RowTarget target = buffer == null ? dealt : new UnsafeRows(spec, buffer);
     long count = 0;
     while (rows.hasNext()) {
       InternalRow row = rows.next();
@@ -55,23 +43,37 @@ final class FeedRows {
     return count;
   }
 
-  /** Rows of most plans are, and know how large they are. */
-  private UnsafeRow unsafe(InternalRow row) {
-    if (row instanceof UnsafeRow already) {
-      return already;
+  /** Rows of most plans are UnsafeRows, and know how large they are; others are made into one. */
+  private static final class UnsafeRows implements ShuffleBuffer.RowTarget {
+    private final FeedSpec spec;
+    private final ShuffleBuffer buffer;
+    private UnsafeProjection projection;
+
+    UnsafeRows(FeedSpec spec, ShuffleBuffer buffer) {
+      this.spec = spec;
+      this.buffer = buffer;
     }
-    if (projection == null) {
-      StructType schema = spec.schema();
-      projection =
-          UnsafeProjection.create(
-              spec.byKey()
-                  ? schema.add(FeedRequirements.RANK_COLUMN, DataTypes.IntegerType)
-                  : schema);
+
+    @Override
+    public void add(InternalRow row) throws IOException {
+      buffer.add(row instanceof UnsafeRow unsafe ? unsafe : projected(row));
     }
-    return projection.apply(row);
+
+    private UnsafeRow projected(InternalRow row) {
+      if (projection == null) {
+        StructType schema = spec.schema();
+        projection =
+            UnsafeProjection.create(
+                spec.byKey()
+                    ? schema.add(FeedRequirements.RANK_COLUMN, DataTypes.IntegerType)
+                    : schema);
+      }
+      return projection.apply(row);
+    }
   }
 
-  private ShuffleBuffer buffer(long seed, int partition, ShuffleBuffer.RowTarget target) {
+  private static ShuffleBuffer buffer(
+      FeedSpec spec, int partition, long seed, ShuffleBuffer.RowTarget target) {
     long rows = Math.min((long) SHUFFLED_BATCHES * spec.batchRows(), Integer.MAX_VALUE / 64);
     return new ShuffleBuffer(
         (int) rows, ShuffleBuffer.MOST_BYTES, Seeds.of(seed, partition), target);

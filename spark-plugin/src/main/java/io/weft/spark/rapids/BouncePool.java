@@ -31,6 +31,7 @@ final class BouncePool implements AutoCloseable {
   private final BitSet lent = new BitSet();
 
   private final int[] passages;
+  private boolean closed;
 
   /**
    * Allocates the memory.
@@ -161,6 +162,12 @@ final class BouncePool implements AutoCloseable {
    */
   @Override
   public void close() {
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
     boolean rests = false;
     try {
       rests = awaitRest();

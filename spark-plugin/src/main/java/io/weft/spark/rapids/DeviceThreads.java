@@ -49,11 +49,6 @@ final class DeviceThreads implements AutoCloseable {
           thread.setDaemon(true);
           return thread;
         };
-    Function0<BoxedUnit> forget =
-        () -> {
-          RmmSpark.removeAllCurrentThreadAssociation();
-          return BoxedUnit.UNIT;
-        };
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(
             threads,
@@ -61,9 +56,28 @@ final class DeviceThreads implements AutoCloseable {
             Math.max(1, keepAliveSeconds),
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            GpuDeviceManager.wrapThreadFactory(factory, null, forget));
+            bound(factory));
     pool.allowCoreThreadTimeOut(true);
     return pool;
+  }
+
+  private static ThreadFactory bound(ThreadFactory factory) {
+    Function0<BoxedUnit> forget =
+        () -> {
+          RmmSpark.removeAllCurrentThreadAssociation();
+          return BoxedUnit.UNIT;
+        };
+    return GpuDeviceManager.wrapThreadFactory(factory, null, forget);
+  }
+
+  /** For the throttle, which allocates nothing, but makes what holds a stream of the GPU. */
+  static ThreadFactory throttle() {
+    return bound(
+        task -> {
+          Thread thread = new Thread(task, "weft-rapids-throttle");
+          thread.setDaemon(true);
+          return thread;
+        });
   }
 
   ExecutorService client() {

@@ -45,6 +45,9 @@ class WeftSettingsTest {
     expected.put("spark.weft.transfers.deadline", "120s");
     expected.put("spark.weft.transfers.idle", "300s");
     expected.put("spark.weft.transfers.gpuMemory", "1g");
+    expected.put("spark.weft.gpu.memory", "4g");
+    expected.put("spark.weft.gpu.exchangeMemory", "4g");
+    expected.put("spark.weft.gpu.pinnedMemory", "256m");
     expected.put("spark.weft.tensors.codec", "none");
     expected.put("spark.weft.debug.dumpStep", "-1");
     expected.put("spark.weft.debug.dumpFolder", "");

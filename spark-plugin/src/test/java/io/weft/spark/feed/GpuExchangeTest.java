@@ -45,7 +45,7 @@ class GpuExchangeTest {
     assertThat(DoubleGpus.violations()).isEmpty();
     Awaitility.await("no block on the device")
         .atMost(Duration.ofSeconds(60))
-        .until(() -> ExecutorGpu.current().exchange().catalog().outputs() == 0);
+        .until(() -> ExecutorGpu.current().exchange().catalog().keys().isEmpty());
     Awaitility.await("no memory taken on the device")
         .atMost(Duration.ofSeconds(60))
         .until(() -> ExecutorGpu.current().exchange().tiers().memory().takenBytes() == 0);
@@ -57,7 +57,7 @@ class GpuExchangeTest {
   }
 
   /** The ids of two epochs, batch by batch. */
-  private static ArrayList<List<Long>> onDevice(FeedTask task) {
+  static ArrayList<List<Long>> onDevice(FeedTask task) {
     ArrayList<List<Long>> ids = new ArrayList<>();
     try (GpuDownload download = new GpuDownload()) {
       for (int epoch = 0; epoch < 2; epoch++) {
@@ -71,7 +71,7 @@ class GpuExchangeTest {
     return ids;
   }
 
-  private static ArrayList<List<Long>> onHost(FeedTask task) {
+  static ArrayList<List<Long>> onHost(FeedTask task) {
     ArrayList<List<Long>> ids = FeedData.epoch(task, 0);
     ids.addAll(FeedData.epoch(task, 1));
     return ids;

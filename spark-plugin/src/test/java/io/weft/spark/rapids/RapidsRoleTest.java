@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** What the plugin decides and says where spark-rapids is, or is not, or is another. */
 class RapidsRoleTest {
-  private static final Path STUBS = Path.of("..", "rapids-stubs", "target", "classes");
+  private static final Path STUBS = Path.of("rapids-stubs", "target", "classes");
   private static final String SHUFFLE = "com/nvidia/spark/rapids/shuffle/";
 
   @TempDir Path jar;

@@ -12,14 +12,14 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.TaskContext;
 
 /**
- * Notes that tasks leave for each other.
+ * Files by which tasks, and the test that runs them, tell each other how far they are.
  *
- * @param folder where they lie
+ * @param folder that all of them see
  */
 public record Notes(String folder) implements Serializable {
-  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  static final Duration PATIENCE = Duration.ofMinutes(3);
 
-  /** The text of a note, once it is there. */
+  /** What a note says, as soon as somebody has left it. */
   String await(String name) {
     Path file = Path.of(folder, name);
     Deadline deadline = Deadline.after(PATIENCE);
@@ -36,7 +36,7 @@ public record Notes(String folder) implements Serializable {
     }
   }
 
-  /** A whole file at once, for whoever waits for it. */
+  /** Leaves a note, a whole file at once for whoever waits for it. */
   void leave(String name, String text) {
     try {
       Path draft = Files.createTempFile(Path.of(folder), "draft-", ".txt");

@@ -14,13 +14,10 @@ import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.memory.Memory;
 import io.weft.spark.transfers.WeftTransfers;
-import java.io.IOException;
+import io.weft.tensor.codec.CodecKind;
 import java.io.Serializable;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,7 +37,7 @@ import org.apache.spark.api.java.JavaSparkContext;
  *     to be killed then
  */
 public record TransferJob(String folder, boolean waits) implements Serializable {
-  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  private static final Duration PATIENCE = Notes.PATIENCE;
   private static final int ARRAYS = 6;
   private static final int ROUNDS = 5;
 
@@ -53,14 +50,18 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
     return new JavaSparkContext(context).parallelize(List.of(0, 1), 2).map(this::task).collect();
   }
 
+  private Notes notes() {
+    return new Notes(folder);
+  }
+
   private Answer task(int number) {
     TaskContext task = TaskContext.get();
     DeviceId here = WeftTransfers.device();
     if (task.attemptNumber() > 0) {
       return new Answer(number, here.executor(), 0, "");
     }
-    note("executor-" + number, here.executor());
-    DeviceId there = new DeviceId(await("executor-" + (1 - number)), 0);
+    notes().leave("executor-" + number, here.executor());
+    DeviceId there = new DeviceId(notes().await("executor-" + (1 - number)), 0);
     int arrays = 0;
     for (int round = 0; round < ROUNDS; round++) {
       arrays += exchange(number, here, there, round);
@@ -81,7 +82,9 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
               ? Placement.of(SourceBuffer.of(here, filled(shape, key)), there, shape, key)
               : Placement.of(there, here, shape, key));
     }
-    List<DeferredTransfer> placed = transfers.place(placements);
+    // The last ones packed, all bits of which arrive as well.
+    CodecKind codec = round == ROUNDS - 1 ? CodecKind.ZSTD : CodecKind.NONE;
+    List<DeferredTransfer> placed = transfers.place(placements, codec);
     int arrived = 0;
     for (int i = 0; i < ARRAYS; i++) {
       placed.get(i).event().await(Deadline.after(PATIENCE));
@@ -115,8 +118,8 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
   /** The message with which task 0's wait ended. */
   private String suffer(int number, DeviceId here, DeviceId there) {
     if (number == 1) {
-      await("waiting");
-      note("victim", here.executor());
+      notes().await("waiting");
+      notes().leave("victim", here.executor());
       awaitKill();
       return "";
     }
@@ -125,7 +128,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
         WeftTransfers.transfers()
             .receive(here, List.of(shape), List.of(there), new long[] {999})
             .get(0)) {
-      note("waiting", here.executor());
+      notes().leave("waiting", here.executor());
       return end(never.event());
     }
   }
@@ -143,33 +146,6 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
     Deadline deadline = Deadline.after(PATIENCE);
     while (!TaskContext.get().isInterrupted() && !deadline.expired()) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
-    }
-  }
-
-  private String await(String name) {
-    Path file = Path.of(folder, name);
-    Deadline deadline = Deadline.after(PATIENCE);
-    while (!Files.exists(file)) {
-      if (deadline.expired() || TaskContext.get().isInterrupted()) {
-        throw new IllegalStateException("there is no note " + name + " after " + deadline);
-      }
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
-    }
-    try {
-      return Files.readString(file);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** A whole file at once, for whoever waits for it. */
-  private void note(String name, String text) {
-    try {
-      Path draft = Files.createTempFile(Path.of(folder), "draft-", ".txt");
-      Files.writeString(draft, text);
-      Files.move(draft, Path.of(folder, name));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 

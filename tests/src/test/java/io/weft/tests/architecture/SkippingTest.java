@@ -35,8 +35,9 @@ class SkippingTest {
   private static final Set<String> GPUS = Set.of("io.weft.collectives.nccl", "io.weft.device.cuda");
 
   /**
-   * A skipped test is a gap that looks like success. The one exception is made by the extension of
-   * two hosts as network namespaces, where the machine or the user lacks what they need.
+   * A skipped test is a gap that looks like success. The exceptions are made by the extension of
+   * two hosts as network namespaces, where the machine or the user lacks what they need, and by the
+   * doubles of GPUs, where there is no compiler for them.
    */
   @Test
   void noTestOfSeveralExecutorsSkips() {

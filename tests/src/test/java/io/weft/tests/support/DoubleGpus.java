@@ -12,7 +12,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -37,25 +39,26 @@ public final class DoubleGpus {
   }
 
   /**
-   * Has the executors of a cluster see such a machine, each with a GPU of its own that Spark gives
-   * it.
+   * Settings of an application whose executors see such a machine, each with a GPU of its own that
+   * Spark gives it.
    *
    * @param folder of the test, for the machine
    */
-  public static WeftCluster on(WeftCluster cluster, Path folder) {
+  public static Map<String, String> settings(Path folder) {
     Path root = folder.resolve("gpu-root");
+    Map<String, String> settings = new LinkedHashMap<>();
     try {
       build(root);
-      return cluster
-          .set("spark.jars", BuildTree.weftJar() + "," + ApplicationJar.get() + "," + jna())
-          .set("spark.executor.extraJavaOptions", "-D" + ProbeOptions.ROOT_PROPERTY + "=" + root)
-          .set("spark.worker.resource.gpu.amount", "1")
-          .set("spark.worker.resource.gpu.discoveryScript", discovery(folder).toString())
-          .set("spark.executor.resource.gpu.amount", "1")
-          .set("spark.task.resource.gpu.amount", "1");
+      settings.put("spark.worker.resource.gpu.discoveryScript", discovery(folder).toString());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+    settings.put("spark.jars", BuildTree.weftJar() + "," + ApplicationJar.get() + "," + jna());
+    settings.put("spark.executor.extraJavaOptions", "-D" + ProbeOptions.ROOT_PROPERTY + "=" + root);
+    settings.put("spark.worker.resource.gpu.amount", "1");
+    settings.put("spark.executor.resource.gpu.amount", "1");
+    settings.put("spark.task.resource.gpu.amount", "1");
+    return settings;
   }
 
   /** Where the double of libcuda of a machine lies. */

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -26,7 +27,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * slow, lossy or cut between the two. Frames really get lost, so what is tested includes the
  * kernel's TCP. A static field with {@code @RegisterExtension}, before the cluster. Needs root,
  * iproute2, Python and tap devices; a class is skipped, with the reason, where one is missing, and
- * fails where anything else goes wrong.
+ * fails where anything else goes wrong, or where the environment has WEFT_REQUIRE_NAMESPACES.
  *
  * <p>A switch in user space does it rather than {@code tc netem}, which many kernels are built
  * without.
@@ -35,6 +36,8 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
   private static final Duration LIMIT = Duration.ofSeconds(30);
   private static final String SWITCH = "link.py";
   private static final Path TUN = Path.of("/dev/net/tun");
+  private static final String REQUIRED = "WEFT_REQUIRE_NAMESPACES";
+  private static final String BOOT_ID = "/proc/sys/kernel/random/boot_id";
   private static final List<String> ROLES = List.of("driver", "first", "second", "trial");
   private static final int TRIAL = 3;
 
@@ -61,11 +64,30 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
     return "198.18." + number + "." + (1 + host);
   }
 
-  /** A command that runs on a host, 1 or 2. */
+  /**
+   * A command that runs on a host, 1 or 2. The kernel looks like another one there, so that nobody
+   * takes the hosts for one that has shared memory.
+   */
   public List<String> enter(int host, List<String> command) {
     List<String> entered = new ArrayList<>(List.of("ip", "netns", "exec", namespace(host)));
+    entered.addAll(List.of("sh", "-c", "mount --bind \"$0\" " + BOOT_ID + " && exec \"$@\""));
+    entered.add(bootId(host).toString());
     entered.addAll(command);
     return entered;
+  }
+
+  private Path bootId(int role) {
+    return workspace.folder().resolve("boot-id-" + ROLES.get(role));
+  }
+
+  private void writeBootIds() {
+    try {
+      for (int role = 1; role < ROLES.size(); role++) {
+        Files.writeString(bootId(role), UUID.randomUUID().toString());
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private String namespace(int host) {
@@ -102,8 +124,13 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
 
   @Override
   public void beforeAll(ExtensionContext context) {
+    writeBootIds();
     Optional<String> lacking = lacking().or(this::connect);
-    assumeTrue(lacking.isEmpty(), () -> "no network namespaces here: " + lacking.orElseThrow());
+    String reason = "no network namespaces here: " + lacking.orElse("");
+    if (lacking.isPresent() && System.getenv(REQUIRED) != null) {
+      throw new AssertionError(reason + ", and " + REQUIRED + " is set");
+    }
+    assumeTrue(lacking.isEmpty(), reason);
     configure();
   }
 
@@ -132,8 +159,22 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
       if (!made && !FORBIDDEN.matcher(output).find()) {
         throw new AssertionError(child.describe("made no namespace"));
       }
+      return made ? forbiddenInside() : Optional.of("this user may not make any: " + output);
+    } finally {
       removeNamespace(TRIAL);
-      return made ? Optional.empty() : Optional.of("this user may not make any: " + output);
+    }
+  }
+
+  /** Why this user may not pretend to have another kernel there. */
+  private Optional<String> forbiddenInside() {
+    List<String> attempt = enter(TRIAL, List.of("true"));
+    try (ChildProcess child = ChildProcess.start("a trial", attempt, Path.of("/"), Map.of())) {
+      boolean entered = child.awaitExit(LIMIT) == 0;
+      String output = child.output();
+      if (!entered && !FORBIDDEN.matcher(output).find()) {
+        throw new AssertionError(child.describe("did not enter a namespace"));
+      }
+      return entered ? Optional.empty() : Optional.of("this user may not mount: " + output);
     }
   }
 

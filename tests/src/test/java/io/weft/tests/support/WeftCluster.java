@@ -215,15 +215,20 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     Rows.assertSame(query.name(), Answers.of(query), query.run(session));
   }
 
-  /** Ends the session. */
+  /** Ends the session. Its executors come to their end before their workers are killed. */
   public void stop() {
+    List<ExecutorProcess> ending = executors();
     if (session != null) {
       session.stop();
       session = null;
     }
     if (workers != null) {
-      workers.close();
-      workers = null;
+      try {
+        ending.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(30)));
+      } finally {
+        workers.close();
+        workers = null;
+      }
     }
   }
 

@@ -8,6 +8,8 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionTimeoutException;
@@ -27,8 +29,12 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
   private Path folder;
   private Path sharedMemory;
 
+  /** Processes that somebody else's test has begun, such as a network. */
+  private Set<ProcessHandle> before = Set.of();
+
   /** Opens the folders, as the extension does before the class. */
   public void open(String name) {
+    before = ProcessHandle.current().descendants().collect(Collectors.toSet());
     try {
       folder = BuildTree.newFolder(name);
       Files.createDirectories(localFolder());
@@ -109,6 +115,7 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
     files().forEach(path -> found.append("  file ").append(path).append('\n'));
     ProcessHandle.current()
         .descendants()
+        .filter(child -> !before.contains(child))
         .forEach(
             child ->
                 found

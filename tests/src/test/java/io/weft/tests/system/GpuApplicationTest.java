@@ -49,10 +49,8 @@ class GpuApplicationTest {
   static void start() {
     DoubleGpus.assume();
     cluster =
-        DoubleGpus.on(
-            new WeftCluster(WORKSPACE)
-                .set("spark.weft.transfers.deadline", DEADLINE.toSeconds() + "s"),
-            WORKSPACE.folder());
+        new WeftCluster(WORKSPACE).set("spark.weft.transfers.deadline", DEADLINE.toSeconds() + "s");
+    DoubleGpus.settings(WORKSPACE.folder()).forEach(cluster::set);
     cluster.start();
   }
 

@@ -58,6 +58,10 @@ class TransfersTest {
     assertThat(CLUSTER.sum("transferReceived")).isGreaterThanOrEqualTo(30);
     assertThat(CLUSTER.sum("transferReceived")).isEqualTo(CLUSTER.sum("transferSent"));
     assertThat(CLUSTER.sum("transferFailed")).isZero();
+    // Of each of the last round's six arrays, all of which are shorter than a chunk.
+    assertThat(CLUSTER.sum("transferChunksEncoded")).isEqualTo(6);
+    assertThat(CLUSTER.sum("transferChunksDecoded")).isEqualTo(6);
+    assertThat(CLUSTER.sum("transferBytesSent")).isEqualTo(CLUSTER.sum("transferBytesReceived"));
     assertThat(CLUSTER.sum("transferBuffersOut")).isZero();
     assertThat(CLUSTER.sum("transferBatchesByNeed"))
         .isEqualTo(CLUSTER.sum("transferGroups"))

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class RealRapidsTest {
   private static final Path JAR = Path.of(System.getProperty("weft.rapids.jar"));
   private static final Path STUBS =
-      Path.of("..", "..", "rapids-stubs", "target", "classes").toAbsolutePath();
+      Path.of("..", "..", "spark-plugin", "rapids-stubs", "target", "classes").toAbsolutePath();
   private static final String TRAIT =
       "/com/nvidia/spark/rapids/shuffle/RapidsShuffleTransport.class";
 

@@ -76,10 +76,7 @@ final class DjlClassifier implements TrainingModel {
   public TypedBuffer forward(Tensor features, boolean training) {
     endPass();
     pass = manager.newSubManager();
-    Shape shape = new Shape(features.type().shape());
-    // DJL makes a tensor over a direct buffer without copying it.
-    NDArray output =
-        pass.create(features.byteBuffer(), shape, ai.djl.ndarray.types.DataType.FLOAT32);
+    NDArray output = over(features, pass);
     JniUtils.setGradMode(training);
     try {
       for (DjlLayer layer : layers) {
@@ -90,6 +87,12 @@ final class DjlClassifier implements TrainingModel {
     }
     ByteBuffer logits = output.toByteBuffer(true).order(ByteOrder.nativeOrder());
     return TypedBuffer.wrap(logits, DataType.FLOAT32);
+  }
+
+  /** The elements where they are: DJL makes an array over a direct buffer without copying it. */
+  static NDArray over(Tensor features, NDManager manager) {
+    Shape shape = new Shape(features.type().shape());
+    return manager.create(features.byteBuffer(), shape, ai.djl.ndarray.types.DataType.FLOAT32);
   }
 
   @Override

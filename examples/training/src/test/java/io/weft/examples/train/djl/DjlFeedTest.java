@@ -3,15 +3,22 @@ package io.weft.examples.train.djl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import ai.djl.Device;
+import ai.djl.ndarray.NDArray;
+import ai.djl.ndarray.NDManager;
 import io.weft.collectives.buffer.DataType;
 import io.weft.examples.train.FeedTraining;
 import io.weft.examples.train.ModelShape;
 import io.weft.examples.train.PriceClasses;
 import io.weft.examples.train.RankReport;
 import io.weft.examples.train.TrainingPlan;
+import io.weft.memory.Memory;
 import io.weft.spark.WeftPlugin;
+import io.weft.spark.feed.FeedBatch;
+import io.weft.spark.feed.FeedBatches;
 import io.weft.spark.feed.WeftFeed;
 import io.weft.spark.feed.WeftTensors;
+import io.weft.tensor.Tensor;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.NavigableMap;
@@ -90,6 +97,32 @@ class DjlFeedTest {
     return WeftFeed.shards(rows(), ranks)
         .batchRows(GLOBAL_BATCH / ranks)
         .train(new FeedTraining(plan(name), new DjlModels()));
+  }
+
+  /** From the map task's memory to PyTorch's: the same bytes at the same place. */
+  @Test
+  void pytorchReadsABatchWhereTheExchangePutIt() {
+    List<Boolean> checked =
+        WeftFeed.shards(rows(), 2)
+            .batchRows(GLOBAL_BATCH)
+            .train(
+                task -> {
+                  new DjlModels().prepare();
+                  try (FeedBatches batches = task.batches(0);
+                      NDManager manager =
+                          NDManager.newBaseManager(Device.cpu(), DjlModels.ENGINE)) {
+                    while (batches.hasNext()) {
+                      FeedBatch batch = batches.next();
+                      Tensor features = batch.tensor(PriceClasses.FEATURES);
+                      NDArray array = DjlClassifier.over(features, manager);
+                      assertThat(batch.inPlace()).isTrue();
+                      assertThat(Memory.addressOf(array.toByteBuffer(true)))
+                          .isEqualTo(features.address());
+                    }
+                    return true;
+                  }
+                });
+    assertThat(checked).containsExactly(true, true);
   }
 
   @Test

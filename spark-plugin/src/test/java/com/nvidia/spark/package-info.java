@@ -1,0 +1,2 @@
+/** Names of spark-rapids, with nothing behind them. */
+package com.nvidia.spark;

@@ -1,0 +1,2 @@
+/** Tests of messages. */
+package io.weft.spark.rapids.control;

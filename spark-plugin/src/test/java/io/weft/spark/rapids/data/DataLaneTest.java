@@ -1,0 +1,209 @@
+package io.weft.spark.rapids.data;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.UniqueId;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import io.weft.crosshost.wire.CommunicatorWire;
+import io.weft.crosshost.wire.Manifest;
+import io.weft.crosshost.wire.ManifestEntry;
+import io.weft.crosshost.wire.TransferWire;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Both ends of a lane, over communicators of the host. */
+class DataLaneTest {
+  private static final int BYTES = 100;
+  private static final Duration DEADLINE = Duration.ofSeconds(60);
+
+  @TempDir Path folder;
+
+  /** Blocks that the server sends before its wire breaks. */
+  private final AtomicInteger serverSends = new AtomicInteger(Integer.MAX_VALUE);
+
+  private volatile DataLane client;
+  private volatile DataLane server;
+  private LaneSet clients;
+  private LaneSet servers;
+
+  private void open(Duration deadline) {
+    HostCommunicators hosts =
+        new HostCommunicators(HostOptions.defaults().withFolder(folder.resolve("shared")));
+    CommunicatorOptions options = CommunicatorOptions.DEFAULT.withTimeout(deadline);
+    clients = new LaneSet(new LaneParts(hosts, CommunicatorWire::new, options));
+    servers =
+        new LaneSet(
+            new LaneParts(hosts, each -> new Breaking(new CommunicatorWire(each)), options));
+    client = clients.open("a client", 0, "lane-of-client", message -> server.hear(message));
+    server = servers.open("a server", 1, "lane-of-server", message -> client.hear(message));
+  }
+
+  /** A wire that breaks by itself after so many blocks. */
+  private final class Breaking implements TransferWire {
+    private final TransferWire wire;
+
+    Breaking(TransferWire wire) {
+      this.wire = wire;
+    }
+
+    @Override
+    public List<ManifestEntry> exchange(Manifest mine) {
+      return wire.exchange(mine);
+    }
+
+    @Override
+    public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+      if (serverSends.getAndDecrement() <= 0) {
+        throw new IllegalStateException("broken on purpose");
+      }
+      wire.move(sends, receives);
+    }
+
+    @Override
+    public Optional<RuntimeException> failure() {
+      return wire.failure();
+    }
+
+    @Override
+    public void abort(String reason) {
+      wire.abort(reason);
+    }
+
+    @Override
+    public void close() {
+      wire.close();
+    }
+  }
+
+  @AfterEach
+  void close() throws InterruptedException {
+    client.close();
+    server.close();
+    assertThat(clients.awaitEnd(DEADLINE)).isTrue();
+    assertThat(servers.awaitEnd(DEADLINE)).isTrue();
+  }
+
+  /** One block at both ends; what came, or the failure. */
+  private record Block(CompletableFuture<Void> sent, CompletableFuture<Byte> came) {}
+
+  private Block pass(long epoch, UniqueId meeting, int value) {
+    ByteBuffer from = ByteBuffer.allocateDirect(BYTES).put(0, (byte) value);
+    ByteBuffer to = ByteBuffer.allocateDirect(BYTES);
+    Block block = new Block(new CompletableFuture<>(), new CompletableFuture<>());
+    client.submit(
+        new Passage(
+            epoch,
+            meeting,
+            TypedBuffer.wrap(to, DataType.INT8),
+            false,
+            failure -> end(block.came(), to.get(0), failure)));
+    server.submit(
+        new Passage(
+            epoch,
+            meeting,
+            TypedBuffer.wrap(from, DataType.INT8),
+            true,
+            failure -> end(block.sent(), null, failure)));
+    return block;
+  }
+
+  private static <T> void end(CompletableFuture<T> future, T value, Throwable failure) {
+    if (failure == null) {
+      future.complete(value);
+    } else {
+      future.completeExceptionally(failure);
+    }
+  }
+
+  private static String failure(CompletableFuture<?> future) throws Exception {
+    try {
+      Object unused = future.get(DEADLINE.toSeconds(), TimeUnit.SECONDS);
+      throw new AssertionError("it passed");
+    } catch (ExecutionException e) {
+      return String.valueOf(e.getCause().getMessage());
+    }
+  }
+
+  @Test
+  void blocksPassInTheirOrder() throws Exception {
+    open(DEADLINE);
+    UniqueId meeting = UniqueId.create();
+    List<Block> blocks = new ArrayList<>();
+    for (int i = 0; i < 50; i++) {
+      blocks.add(pass(1, meeting, i));
+    }
+    for (int i = 0; i < 50; i++) {
+      assertThat(blocks.get(i).came().get(60, TimeUnit.SECONDS)).isEqualTo((byte) i);
+      blocks.get(i).sent().get(60, TimeUnit.SECONDS);
+    }
+  }
+
+  /** One end breaks: no block of that epoch passes any more at either end, those of the next do. */
+  @Test
+  void afterAFailureBothEndsMeetAnew() throws Exception {
+    open(DEADLINE);
+    serverSends.set(3);
+    UniqueId meeting = UniqueId.create();
+    List<Block> first = new ArrayList<>();
+    for (int i = 0; i < 6; i++) {
+      first.add(pass(1, meeting, i));
+    }
+    for (int i = 0; i < 3; i++) {
+      assertThat(first.get(i).came().get(60, TimeUnit.SECONDS)).isEqualTo((byte) i);
+    }
+    assertThat(failure(first.get(3).sent())).contains("broken on purpose");
+    for (int i = 3; i < 6; i++) {
+      assertThat(failure(first.get(i).came())).isNotEmpty();
+      assertThat(failure(first.get(i).sent())).contains("broken on purpose");
+    }
+    assertThat(client.isOver(1)).isTrue();
+    assertThat(client.isOver(2)).isFalse();
+    serverSends.set(Integer.MAX_VALUE);
+    assertThat(pass(2, UniqueId.create(), 77).came().get(60, TimeUnit.SECONDS))
+        .isEqualTo((byte) 77);
+  }
+
+  @Test
+  void anEndThatWaitsForTheOtherHearsOfItsOwnEnd() throws Exception {
+    open(DEADLINE);
+    CompletableFuture<Void> waits = new CompletableFuture<>();
+    client.submit(
+        new Passage(
+            1,
+            UniqueId.create(),
+            TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8),
+            false,
+            failure -> end(waits, null, failure)));
+    client.close("the peer was killed");
+    assertThat(failure(waits)).contains("the peer was killed");
+  }
+
+  @Test
+  void anEndWhoseOtherDoesNotComeFailsAtTheDeadline() throws Exception {
+    open(Duration.ofMillis(300));
+    CompletableFuture<Void> waits = new CompletableFuture<>();
+    client.submit(
+        new Passage(
+            1,
+            UniqueId.create(),
+            TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8),
+            false,
+            failure -> end(waits, null, failure)));
+    assertThat(failure(waits)).contains("a client").contains("did not come");
+  }
+}

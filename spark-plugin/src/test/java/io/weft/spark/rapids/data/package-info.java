@@ -1,0 +1,2 @@
+/** Tests of data lanes. */
+package io.weft.spark.rapids.data;

@@ -1,0 +1,2 @@
+/** Stress tests of what this package shares between threads. Each state is made by jcstress. */
+package io.weft.transfer;
