@@ -64,8 +64,8 @@ public final class DevicePartitioner implements AutoCloseable {
    * Starts to partition as given, such as in turn or by a seeded shuffle.
    *
    * @param ids device memory with a partition for each row, of 4 bytes, 0 to partitions - 1; kept
-   *     until the partitioning has ended, so it may be closed at once. Nothing may write to it until
-   *     then: it is checked when rows are counted, and read again when they are packed
+   *     until the partitioning has ended, so it may be closed at once. Nothing may write to it
+   *     until then: it is checked when rows are counted, and read again when they are packed
    * @param after what has to end before, such as the event of the ids
    */
   public PendingPartitions byIds(

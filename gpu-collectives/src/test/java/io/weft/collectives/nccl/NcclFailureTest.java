@@ -261,8 +261,7 @@ class NcclFailureTest {
         List.of(
             new RankIdentity(22803, UUID.randomUUID(), false, false),
             new RankIdentity(22803, UUID.randomUUID(), false, false),
-            RankIdentity.decode(
-                new RankIdentity(23007, UUID.randomUUID(), true, false).encode()));
+            RankIdentity.decode(new RankIdentity(23007, UUID.randomUUID(), true, false).encode()));
     CollectiveException failure =
         catchThrowableOfType(CollectiveException.class, () -> RankIdentity.check(ranks));
     assertThat(failure.kind()).isEqualTo(Kind.MISMATCH);

@@ -122,8 +122,7 @@ class StagedWireTest {
   @Test
   void littlePinnedMemoryMakesItSlowerAndNoMore() {
     try (CudaMemoryPool little =
-            CudaMemoryPool.open(
-                device, CudaMemoryPool.Kind.PINNED, 2 * StagedWire.WAVE_BYTES);
+            CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 2 * StagedWire.WAVE_BYTES);
         CudaMemory from = pool.take(BYTES);
         CudaMemory to = pool.take(BYTES)) {
       StagedWire slow = new StagedWire(loop, device, little, PATIENCE);
