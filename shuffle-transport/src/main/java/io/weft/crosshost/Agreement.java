@@ -11,6 +11,10 @@ import java.util.List;
  * meets the n-th receive of the other. Both ends hold the same lists, so both come to the same
  * conclusion without another word: the payload moves, or the transfer fails on both.
  *
+ * <p>Who had failed when the peer was told of it, and meets another key, is left out: the other end
+ * never came so far, as where a task was ended and runs again, and later transfers must not meet
+ * what is left of it.
+ *
  * <p>One thread, that of the clique's lane.
  */
 final class Agreement {
@@ -69,10 +73,22 @@ final class Agreement {
       Deque<Offer> mine, Deque<ManifestEntry> theirs, List<PreparedTransfer> group) {
     int settled = 0;
     while (!mine.isEmpty() && !theirs.isEmpty()) {
-      settle(mine.remove(), theirs.remove(), group);
-      settled++;
+      if (isAlone(mine.peek().told(), theirs.peek())) {
+        Offer failed = mine.remove();
+        failed.transfer().end(new TransferException(failed.told().failure()));
+        settled++;
+      } else if (isAlone(theirs.peek(), mine.peek().told())) {
+        ManifestEntry unused = theirs.remove();
+      } else {
+        settle(mine.remove(), theirs.remove(), group);
+        settled++;
+      }
     }
     return settled;
+  }
+
+  private static boolean isAlone(ManifestEntry one, ManifestEntry other) {
+    return !one.failure().isEmpty() && other.failure().isEmpty() && one.key() != other.key();
   }
 
   private static void settle(Offer mine, ManifestEntry theirs, List<PreparedTransfer> group) {

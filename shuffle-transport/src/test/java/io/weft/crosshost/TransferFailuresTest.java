@@ -71,6 +71,22 @@ class TransferFailuresTest extends TransferFixture {
         .hasMessageContaining("its source (the work that never comes) was still PENDING");
   }
 
+  /** As where a task was ended after its peer had asked, and both run again with other keys. */
+  @Test
+  void whatFailedAtOneEndAloneIsInNobodysWay() {
+    executors.start(2);
+    exchange(1);
+    for (long key = 2; key < 5; key++) {
+      HostEvent work = new HostEvent("the work of attempt " + key);
+      SourceBuffer source = new SourceBuffer(device(0), Content.ints(256, key), work);
+      Event sent = executors.get(0).send(List.of(source), List.of(device(1)), keys(key)).get(0);
+      work.fail(new IllegalStateException("the attempt was ended"));
+      assertThat(failure(sent)).hasMessageContaining("the attempt was ended");
+      exchange(100 * key);
+    }
+    assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(1);
+  }
+
   /** A wire to be meddled with. */
   private static class OwnWire implements TransferWire {
     private final TransferWire wire;
