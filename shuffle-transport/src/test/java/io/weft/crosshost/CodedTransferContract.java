@@ -284,7 +284,7 @@ abstract class CodedTransferContract extends TransferFixture {
     assertThat(failure(sent)).hasMessageContaining("the wire is cut");
     assertThat(failure(received.event())).hasMessageContaining("the wire is cut");
     received.close();
-    assertThat(executors.get(0).statistics().buffers().out()).isZero();
-    assertThat(executors.get(1).statistics().buffers().out()).isZero();
+    Awaitility.await().until(() -> executors.get(0).statistics().buffers().out() == 0);
+    Awaitility.await().until(() -> executors.get(1).statistics().buffers().out() == 0);
   }
 }
