@@ -45,7 +45,7 @@ INLINE uint32_t hash_double(uint32_t hash, uint64_t bits) {
 /* Whole words first; each byte that is left over counts as a word, with its sign. */
 INLINE uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, int32_t count) {
   int32_t at = 0;
-  for (; at + 4 <= count; at += 4) {
+  for (; at <= count - 4; at += 4) {
     hash = mix(hash, (uint32_t)bytes[at] | (uint32_t)bytes[at + 1] << 8 |
                          (uint32_t)bytes[at + 2] << 16 | (uint32_t)bytes[at + 3] << 24);
   }

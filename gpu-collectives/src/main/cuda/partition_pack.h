@@ -219,6 +219,19 @@ INLINE int64_t row_of_byte(const uint32_t *sums, int64_t rows, int64_t byte) {
   return from;
 }
 
+/* Rows without bytes that are passed one by one before the place is looked for. */
+#define MOST_STEPS 8
+
+/* As row_of_byte, of a row that is likely to be the one or a few before it. */
+INLINE int64_t row_from(const uint32_t *sums, int64_t rows, int64_t row, int64_t byte) {
+  for (int step = 0; step < MOST_STEPS; step++, row++) {
+    if (sums[row + 1] > byte) {
+      return row;
+    }
+  }
+  return row_of_byte(sums, rows, byte);
+}
+
 /* Neighbouring lanes copy neighbouring bytes, of however many strings; so a long one is shared. */
 KERNEL(weft_pack_bytes, strings_arguments, 256) {
   const uint32_t *sums = (const uint32_t *)a.sums;
@@ -232,10 +245,7 @@ KERNEL(weft_pack_bytes, strings_arguments, 256) {
     char *to = 0;
     for (; byte < end; byte += 32) {
       if (row < 0 || sums[row + 1] <= byte) {
-        row = row < 0 ? row_of_byte(sums, a.rows, byte) : row + 1;
-        while (sums[row + 1] <= byte) {
-          row++;
-        }
+        row = row < 0 ? row_of_byte(sums, a.rows, byte) : row_from(sums, a.rows, row + 1, byte);
         int64_t source = ((const uint32_t *)a.sorted_order)[row];
         struct target target =
             target_of(&a.to, a.column.number, ((const uint32_t *)a.sorted_keys)[row]);

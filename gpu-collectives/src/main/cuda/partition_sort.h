@@ -232,10 +232,12 @@ KERNEL(weft_lengths, lengths_arguments, 256) {
       int64_t row = ((const uint32_t *)a.sorted_order)[i];
       int64_t from = offsets[row];
       int64_t to = offsets[row + 1];
-      if (from < 0 || to < from || to > a.column.bytes) {
-        OR((uint32_t *)a.faults, BAD_OFFSETS);
-      } else if (is_valid(a.column.validity, row)) {
-        length = (uint32_t)(to - from);
+      if (is_valid(a.column.validity, row)) {
+        if (from < 0 || to < from || to > a.column.bytes) {
+          OR((uint32_t *)a.faults, BAD_OFFSETS);
+        } else {
+          length = (uint32_t)(to - from);
+        }
       }
     }
     ((uint32_t *)a.lengths)[i] = length;

@@ -134,6 +134,7 @@ static int stalled;
 static int graph_launches;
 static int held = -1;
 static int unreachable;
+static int fewer_events;
 static int peer_access[DEVICES][DEVICES];
 static int pageable_copies;
 static int host_copies;
@@ -212,6 +213,9 @@ void cudaDoubleHold(int device) {
 
 /* Devices that cannot reach each other's memory, or can. */
 void cudaDoubleUnreachable(int apart) { unreachable = apart; }
+
+/* So many events cannot be made from now on. */
+void cudaDoubleFailEvents(int events) { fewer_events = events; }
 
 /* While stalling, calls that allocate or take a context do not return. */
 void cudaDoubleStall(int stall) {
@@ -553,6 +557,10 @@ CUresult cuEventCreate(struct event **out, unsigned flags) {
   CUresult result = check_context("cuEventCreate");
   if (result == SUCCESS && flags != 2) {
     double_violation("an event with timing (flags %u), which costs a synchronisation", flags);
+  }
+  if (result == SUCCESS && fewer_events > 0) {
+    fewer_events--;
+    result = OUT_OF_MEMORY;
   }
   if (result == SUCCESS) {
     struct event *event = calloc(1, sizeof *event);

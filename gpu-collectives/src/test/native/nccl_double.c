@@ -105,6 +105,7 @@ struct comm {
   volatile int aborted;
   volatile int stopped; /* what runs has to end, as the communicator was revoked or is shrunk */
   int revoked;
+  int broken_proxy; /* what its proxy failed with, for good */
   int polls;
   int finalizing;
   int collectives;
@@ -159,6 +160,7 @@ static __thread struct batch *group;
 static int fault;
 static int death;
 static int hanging;
+static int proxies;
 static int launches;
 
 /* ---- what tests call ---- */
@@ -168,6 +170,12 @@ void ncclDoubleFailNext(int state) { fault = state; }
 
 /* So many pieces of work that are launched from now on wait for ever, until they are aborted. */
 void ncclDoubleHang(int operations) { hanging = operations; }
+
+/*
+ * While it is not 0, the proxies of communicators that somebody looks at fail with this state. As in
+ * NCCL that stays with them: neither revoking nor shrinking takes it away.
+ */
+void ncclDoubleBreakProxies(int state) { proxies = state; }
 
 /* Collectives and groups that were launched, since this was asked last. */
 int ncclDoubleLaunches(void) { return __atomic_exchange_n(&launches, 0, __ATOMIC_SEQ_CST); }
@@ -538,10 +546,19 @@ static int have_all_shrunk(struct comm *comm) {
   return all;
 }
 
+static int is_proxy_broken(struct comm *comm) {
+  if (proxies != 0 && comm->state != ncclInProgress) {
+    comm->broken_proxy = proxies;
+  }
+  return comm->broken_proxy != 0;
+}
+
 ncclResult_t ncclCommGetAsyncError(struct comm *comm, ncclResult_t *state) {
   if (comm->polls > 0) {
     comm->polls--;
     *state = ncclInProgress;
+  } else if (is_proxy_broken(comm)) {
+    *state = comm->broken_proxy;
   } else if (comm->shrinking != NULL) {
     *state = have_all_shrunk(comm) ? ncclSuccess : ncclInProgress;
   } else if (comm->revoked) {
@@ -695,6 +712,9 @@ ncclResult_t ncclCommRevoke(struct comm *comm, int flags) {
 ncclResult_t ncclCommShrink(struct comm *comm, int *excluded, int count, struct comm **out,
                             struct config *config, int flags) {
   ncclResult_t result = check_owner(comm, "ncclCommShrink");
+  if (result == ncclSuccess) {
+    result = comm->broken_proxy;
+  }
   if (result != ncclSuccess) {
     return result;
   }

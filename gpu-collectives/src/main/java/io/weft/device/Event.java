@@ -53,6 +53,14 @@ public interface Event {
   /** As {@link #whenRecorded}, at the end; the argument is the failure, or null. */
   void whenDone(Consumer<Throwable> action);
 
+  /**
+   * Runs the action once memory that the work uses may go: with the end of the work. Later, or
+   * never, where a device still worked when the wait for it was given up, and the event had failed.
+   */
+  default void whenReleased(Runnable action) {
+    whenDone(cause -> action.run());
+  }
+
   /** A future with the same end. Cancelling it changes nothing here. */
   CompletableFuture<Void> toFuture();
 }

@@ -18,7 +18,7 @@ public enum ColumnKind {
   DECIMAL64(10, 8),
   /** Up to 38 digits: the unscaled value, lower half first. */
   DECIMAL128(11, 16),
-  /** UTF-8. */
+  /** UTF-8 that is compared and hashed byte by byte. */
   STRING(12, 0),
   BINARY(13, 0),
   /** Rows of a tensor, all of one shape. */

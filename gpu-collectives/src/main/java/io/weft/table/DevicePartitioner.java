@@ -16,8 +16,8 @@ public final class DevicePartitioner implements AutoCloseable {
   /** What Spark's HashPartitioning starts the hash of a row with. */
   public static final int SPARK_SEED = 42;
 
-  /** Most partitions. */
-  public static final int MOST_PARTITIONS = 1 << 24;
+  /** Most partitions: the host has a layout for each. */
+  public static final int MOST_PARTITIONS = 1 << 18;
 
   private final CudaMemoryPool memory;
   private final CudaMemoryPool pinned;
@@ -47,7 +47,9 @@ public final class DevicePartitioner implements AutoCloseable {
    * with seed 42, column after column, then the positive remainder.
    *
    * @param keys numbers of columns of the table that are {@link ColumnKind#isKey keys}, in their
-   *     order; with none, all rows go to one partition
+   *     order; with none, all rows go to one partition. Strings are hashed as bytes, as Spark does
+   *     for those that are equal byte by byte; it hashes those of other collations by a key of the
+   *     collation, so they must not come here
    * @param partitions 1 to {@link #MOST_PARTITIONS}
    * @param after what has to end before, beside the table's own event
    */
@@ -62,26 +64,32 @@ public final class DevicePartitioner implements AutoCloseable {
    * Starts to partition as given, such as in turn or by a seeded shuffle.
    *
    * @param ids device memory with a partition for each row, of 4 bytes, 0 to partitions - 1; kept
-   *     until the partitioning has ended, so it may be closed at once
+   *     until the partitioning has ended, so it may be closed at once. Nothing may write to it
+   *     until then: it is checked when rows are counted, and read again when they are packed
    * @param after what has to end before, such as the event of the ids
    */
   public PendingPartitions byIds(
       CudaLane lane, DeviceTable table, CudaMemory ids, int partitions, Event... after) {
     HostEvent used = new HostEvent("the partitioning of " + table);
     PartitionRequest request = PartitionRequest.byIds(table, ids, partitions);
-    PendingPartitions pending = start(lane, table, request, used, after);
     ids.usedUntil(used);
-    return pending;
+    return start(lane, table, request, used, after);
   }
 
   private PendingPartitions start(
       CudaLane lane, DeviceTable table, PartitionRequest request, HostEvent used, Event... after) {
-    PendingPartitions pending = new PendingPartitions(this, lane, request, used);
-    Event[] all = Arrays.copyOf(after, after.length + 1);
-    all[after.length] = table.ready();
-    pending.start(all);
-    table.usedUntil(used);
-    return pending;
+    try {
+      table.usedUntil(used);
+      kernels.usedUntil(used);
+      PendingPartitions pending = new PendingPartitions(this, lane, request, used);
+      Event[] all = Arrays.copyOf(after, after.length + 1);
+      all[after.length] = table.ready();
+      pending.start(all);
+      return pending;
+    } catch (RuntimeException e) {
+      used.complete();
+      throw e;
+    }
   }
 
   CudaMemoryPool memory() {
@@ -96,7 +104,7 @@ public final class DevicePartitioner implements AutoCloseable {
     return kernels;
   }
 
-  /** Unloads the kernels; nothing of this may still run. */
+  /** Unloads the kernels, behind what still runs of them; what was not packed yet never is. */
   @Override
   public void close() {
     kernels.close();

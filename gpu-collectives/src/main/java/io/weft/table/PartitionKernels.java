@@ -1,5 +1,6 @@
 package io.weft.table;
 
+import io.weft.device.Event;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaModule;
 
@@ -33,7 +34,12 @@ final class PartitionKernels implements AutoCloseable {
     return packing;
   }
 
-  /** Nothing of this may still run. */
+  /** Keeps them loaded until the event has ended, also when this is closed before. */
+  void usedUntil(Event event) {
+    module.usedUntil(event);
+  }
+
+  /** Nothing is launched any more. */
   @Override
   public void close() {
     module.close();

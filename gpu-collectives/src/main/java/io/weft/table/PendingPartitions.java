@@ -132,7 +132,7 @@ public final class PendingPartitions implements AutoCloseable {
       here.usedUntil(ready);
       there.usedUntil(ready);
       scratch.usedUntil(ready);
-      ready.whenDone(cause -> used.complete());
+      ready.whenReleased(used::complete);
       return ready;
     }
   }
@@ -144,7 +144,7 @@ public final class PendingPartitions implements AutoCloseable {
     results.close();
     if (!packed) {
       packed = true;
-      counted.whenDone(cause -> used.complete());
+      counted.whenReleased(used::complete);
     }
   }
 }

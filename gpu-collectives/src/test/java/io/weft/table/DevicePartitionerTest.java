@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaMemoryPool.Kind;
@@ -201,6 +202,83 @@ class DevicePartitionerTest {
             .isInstanceOf(IllegalStateException.class)
             .hasMessageContaining("the offsets of strings of 4 rows of [string] go backwards");
       }
+    }
+  }
+
+  /** Nobody looks at the bytes of a null. */
+  @Test
+  void offsetsOfNullsAreOfNoAccount() {
+    List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.STRING, true));
+    try (HostTable table = HostTable.allocate(gpu.pinned, TableLayout.of(columns, 3, 20))) {
+      TableLayout layout = table.layout();
+      Memory.putLong(table.address() + layout.validity(0), 0b101);
+      int[] offsets = {0, 10, 10, 20};
+      for (int i = 0; i < offsets.length; i++) {
+        Memory.putInt(table.address() + layout.offsets(0) + 4L * i, offsets[i]);
+      }
+      Memory.setMemory(table.address() + layout.data(0), 20, (byte) 'a');
+      try (DeviceTable there = table.upload(gpu.lane, gpu.memory)) {
+        there.ready().await(TableGpu.deadline());
+        assertLengths(there, 10, 10);
+      }
+      Memory.putLong(table.address() + layout.validity(0), 0b001);
+      Memory.putInt(table.address() + layout.offsets(0) + 8L, -7);
+      try (DeviceTable there = table.upload(gpu.lane, gpu.memory)) {
+        assertLengths(there, 10, 0);
+      }
+    }
+  }
+
+  private void assertLengths(DeviceTable table, int first, int others) {
+    try (CudaMemory given = gpu.ints(0, 1, 1);
+        PendingPartitions pending = partitioner.byIds(gpu.lane, table, given, 2);
+        PartitionedTable made = pending.pack(TableGpu.deadline())) {
+      made.ready().await(TableGpu.deadline());
+      assertThat(made.layout(0).stringBytes(0)).isEqualTo(first);
+      assertThat(made.layout(1).stringBytes(0)).isEqualTo(others);
+    }
+  }
+
+  /** So that whoever copies bytes passes rows without any, a few or a lot of them. */
+  @ParameterizedTest
+  @ValueSource(ints = {2, 9, 10, 400})
+  void rowsWithoutBytesBetweenOthers(int distance) {
+    List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.STRING, false));
+    int rows = 3000;
+    int length = 37;
+    int bytes = (rows + distance - 1) / distance * length;
+    try (HostTable table = HostTable.allocate(gpu.pinned, TableLayout.of(columns, rows, bytes))) {
+      TableLayout layout = table.layout();
+      for (int row = 0; row <= rows; row++) {
+        int before = (row + distance - 1) / distance * length;
+        Memory.putInt(table.address() + layout.offsets(0) + 4L * row, before);
+      }
+      for (int i = 0; i < bytes; i++) {
+        Memory.putByte(table.address() + layout.data(0) + i, (byte) (i * 31 >> 2));
+      }
+      int[] ids = new Random(3).ints(rows, 0, 3).toArray();
+      try (DeviceTable there = table.upload(gpu.lane, gpu.memory);
+          CudaMemory given = gpu.ints(ids);
+          PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, 3);
+          PartitionedTable made = pending.pack(TableGpu.deadline())) {
+        assertPartitions(table, made, 3, row -> ids[row]);
+      }
+    }
+  }
+
+  /** What waits on a lane finds no kernels any more, and says so. */
+  @Test
+  void closedBeforeItCountsItPacksNothing() {
+    List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.LONG, false));
+    DevicePartitioner other = DevicePartitioner.open(gpu.memory, gpu.pinned);
+    HostEvent gate = new HostEvent("for the test");
+    try (HostTable table = new RandomTable(1, 0, 0).fill(gpu.pinned, columns, 100);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory);
+        PendingPartitions pending = other.byHash(gpu.lane, there, new int[] {0}, 2, gate)) {
+      other.close();
+      gate.complete();
+      assertThatThrownBy(() -> pending.pack(TableGpu.deadline()))
+          .hasStackTraceContaining("were closed");
     }
   }
 

@@ -51,6 +51,11 @@ record NeededEvent(Event event, Runnable need) implements Event {
   }
 
   @Override
+  public void whenReleased(Runnable action) {
+    event.whenReleased(action);
+  }
+
+  @Override
   public CompletableFuture<Void> toFuture() {
     need.run();
     return event.toFuture();

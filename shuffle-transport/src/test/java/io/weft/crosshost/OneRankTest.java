@@ -15,6 +15,8 @@ import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclOptions;
 import io.weft.collectives.operation.Receive;
 import io.weft.collectives.operation.Send;
+import io.weft.collectives.replay.MovedBuffers;
+import io.weft.collectives.replay.Recording;
 import io.weft.device.cuda.CudaDevice;
 import java.nio.file.Path;
 import java.util.List;
@@ -83,6 +85,29 @@ class OneRankTest {
     assertArrives(
         1,
         (nccl, array) -> nccl.runGroup(List.of(new Send(array[0], 0), new Receive(array[1], 0))));
+  }
+
+  /** What the device runs by itself, as often as it is told to. */
+  @Test
+  void graphsOfOneAreReplayed() {
+    assertArrives(
+        1,
+        (nccl, array) -> {
+          try (Recording recording =
+              Recording.record(
+                  nccl,
+                  MovedBuffers.REFUSE,
+                  body -> {
+                    body.allReduce(array[0], array[1], ReduceOp.SUM);
+                    body.allGather(array[0], array[1]);
+                    body.runGroup(List.of(new Send(array[0], 0), new Receive(array[1], 0)));
+                  })) {
+            assertThat(recording.whyNoGraph()).isEmpty();
+            for (int round = 0; round < 3; round++) {
+              recording.replay();
+            }
+          }
+        });
   }
 
   @Test

@@ -5,6 +5,7 @@ import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaGraph;
 import io.weft.device.cuda.CudaStream;
+import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -17,8 +18,11 @@ final class EngineGraphs {
 
   private final Set<NcclGraph> graphs = new LinkedHashSet<>();
 
+  /** On the memory of captures that failed: NCCL may enqueue for them until it has ended. */
+  private final List<HostEvent> failed = new ArrayList<>();
+
   /**
-   * Captures what is enqueued.
+   * Captures what is enqueued. Where that fails, memory is kept until the {@link #release}.
    *
    * @param enqueue enqueues these steps on the stream
    */
@@ -33,7 +37,7 @@ final class EngineGraphs {
       graphs.add(made);
       return made;
     } catch (RuntimeException | Error e) {
-      lease.complete();
+      failed.add(lease);
       throw e;
     }
   }
@@ -56,10 +60,12 @@ final class EngineGraphs {
 
   /** Ends all, whatever runs; NCCL must not end before, as it waits for that, for ever. */
   void close() {
-    try {
-      graphs.forEach(each -> each.graph().close());
-    } catch (CudaException e) {
-      LOG.warn("A graph of {} did not end well", graphs, e);
+    for (NcclGraph each : graphs) {
+      try {
+        each.graph().close();
+      } catch (CudaException e) {
+        LOG.warn("{} did not end well", each.graph(), e);
+      }
     }
   }
 
@@ -67,5 +73,7 @@ final class EngineGraphs {
   void release() {
     graphs.forEach(NcclGraph::release);
     graphs.clear();
+    failed.forEach(HostEvent::complete);
+    failed.clear();
   }
 }

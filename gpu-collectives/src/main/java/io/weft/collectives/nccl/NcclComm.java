@@ -135,7 +135,8 @@ final class NcclComm {
   /**
    * Ends what runs on it and keeps it, for {@link #shrink} and {@link #abort} alone.
    *
-   * @return false where this version or its state does not let it: then it has to be aborted
+   * @return false where this version or its state does not let it: then it has to be aborted. A
+   *     failure of NCCL's own network stays in its state, so after one it never does
    */
   boolean revoke(Deadline deadline) {
     if (handle == 0 || revoked || !NcclLibrary.loaded().revokes() || isBusy()) {

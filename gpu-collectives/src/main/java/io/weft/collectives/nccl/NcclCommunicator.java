@@ -105,7 +105,8 @@ final class NcclCommunicator extends OrderedCommunicator
     boolean kept = collectives.engine().isShrinkable() && pairs.engine().isShrinkable();
     return reason.isPresent() || kept
         ? reason
-        : Optional.of("operations still ran when it broke, so NCCL had to be aborted");
+        : Optional.of(
+            "operations still ran when it broke, or NCCL's network failed, so it had to be aborted");
   }
 
   /** Adds what NCCL makes of the ranks that are left: for collectives, then for pairs. */

@@ -10,13 +10,21 @@ import io.weft.device.Deadline;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Makes communicators over NCCL. Their ids travel through the bootstrap, and so do the ranks'
  * versions and GPUs, so that what cannot go together is an error on every rank. Thread-safe.
  */
 public final class NcclCommunicators implements CommunicatorFactory {
+  private static final Logger LOG = LoggerFactory.getLogger(NcclCommunicators.class);
+
+  /** Bounds the blocks of NCCL's kernels. */
+  private static final String CHANNELS = "NCCL_MAX_CTAS";
+
   private final ProbeOptions libraries;
   private final NcclOptions options;
   private final CommunicatorFactory hosts;
@@ -37,7 +45,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
   public DeviceCommunicator create(Bootstrap bootstrap, CommunicatorOptions common) {
     Deadline deadline = Deadline.after(common.timeout());
     BootstrapRounds rounds = new BootstrapRounds(bootstrap, deadline);
-    RankIdentity.check(
+    check(
         rounds.exchange("ncclidentity", () -> identity().encode()).stream()
             .map(RankIdentity::decode)
             .toList());
@@ -82,6 +90,16 @@ public final class NcclCommunicators implements CommunicatorFactory {
   static void giveUp(NcclCommunicator communicator, Throwable cause) {
     communicator.abort("it could not be created: " + cause.getMessage());
     communicator.close();
+  }
+
+  private void check(List<RankIdentity> ranks) {
+    RankIdentity.check(ranks);
+    if (RankIdentity.shareGpus(ranks) && !libraries.environment().containsKey(CHANNELS)) {
+      LOG.warn(
+          "Ranks share a GPU and {} is not set: where their kernels do not fit on it at the same"
+              + " time they wait for each other until the timeout; 16 or less leaves room",
+          CHANNELS);
+    }
   }
 
   private RankIdentity identity() {

@@ -7,6 +7,7 @@ import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -29,6 +30,10 @@ final class NcclShrink {
   private final NcclOptions options;
   private final CommunicatorFactory hosts;
   private final Deadline deadline;
+
+  /** Of NCCL's part alone: where it hangs, time is left to hear of the others and to start anew. */
+  private final Duration patience;
+
   private final BootstrapRounds rounds;
 
   NcclShrink(
@@ -43,6 +48,7 @@ final class NcclShrink {
     this.options = options;
     this.hosts = hosts;
     this.deadline = Deadline.after(common.timeout());
+    this.patience = common.timeout().dividedBy(3);
     this.rounds = new BootstrapRounds(survivors, deadline);
   }
 
@@ -86,8 +92,8 @@ final class NcclShrink {
     String failure = "";
     try {
       rest = shrink(all);
-    } catch (CollectiveException e) {
-      failure = String.valueOf(e.getMessage());
+    } catch (RuntimeException e) {
+      failure = e instanceof CollectiveException ? String.valueOf(e.getMessage()) : e.toString();
     }
     Optional<String> reason;
     try {
@@ -124,8 +130,9 @@ final class NcclShrink {
     try {
       rounds.barrier("ncclrestopened", () -> opened.set(open(all.get(0))));
       NcclCommunicator rest = opened.get();
-      whole.shrinkBoth(comms, ShrinkRequest.missing(all), deadline, rest::requireWell);
-      rest.connect(comms.get(0), comms.get(1), deadline);
+      Deadline shrunk = Deadline.after(patience);
+      whole.shrinkBoth(comms, ShrinkRequest.missing(all), shrunk, rest::requireWell);
+      rest.connect(comms.get(0), comms.get(1), shrunk);
       return rest;
     } catch (RuntimeException | Error e) {
       discard(opened.get(), e);

@@ -14,7 +14,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 
 /**
  * Steps as graphs, one for each run of steps that go by the same of NCCL's two communicators. What
@@ -22,14 +25,21 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 final class NcclStepGraph implements StepGraph {
   private final NcclCommunicator communicator;
-  private final List<Part> parts = new ArrayList<>();
-  private int size;
+  private final List<Part> parts;
+  private final int size;
+
+  /** The holder's own and one for every replay that was submitted. */
+  private final AtomicInteger uses = new AtomicInteger(1);
+
+  private final AtomicBoolean closed = new AtomicBoolean();
 
   /** A graph and the side that it runs on. */
   private record Part(NcclSide side, NcclGraph graph) {}
 
-  private NcclStepGraph(NcclCommunicator communicator) {
+  private NcclStepGraph(NcclCommunicator communicator, List<Part> parts, int size) {
     this.communicator = communicator;
+    this.parts = List.copyOf(parts);
+    this.size = size;
   }
 
   /**
@@ -51,19 +61,20 @@ final class NcclStepGraph implements StepGraph {
         return new Captured(Optional.empty(), "on rank " + rank + ", " + obstacle);
       }
     }
-    NcclStepGraph graph = new NcclStepGraph(communicator);
-    graph.captureAll(steps, deadline);
-    return new Captured(Optional.of(graph), "");
+    List<Part> parts = captureAll(communicator, steps, deadline);
+    return new Captured(Optional.of(new NcclStepGraph(communicator, parts, steps.size())), "");
   }
 
-  private void captureAll(List<List<Operation>> steps, Deadline deadline) {
+  private static List<Part> captureAll(
+      NcclCommunicator communicator, List<List<Operation>> steps, Deadline deadline) {
+    List<Part> parts = new ArrayList<>();
     int next = 0;
     while (next < steps.size()) {
       int end = endOfRun(steps, next);
-      add(steps.subList(next, end), deadline);
+      parts.add(part(communicator, steps.subList(next, end), deadline));
       next = end;
     }
-    size = steps.size();
+    return parts;
   }
 
   private static boolean isCollective(List<Operation> step) {
@@ -78,7 +89,8 @@ final class NcclStepGraph implements StepGraph {
     return end;
   }
 
-  private void add(List<List<Operation>> run, Deadline deadline) {
+  private static Part part(
+      NcclCommunicator communicator, List<List<Operation>> run, Deadline deadline) {
     boolean collective = isCollective(run.get(0));
     NcclSide side = communicator.side(collective);
     AtomicReference<NcclGraph> captured = new AtomicReference<>();
@@ -86,7 +98,7 @@ final class NcclStepGraph implements StepGraph {
         side,
         "capturing a graph",
         () -> captured.set(side.engine().capture(run, collective, deadline)));
-    parts.add(new Part(side, captured.get()));
+    return new Part(side, captured.get());
   }
 
   @Override
@@ -96,7 +108,10 @@ final class NcclStepGraph implements StepGraph {
 
   @Override
   public Event submit(Lane lane) {
-    return communicator.submitted(toString(), lane, new HostEvent(toString()), this::launch);
+    HostEvent use = new HostEvent(toString());
+    uses.incrementAndGet();
+    use.whenDone(cause -> endUse(event -> {}));
+    return communicator.submitted(toString(), lane, use, this::launch);
   }
 
   private void launch(Deadline deadline) {
@@ -117,12 +132,25 @@ final class NcclStepGraph implements StepGraph {
     }
   }
 
-  /** The graphs end on the threads of their engines, or have ended with those. */
+  /**
+   * The graphs end on the threads of their engines, or have ended with those; behind what was
+   * submitted, without a wait for it.
+   */
   @Override
   public void close() {
+    if (closed.compareAndSet(false, true)) {
+      endUse(NcclSide::settle);
+    }
+  }
+
+  /** Ends the graphs with their last use. */
+  private void endUse(Consumer<Event> ended) {
+    if (uses.decrementAndGet() > 0) {
+      return;
+    }
     for (Part part : parts) {
       try {
-        NcclSide.settle(
+        ended.accept(
             part.side()
                 .lane()
                 .submit("ending a graph", () -> part.side().engine().endGraph(part.graph())));
@@ -130,7 +158,6 @@ final class NcclStepGraph implements StepGraph {
         // The communicator was closed, and its graphs with it.
       }
     }
-    parts.clear();
   }
 
   @Override

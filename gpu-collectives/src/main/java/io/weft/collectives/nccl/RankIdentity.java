@@ -13,15 +13,21 @@ import java.util.stream.IntStream;
  * @param version NCCL's number of its own version
  * @param gpu the rank's GPU
  * @param sharesGpu whether NCCL's environment lets several ranks use one GPU
+ * @param forcesNvls whether it insists on NVLink SHARP, which ranks that share a GPU cannot have
  */
-record RankIdentity(int version, UUID gpu, boolean sharesGpu) {
-  private static final int BYTES = 21;
+record RankIdentity(int version, UUID gpu, boolean sharesGpu, boolean forcesNvls) {
+  private static final int BYTES = 22;
+
+  /** Kernels of all ranks have to run at the same time, or each waits for the others for ever. */
+  private static final int MOST_RANKS_OF_A_GPU = 2;
+
   private static final String SWITCH = "NCCL_MULTI_RANK_GPU_ENABLE";
+  private static final String NVLS = "NCCL_NVLS_ENABLE";
 
   /** Of this process, whose environment NCCL reads too. */
   static RankIdentity of(int version, UUID gpu, Map<String, String> environment) {
     boolean shares = version >= NcclLibrary.SHARES_GPUS && "1".equals(environment.get(SWITCH));
-    return new RankIdentity(version, gpu, shares);
+    return new RankIdentity(version, gpu, shares, "1".equals(environment.get(NVLS)));
   }
 
   byte[] encode() {
@@ -30,12 +36,14 @@ record RankIdentity(int version, UUID gpu, boolean sharesGpu) {
         .putLong(gpu.getMostSignificantBits())
         .putLong(gpu.getLeastSignificantBits())
         .put((byte) (sharesGpu ? 1 : 0))
+        .put((byte) (forcesNvls ? 1 : 0))
         .array();
   }
 
   static RankIdentity decode(byte[] bytes) {
     ByteBuffer in = ByteBuffer.wrap(bytes);
-    return new RankIdentity(in.getInt(), new UUID(in.getLong(), in.getLong()), in.get() != 0);
+    return new RankIdentity(
+        in.getInt(), new UUID(in.getLong(), in.getLong()), in.get() != 0, in.get() != 0);
   }
 
   /**
@@ -58,26 +66,57 @@ record RankIdentity(int version, UUID gpu, boolean sharesGpu) {
                 + NcclLibrary.describe(ranks.get(rank).version())
                 + ": all ranks need the same");
       }
-      UUID gpu = ranks.get(rank).gpu();
-      int before = rank;
-      IntStream.range(0, rank)
-          .filter(other -> ranks.get(other).gpu().equals(gpu))
-          .filter(other -> !ranks.get(other).sharesGpu() || !ranks.get(before).sharesGpu())
-          .findFirst()
-          .ifPresent(other -> refuseSharedGpu(other, before, ranks.get(before)));
+      checkGpu(ranks, rank);
     }
+  }
+
+  private static void checkGpu(List<RankIdentity> ranks, int rank) {
+    RankIdentity own = ranks.get(rank);
+    List<Integer> others =
+        IntStream.range(0, rank)
+            .filter(other -> ranks.get(other).gpu().equals(own.gpu()))
+            .boxed()
+            .toList();
+    for (int other : others) {
+      RankIdentity before = ranks.get(other);
+      if (!before.sharesGpu() || !own.sharesGpu()) {
+        refuseSharedGpu(other, rank, own);
+      }
+      if (before.forcesNvls() || own.forcesNvls()) {
+        throw mismatch(
+            other,
+            rank,
+            both(other, rank, own)
+                + ", which NCCL does not take with "
+                + NVLS
+                + "=1: leave that out of the environment");
+      }
+    }
+    if (others.size() >= MOST_RANKS_OF_A_GPU) {
+      throw mismatch(
+          others.get(0),
+          rank,
+          both(others.get(0), rank, own)
+              + " as one of more than "
+              + MOST_RANKS_OF_A_GPU
+              + ": their kernels would wait for each other, so use fewer ranks for each GPU");
+    }
+  }
+
+  /** Whether two of them are on one GPU. */
+  static boolean shareGpus(List<RankIdentity> ranks) {
+    return ranks.stream().map(RankIdentity::gpu).distinct().count() < ranks.size();
+  }
+
+  private static String both(int first, int second, RankIdentity identity) {
+    return "rank " + first + " and rank " + second + " are both on GPU " + identity.gpu();
   }
 
   private static void refuseSharedGpu(int first, int second, RankIdentity identity) {
     throw mismatch(
         first,
         second,
-        "rank "
-            + first
-            + " and rank "
-            + second
-            + " are both on GPU "
-            + identity.gpu()
+        both(first, second, identity)
             + ": NCCL takes one rank for each GPU, and from "
             + NcclLibrary.describe(NcclLibrary.SHARES_GPUS)
             + " on several where "

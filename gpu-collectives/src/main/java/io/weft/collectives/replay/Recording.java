@@ -260,7 +260,10 @@ public final class Recording implements AutoCloseable {
     }
   }
 
-  /** Lets go of the buffers and of what the device has; this rank replays no more. */
+  /**
+   * Lets go of the buffers and of what the device has, behind replays that were submitted and still
+   * run; this rank replays no more.
+   */
   @Override
   public void close() {
     closed = true;

@@ -14,7 +14,7 @@ public interface StepGraph extends AutoCloseable {
   /** Runs all steps on a lane, behind what the lane has to do already; ends with the last step. */
   Event submit(Lane lane);
 
-  /** On this rank. */
+  /** On this rank; what was submitted before still runs. */
   @Override
   void close();
 }

@@ -36,7 +36,7 @@ final class Uses {
   /** Counts until the event has ended, well or not. */
   void until(Event event) {
     retain();
-    event.whenDone(cause -> release());
+    event.whenReleased(this::release);
   }
 
   int count() {

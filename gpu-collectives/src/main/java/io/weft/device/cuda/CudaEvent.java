@@ -14,10 +14,15 @@ import java.util.function.Consumer;
  */
 final class CudaEvent implements Event {
   private final HostEvent host;
+
+  /** Ends when the device uses nothing of the work any more; if it never does, not at all. */
+  private final HostEvent lease;
+
   private CudaMark mark;
 
   CudaEvent(String what) {
     this.host = new HostEvent(what);
+    this.lease = new HostEvent("the memory of " + what);
   }
 
   /** Takes the mark over. */
@@ -43,14 +48,38 @@ final class CudaEvent implements Event {
     host.await(deadline);
   }
 
-  /** The work has ended; the mark is given back before anybody hears of it. */
+  /** The work has ended; mark and memory are given back before anybody hears of it. */
   void end(Throwable cause) {
-    synchronized (this) {
-      if (mark != null) {
-        mark.close();
-        mark = null;
-      }
+    try {
+      closeMark();
+    } finally {
+      lease.complete();
+      inform(cause);
     }
+  }
+
+  /** Nobody waits for the work any more, but it may still run: its memory is kept. */
+  void giveUp(Throwable cause) {
+    try {
+      closeMark();
+    } finally {
+      inform(cause);
+    }
+  }
+
+  /** Lets go of the memory of work that was given up, and has ended since. */
+  void release() {
+    lease.complete();
+  }
+
+  private synchronized void closeMark() {
+    if (mark != null) {
+      mark.close();
+      mark = null;
+    }
+  }
+
+  private void inform(Throwable cause) {
     if (cause == null) {
       host.complete();
     } else {
@@ -91,6 +120,11 @@ final class CudaEvent implements Event {
   @Override
   public void whenDone(Consumer<Throwable> action) {
     host.whenDone(action);
+  }
+
+  @Override
+  public void whenReleased(Runnable action) {
+    lease.whenDone(cause -> action.run());
   }
 
   @Override

@@ -41,7 +41,6 @@ public final class CudaKernel {
    * @param arguments all of them
    */
   public void launch(CudaStream stream, int blocks, int threads, KernelArguments arguments) {
-    module.requireOpen();
     requireFit(stream, blocks, threads, arguments);
     stream.device().use();
     try (NativeBlock block = NativeBlock.zeroed(Long.BYTES + (long) argumentBytes)) {
@@ -49,9 +48,14 @@ public final class CudaKernel {
       Memory.putLong(block.address(), argumentBytes);
       arguments.copyTo(values);
       long[] extra = {BUFFER_POINTER, values, BUFFER_SIZE, block.address(), 0};
+      int[] result = new int[1];
+      module.whileOpen(
+          () ->
+              result[0] =
+                  CudaFunctions.cuLaunchKernel(
+                      handle, blocks, 1, 1, threads, 1, 1, 0, stream.handle(), 0, extra));
       CudaLibrary.check(
-          CudaFunctions.cuLaunchKernel(
-              handle, blocks, 1, 1, threads, 1, 1, 0, stream.handle(), 0, extra),
+          result[0],
           "launching "
               + blocks
               + " blocks of "

@@ -8,6 +8,8 @@ import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
@@ -21,9 +23,14 @@ import org.slf4j.LoggerFactory;
  * it waits on the enqueuing thread, at most for the lane's patience. The device cannot skip what is
  * enqueued: where the event of another CUDA lane fails after it was recorded, the work behind it
  * may run, and its event fails with the same cause.
+ *
+ * <p>Where the device still works when the lane has waited long enough at its close, or nobody can
+ * tell how far it is, events fail and the memory of their work is kept until the stream has come to
+ * rest; for good, where it does not.
  */
 public final class CudaLane implements Lane {
   private static final Logger LOG = LoggerFactory.getLogger(CudaLane.class);
+  private static final Duration REST = Duration.ofSeconds(30);
   private static final long POLL_NANOS = 20_000;
 
   private final String name;
@@ -34,6 +41,9 @@ public final class CudaLane implements Lane {
   private final HostLane watcher;
   private final AtomicBoolean closing = new AtomicBoolean();
   private volatile boolean abandoned;
+
+  /** Of work that may still run. */
+  private final Queue<CudaEvent> givenUp = new ConcurrentLinkedQueue<>();
 
   private CudaLane(String name, Duration patience, CudaStream stream, Priority priority) {
     this.name = name;
@@ -97,7 +107,19 @@ public final class CudaLane implements Lane {
     } catch (Throwable e) {
       failure = e instanceof EventFailedException && e.getCause() != null ? e.getCause() : e;
     }
-    watch(new Enqueued(event, stream.mark(), dependencies), failure);
+    CudaMark mark;
+    try {
+      mark = stream.mark();
+    } catch (CudaException e) {
+      giveUp(event, failure == null ? e : failure);
+      return;
+    }
+    watch(new Enqueued(event, mark, dependencies), failure);
+  }
+
+  private void giveUp(CudaEvent event, Throwable cause) {
+    givenUp.add(event);
+    event.giveUp(cause);
   }
 
   /** Work that has its place on the stream. */
@@ -129,7 +151,7 @@ public final class CudaLane implements Lane {
         .whenDone(
             cause -> {
               if (cause != null) {
-                event.end(cause);
+                giveUp(event, cause);
               }
             });
   }
@@ -137,28 +159,36 @@ public final class CudaLane implements Lane {
   private void finish(Enqueued work, Throwable failure) {
     stream.device().use();
     Throwable cause = failure;
+    boolean reached = true;
     try {
-      awaitReached(work.event(), work.mark());
-    } catch (RuntimeException e) {
+      reached = awaitReached(work.mark());
+    } catch (CudaException e) {
       cause = cause == null ? e : cause;
-    }
-    if (cause == null) {
-      cause = work.causeBefore(patience);
     }
     if (failure != null) {
       work.mark().close();
     }
-    work.event().end(cause);
+    if (!reached) {
+      giveUp(work.event(), cause == null ? late(work.event()) : cause);
+      return;
+    }
+    work.event().end(cause == null ? work.causeBefore(patience) : cause);
   }
 
-  private void awaitReached(CudaEvent event, CudaMark mark) {
+  private EventTimeoutException late(CudaEvent event) {
+    return new EventTimeoutException(
+        event.what() + " did not end within " + patience + " of the end of " + this);
+  }
+
+  /** False where nobody waits for it any more. */
+  private boolean awaitReached(CudaMark mark) {
     while (!mark.isReached()) {
       if (abandoned) {
-        throw new EventTimeoutException(
-            event.what() + " did not end within " + patience + " of the end of " + this);
+        return false;
       }
       LockSupport.parkNanos(POLL_NANOS);
     }
+    return true;
   }
 
   private void order(List<Event> dependencies) {
@@ -267,13 +297,22 @@ public final class CudaLane implements Lane {
       interrupted |= Thread.interrupted();
       interrupted |= awaitDevice();
       watcher.close();
-      stream.close();
+      endStream();
     } else {
       LOG.warn("lane {}: work is still being enqueued; its stream is left to the driver", name);
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  private void endStream() {
+    if (stream.close(REST)) {
+      givenUp.forEach(CudaEvent::release);
+    } else if (!givenUp.isEmpty()) {
+      LOG.warn("lane {}: the memory of {} pieces of work is kept", name, givenUp.size());
+    }
+    givenUp.clear();
   }
 
   /** Whether the thread was interrupted meanwhile, which does not end the wait. */

@@ -64,7 +64,7 @@ public final class CudaMemory implements AutoCloseable {
       }
       uses++;
     }
-    event.whenDone(cause -> endUse());
+    event.whenReleased(this::endUse);
   }
 
   private void endUse() {

@@ -1,12 +1,14 @@
 package io.weft.device.cuda;
 
 import com.sun.jna.Native;
+import io.weft.device.Event;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -28,6 +30,10 @@ public final class CudaModule implements AutoCloseable {
   private final String name;
   private final long handle;
   private final AtomicBoolean closed = new AtomicBoolean();
+  private final AtomicBoolean unloading = new AtomicBoolean();
+
+  /** The holder's own, one for every call that is under way and one for every event. */
+  private final AtomicInteger uses = new AtomicInteger(1);
 
   private CudaModule(CudaDevice device, String name, long handle) {
     this.device = device;
@@ -96,15 +102,18 @@ public final class CudaModule implements AutoCloseable {
    * @throws IllegalArgumentException when there is none of this name
    */
   public CudaKernel kernel(String kernel, int argumentBytes) {
-    requireOpen();
-    device.use();
     long[] function = new long[1];
     byte[] text = Native.toByteArray(kernel, StandardCharsets.UTF_8);
-    int result = CudaFunctions.cuModuleGetFunction(function, handle, text);
-    if (result == NOT_FOUND) {
+    int[] result = new int[1];
+    whileOpen(
+        () -> {
+          device.use();
+          result[0] = CudaFunctions.cuModuleGetFunction(function, handle, text);
+        });
+    if (result[0] == NOT_FOUND) {
       throw new IllegalArgumentException("the kernels " + name + " have no " + kernel);
     }
-    CudaLibrary.check(result, "looking for " + kernel + " in the kernels " + name);
+    CudaLibrary.check(result[0], "looking for " + kernel + " in the kernels " + name);
     return new CudaKernel(this, kernel, function[0], argumentBytes);
   }
 
@@ -112,18 +121,51 @@ public final class CudaModule implements AutoCloseable {
     return device;
   }
 
-  void requireOpen() {
-    if (closed.get()) {
-      throw new IllegalStateException(this + " were closed");
+  /**
+   * Runs a call of the driver while the kernels are loaded.
+   *
+   * @throws IllegalStateException when they were closed
+   */
+  void whileOpen(Runnable call) {
+    uses.incrementAndGet();
+    try {
+      if (closed.get()) {
+        throw new IllegalStateException(this + " were closed");
+      }
+      call.run();
+    } finally {
+      endUse();
     }
   }
 
-  /** Unloads the kernels; nothing that was launched may still run. */
+  /**
+   * Keeps the kernels loaded until the event has ended, also when this is closed before.
+   *
+   * @throws IllegalStateException when it was closed already
+   */
+  public void usedUntil(Event event) {
+    whileOpen(
+        () -> {
+          uses.incrementAndGet();
+          event.whenReleased(this::endUse);
+        });
+  }
+
+  private void endUse() {
+    if (uses.decrementAndGet() == 0 && closed.get() && unloading.compareAndSet(false, true)) {
+      device.use();
+      CudaLibrary.check(CudaFunctions.cuModuleUnload(handle), "unloading " + this);
+    }
+  }
+
+  /**
+   * Unloads the kernels, behind the {@link #usedUntil uses} that were announced; nothing else that
+   * was launched may still run.
+   */
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
-      device.use();
-      CudaLibrary.check(CudaFunctions.cuModuleUnload(handle), "unloading " + this);
+      endUse();
     }
   }
 

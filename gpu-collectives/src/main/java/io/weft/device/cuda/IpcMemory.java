@@ -92,7 +92,7 @@ public final class IpcMemory implements AutoCloseable {
       }
       uses++;
     }
-    event.whenDone(cause -> endUse());
+    event.whenReleased(this::endUse);
   }
 
   private void endUse() {

@@ -32,7 +32,7 @@ public final class TieredLease implements AutoCloseable {
       throw new IllegalStateException(event.what() + " comes after the lease was closed");
     }
     memory.retain();
-    event.whenDone(cause -> memory.release());
+    event.whenReleased(memory::release);
   }
 
   @Override

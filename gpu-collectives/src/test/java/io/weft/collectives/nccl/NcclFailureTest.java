@@ -217,6 +217,25 @@ class NcclFailureTest {
         .hasMessageContaining("these have 2.29.7");
   }
 
+  @Test
+  void moreRanksThanAGpuTakesAreRefused() {
+    UUID gpu = UUID.randomUUID();
+    RankIdentity shares = new RankIdentity(23007, gpu, true, false);
+    RankIdentity alone = new RankIdentity(23007, UUID.randomUUID(), true, true);
+    RankIdentity.check(List.of(shares, alone, shares));
+    assertThat(RankIdentity.shareGpus(List.of(shares, alone, shares))).isTrue();
+    assertThat(RankIdentity.shareGpus(List.of(shares, alone))).isFalse();
+    assertThatThrownBy(() -> RankIdentity.check(List.of(shares, alone, shares, shares)))
+        .hasMessageContaining("rank 0 and rank 3 are both on GPU " + gpu)
+        .hasMessageContaining("more than 2");
+    RankIdentity forced =
+        RankIdentity.of(
+            23007, gpu, Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1", "NCCL_NVLS_ENABLE", "1"));
+    assertThatThrownBy(
+            () -> RankIdentity.check(List.of(shares, RankIdentity.decode(forced.encode()))))
+        .hasMessageContaining("does not take with NCCL_NVLS_ENABLE=1");
+  }
+
   /** Its device is gone when it opens its stream, after the ranks have compared their GPUs. */
   @Test
   void rankThatCannotOpenItsStreamIsNamedByAll() {
@@ -240,9 +259,9 @@ class NcclFailureTest {
   void differentVersionsAreRefusedByName() {
     List<RankIdentity> ranks =
         List.of(
-            new RankIdentity(22803, UUID.randomUUID(), false),
-            new RankIdentity(22803, UUID.randomUUID(), false),
-            RankIdentity.decode(new RankIdentity(23007, UUID.randomUUID(), true).encode()));
+            new RankIdentity(22803, UUID.randomUUID(), false, false),
+            new RankIdentity(22803, UUID.randomUUID(), false, false),
+            RankIdentity.decode(new RankIdentity(23007, UUID.randomUUID(), true, false).encode()));
     CollectiveException failure =
         catchThrowableOfType(CollectiveException.class, () -> RankIdentity.check(ranks));
     assertThat(failure.kind()).isEqualTo(Kind.MISMATCH);

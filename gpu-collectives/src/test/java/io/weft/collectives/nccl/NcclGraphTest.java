@@ -3,6 +3,7 @@ package io.weft.collectives.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.buffer.BufferOwner;
@@ -23,6 +24,9 @@ import io.weft.collectives.operation.Send;
 import io.weft.collectives.replay.MovedBuffers;
 import io.weft.collectives.replay.Recording;
 import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.HostLane;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLane;
@@ -237,6 +241,34 @@ class NcclGraphTest {
     }
   }
 
+  /** It is closed while its replay waits on a lane: the graph ends behind that. */
+  @Test
+  void closedBehindASubmittedReplayItEndsWithThat() {
+    try (RankGang gang = gang(2, LONG)) {
+      gang.run(
+          communicator -> {
+            HostEvent gate = new HostEvent("for the test");
+            try (CudaMemoryPool pool = pool(communicator);
+                HostLane lane = HostLane.open("lane-" + communicator.rank(), LONG)) {
+              CudaMemory memory = pool.take(BYTES);
+              TypedBuffer data = ints(memory, 0, COUNT);
+              Values.fill(data, communicator.rank());
+              Recording recording = sum(communicator, data);
+              Event before = lane.submit("before", () -> {}, gate);
+              Event replayed = recording.submit(lane);
+              recording.close();
+              gate.complete();
+              replayed.await(Deadline.after(LONG));
+              before.await(Deadline.after(LONG));
+              checkSum(communicator, data);
+              memory.close();
+              await().until(() -> pool.takenBytes() == 0);
+            }
+          });
+    }
+    assertThat(graphLaunches()).isEqualTo(2);
+  }
+
   /** Its holder closes it; the graph still refers to it, but nobody replays it any more. */
   @Test
   void graphKeepsItsMemoryAndReplaysAreRefused() {
@@ -265,6 +297,62 @@ class NcclGraphTest {
           });
     }
     assertThat(graphLaunches()).isZero();
+  }
+
+  /** Notes what there was when its memory might go. */
+  private static final class Watched implements BufferOwner {
+    private final CudaMemory memory;
+    private final boolean refuses;
+    private volatile String atTheEnd = "";
+
+    private Watched(CudaMemory memory, boolean refuses) {
+      this.memory = memory;
+      this.refuses = refuses;
+    }
+
+    @Override
+    public long address() {
+      return memory.address();
+    }
+
+    @Override
+    public long bytes() {
+      return memory.bytes();
+    }
+
+    @Override
+    public void usedUntil(Event event) {
+      if (refuses) {
+        throw new IllegalStateException("for the test");
+      }
+      event.whenReleased(() -> atTheEnd = DoubleLibraries.live());
+    }
+  }
+
+  /** NCCL may enqueue on a thread of its own for what was captured, until it is aborted. */
+  @Test
+  void memoryOfACaptureThatFailedIsKeptUntilNcclIsAborted() {
+    try (RankGang gang = gang(1, LONG)) {
+      gang.run(
+          communicator -> {
+            try (CudaMemoryPool pool = pool(communicator);
+                CudaMemory memory = pool.take(BYTES)) {
+              Watched owner = new Watched(memory, false);
+              TypedBuffer own = TypedBuffer.of(owner, 0, DataType.INT32, COUNT);
+              TypedBuffer all =
+                  TypedBuffer.of(new Watched(memory, true), 4 * COUNT, DataType.INT32, COUNT);
+              assertThatThrownBy(
+                      () ->
+                          Recording.record(
+                              communicator,
+                              MovedBuffers.REFUSE,
+                              recorded -> recorded.allGather(own, all)))
+                  .hasMessageContaining("for the test");
+              await().until(() -> !owner.atTheEnd.isEmpty());
+              assertThat(owner.atTheEnd).doesNotContain("nccl communicators: 2");
+            }
+          });
+    }
   }
 
   /** Memory that its owner moves, as a pool that makes room would. */

@@ -170,6 +170,21 @@ class NcclShrinkTest {
     }
   }
 
+  /** As between hosts, where one has gone: NCCL says so for good, and shrinks no more. */
+  @Test
+  void proxyThatFailedIsNotShrunk() {
+    try (RankGang gang = gang(3, true)) {
+      gang.run(NcclShrinkTest::compute);
+      DoubleLibraries.ncclControls().ncclDoubleBreakProxies(NcclLibrary.REMOTE_ERROR);
+      assertThat(gang.ask(NcclShrinkTest::reduceAndFail)).doesNotContainNull();
+      gang.rank(2).close();
+      DoubleLibraries.ncclControls().ncclDoubleBreakProxies(0);
+      List<Object> rest = shrink(gang, List.of(0, 1));
+      assertThat(logs()).contains("a new one is made: on rank 0, ", "NCCL's network failed");
+      computeAndClose(rest);
+    }
+  }
+
   @Test
   void whatWasAbortedIsMadeAnewAndSaysWhy() {
     try (RankGang gang = gang(3, false)) {

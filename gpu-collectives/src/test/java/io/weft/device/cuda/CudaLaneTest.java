@@ -202,6 +202,48 @@ class CudaLaneTest {
     }
   }
 
+  /** Its event ends, as somebody may wait for it; the device writes for longer. */
+  @Test
+  void memoryOfWorkThatOutlivesItsLaneIsKept() throws Exception {
+    CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
+    CudaMemory memory = pool.take(BYTES);
+    CudaLane lane = CudaLane.open(device, "late", Duration.ofMillis(100), Priority.NORMAL);
+    pause(true);
+    Event event = lane.submit("work", () -> lane.stream().clear(memory.address(), BYTES));
+    memory.usedUntil(event);
+    event.awaitRecorded(deadline());
+    Thread closer = new Thread(lane::close);
+    closer.start();
+    await().until(() -> event.state() == State.FAILED);
+    memory.close();
+    assertThat(pool.takenBytes()).isPositive();
+    pause(false);
+    closer.join(30_000);
+    assertThat(event.failure().orElseThrow()).hasMessageContaining("did not end within");
+    assertThat(pool.takenBytes()).isZero();
+    pool.close();
+  }
+
+  /** Work that is enqueued and cannot be followed any more. */
+  @Test
+  void memoryOfWorkWithoutAMarkIsKeptUntilTheStreamRests() {
+    CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
+    CudaMemory memory = pool.take(BYTES);
+    CudaLane lane = lane("unmarked");
+    pause(true);
+    DoubleLibraries.cudaControls().cudaDoubleFailEvents(1);
+    Event event = lane.submit("work", () -> lane.stream().clear(memory.address(), BYTES));
+    memory.usedUntil(event);
+    await().until(() -> event.state() == State.FAILED);
+    memory.close();
+    assertThat(pool.takenBytes()).isPositive();
+    pause(false);
+    lane.close();
+    assertThat(event.failure().orElseThrow()).hasMessageContaining("cuEventCreate");
+    assertThat(pool.takenBytes()).isZero();
+    pool.close();
+  }
+
   /** What still enqueues would use a stream that is gone. */
   @Test
   void closeByAnInterruptedThreadWaitsForWhatEnqueues() throws Exception {

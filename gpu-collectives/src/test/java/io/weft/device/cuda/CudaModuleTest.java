@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.Event.State;
+import io.weft.device.HostEvent;
 import io.weft.device.Lane.Priority;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
@@ -179,6 +180,28 @@ class CudaModuleTest {
           .isInstanceOf(CudaException.class);
       assertThat(DoubleLibraries.violations()).contains("weft_hash in 1 blocks of 512 threads");
     }
+  }
+
+  /** Closed while a kernel runs: the double would note it. */
+  @Test
+  void kernelsStayLoadedUntilTheirUsesHaveEnded() {
+    CudaModule module = CudaModule.load(device, "partition");
+    HostEvent use = new HostEvent("for the test");
+    try (CudaStream stream = CudaStream.open(device, "busy", Priority.NORMAL);
+        CudaMemory hashes = memory.take(4 * ROWS)) {
+      CudaKernel hash = module.kernel("weft_hash", ARGUMENT_BYTES);
+      DoubleLibraries.cudaControls().cudaDoublePause(1);
+      hash.launch(stream, 1, 32, noColumns(hash, hashes, 1));
+      module.usedUntil(use);
+      module.close();
+      assertThat(DoubleLibraries.violations()).isEmpty();
+      assertThat(DoubleLibraries.live()).contains("modules: 1");
+      DoubleLibraries.cudaControls().cudaDoublePause(0);
+      assertThat(stream.awaitRest(Deadline.after(PATIENCE))).isTrue();
+      use.complete();
+      assertThat(DoubleLibraries.live()).doesNotContain("modules");
+    }
+    assertThatThrownBy(() -> module.usedUntil(use)).hasMessageContaining("were closed");
   }
 
   @Test

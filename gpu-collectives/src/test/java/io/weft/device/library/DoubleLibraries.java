@@ -43,6 +43,8 @@ public final class DoubleLibraries {
 
     void cudaDoubleUnreachable(int apart);
 
+    void cudaDoubleFailEvents(int events);
+
     void cudaDoubleStall(int stall);
 
     int cudaDoubleStalled();
@@ -69,6 +71,8 @@ public final class DoubleLibraries {
     void ncclDoubleDieInside(int chunks);
 
     void ncclDoubleHang(int operations);
+
+    void ncclDoubleBreakProxies(int state);
 
     int ncclDoubleLaunches();
   }

@@ -60,7 +60,7 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
       }
       holders++;
     }
-    event.whenDone(failure -> letGo());
+    event.whenReleased(this::letGo);
   }
 
   /** The holder needs it no more; uses that were announced go on. */

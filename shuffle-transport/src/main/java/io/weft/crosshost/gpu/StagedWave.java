@@ -41,10 +41,23 @@ final class StagedWave {
     return waves;
   }
 
-  /** Takes pinned memory and enqueues the copies of what is sent. */
-  void copyOut(CudaStream stream, CudaMemoryPool pinned) {
-    out = copies(sends, pinned);
-    in = copies(receives, pinned);
+  /**
+   * Takes pinned memory.
+   *
+   * @throws IllegalStateException when there is not enough of it; nothing is taken then
+   */
+  void take(CudaMemoryPool pinned) {
+    try {
+      out = copies(sends, pinned);
+      in = copies(receives, pinned);
+    } catch (RuntimeException e) {
+      release();
+      throw e;
+    }
+  }
+
+  /** Enqueues the copies of what is sent. */
+  void copyOut(CudaStream stream) {
     for (int i = 0; i < sends.size(); i++) {
       TypedBuffer array = sends.get(i);
       stream.copyToHost(out.get(i).address(), array.address(), array.bytes());

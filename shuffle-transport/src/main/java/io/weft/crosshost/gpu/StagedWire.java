@@ -22,8 +22,9 @@ import org.slf4j.LoggerFactory;
 /**
  * A wire between two GPUs through memory of their hosts: what NCCL would do, where it cannot be
  * used. Arrays are copied to pinned memory and from there to the GPU, in waves of a fixed size:
- * while one moves between the hosts, the GPU copies the next one out and the one before in. Both
- * ends have to use such a wire.
+ * while one moves between the hosts, the GPU copies the next one out or the one before in. Where
+ * pinned memory is short there is one wave at a time, and a wait for it. Both ends have to use such
+ * a wire.
  */
 final class StagedWire implements TransferWire {
   /** Of each direction; pinned memory is taken for three waves at a time. */
@@ -66,24 +67,69 @@ final class StagedWire implements TransferWire {
   public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
     List<StagedWave> waves = StagedWave.of(sends, receives, WAVE_BYTES);
     try {
-      for (int i = 0; i <= waves.size(); i++) {
-        if (i < waves.size()) {
-          waves.get(i).copyOut(stream, pinned);
-        }
-        if (i > 0) {
-          moveOne(waves.get(i - 1));
-        }
-        if (i > 1) {
-          finish(waves.get(i - 2));
-        }
-      }
-      if (!waves.isEmpty()) {
-        finish(waves.get(waves.size() - 1));
-      }
+      moveAll(waves);
     } catch (RuntimeException | Error e) {
-      keep(waves);
+      keep(waves, e);
       throw e;
     }
+  }
+
+  private void moveAll(List<StagedWave> waves) {
+    int out = 0;
+    int done = 0;
+    for (int i = 0; i < waves.size(); i++) {
+      if (out == i) {
+        if (!copiesOut(waves.get(out))) {
+          done = finish(waves, done, i);
+          awaitMemory(waves.get(out));
+        }
+        out++;
+      }
+      if (out < waves.size() && copiesOut(waves.get(out))) {
+        out++;
+      }
+      moveOne(waves.get(i));
+      done = finish(waves, done, i);
+    }
+    int unused = finish(waves, done, waves.size());
+  }
+
+  private int finish(List<StagedWave> waves, int from, int to) {
+    waves.subList(from, to).forEach(this::finish);
+    return to;
+  }
+
+  /** Copies a wave out; false where pinned memory is short. */
+  private boolean copiesOut(StagedWave wave) {
+    try {
+      wave.take(pinned);
+    } catch (IllegalStateException e) {
+      return false;
+    }
+    wave.copyOut(stream);
+    return true;
+  }
+
+  /** Copies a wave out when others have given memory back; this wire holds none meanwhile. */
+  private void awaitMemory(StagedWave wave) {
+    Deadline deadline = Deadline.after(patience);
+    while (!deadline.expired()) {
+      requireWell();
+      if (copiesOut(wave)) {
+        return;
+      }
+      LockSupport.parkNanos(POLL_NANOS);
+    }
+    wave.take(pinned);
+    wave.copyOut(stream);
+  }
+
+  private void requireWell() {
+    host.failure()
+        .ifPresent(
+            failure -> {
+              throw failure;
+            });
   }
 
   /** The GPU goes on with the waves around this one meanwhile. */
@@ -98,19 +144,22 @@ final class StagedWire implements TransferWire {
     wave.release();
   }
 
-  private void keep(List<StagedWave> waves) {
-    waves.forEach(wave -> wave.keepUntil(rest));
+  private void keep(List<StagedWave> waves, Throwable cause) {
     kept.addAll(waves);
+    for (StagedWave wave : waves) {
+      try {
+        wave.keepUntil(rest);
+      } catch (RuntimeException e) {
+        cause.addSuppressed(e);
+      }
+    }
   }
 
   /** Ends also when the wire was aborted: the GPU may be stuck for good. */
   private void await(StagedWave wave) {
     Deadline deadline = Deadline.after(patience);
     while (!wave.isCopied()) {
-      Optional<RuntimeException> failure = host.failure();
-      if (failure.isPresent()) {
-        throw failure.get();
-      }
+      requireWell();
       if (deadline.expired()) {
         throw new EventTimeoutException(stream + " did not copy a wave within " + deadline);
       }

@@ -74,6 +74,11 @@ class StagedWireTest {
 
     @Override
     public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+      failure()
+          .ifPresent(
+              each -> {
+                throw each;
+              });
       sum += TestGpus.controls().cudaDoubleHostCopies();
       copies.add(sum);
       for (int i = 0; i < sends.size(); i++) {
@@ -110,6 +115,45 @@ class StagedWireTest {
       }
     }
     assertThat(loop.copies).containsExactly(2, 4, 5);
+    assertThat(pinned.takenBytes()).isZero();
+  }
+
+  /** There is memory for one wave, and for that one only when somebody gives it back. */
+  @Test
+  void littlePinnedMemoryMakesItSlowerAndNoMore() {
+    try (CudaMemoryPool little =
+            CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 2 * StagedWire.WAVE_BYTES);
+        CudaMemory from = pool.take(BYTES);
+        CudaMemory to = pool.take(BYTES)) {
+      StagedWire slow = new StagedWire(loop, device, little, PATIENCE);
+      CudaMemory other = little.take(StagedWire.WAVE_BYTES);
+      Memory.setMemory(from.address(), BYTES, (byte) 7);
+      CompletableFuture<Void> moving =
+          CompletableFuture.runAsync(() -> slow.move(List.of(bytes(from)), List.of(bytes(to))));
+      assertThat(moving).isNotDone();
+      assertThat(loop.copies).isEmpty();
+      other.close();
+      assertThat(moving).succeedsWithin(PATIENCE);
+      slow.close();
+      assertThat(Memory.getByte(to.address() + BYTES - 1)).isEqualTo((byte) 7);
+      assertThat(loop.copies).containsExactly(1, 3, 5);
+      assertThat(little.takenBytes()).isZero();
+    }
+  }
+
+  /** Memory of the sender that is gone does not hide why the move failed. */
+  @Test
+  void failureOfAMoveIsTheOneThatIsThrown() {
+    CudaMemory from = pool.take(BYTES);
+    TypedBuffer array = bytes(from);
+    from.close();
+    loop.abort("for the test");
+    assertThatThrownBy(() -> wire.move(List.of(array), List.of()))
+        .hasMessageContaining("for the test")
+        .satisfies(
+            failure ->
+                assertThat(failure.getSuppressed()[0]).hasMessageContaining("was given back"));
+    wire.close();
     assertThat(pinned.takenBytes()).isZero();
   }
 
