@@ -140,7 +140,8 @@ class FeedAttemptsTest {
                           try {
                             ranks.barrier();
                           } catch (CollectiveException e) {
-                            // The driver may be through with the feed when it hears of the last one.
+                            // The driver may be through with the feed when it hears of the last
+                            // one.
                             if (BarrierTaskContext.get().stageAttemptNumber() < 3) {
                               KNOWN.add(knownFailures());
                             }
