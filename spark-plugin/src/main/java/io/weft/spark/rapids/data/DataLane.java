@@ -5,6 +5,7 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.crosshost.TransferException;
 import io.weft.crosshost.wire.TransferWire;
 import io.weft.spark.rapids.control.ControlMessage.Meet;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
@@ -26,6 +27,9 @@ public final class DataLane implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DataLane.class);
   private static final int KEEP_ALIVE_SECONDS = 30;
 
+  /** More than a meeting has rounds. */
+  private static final int MOST_EARLY = 32;
+
   private final LaneParts parts;
   private final String ends;
   private final int rank;
@@ -35,6 +39,9 @@ public final class DataLane implements AutoCloseable {
 
   /** Under the lock. */
   private LaneMeeting meeting;
+
+  /** What the other end has said of a meeting that this end does not know of yet. */
+  private final List<Meet> early = new ArrayList<>();
 
   private long over;
   private String whyOver = "";
@@ -79,6 +86,7 @@ public final class DataLane implements AutoCloseable {
     synchronized (lock) {
       if (meeting == null || meeting.epoch() < passage.epoch()) {
         meeting = new LaneMeeting(passage.meeting(), rank, passage.epoch(), ends, out);
+        hearEarly();
         if (closed) {
           meeting.fail(whyOver);
         }
@@ -91,13 +99,30 @@ public final class DataLane implements AutoCloseable {
     }
   }
 
-  /** A message of a meeting has come. */
+  /** Under the lock. */
+  private void hearEarly() {
+    for (Meet message : early) {
+      if (message.epoch() == meeting.epoch()) {
+        meeting.hear(message.round(), message.payload());
+      }
+    }
+    early.removeIf(message -> message.epoch() <= meeting.epoch());
+  }
+
+  /** A message of a meeting has come; it may be one that this end has yet to hear of. */
   public void hear(Meet message) {
     LaneMeeting now;
     synchronized (lock) {
       now = meeting;
+      if (now == null || now.epoch() < message.epoch()) {
+        early.removeIf(older -> older.epoch() < message.epoch());
+        if (early.size() < MOST_EARLY) {
+          early.add(message);
+        }
+        return;
+      }
     }
-    if (now != null && now.epoch() == message.epoch()) {
+    if (now.epoch() == message.epoch()) {
       now.hear(message.round(), message.payload());
     }
   }

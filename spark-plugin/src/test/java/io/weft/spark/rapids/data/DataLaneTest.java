@@ -1,6 +1,7 @@
 package io.weft.spark.rapids.data;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.UniqueId;
@@ -12,6 +13,7 @@ import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.crosshost.wire.Manifest;
 import io.weft.crosshost.wire.ManifestEntry;
 import io.weft.crosshost.wire.TransferWire;
+import io.weft.spark.rapids.control.ControlMessage.Meet;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -38,6 +40,7 @@ class DataLaneTest {
 
   private volatile DataLane client;
   private volatile DataLane server;
+  private final AtomicInteger heard = new AtomicInteger();
   private LaneSet clients;
   private LaneSet servers;
 
@@ -49,8 +52,13 @@ class DataLaneTest {
     servers =
         new LaneSet(
             new LaneParts(hosts, each -> new Breaking(new CommunicatorWire(each)), options));
-    client = clients.open("a client", 0, "lane-of-client", message -> server.hear(message));
+    client = clients.open("a client", 0, "lane-of-client", this::serverHears);
     server = servers.open("a server", 1, "lane-of-server", message -> client.hear(message));
+  }
+
+  private void serverHears(Meet message) {
+    server.hear(message);
+    heard.incrementAndGet();
   }
 
   /** A wire that breaks by itself after so many blocks. */
@@ -102,6 +110,10 @@ class DataLaneTest {
   private record Block(CompletableFuture<Void> sent, CompletableFuture<Byte> came) {}
 
   private Block pass(long epoch, UniqueId meeting, int value) {
+    return pass(epoch, meeting, value, () -> {});
+  }
+
+  private Block pass(long epoch, UniqueId meeting, int value, Runnable between) {
     ByteBuffer from = ByteBuffer.allocateDirect(BYTES).put(0, (byte) value);
     ByteBuffer to = ByteBuffer.allocateDirect(BYTES);
     Block block = new Block(new CompletableFuture<>(), new CompletableFuture<>());
@@ -112,6 +124,7 @@ class DataLaneTest {
             TypedBuffer.wrap(to, DataType.INT8),
             false,
             failure -> end(block.came(), to.get(0), failure)));
+    between.run();
     server.submit(
         new Passage(
             epoch,
@@ -150,6 +163,21 @@ class DataLaneTest {
     for (int i = 0; i < 50; i++) {
       assertThat(blocks.get(i).came().get(60, TimeUnit.SECONDS)).isEqualTo((byte) i);
       blocks.get(i).sent().get(60, TimeUnit.SECONDS);
+    }
+  }
+
+  @Test
+  void anEndThatComesLateHasHeardWhatTheOtherSaid() throws Exception {
+    open(DEADLINE);
+    for (int epoch = 1; epoch < 4; epoch++) {
+      int before = heard.get();
+      Block block =
+          pass(
+              epoch,
+              UniqueId.create(),
+              epoch,
+              () -> await("a message").until(() -> heard.get() > before));
+      assertThat(block.came().get(60, TimeUnit.SECONDS)).isEqualTo((byte) epoch);
     }
   }
 
