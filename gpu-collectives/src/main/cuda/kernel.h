@@ -34,6 +34,8 @@
 
 #else
 
+/* Of each copy of the double its own: a process may have loaded several. */
+#pragma GCC visibility push(hidden)
 void double_sync(const char *kernel);
 uint32_t double_match(const char *kernel, uint32_t value);
 uint32_t double_ballot(const char *kernel, int value);
@@ -47,6 +49,7 @@ struct double_place {
   int64_t blocks;
 };
 extern __thread struct double_place double_here;
+#pragma GCC visibility pop
 
 #define KERNEL(name, type, most_threads)                                     \
   static void name(const struct type a);                                     \
