@@ -79,7 +79,7 @@ public final class TestGpus {
     private static void compile(String source, Path library, List<String> libraries)
         throws IOException {
       List<String> command = new ArrayList<>(List.of(COMPILER, "-std=gnu11", "-O1", "-g"));
-      command.addAll(List.of("-fPIC", "-shared", "-pthread"));
+      command.addAll(List.of("-fPIC", "-shared", "-Wl,-Bsymbolic", "-pthread"));
       command.addAll(List.of("-Wl,-soname," + library.getFileName(), "-o", library.toString()));
       command.add(SOURCES.resolve(source).toString());
       command.addAll(libraries);

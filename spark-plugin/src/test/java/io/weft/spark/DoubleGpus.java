@@ -74,7 +74,7 @@ public final class DoubleGpus {
     private static void compile(String source, Path library, String name, List<String> libraries)
         throws IOException {
       List<String> command = new ArrayList<>(List.of(COMPILER, "-std=gnu11", "-O1", "-g"));
-      command.addAll(List.of("-fPIC", "-shared", "-pthread"));
+      command.addAll(List.of("-fPIC", "-shared", "-Wl,-Bsymbolic", "-pthread"));
       command.addAll(List.of("-Wl,-soname," + name, "-o", library.toString()));
       command.add(SOURCES.resolve(source).toString());
       command.addAll(libraries);
@@ -114,8 +114,9 @@ public final class DoubleGpus {
     return all;
   }
 
-  /** Where the double of a library lies. */
+  /** Where the double of a library lies: a process loads one of libcuda, so all tests share it. */
   public static Path library(String name) {
+    assertThat(Built.WHY_NOT).isEmpty();
     return Built.root.resolve("usr/lib/x86_64-linux-gnu").resolve(name);
   }
 

@@ -128,7 +128,8 @@ public final class DoubleLibraries {
         List<String> flags, String source, Path library, List<String> libraries)
         throws IOException {
       List<String> command = new ArrayList<>(List.of(COMPILER, "-std=gnu11", "-O1", "-g"));
-      command.addAll(List.of("-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread"));
+      command.addAll(
+          List.of("-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-pthread"));
       command.addAll(flags);
       command.addAll(List.of("-Wl,-soname," + library.getFileName(), "-o", library.toString()));
       command.add(SOURCES.resolve(source).toString());

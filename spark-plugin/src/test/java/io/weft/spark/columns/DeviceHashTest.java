@@ -1,7 +1,6 @@
 package io.weft.spark.columns;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
@@ -11,20 +10,17 @@ import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Memory;
+import io.weft.spark.DoubleGpus;
 import io.weft.table.DevicePartitioner;
 import io.weft.table.DeviceTable;
 import io.weft.table.HostTable;
 import io.weft.table.PartitionedTable;
 import io.weft.table.PendingPartitions;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -65,7 +61,8 @@ class DeviceHashTest {
 
   @BeforeAll
   static void open() throws Exception {
-    Path folder = buildDouble();
+    DoubleGpus.assume();
+    Path folder = DoubleGpus.library("libcuda.so.1").getParent();
     ProbeOptions options =
         ProbeOptions.defaults().withEnvironment(Map.of("LD_LIBRARY_PATH", folder.toString()));
     device = CudaLibrary.load(options).open(7);
@@ -73,25 +70,6 @@ class DeviceHashTest {
     pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, BUDGET);
     lane = CudaLane.open(device, "hash", PATIENCE, Priority.NORMAL);
     partitioner = DevicePartitioner.open(memory, pinned);
-  }
-
-  private static Path buildDouble() throws Exception {
-    String compiler = System.getenv().getOrDefault("CC", "gcc");
-    Path source = Path.of("../gpu-collectives/src/test/native/cuda_double.c");
-    Path folder = Path.of("target", "cuda-double", "" + ProcessHandle.current().pid());
-    Path library = Files.createDirectories(folder).toAbsolutePath().resolve("libcuda.so.1");
-    List<String> command = new ArrayList<>(List.of(compiler, "-std=gnu11", "-O1", "-fPIC"));
-    command.addAll(List.of("-shared", "-pthread", "-o", library.toString(), source.toString()));
-    Process gcc = null;
-    try {
-      gcc = new ProcessBuilder(command).redirectErrorStream(true).start();
-    } catch (IOException e) {
-      assumeTrue(false, "the double of libcuda cannot be built: " + e.getMessage());
-    }
-    String output = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    assertThat(gcc.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    assertThat(gcc.exitValue()).as(output).isZero();
-    return library.getParent();
   }
 
   @AfterAll

@@ -88,7 +88,7 @@ public final class DoubleGpus {
   private static void compile(String source, Path library, String name, List<String> libraries)
       throws IOException {
     List<String> command = new ArrayList<>(List.of(COMPILER, "-std=gnu11", "-O1", "-g"));
-    command.addAll(List.of("-fPIC", "-shared", "-pthread"));
+    command.addAll(List.of("-fPIC", "-shared", "-Wl,-Bsymbolic", "-pthread"));
     command.addAll(List.of("-Wl,-soname," + name, "-o", library.toString()));
     command.add(BuildTree.root().resolve("gpu-collectives/src/test/native/" + source).toString());
     command.addAll(libraries);
