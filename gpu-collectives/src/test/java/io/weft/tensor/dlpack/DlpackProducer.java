@@ -13,7 +13,8 @@ public final class DlpackProducer {
   private DlpackProducer() {}
 
   /**
-   * The address of a structure: numbers 0 to 23 as [2, 3, 4].
+   * The address of a structure: numbers 0 to 23 as [2, 3, 4], to be read only where the form can
+   * say so.
    *
    * @param form 0 for plain, 1 for versioned
    * @param dtype 0 for float32, 1 for int64
@@ -30,7 +31,7 @@ public final class DlpackProducer {
     }
     return Dlpack.export(
         DlpackForm.values()[form],
-        new DlpackTensor(tensor.type(), tensor.address(), Device.HOST, true),
+        new DlpackTensor(tensor.type(), tensor.address(), Device.HOST, form == 1),
         () -> {
           tensor.close();
           count();

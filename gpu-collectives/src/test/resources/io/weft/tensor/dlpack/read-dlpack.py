@@ -83,6 +83,7 @@ def main():
     for form, name in enumerate(FORMS[:2 if versioned else 1]):
         for dtype, element in enumerate(TYPES):
             structure = jvm.make(form, dtype)
+            assert structure, "Java threw instead"
             at = structure + (32 if form == 1 else 0)
             data = ctypes.c_uint64.from_address(at).value
             producer = Producer(structure, name)
