@@ -30,7 +30,7 @@ class RendezvousStarvationTest {
                 () ->
                     catchThrowableOfType(
                         CollectiveException.class,
-                        () -> meeting.arrive(self, self, Deadline.after(Duration.ofSeconds(5))))));
+                        () -> meeting.arrive(self, self, Deadline.after(Duration.ofSeconds(2))))));
       }
       for (Future<CollectiveException> each : all) {
         CollectiveException failure = each.get(60, TimeUnit.SECONDS);

@@ -141,7 +141,7 @@ public final class BlockServer implements AutoCloseable {
 
   /** Lets go of what peers opened and have not taken any of for so long. */
   public void dropStalled(Duration timeout) {
-    streams.dropStalled(timeout.toNanos());
+    streams.dropStalled(timeout.toNanos(), System.nanoTime());
   }
 
   /** Stops listening, ends all connections and waits shortly until nothing is being sent. */

@@ -58,9 +58,9 @@ final class ServedStreams extends StreamManager {
    * reach the peer within that time.
    *
    * @param nanos how long nothing may happen
+   * @param now as {@link System#nanoTime()} has it
    */
-  void dropStalled(long nanos) {
-    long now = System.nanoTime();
+  void dropStalled(long nanos, long now) {
     Map<Channel, Long> youngest = new HashMap<>();
     sending.values().forEach(s -> youngest.merge(s.channel(), now - s.lastProgress(), Math::min));
     waiting.forEach(

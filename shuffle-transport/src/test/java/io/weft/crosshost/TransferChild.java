@@ -36,6 +36,7 @@ import org.awaitility.Awaitility;
 /** The child's side of a {@link TransferProcess}. */
 final class TransferChild {
   private static final long MIB = 1 << 20;
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final int executor;
   private final CrossHostTransfers transfers;
@@ -161,6 +162,7 @@ final class TransferChild {
     long manifests = transfers.statistics().get(TransferCounter.MANIFESTS);
     Event event = receive();
     Awaitility.await()
+        .atMost(PATIENCE)
         .until(() -> transfers.statistics().get(TransferCounter.MANIFESTS) > manifests);
     say("waits");
     say(Content.failure(event).getMessage());

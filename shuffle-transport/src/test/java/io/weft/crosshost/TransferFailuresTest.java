@@ -293,9 +293,12 @@ class TransferFailuresTest extends TransferFixture {
   void lanesOfTransfersHaveTheHighestPriority() {
     executors.start(2);
     exchange(1);
-    assertThat(Thread.getAllStackTraces().keySet())
-        .filteredOn(thread -> thread.getName().startsWith("weft-lane-transfers-"))
-        .hasSize(2)
-        .allMatch(thread -> thread.getPriority() == Thread.MAX_PRIORITY);
+    Awaitility.await("the end of the lanes of other tests")
+        .untilAsserted(
+            () ->
+                assertThat(Thread.getAllStackTraces().keySet())
+                    .filteredOn(thread -> thread.getName().startsWith("weft-lane-transfers-"))
+                    .hasSize(2)
+                    .allMatch(thread -> thread.getPriority() == Thread.MAX_PRIORITY));
   }
 }

@@ -116,7 +116,9 @@ class TwoProcessesTest {
       assertThatThrownBy(() -> readAll(overNetwork, requests(20)))
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining("within 4000 ms");
-      assertThat(Duration.ofNanos(System.nanoTime() - started)).isLessThan(Duration.ofSeconds(5));
+      assertThat(Duration.ofNanos(System.nanoTime() - started))
+          .as("long before the network of Spark gives up")
+          .isBetween(Duration.ofSeconds(4), Duration.ofSeconds(34));
     } finally {
       other.signal("CONT");
     }

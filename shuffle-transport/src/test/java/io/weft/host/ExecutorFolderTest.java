@@ -11,6 +11,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -298,8 +299,10 @@ class ExecutorFolderTest {
 
   @Test
   void nothingIsRememberedOfClosedFolders() throws IOException {
-    create(APPLICATION, "1").close();
-    assertThat(System.getProperties().stringPropertyNames())
-        .noneMatch(name -> name.startsWith("io.weft."));
+    Set<String> before = System.getProperties().stringPropertyNames();
+    try (ExecutorFolder folder = create(APPLICATION, "1")) {
+      assertThat(folder.path()).exists();
+    }
+    assertThat(System.getProperties().stringPropertyNames()).isEqualTo(before);
   }
 }

@@ -11,18 +11,24 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * An executor in a Java virtual machine of its own, ordered about by lines of text. Answers start
  * with "= ", so that log lines do no harm.
  */
 public final class ExecutorProcess implements AutoCloseable {
+  private static final int PATIENCE_SECONDS = 60;
+
   private final Process process;
   private final BufferedReader out;
   private final PrintStream in;
@@ -35,7 +41,8 @@ public final class ExecutorProcess implements AutoCloseable {
     ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
         .filter(argument -> argument.startsWith("--add") || argument.startsWith("-XX"))
         .forEach(command::add);
-    command.addAll(List.of("-Xmx512m", "-cp", classPath(), ExecutorProcess.class.getName()));
+    command.addAll(List.of("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of("-cp", classPath(), ExecutorProcess.class.getName()));
     command.addAll(List.of(folder.toString(), executorId, mode.name()));
     process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     out = process.inputReader(StandardCharsets.UTF_8);
@@ -58,36 +65,52 @@ public final class ExecutorProcess implements AutoCloseable {
   }
 
   private String answer() throws IOException {
-    String line = out.readLine();
-    while (line != null && !line.startsWith("= ")) {
-      line = out.readLine();
+    try {
+      return CompletableFuture.supplyAsync(this::read).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    } catch (ExecutionException | TimeoutException e) {
+      throw new IOException("no answer of executor process " + process.pid(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted", e);
     }
-    if (line == null) {
-      throw new IOException("the executor's process has ended");
+  }
+
+  private String read() {
+    try {
+      String line = out.readLine();
+      while (line != null && !line.startsWith("= ")) {
+        line = out.readLine();
+      }
+      if (line == null) {
+        throw new IOException("the executor's process has ended");
+      }
+      return line.substring(2);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
-    return line.substring(2);
   }
 
   /** Sends the process a signal by its name. */
   public void signal(String name) throws IOException, InterruptedException {
     Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start();
-    if (!kill.waitFor(10, TimeUnit.SECONDS) || kill.exitValue() != 0) {
+    if (!kill.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) || kill.exitValue() != 0) {
       throw new IOException("kill -" + name + " " + process.pid() + " failed");
     }
   }
 
   /** Kills the process without letting it clean up, and waits until it is gone. */
   public void kill() throws InterruptedException {
-    process.destroyForcibly();
-    process.waitFor(10, TimeUnit.SECONDS);
+    if (!process.destroyForcibly().waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+      throw new IllegalStateException("process " + process.pid() + " does not end");
+    }
   }
 
   /** Lets the process end in an orderly way. */
   @Override
   public void close() throws InterruptedException {
     in.close();
-    if (!process.waitFor(20, TimeUnit.SECONDS)) {
-      process.destroyForcibly();
+    if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+      kill();
     }
   }
 

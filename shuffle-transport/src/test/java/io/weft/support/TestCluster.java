@@ -153,7 +153,7 @@ public final class TestCluster implements AutoCloseable {
   /** Asserts that an exchange holds no memory, once what is just ending has ended. */
   public static void assertNothingHeld(ExecutorExchange exchange) {
     await("memory of " + exchange.address())
-        .atMost(Duration.ofSeconds(20))
+        .atMost(Duration.ofSeconds(60))
         .untilAsserted(
             () -> {
               ExchangeStatistics now = exchange.statistics();

@@ -6,13 +6,12 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import io.weft.wire.StreamId;
 import java.time.Duration;
 import java.util.List;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Who opens streams and does not ask for them, and who cannot ask yet. */
 class ServedStreamsTest {
-  private static final long PATIENCE = Duration.ofMillis(400).toNanos();
+  private static final long PATIENCE = Duration.ofSeconds(1).toNanos();
 
   private final ServedStreams streams = new ServedStreams(4096);
   private final EmbeddedChannel channel = new EmbeddedChannel();
@@ -28,19 +27,19 @@ class ServedStreamsTest {
     return new ServedStream(channel, List.of(), null);
   }
 
-  private static void awaitAge(ServedStream stream) {
-    Awaitility.await("a stream that is old")
-        .until(() -> System.nanoTime() - stream.lastProgress() > 2 * PATIENCE);
+  private static void awaitLaterThan(long nanoTime) {
+    while (System.nanoTime() - nanoTime <= 0) {
+      Thread.onSpinWait();
+    }
   }
 
   @Test
   void whatNobodyAsksForIsDropped() {
     ServedStream stream = stream(channel);
     streams.register(stream);
-    streams.dropStalled(PATIENCE * 1000);
+    streams.dropStalled(PATIENCE, stream.lastProgress() + PATIENCE);
     assertThat(streams.open()).isEqualTo(1);
-    awaitAge(stream);
-    streams.dropStalled(PATIENCE);
+    streams.dropStalled(PATIENCE, stream.lastProgress() + PATIENCE + 1);
     assertThat(streams.open()).isZero();
   }
 
@@ -54,9 +53,10 @@ class ServedStreamsTest {
     ServedStream elsewhere = stream(other);
     streams.register(elsewhere);
     assertThat(streams.openStream(first.toString())).isNotNull();
-    awaitAge(elsewhere);
+    awaitLaterThan(elsewhere.lastProgress());
     moving.progressed();
-    streams.dropStalled(PATIENCE);
+    long now = moving.lastProgress();
+    streams.dropStalled(now - elsewhere.lastProgress() - 1, now);
     assertThat(streams.open()).as("but for the one on another connection").isEqualTo(2);
   }
 
@@ -67,15 +67,15 @@ class ServedStreamsTest {
     ServedStream waiting = stream(channel);
     streams.register(waiting);
     assertThat(streams.openStream(first.toString())).isNotNull();
-    awaitAge(waiting);
+    awaitLaterThan(waiting.lastProgress());
+    long before = System.nanoTime();
     streams.streamSent(first.toString());
-    streams.dropStalled(PATIENCE);
+    long now = System.nanoTime();
+    long patience = now - before;
+    assertThat(now - waiting.lastProgress()).as("it is old itself").isGreaterThan(patience);
+    streams.dropStalled(patience, now);
     assertThat(streams.open()).isEqualTo(1);
-    Awaitility.await("the peer has been silent since")
-        .until(
-            () -> {
-              streams.dropStalled(PATIENCE);
-              return streams.open() == 0;
-            });
+    streams.dropStalled(patience, now + patience + 1);
+    assertThat(streams.open()).as("the peer has been silent since").isZero();
   }
 }

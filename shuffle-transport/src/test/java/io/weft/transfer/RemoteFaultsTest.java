@@ -23,6 +23,7 @@ import io.weft.wire.StreamId;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
@@ -42,7 +43,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Peers that die, hang, refuse or lie. After each of them no memory may be held. */
 class RemoteFaultsTest {
-  private static final Duration TIMEOUT = Duration.ofMillis(1500);
+  /** Of readers that are to run into it; the others have one that a busy machine keeps. */
+  private static final Duration SHORT = Duration.ofMillis(1500);
+
   private static final BlockKey KEY = new BlockKey(1, 4);
   private static final StreamId STREAM = new StreamId(7, 9);
 
@@ -53,8 +56,12 @@ class RemoteFaultsTest {
 
   @BeforeEach
   void open() throws IOException {
-    cluster = new TestCluster(folder).mode(TransportMode.TCP).timeout(TIMEOUT);
+    cluster = new TestCluster(folder).mode(TransportMode.TCP);
     reader = cluster.open("reader");
+  }
+
+  private void openWithTimeout(Duration timeout) throws IOException {
+    reader = cluster.timeout(timeout).open("impatient");
   }
 
   @AfterEach
@@ -64,26 +71,29 @@ class RemoteFaultsTest {
 
   @Test
   void aPeerThatAcceptsAndStaysSilent() throws Exception {
+    openWithTimeout(SHORT);
     try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getByName("localhost"))) {
       announce(silent.getLocalPort());
       long started = System.nanoTime();
       assertFails(
           "no answer within 1500 ms",
-          "executor reader cannot read shuffle 1 map 4",
+          "executor impatient cannot read shuffle 1 map 4",
           "over the network");
       assertThat(Duration.ofNanos(System.nanoTime() - started))
-          .isBetween(TIMEOUT, TIMEOUT.plusSeconds(1));
+          .as("long before the network of Spark gives up")
+          .isBetween(SHORT, SHORT.plusSeconds(30));
+      assertThat(reader.statistics().get(ExchangeCounter.REQUESTS)).as("not again").isEqualTo(1);
     }
   }
 
   @Test
   void aPeerThatIsNotThere() throws Exception {
-    int port;
-    try (ServerSocket closed = new ServerSocket(0, 50, InetAddress.getByName("localhost"))) {
-      port = closed.getLocalPort();
+    // Nobody else gets the port, and nobody listens there.
+    try (Socket taken = new Socket()) {
+      taken.bind(new InetSocketAddress(InetAddress.getByName("localhost"), 0));
+      announce(taken.getLocalPort());
+      assertFails("connecting to executor peer (localhost:" + taken.getLocalPort(), "failed");
     }
-    announce(port);
-    assertFails("connecting to executor peer (localhost:" + port, "failed");
   }
 
   @Test
@@ -98,7 +108,7 @@ class RemoteFaultsTest {
       announce(noisy.getLocalPort());
       assertFails("executor reader cannot read shuffle 1 map 4 partitions [0, 3) of executor peer");
       noisy.close();
-      noise.get(10, TimeUnit.SECONDS);
+      noise.get(60, TimeUnit.SECONDS);
     }
   }
 
@@ -176,6 +186,7 @@ class RemoteFaultsTest {
 
   @Test
   void aStreamThatNeverComes() throws Exception {
+    openWithTimeout(Duration.ofSeconds(3));
     CountDownLatch release = new CountDownLatch(1);
     FakePeer.Behaviour behaviour =
         (client, message, callback) -> {
@@ -184,7 +195,7 @@ class RemoteFaultsTest {
         };
     try (FakePeer peer = new FakePeer(behaviour)) {
       cluster.announce(peer.address("peer"));
-      assertFails("no further bytes within 1500 ms");
+      assertFails("no further bytes within 3000 ms");
       release.countDown();
     }
   }
@@ -289,11 +300,8 @@ class RemoteFaultsTest {
               "weft-test-task");
       task.start();
       await("the reader waits").until(() -> reader.statistics().get(ExchangeCounter.REQUESTS) == 1);
-      long interrupted = System.nanoTime();
       task.interrupt();
-      assertThat(ended.await(1, TimeUnit.SECONDS)).isTrue();
-      assertThat(Duration.ofNanos(System.nanoTime() - interrupted))
-          .isLessThan(Duration.ofMillis(500));
+      assertThat(ended.await(20, TimeUnit.SECONDS)).as("long before the timeout").isTrue();
       assertThat(thrown.get()).isInstanceOf(FetchInterruptedException.class);
     }
   }
@@ -311,7 +319,7 @@ class RemoteFaultsTest {
       await("the reader waits")
           .until(() -> closing.statistics().get(ExchangeCounter.REQUESTS) == 1);
       closing.close();
-      read.get(1, TimeUnit.SECONDS);
+      read.get(20, TimeUnit.SECONDS);
     }
   }
 

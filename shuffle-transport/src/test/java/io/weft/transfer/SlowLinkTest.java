@@ -42,7 +42,7 @@ class SlowLinkTest {
   /** One reader's bytes take 0.4 s, those of all 3.2 s. */
   private static final long BYTES_PER_SECOND = 1_000_000;
 
-  private static final Duration TIMEOUT = Duration.ofMillis(1500);
+  private static final Duration TIMEOUT = Duration.ofMillis(2500);
 
   @TempDir Path folder;
 

@@ -189,7 +189,7 @@ class CommunicatorCacheTest {
 
   @Test
   void missingMemberIsNamedInTime() {
-    try (Members members = new Members(3, LocalCommunicator::create, Duration.ofSeconds(8))) {
+    try (Members members = new Members(3, LocalCommunicator::create, Duration.ofSeconds(3))) {
       CliqueKey key = clique("a", 0, 1, 2);
       List<CollectiveException> failures =
           each(

@@ -50,28 +50,42 @@ public interface FailureContract extends CommunicatorContract {
     return catchThrowableOfType(CollectiveException.class, action::run);
   }
 
-  @ParameterizedTest
-  @ValueSource(ints = {3, 5})
-  default void missingRankIsNamedInTime(int nranks) {
-    int missing = nranks / 2;
-    long count = FAILING_COUNTS[nranks % FAILING_COUNTS.length];
-    try (RankGang gang = RankGang.open(factory(), nranks, SHORT)) {
+  /** Of few ranks and of more, which wait at the same time. */
+  @Test
+  default void missingRankIsNamedInTime() throws Exception {
+    try (RankGang three = RankGang.open(factory(), 3, SHORT);
+        RankGang five = RankGang.open(factory(), 5, SHORT)) {
       long start = System.nanoTime();
-      List<CollectiveException> failures =
-          gang.ask(
-              communicator ->
-                  communicator.rank() == missing
-                      ? null
-                      : failureOf(() -> allReduce(communicator, count)));
+      List<Future<CollectiveException>> ofThree = allReduceWithout(1, three, 1);
+      List<Future<CollectiveException>> ofFive = allReduceWithout(2, five, 300_000);
+      checkMissing(1, three, ofThree);
+      checkMissing(2, five, ofFive);
       long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
       assertThat(millis).isLessThan(SHORT.toMillis() + 30_000);
-      checkNamed(failures, missing, Kind.TIMEOUT);
-      for (int rank = 0; rank < nranks; rank++) {
-        CollectiveMetrics metrics = gang.rank(rank).metrics();
-        long failed = rank == missing ? 0 : 1;
-        assertThat(metrics.total(Algorithm.UNFINISHED).failures()).isEqualTo(failed);
-        assertThat(metrics.lines()).hasSize((int) failed);
-      }
+    }
+  }
+
+  private static List<Future<CollectiveException>> allReduceWithout(
+      int missing, RankGang gang, long count) {
+    return gang.askAsync(
+        communicator ->
+            communicator.rank() == missing
+                ? null
+                : failureOf(() -> allReduce(communicator, count)));
+  }
+
+  private static void checkMissing(
+      int missing, RankGang gang, List<Future<CollectiveException>> asked) throws Exception {
+    List<CollectiveException> failures = new ArrayList<>();
+    for (Future<CollectiveException> each : asked) {
+      failures.add(each.get(60, TimeUnit.SECONDS));
+    }
+    checkNamed(failures, missing, Kind.TIMEOUT);
+    for (int rank = 0; rank < gang.nranks(); rank++) {
+      CollectiveMetrics metrics = gang.rank(rank).metrics();
+      long failed = rank == missing ? 0 : 1;
+      assertThat(metrics.total(Algorithm.UNFINISHED).failures()).isEqualTo(failed);
+      assertThat(metrics.lines()).hasSize((int) failed);
     }
   }
 
@@ -324,7 +338,7 @@ public interface FailureContract extends CommunicatorContract {
 
   @Test
   default void failureOfASubmittedOperationArrivesInItsEvent() throws Exception {
-    try (RankGang gang = RankGang.open(factory(), 2, SHORT);
+    try (RankGang gang = RankGang.open(factory(), 2, Duration.ofSeconds(2));
         Lane lane = lane("failing")) {
       Communicator rank = gang.rank(0);
       TypedBuffer data = buffer(DataType.INT32, 10);

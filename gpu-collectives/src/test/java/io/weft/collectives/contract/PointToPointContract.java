@@ -208,7 +208,7 @@ public interface PointToPointContract extends CommunicatorContract {
 
   @Test
   default void crossedOrderOneByOneNamesTheOther() {
-    Duration timeout = Duration.ofSeconds(5);
+    Duration timeout = Duration.ofSeconds(2);
     try (RankGang x = RankGang.open(factory(), 2, timeout);
         RankGang y = RankGang.open(factory(), 2, timeout)) {
       List<CollectiveException> failures =

@@ -155,7 +155,7 @@ class NcclFailureTest {
    */
   @Test
   void stagingBehindAStuckOperationDoesNotHoldTheCaller() {
-    try (RankGang gang = gang(2, Duration.ofSeconds(5))) {
+    try (RankGang gang = gang(2, Duration.ofSeconds(4))) {
       DoubleLibraries.ncclControls().ncclDoubleHang(1);
       List<CollectiveException> failures =
           gang.ask(
@@ -177,7 +177,7 @@ class NcclFailureTest {
 
   @Test
   void receiverThatDoesNotComeIsNamed() {
-    try (RankGang gang = gang(2, Duration.ofSeconds(10))) {
+    try (RankGang gang = gang(2, Duration.ofSeconds(4))) {
       CollectiveException failure =
           catchThrowableOfType(
               CollectiveException.class,

@@ -29,6 +29,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -42,6 +43,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 class NcclShrinkTest {
   private static final Duration LONG = Duration.ofSeconds(60);
   private static final CommunicatorOptions OPTIONS = CommunicatorOptions.DEFAULT.withTimeout(LONG);
+
+  /**
+   * Ranks wait for one another, and the common pool may have fewer threads than there are ranks.
+   */
+  private static final Executor THREADS = task -> new Thread(task, "shrink-test").start();
 
   @TempDir Path folder;
 
@@ -93,7 +99,8 @@ class NcclShrinkTest {
                 } catch (CollectiveException e) {
                   return e;
                 }
-              }));
+              },
+              THREADS));
     }
     return made.stream().map(CompletableFuture::join).toList();
   }
@@ -101,7 +108,7 @@ class NcclShrinkTest {
   private static void computeAndClose(List<Object> rest) {
     List<CompletableFuture<Void>> ranks =
         rest.stream()
-            .map(each -> CompletableFuture.runAsync(() -> compute((Communicator) each)))
+            .map(each -> CompletableFuture.runAsync(() -> compute((Communicator) each), THREADS))
             .toList();
     try {
       ranks.forEach(CompletableFuture::join);
@@ -109,7 +116,7 @@ class NcclShrinkTest {
       throw new AssertionError(e.getCause());
     } finally {
       rest.stream()
-          .map(each -> CompletableFuture.runAsync(((Communicator) each)::close))
+          .map(each -> CompletableFuture.runAsync(((Communicator) each)::close, THREADS))
           .toList()
           .forEach(CompletableFuture::join);
     }
@@ -219,7 +226,8 @@ class NcclShrinkTest {
                       CompletableFuture.<Object>supplyAsync(
                           () ->
                               factory(i, true)
-                                  .shrink((DeviceCommunicator) three.get(i), ends.get(i), OPTIONS)))
+                                  .shrink((DeviceCommunicator) three.get(i), ends.get(i), OPTIONS),
+                          THREADS))
               .toList();
       computeAndClose(two.stream().map(CompletableFuture::join).toList());
       three.forEach(each -> ((Communicator) each).close());
@@ -243,8 +251,8 @@ class NcclShrinkTest {
                         CollectiveException.class,
                         () ->
                             factory(at, true)
-                                .shrink(
-                                    (DeviceCommunicator) from.rank(at), ends.get(at), OPTIONS))));
+                                .shrink((DeviceCommunicator) from.rank(at), ends.get(at), OPTIONS)),
+                THREADS));
       }
       for (CompletableFuture<CollectiveException> each : failures) {
         CollectiveException failure = each.join();

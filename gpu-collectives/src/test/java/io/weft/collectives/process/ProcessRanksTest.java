@@ -113,7 +113,7 @@ class ProcessRanksTest {
   void stoppedRankIsNamedAtTheTimeout() throws Exception {
     List<List<RankProcess>> gangs = new ArrayList<>();
     for (Placement placement : Placement.values()) {
-      gangs.add(start(placement, 4, Duration.ofSeconds(20)));
+      gangs.add(start(placement, 4, Duration.ofSeconds(12)));
     }
     for (List<RankProcess> ranks : gangs) {
       assertThat(all(ranks, "loop FLOAT32")).containsOnly("loops");

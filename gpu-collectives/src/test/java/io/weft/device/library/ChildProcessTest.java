@@ -25,7 +25,7 @@ class ChildProcessTest {
   /** It prints nothing and would hold a reader for a minute. */
   @Test
   void childThatHangsIsKilledAndSaysWhatItPrinted() throws Exception {
-    ChildProcess.Outcome outcome = run(Duration.ofMillis(500), "echo begun; exec sleep 60");
+    ChildProcess.Outcome outcome = run(Duration.ofSeconds(3), "echo begun; exec sleep 60");
     assertThat(outcome.isWell()).isFalse();
     assertThat(outcome).hasToString("killed as too slow, output:\nbegun\n");
   }

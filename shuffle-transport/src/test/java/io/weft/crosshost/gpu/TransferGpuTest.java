@@ -27,6 +27,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -191,7 +192,7 @@ class TransferGpuTest {
   /** What could not be opened is tried again by the next. */
   @Test
   void aDriverThatDoesNotAnswerIsAnErrorThatSaysSo() {
-    List<String> calls = new ArrayList<>();
+    List<String> calls = new CopyOnWriteArrayList<>();
     CountDownLatch answer = new CountDownLatch(1);
     try (GpuOpening opening =
         new GpuOpening(

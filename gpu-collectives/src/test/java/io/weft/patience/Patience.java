@@ -1,0 +1,22 @@
+package io.weft.patience;
+
+import java.time.Duration;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/**
+ * Waits of all tests that name no deadline of their own have one that a busy machine keeps, and
+ * look at once and often. Found by JUnit as a service.
+ */
+public final class Patience implements BeforeAllCallback {
+  private static final Duration MOST = Duration.ofSeconds(60);
+  private static final Duration BETWEEN_LOOKS = Duration.ofMillis(20);
+
+  @Override
+  public void beforeAll(ExtensionContext context) {
+    Awaitility.setDefaultTimeout(MOST);
+    Awaitility.setDefaultPollDelay(Duration.ZERO);
+    Awaitility.setDefaultPollInterval(BETWEEN_LOOKS);
+  }
+}

@@ -1,0 +1,2 @@
+/** How long tests wait for what other threads do. */
+package io.weft.patience;
