@@ -44,7 +44,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Peers that die, hang, refuse or lie. After each of them no memory may be held. */
 class RemoteFaultsTest {
   /** Of readers that are to run into it; the others have one that a busy machine keeps. */
-  private static final Duration SHORT = Duration.ofMillis(1500);
+  private static final Duration SHORT = Duration.ofMillis(2500);
 
   private static final BlockKey KEY = new BlockKey(1, 4);
   private static final StreamId STREAM = new StreamId(7, 9);
@@ -76,7 +76,7 @@ class RemoteFaultsTest {
       announce(silent.getLocalPort());
       long started = System.nanoTime();
       assertFails(
-          "no answer within 1500 ms",
+          "no answer within 2500 ms",
           "executor impatient cannot read shuffle 1 map 4",
           "over the network");
       assertThat(Duration.ofNanos(System.nanoTime() - started))
