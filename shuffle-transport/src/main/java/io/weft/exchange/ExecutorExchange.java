@@ -4,6 +4,8 @@ import io.weft.catalog.BlockCatalog;
 import io.weft.catalog.BlockKey;
 import io.weft.catalog.HostPeers;
 import io.weft.catalog.MapOutputWriter;
+import io.weft.encryption.ChunkSealer;
+import io.weft.encryption.SealingKey;
 import io.weft.host.ExecutorFolder;
 import io.weft.host.HostRoot;
 import io.weft.memory.ArenaOptions;
@@ -65,9 +67,10 @@ public final class ExecutorExchange implements AutoCloseable {
     remark.ifPresent(LOG::warn);
     folder =
         closing.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
-    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root.path());
+    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root);
     arena = closing.add(SharedArena.open(arenaOptions));
     memoryBudgetBytes = arenaOptions.memoryBytes();
+    Optional<SealingKey> key = options.memory().encryption().map(DiskEncryption::key);
     hostPeers = closing.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
     catalog =
         closing.add(
@@ -77,6 +80,7 @@ public final class ExecutorExchange implements AutoCloseable {
                 arena,
                 arenaOptions.segmentBytes(),
                 options.traffic().checksums(),
+                key.map(ChunkSealer::new),
                 folder.leases()::anyLiving,
                 counters));
     server =
@@ -96,6 +100,7 @@ public final class ExecutorExchange implements AutoCloseable {
             client,
             arena,
             limits(options),
+            key,
             counters);
     closing.add((AutoCloseable) readers::refuse);
     fetchTimeout = options.network().fetchTimeout();
@@ -130,7 +135,7 @@ public final class ExecutorExchange implements AutoCloseable {
   private void keepUp() {
     server.dropStalled(fetchTimeout);
     catalog.reclaim();
-    arena.freeIdleDisk(DISK_KEPT);
+    arena.freeIdle(DISK_KEPT);
     folder.sweep();
   }
 

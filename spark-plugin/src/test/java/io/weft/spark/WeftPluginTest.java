@@ -37,11 +37,6 @@ class WeftPluginTest {
     assertStaysOff("spark.shuffle.manager", "sort");
   }
 
-  @Test
-  void encryptedLocalFilesKeepWeftOff() {
-    assertStaysOff("spark.io.encryption.enabled", "true");
-  }
-
   private static void assertStaysOff(String key, String value) {
     try (LocalSpark spark = LocalSpark.start(Map.of(key, value))) {
       assertThat(SparkEnv.get().shuffleManager()).isNotInstanceOf(WeftShuffleManager.class);

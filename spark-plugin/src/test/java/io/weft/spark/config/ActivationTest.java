@@ -23,7 +23,6 @@ class ActivationTest {
   @Test
   void offWithTheReasonWhereSomethingSpeaksAgainstIt() {
     assertReason("spark.shuffle.manager", "sort");
-    assertReason("spark.io.encryption.enabled", "true");
     assertReason("spark.shuffle.useOldFetchProtocol", "true");
   }
 
