@@ -57,14 +57,16 @@ public final class ExecutorExchange implements AutoCloseable {
   private final long memoryBudgetBytes;
   private final Duration fetchTimeout;
   private final Optional<String> remark;
+  private final boolean inMemory;
 
   private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closing closing)
       throws IOException {
     this.closing = closing;
     this.counters = new ExchangeCounters();
     HostRoot root = chooseRoot(options.memory());
-    remark = root.fallbackReason().map(ExecutorExchange::remark);
+    remark = remark(options.memory(), root);
     remark.ifPresent(LOG::warn);
+    inMemory = root.sharedMemory();
     folder =
         closing.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
     ArenaOptions arenaOptions = options.memory().arena(folder.path(), root);
@@ -146,13 +148,28 @@ public final class ExecutorExchange implements AutoCloseable {
         memory.segmentBytes() + memory.marginBytes());
   }
 
-  private static String remark(String reason) {
-    return "Blocks go to Spark's local folders because " + reason;
+  private static Optional<String> remark(MemoryOptions memory, HostRoot root) {
+    boolean onDisk = memory.encryption().isPresent() && !root.sharedMemory();
+    return root.fallbackReason()
+        .map(reason -> "Blocks go to Spark's local folders because " + reason)
+        .or(
+            () ->
+                onDisk
+                    ? Optional.of(
+                        "Blocks are all encrypted in Spark's local folders because "
+                            + root.path()
+                            + " is not in memory")
+                    : Optional.empty());
   }
 
   /** Why blocks are not where they were asked to be, as a sentence; empty if they are. */
   public Optional<String> remark() {
     return remark;
+  }
+
+  /** Whether this executor's folder is in memory rather than on a disk. */
+  public boolean isInMemory() {
+    return inMemory;
   }
 
   private static BlockServer.Options serverOptions(ExchangeOptions options, String incarnation) {

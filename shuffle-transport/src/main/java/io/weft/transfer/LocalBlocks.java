@@ -101,17 +101,18 @@ final class LocalBlocks implements AutoCloseable {
       partition++;
     }
     long address = output.address(chunk);
+    if (index.checksum(chunk) != Checksum.NONE) {
+      verify(index);
+    }
     if (index.isSealed(chunk)) {
       address = open(index);
-    } else if (index.checksum(chunk) != Checksum.NONE) {
-      verify(index);
     }
     current.set(request, partition, index.rows(chunk), address, index.length(chunk));
     chunk++;
     return true;
   }
 
-  /** Opens a sealed chunk; what its checksum would show, its tags show as well. */
+  /** Opens a sealed chunk, whose tags show what nobody summed up. */
   private long open(MapOutput index) throws BlockFetchException {
     ByteBuffer sealed = look(output.address(chunk), index.storedBytes(chunk));
     try {
@@ -143,7 +144,7 @@ final class LocalBlocks implements AutoCloseable {
    * wrong one is reported at once.
    */
   private void verify(MapOutput index) throws BlockFetchException {
-    int found = Checksum.of(look(output.address(chunk), index.length(chunk)));
+    int found = Checksum.of(look(output.address(chunk), index.storedBytes(chunk)));
     if (found != index.checksum(chunk)) {
       throw unsound(new ChecksumException(where(), index.checksum(chunk), found));
     }

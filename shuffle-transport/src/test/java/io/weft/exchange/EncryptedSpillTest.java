@@ -124,6 +124,19 @@ class EncryptedSpillTest {
     assertThat(isMarkerInFiles()).isFalse();
   }
 
+  @Test
+  void anExecutorSaysThatItHasNoSharedMemory() throws IOException {
+    assertThat(cluster.open("plain").remark()).isEmpty();
+    ExecutorExchange executor = cluster.encrypted().open("encrypted");
+    assertThat(executor.remark())
+        .hasValueSatisfying(
+            remark ->
+                assertThat(remark)
+                    .contains("all encrypted in Spark's local folders")
+                    .contains(cluster.root() + " is not in memory"));
+    assertThat(executor.isInMemory()).isFalse();
+  }
+
   private ExecutorExchange owner(TransportMode mode, boolean checksums) throws IOException {
     cluster
         .encrypted()
@@ -158,7 +171,7 @@ class EncryptedSpillTest {
     ExecutorExchange owner = owner(TransportMode.AUTO, true);
     DamagedDisk.damage(cluster.local(), CHUNK / 2);
     assertThatThrownBy(() -> readAll(owner, requests()))
-        .hasMessageContaining("chunk 0 (partition 0), on disk: piece 0 of 2");
+        .hasMessageContaining("chunk 0 (partition 0), on disk: its bytes have CRC32C");
     assertThatThrownBy(() -> owner.outgoing(KEY))
         .hasMessageMatching("chunk 0 of shuffle 1 map 0, on disk: .* CRC32C .*");
   }

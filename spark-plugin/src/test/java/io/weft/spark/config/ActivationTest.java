@@ -27,6 +27,12 @@ class ActivationTest {
   }
 
   @Test
+  void onWhereSparkEncryptsItsDisks() {
+    SparkConf conf = new SparkConf(false).set("spark.io.encryption.enabled", "true");
+    assertThat(Activation.decide(conf).inertReason()).isEmpty();
+  }
+
+  @Test
   void offWhereAnotherServiceIsTrustedWithTheFilesOfIdleExecutors() {
     SparkConf conf =
         new SparkConf(false)
