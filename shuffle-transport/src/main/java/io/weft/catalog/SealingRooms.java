@@ -7,7 +7,6 @@ import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
 import java.io.IOException;
 import java.util.IdentityHashMap;
-import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -20,7 +19,7 @@ final class SealingRooms {
 
   private final SharedArena arena;
   private final Optional<ChunkSealer> sealer;
-  private final Map<Extent, Extent> rooms = new IdentityHashMap<>();
+  private final IdentityHashMap<Extent, Extent> rooms = new IdentityHashMap<>();
   private long privateBytes;
 
   SealingRooms(SharedArena arena, Optional<ChunkSealer> sealer) {

@@ -16,8 +16,8 @@ import javax.crypto.Cipher;
  */
 public final class ChunkOpener {
   private final Optional<SealingKey> secret;
-  private final ByteBuffer header =
-      ByteBuffer.allocate(SealedFormat.HEADER_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+  private final byte[] headerBytes = new byte[SealedFormat.HEADER_BYTES];
+  private final ByteBuffer header = ByteBuffer.wrap(headerBytes).order(ByteOrder.LITTLE_ENDIAN);
   private byte[] salt;
   private SealingKey.Derived key;
   private Cipher cipher;
@@ -155,7 +155,7 @@ public final class ChunkOpener {
     try {
       cipher = cipher == null ? Cipher.getInstance(SealedFormat.CIPHER) : cipher;
       cipher.init(Cipher.DECRYPT_MODE, key.key(), SealedFormat.nonce(number, piece));
-      cipher.updateAAD(header.array());
+      cipher.updateAAD(headerBytes);
       cipher.doFinal(sealed, whole);
       piece++;
     } catch (AEADBadTagException e) {

@@ -19,10 +19,6 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 class EncryptedDisksTest {
   private static final int MEGABYTE = 1 << 20;
-  private static final String SQL =
-      "SELECT COUNT(*), SUM(id), SUM(n), BIT_XOR(h) FROM (SELECT /*+ REPARTITION(%d, k) */ id, k,"
-          + " LENGTH(s) AS n, XXHASH64(s) AS h FROM (SELECT id, id %% 5000 AS k, REPEAT(id, 40) AS s"
-          + " FROM RANGE(0, 40000, 1, 3)))";
 
   private static LocalSpark spark;
 
@@ -55,6 +51,13 @@ class EncryptedDisksTest {
   }
 
   private static List<Row> query(SparkSession session, int partitions) {
-    return session.sql(SQL.formatted(partitions)).collectAsList();
+    String moved =
+        "SELECT /*+ REPARTITION(%d, k) */ id, k, LENGTH(s) AS n, XXHASH64(s) AS h FROM (SELECT id,"
+            + " id %% 5000 AS k, REPEAT(id, 40) AS s FROM RANGE(0, 40000, 1, 3))";
+    return session
+        .sql(
+            "SELECT COUNT(*), SUM(id), SUM(n), BIT_XOR(h) FROM (%s)"
+                .formatted(moved.formatted(partitions)))
+        .collectAsList();
   }
 }
