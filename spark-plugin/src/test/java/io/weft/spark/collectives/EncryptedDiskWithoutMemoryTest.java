@@ -24,8 +24,7 @@ class EncryptedDiskWithoutMemoryTest {
         Files.getFileStore(folder).type().equals("tmpfs"), "the temporary folder is in memory");
     Map<String, String> settings =
         Map.of(
-            "spark.io.encryption.enabled", "true",
-            "spark.weft.memory.folder", folder.toString());
+            "spark.io.encryption.enabled", "true", "spark.weft.memory.folder", folder.toString());
     try (LocalSpark spark = LocalSpark.start(settings)) {
       assertThat(groups(spark.session())).isEqualTo(100);
       assertThat(LocalSpark.count(ExchangeCounter.BYTES_SPILLED))
