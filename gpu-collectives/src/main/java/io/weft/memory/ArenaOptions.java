@@ -13,6 +13,9 @@ import java.util.Objects;
  * @param memoryBytes most bytes of segments of kind {@link MemoryKind#SHARED_MEMORY}; 0: none
  * @param diskBytes most bytes of segments of kind {@link MemoryKind#DISK}; 0: none
  * @param marginBytes what a file system must have left after a segment was added to it
+ * @param privateBytes 0: {@link SharedArena#allocate} goes on to disk where shared memory is full.
+ *     Else it goes on to so many bytes of kind {@link MemoryKind#PRIVATE} at most, so that nothing
+ *     lies on disk but what {@link SharedArena#allocateDisk} was asked for; at least segmentBytes
  */
 public record ArenaOptions(
     Path folder,
@@ -20,7 +23,8 @@ public record ArenaOptions(
     long segmentBytes,
     long memoryBytes,
     long diskBytes,
-    long marginBytes) {
+    long marginBytes,
+    long privateBytes) {
   static final long LEAST_SEGMENT_BYTES = 4096;
   static final long MOST_SEGMENT_BYTES = 1L << 30;
 
@@ -35,6 +39,21 @@ public record ArenaOptions(
     requireNotNegative("memoryBytes", memoryBytes);
     requireNotNegative("diskBytes", diskBytes);
     requireNotNegative("marginBytes", marginBytes);
+    if (privateBytes != 0 && privateBytes < segmentBytes) {
+      throw new IllegalArgumentException(
+          "privateBytes is " + privateBytes + "; allowed are 0 and from segmentBytes on");
+    }
+  }
+
+  /** Of an arena without private memory. */
+  public ArenaOptions(
+      Path folder,
+      List<Path> diskFolders,
+      long segmentBytes,
+      long memoryBytes,
+      long diskBytes,
+      long marginBytes) {
+    this(folder, diskFolders, segmentBytes, memoryBytes, diskBytes, marginBytes, 0);
   }
 
   private static void requireNotNegative(String name, long value) {

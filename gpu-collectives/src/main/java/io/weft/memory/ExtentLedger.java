@@ -22,6 +22,7 @@ final class ExtentLedger {
 
   private final Tier memory;
   private final Tier disk;
+  private final Tier privateMemory;
   private final Map<Integer, Segment> segments = new HashMap<>();
 
   /**
@@ -36,9 +37,10 @@ final class ExtentLedger {
   private boolean refusing;
   private boolean closed;
 
-  ExtentLedger(Tier memory, Tier disk) {
+  ExtentLedger(Tier memory, Tier disk, Tier privateMemory) {
     this.memory = memory;
     this.disk = disk;
+    this.privateMemory = privateMemory;
   }
 
   /** An extent of exactly so many granules, or null where no free block of the tier is as long. */
@@ -55,8 +57,12 @@ final class ExtentLedger {
     block.segment.extents++;
     block.segment.tier.usedBytes += block.extent.length();
     allocations++;
-    peakUsedBytes = Math.max(peakUsedBytes, memory.usedBytes + disk.usedBytes);
+    peakUsedBytes = Math.max(peakUsedBytes, usedBytes());
     return block.extent;
+  }
+
+  private long usedBytes() {
+    return memory.usedBytes + disk.usedBytes + privateMemory.usedBytes;
   }
 
   private static Extent extentOf(Block block) {
@@ -254,7 +260,12 @@ final class ExtentLedger {
 
   synchronized ArenaStatistics statistics() {
     return new ArenaStatistics(
-        memory.statistics(), disk.statistics(), peakUsedBytes, allocations, out.size());
+        memory.statistics(),
+        disk.statistics(),
+        privateMemory.statistics(),
+        peakUsedBytes,
+        allocations,
+        out.size());
   }
 
   synchronized String refusal(Tier tier) {
@@ -262,6 +273,7 @@ final class ExtentLedger {
   }
 
   synchronized String describe() {
-    return memory.describe() + "; " + disk.describe();
+    String files = memory.describe() + "; " + disk.describe();
+    return privateMemory.budgetBytes == 0 ? files : files + "; " + privateMemory.describe();
   }
 }

@@ -13,9 +13,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 
 /**
- * Read-only or read-write mapping of one whole file.
+ * Read-only or read-write mapping of one whole file, or a run of private memory that serves as one.
  *
  * <p>Owned by whoever made it. Deleting the file does not hurt a mapping. {@link #close()} unmaps
  * at once: after it every address and every slice taken from here is invalid, and using one ends
@@ -24,18 +25,44 @@ import java.util.concurrent.atomic.AtomicReference;
 public final class MappedSegment implements AutoCloseable {
   private static final FileAttribute<?> OWNER_ONLY =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+  private static final long ALIGNMENT = 64;
   private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(1 << 20).asReadOnlyBuffer();
 
   private final Path file;
   private final long address;
   private final int size;
-  private final AtomicReference<MappedByteBuffer> mapping;
+  private final AtomicReference<ByteBuffer> mapping;
+  private final Consumer<ByteBuffer> unmap;
 
-  private MappedSegment(Path file, MappedByteBuffer mapping) {
+  private MappedSegment(Path file, ByteBuffer mapping, Consumer<ByteBuffer> unmap) {
     this.file = file;
     this.address = Memory.addressOf(mapping);
     this.size = mapping.capacity();
     this.mapping = new AtomicReference<>(mapping);
+    this.unmap = unmap;
+  }
+
+  private MappedSegment(Path file, MappedByteBuffer mapping) {
+    this(file, mapping, Memory::unmap);
+  }
+
+  /**
+   * Takes memory of this process alone; pages are the kernel's to give when they are first touched.
+   *
+   * @param name that stands for the file in messages; there is none
+   * @param bytes 1 to 2^31 - 64
+   * @throws IOException when there is none
+   */
+  static MappedSegment ofPrivateMemory(Path name, long bytes) throws IOException {
+    long block;
+    try {
+      block = Memory.allocate(bytes + ALIGNMENT);
+    } catch (OutOfMemoryError e) {
+      throw new IOException("no private memory of " + Bytes.text(bytes) + ": " + e.getMessage(), e);
+    }
+    long aligned = (block + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    ByteBuffer view = Memory.view(null, aligned, Math.toIntExact(bytes));
+    return new MappedSegment(name, view, gone -> Memory.free(block));
   }
 
   /**
@@ -155,7 +182,7 @@ public final class MappedSegment implements AutoCloseable {
    */
   public ByteBuffer slice(long offset, int length) {
     Objects.checkFromIndexSize(offset, length, (long) size);
-    MappedByteBuffer open = mapping.get();
+    ByteBuffer open = mapping.get();
     if (open == null) {
       throw new IllegalStateException(file + " is not mapped any more");
     }
@@ -165,9 +192,9 @@ public final class MappedSegment implements AutoCloseable {
   /** Unmaps; the file stays. Closing again does nothing. */
   @Override
   public void close() {
-    MappedByteBuffer open = mapping.getAndSet(null);
+    ByteBuffer open = mapping.getAndSet(null);
     if (open != null) {
-      Memory.unmap(open);
+      unmap.accept(open);
     }
   }
 }

@@ -23,6 +23,10 @@ import org.slf4j.LoggerFactory;
  * segment of its own, deleted as soon as the extent is freed; where there is no room for it, unused
  * segments make way.
  *
+ * <p>An arena with private memory ({@link ArenaOptions#privateBytes}) puts that in the place of the
+ * disk: what lies there was asked for by {@link #allocateDisk}. It is for those who may not write
+ * as it is to a disk what others give them.
+ *
  * <p>Thread-safe. Allocating and freeing hold one lock for a short, bounded time; files are made,
  * mapped and deleted outside it, so only threads that need a new segment wait for one. An extent
  * belongs to its allocator until it is freed, also across close: a segment with extents out stays
@@ -37,6 +41,11 @@ public final class SharedArena implements AutoCloseable {
   private final ArenaOptions options;
   private final Tier memory;
   private final Tier disk;
+  private final Tier privateMemory;
+
+  /** What stands in for shared memory that is full. */
+  private final Tier second;
+
   private final ExtentLedger ledger;
   private final SegmentSupply supply;
   private final SingleFlight pressure = new SingleFlight();
@@ -51,7 +60,10 @@ public final class SharedArena implements AutoCloseable {
             FolderSegmentFiles.of(options, storage));
     this.disk =
         new Tier(MemoryKind.DISK, options.diskBytes(), LinkedSegmentFiles.of(options, storage));
-    this.ledger = new ExtentLedger(memory, disk);
+    this.privateMemory =
+        new Tier(MemoryKind.PRIVATE, options.privateBytes(), new PrivateSegments());
+    this.second = options.privateBytes() > 0 ? privateMemory : disk;
+    this.ledger = new ExtentLedger(memory, disk, privateMemory);
     this.supply = new SegmentSupply(options.folder(), ledger);
   }
 
@@ -76,7 +88,7 @@ public final class SharedArena implements AutoCloseable {
    *
    * @param bytes 1 to 2^31 - 64
    * @return an extent of so many bytes, rounded up to a multiple of 64
-   * @throws ArenaFullException when both tiers are full; the state is as before
+   * @throws ArenaFullException when there is no room; the state is as before
    * @throws IllegalStateException when the arena is closed
    */
   public Extent allocate(long bytes) throws ArenaFullException {
@@ -85,15 +97,58 @@ public final class SharedArena implements AutoCloseable {
       extent = underPressure(Granules.covering(bytes), bytes > options.segmentBytes());
     }
     if (extent == null) {
-      throw new ArenaFullException(
-          "no room for "
-              + Bytes.text(bytes)
-              + ". "
-              + ledger.describe()
-              + ". Raise spark.weft.memory.size or spark.weft.spill.size, or make room in"
-              + " spark.local.dir");
+      throw full(bytes, second);
     }
     return extent;
+  }
+
+  private ArenaFullException full(long bytes, Tier tier) {
+    return new ArenaFullException(
+        "no room for "
+            + Bytes.text(bytes)
+            + ". "
+            + ledger.describe()
+            + (tier == privateMemory
+                ? ". Raise spark.weft.memory.size or spark.weft.spill.privateMemory"
+                : ". Raise spark.weft.memory.size or spark.weft.spill.size, or make room in"
+                    + " spark.local.dir"));
+  }
+
+  /**
+   * Hands out what can wait for another time: as {@link #allocate}, but leaves private memory to
+   * those who cannot.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @return as of {@link #allocate}; null where only private memory is left
+   * @throws ArenaFullException as {@link #allocate} does, of an arena without private memory
+   * @throws IllegalStateException when the arena is closed
+   */
+  public Extent allocateSpare(long bytes) throws ArenaFullException {
+    return second == privateMemory ? allocateShared(bytes) : allocate(bytes);
+  }
+
+  /**
+   * Hands out disk. Nobody is asked to make room.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @return as of {@link #allocate}
+   * @throws ArenaFullException when the disk is full; the state is as before
+   * @throws IllegalStateException when the arena is closed
+   */
+  public Extent allocateDisk(long bytes) throws ArenaFullException {
+    Extent extent = fromTier(disk, Granules.covering(bytes), bytes > options.segmentBytes());
+    if (extent == null) {
+      throw full(bytes, disk);
+    }
+    return extent;
+  }
+
+  private Extent fromTier(Tier tier, int granules, boolean oversize) throws ArenaFullException {
+    if (oversize) {
+      return oversize(tier, granules);
+    }
+    Extent extent = ledger.take(tier, granules, false);
+    return extent != null ? extent : growOrTake(tier, granules);
   }
 
   /**
@@ -105,25 +160,13 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the arena is closed
    */
   public Extent allocateShared(long bytes) throws ArenaFullException {
-    int granules = Granules.covering(bytes);
-    if (bytes > options.segmentBytes()) {
-      return oversize(memory, granules);
-    }
-    Extent extent = ledger.take(memory, granules, false);
-    return extent != null ? extent : growOrTake(memory, granules);
+    return fromTier(memory, Granules.covering(bytes), bytes > options.segmentBytes());
   }
 
   private Extent underPressure(int granules, boolean oversize) throws ArenaFullException {
     reclaim();
-    if (oversize) {
-      Extent extent = oversize(memory, granules);
-      return extent != null ? extent : oversize(disk, granules);
-    }
-    Extent extent = ledger.take(memory, granules, true);
-    if (extent == null) {
-      extent = ledger.take(disk, granules, false);
-    }
-    return extent != null ? extent : growOrTake(disk, granules);
+    Extent extent = oversize ? oversize(memory, granules) : ledger.take(memory, granules, true);
+    return extent != null ? extent : fromTier(second, granules, oversize);
   }
 
   private Extent oversize(Tier tier, int granules) {
@@ -213,7 +256,8 @@ public final class SharedArena implements AutoCloseable {
    */
   public Extent trim(Extent extent, long bytes) {
     Extent kept = ledger.trim(extent, Granules.covering(bytes));
-    if (extent.length() > options.segmentBytes() && kept.length() < extent.length()) {
+    boolean ofFile = extent.kind() != MemoryKind.PRIVATE;
+    if (ofFile && extent.length() > options.segmentBytes() && kept.length() < extent.length()) {
       supply.shorten(kept);
     }
     return kept;
@@ -233,14 +277,20 @@ public final class SharedArena implements AutoCloseable {
   }
 
   /**
-   * Gives disk back: deletes the disk segments that nothing was in for so long. Shared memory is
-   * kept, because reusing it is what makes it fast.
+   * Gives disk and private memory back: deletes their segments that nothing was in for so long.
+   * Shared memory is kept, because reusing it is what makes it fast.
    */
-  public void freeIdleDisk(Duration idle) {
+  public void freeIdle(Duration idle) {
     supply.deleteIdle(disk, idle.toNanos());
+    supply.deleteIdle(privateMemory, idle.toNanos());
   }
 
-  /** The name under which other processes of this user find a segment. */
+  /** Most bytes of private memory; 0 of an arena without. */
+  public long privateBytes() {
+    return options.privateBytes();
+  }
+
+  /** The name under which other processes of this user find a segment that has a file. */
   public Path segmentFile(int segment) {
     return supply.name(segment);
   }
@@ -261,7 +311,13 @@ public final class SharedArena implements AutoCloseable {
 
   /** Why the last segment of a kind was not made; empty while none was refused. */
   public Optional<String> refusal(MemoryKind kind) {
-    return Optional.ofNullable(ledger.refusal(kind == MemoryKind.SHARED_MEMORY ? memory : disk));
+    Tier tier =
+        switch (kind) {
+          case SHARED_MEMORY -> memory;
+          case DISK -> disk;
+          case PRIVATE -> privateMemory;
+        };
+    return Optional.ofNullable(ledger.refusal(tier));
   }
 
   /**
@@ -292,6 +348,7 @@ public final class SharedArena implements AutoCloseable {
     segments.forEach(supply::retire);
     supply.close(memory);
     supply.close(disk);
+    supply.close(privateMemory);
     if (!segments.isEmpty()) {
       leakReport().ifPresent(LOG::warn);
     }

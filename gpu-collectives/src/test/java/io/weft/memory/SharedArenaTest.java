@@ -68,13 +68,13 @@ class SharedArenaTest {
       }
       arena.free(all.get(0));
       arena.free(all.get(1));
-      arena.freeIdleDisk(Duration.ofHours(1));
+      arena.freeIdle(Duration.ofHours(1));
       assertThat(arena.statistics().disk().segments()).isEqualTo(2);
-      arena.freeIdleDisk(Duration.ZERO);
+      arena.freeIdle(Duration.ZERO);
       assertThat(arena.statistics().memory().segments()).isEqualTo(1);
       assertThat(arena.statistics().disk().segments()).as("the one in use").isEqualTo(1);
       arena.free(all.get(2));
-      arena.freeIdleDisk(Duration.ZERO);
+      arena.freeIdle(Duration.ZERO);
       assertThat(arena.statistics().disk().reservedBytes()).isZero();
       Extent again = arena.allocate(SEGMENT);
       Extent more = arena.allocate(SEGMENT);

@@ -4,6 +4,7 @@ import static io.weft.metrics.ExchangeCounter.BYTES_PUBLISHED;
 import static io.weft.metrics.ExchangeCounter.BYTES_SPILLED;
 import static io.weft.metrics.ExchangeCounter.OUTPUTS_PUBLISHED;
 
+import io.weft.encryption.ChunkSealer;
 import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
 import java.io.IOException;
@@ -11,6 +12,7 @@ import java.nio.file.Path;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntPredicate;
 import org.slf4j.Logger;
@@ -33,6 +35,7 @@ public final class BlockCatalog implements AutoCloseable {
   private final SharedArena arena;
   private final long segmentBytes;
   private final boolean checksums;
+  private final Optional<ChunkSealer> sealer;
   private final ExchangeCounters counters;
   private final RetiredOutputs retired;
   private final ConcurrentHashMap<Integer, ShuffleOutputs> shuffles = new ConcurrentHashMap<>();
@@ -53,6 +56,8 @@ public final class BlockCatalog implements AutoCloseable {
    * @param arena that chunks are allocated from; not owned, but asked to call here under pressure
    * @param segmentBytes size of the arena's ordinary segments
    * @param checksums whether chunks on disk get a checksum, to be verified when they are read
+   * @param sealer seals chunks that do not fit into shared memory, for an arena with private
+   *     memory; empty for one that has none
    * @param leased whether a living reader of another process holds a lease on a shuffle
    */
   public BlockCatalog(
@@ -61,6 +66,7 @@ public final class BlockCatalog implements AutoCloseable {
       SharedArena arena,
       long segmentBytes,
       boolean checksums,
+      Optional<ChunkSealer> sealer,
       IntPredicate leased,
       ExchangeCounters counters) {
     this.folder = folder;
@@ -68,6 +74,7 @@ public final class BlockCatalog implements AutoCloseable {
     this.arena = arena;
     this.segmentBytes = segmentBytes;
     this.checksums = checksums;
+    this.sealer = sealer;
     this.counters = counters;
     this.retired = new RetiredOutputs(leased, counters);
     arena.onPressure(retired::reclaim);
@@ -166,6 +173,10 @@ public final class BlockCatalog implements AutoCloseable {
 
   boolean checksums() {
     return checksums;
+  }
+
+  Optional<ChunkSealer> sealer() {
+    return sealer;
   }
 
   long segmentBytes() {

@@ -12,6 +12,7 @@ final class CommittedChunks {
   private int[] partition = new int[16];
   private int[] rows = new int[16];
   private int[] checksum = new int[16];
+  private boolean[] sealed = new boolean[16];
   private long[] bytes = new long[16];
   private Extent[] extents = new Extent[16];
 
@@ -20,14 +21,21 @@ final class CommittedChunks {
     partitionChunks = new int[partitions];
   }
 
-  /** Takes an extent over; the sum is that of its used bytes if it lies on disk. */
-  void add(int toPartition, Extent extent, long usedBytes, int rowCount, int sum) {
+  /**
+   * Takes an extent over.
+   *
+   * @param usedBytes of the chunk, whether it is sealed or not
+   * @param sum of what lies in the extent if that is on disk
+   */
+  void add(
+      int toPartition, Extent extent, long usedBytes, int rowCount, int sum, boolean isSealed) {
     if (count == partition.length) {
       grow();
     }
     partition[count] = toPartition;
     rows[count] = rowCount;
     checksum[count] = sum;
+    sealed[count] = isSealed;
     bytes[count] = usedBytes;
     extents[count] = extent;
     count++;
@@ -40,6 +48,7 @@ final class CommittedChunks {
     partition = Arrays.copyOf(partition, capacity);
     rows = Arrays.copyOf(rows, capacity);
     checksum = Arrays.copyOf(checksum, capacity);
+    sealed = Arrays.copyOf(sealed, capacity);
     bytes = Arrays.copyOf(bytes, capacity);
     extents = Arrays.copyOf(extents, capacity);
   }
@@ -60,6 +69,7 @@ final class CommittedChunks {
     int[] segment = new int[count];
     int[] sortedRows = new int[count];
     int[] sortedChecksum = new int[count];
+    boolean[] sortedSealed = new boolean[count];
     long[] offset = new long[count];
     long[] length = new long[count];
     for (int i = 0; i < count; i++) {
@@ -69,11 +79,20 @@ final class CommittedChunks {
       offset[to] = extents[i].offset();
       sortedRows[to] = rows[i];
       sortedChecksum[to] = checksum[i];
+      sortedSealed[to] = sealed[i];
       length[to] = bytes[i];
     }
     MapOutput index =
         new MapOutput(
-            key, segmentBytes, firstChunk, segment, sortedRows, sortedChecksum, offset, length);
+            key,
+            segmentBytes,
+            firstChunk,
+            segment,
+            sortedRows,
+            sortedChecksum,
+            sortedSealed,
+            offset,
+            length);
     return new OwnedOutput(arena, index, sorted);
   }
 

@@ -104,7 +104,7 @@ final class LeasedShuffle {
     long[] address = new long[index.chunks()];
     for (int chunk = 0; chunk < address.length; chunk++) {
       PeerSegments.Mapped segment = segment(index.segment(chunk));
-      address[chunk] = segment.address(index.offset(chunk), index.length(chunk));
+      address[chunk] = segment.address(index.offset(chunk), index.storedBytes(chunk));
     }
     return new LocatedOutput(index, address);
   }

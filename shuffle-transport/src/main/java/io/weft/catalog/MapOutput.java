@@ -1,5 +1,7 @@
 package io.weft.catalog;
 
+import io.weft.encryption.SealedFormat;
+
 /**
  * Where the chunks of one map output lie. Chunks are numbered by partition, and within a partition
  * in the order of their commits, so a partition is a range of chunk numbers. Immutable.
@@ -11,6 +13,7 @@ public final class MapOutput {
   private final int[] segment;
   private final int[] rows;
   private final int[] checksum;
+  private final boolean[] sealed;
   private final long[] offset;
   private final long[] length;
 
@@ -25,6 +28,7 @@ public final class MapOutput {
       int[] segment,
       int[] rows,
       int[] checksum,
+      boolean[] sealed,
       long[] offset,
       long[] length) {
     this.key = key;
@@ -33,6 +37,7 @@ public final class MapOutput {
     this.segment = segment;
     this.rows = rows;
     this.checksum = checksum;
+    this.sealed = sealed;
     this.offset = offset;
     this.length = length;
   }
@@ -81,13 +86,23 @@ public final class MapOutput {
     return length[chunk];
   }
 
+  /** Whether a chunk lies there encrypted, in {@link SealedFormat}. */
+  public boolean isSealed(int chunk) {
+    return sealed[chunk];
+  }
+
+  /** Bytes that a chunk takes where it lies: its own, or more if it is sealed. */
+  public long storedBytes(int chunk) {
+    return sealed[chunk] ? SealedFormat.sealedBytes(length[chunk]) : length[chunk];
+  }
+
   /** Rows of a chunk. */
   public int rows(int chunk) {
     return rows[chunk];
   }
 
   /**
-   * The checksum that was made of a chunk when it was written to disk; {@link
+   * The checksum that was made of a chunk, as it lies there, when it was written to disk; {@link
    * io.weft.integrity.Checksum#NONE} for one in memory.
    */
   public int checksum(int chunk) {
@@ -99,6 +114,15 @@ public final class MapOutput {
     long sum = 0;
     for (int chunk = firstChunk[start]; chunk < firstChunk[end]; chunk++) {
       sum += length[chunk];
+    }
+    return sum;
+  }
+
+  /** Bytes that all chunks take where they lie. */
+  public long storedBytes() {
+    long sum = 0;
+    for (int chunk = 0; chunk < length.length; chunk++) {
+      sum += storedBytes(chunk);
     }
     return sum;
   }

@@ -1,5 +1,6 @@
 package io.weft.catalog;
 
+import io.weft.encryption.SealedFormat;
 import io.weft.integrity.Checksum;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
@@ -26,6 +27,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private final ShuffleOutputs shuffle;
   private final BlockKey key;
   private final CommittedChunks committed;
+  private final SealingRooms rooms;
   private final Set<Extent> uncommitted = Collections.newSetFromMap(new IdentityHashMap<>());
   private State state = State.OPEN;
 
@@ -40,6 +42,7 @@ public final class MapOutputWriter implements AutoCloseable {
     this.shuffle = shuffle;
     this.key = key;
     this.committed = new CommittedChunks(partitions);
+    this.rooms = new SealingRooms(arena, catalog.sealer());
   }
 
   /**
@@ -57,8 +60,37 @@ public final class MapOutputWriter implements AutoCloseable {
           key + " cannot grow: its shuffle was removed, or the exchange closed, meanwhile");
     }
     Extent chunk = arena.allocate(bytes);
-    uncommitted.add(chunk);
+    boolean owned = false;
+    try {
+      rooms.prepare(chunk, key);
+      owned = uncommitted.add(chunk);
+    } finally {
+      if (!owned) {
+        arena.free(chunk);
+      }
+    }
     return chunk;
+  }
+
+  /**
+   * Whether the chunks that are not committed yet hold as much private memory as one task should:
+   * it then commits them before it allocates another one. Never where nothing is sealed.
+   */
+  public boolean isCrowded() {
+    return rooms.isCrowded();
+  }
+
+  /**
+   * Allocates a place for a chunk that comes sealed, to be given to {@link #commitSealed}.
+   *
+   * @param bytes of the sealed chunk, 1 to 2^31 - 64
+   * @throws IOException as {@link #allocate} does
+   */
+  public Extent allocateSealed(long bytes) throws IOException {
+    require(State.OPEN, "allocate");
+    Extent place = arena.allocateDisk(bytes);
+    uncommitted.add(place);
+    return place;
   }
 
   /**
@@ -69,36 +101,64 @@ public final class MapOutputWriter implements AutoCloseable {
    * @param rows in it, at least 0
    */
   public void commit(int partition, Extent chunk, long usedBytes, int rows) {
+    requirePartition(partition);
+    if (usedBytes < 1 || usedBytes > chunk.length() || rows < 0) {
+      throw new IllegalArgumentException(
+          key + ": " + usedBytes + " bytes and " + rows + " rows in " + chunk);
+    }
+    requireOwned(chunk);
+    boolean sealed = chunk.kind() == MemoryKind.PRIVATE;
+    long stored = sealed ? SealedFormat.sealedBytes(usedBytes) : usedBytes;
+    Extent kept = sealed ? rooms.seal(chunk, usedBytes) : arena.trim(chunk, usedBytes);
+    uncommitted.remove(chunk);
+    committed.add(partition, kept, usedBytes, rows, diskChecksum(kept, stored), sealed);
+  }
+
+  /**
+   * As {@link #commit}, for a chunk that came sealed.
+   *
+   * @param place as {@link #allocateSealed} returned it, filled
+   * @param bytes of the chunk when it is opened
+   */
+  public void commitSealed(int partition, Extent place, long bytes, int rows) {
+    requirePartition(partition);
+    requireOwned(place);
+    long stored = SealedFormat.sealedBytes(bytes);
+    uncommitted.remove(place);
+    Extent kept = arena.trim(place, stored);
+    committed.add(partition, kept, bytes, rows, diskChecksum(kept, stored), true);
+  }
+
+  private void requirePartition(int partition) {
     require(State.OPEN, "commit");
     if (partition < 0 || partition >= committed.partitions()) {
       throw new IndexOutOfBoundsException(
           key + " has " + committed.partitions() + " partitions, not one numbered " + partition);
     }
-    if (usedBytes < 1 || usedBytes > chunk.length() || rows < 0) {
-      throw new IllegalArgumentException(
-          key + ": " + usedBytes + " bytes and " + rows + " rows in " + chunk);
-    }
-    disown(chunk);
-    Extent kept = arena.trim(chunk, usedBytes);
-    committed.add(partition, kept, usedBytes, rows, diskChecksum(kept, usedBytes));
   }
 
   /** Memory is trusted, a disk is not. The bytes were just written, so they are still cached. */
-  private int diskChecksum(Extent chunk, long usedBytes) {
+  private int diskChecksum(Extent chunk, long storedBytes) {
     return chunk.kind() == MemoryKind.DISK && catalog.checksums()
-        ? Checksum.of(arena.view(chunk).slice(0, (int) usedBytes))
+        ? Checksum.of(arena.view(chunk).slice(0, (int) storedBytes))
         : Checksum.NONE;
   }
 
   /** Gives back a chunk that was not committed. */
   public void release(Extent chunk) {
     require(State.OPEN, "release");
-    disown(chunk);
+    requireOwned(chunk);
+    uncommitted.remove(chunk);
+    free(chunk);
+  }
+
+  private void free(Extent chunk) {
+    rooms.giveUp(chunk);
     arena.free(chunk);
   }
 
-  private void disown(Extent chunk) {
-    if (!uncommitted.remove(chunk)) {
+  private void requireOwned(Extent chunk) {
+    if (!uncommitted.contains(chunk)) {
       throw new IllegalArgumentException(
           key + ": " + chunk + " was not allocated here, or is committed or released");
     }
@@ -134,7 +194,7 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   private void freeUncommitted() {
-    uncommitted.forEach(arena::free);
+    uncommitted.forEach(this::free);
     uncommitted.clear();
   }
 

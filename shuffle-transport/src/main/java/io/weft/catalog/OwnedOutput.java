@@ -40,15 +40,15 @@ public final class OwnedOutput {
     return located.index();
   }
 
-  /** The bytes of a chunk, read-only. */
+  /** The bytes of a chunk as they lie there, sealed if the index says so; read-only. */
   public ByteBuffer view(int chunk) {
     ByteBuffer whole = arena.view(extents[chunk]);
-    return whole.slice(0, (int) index().length(chunk)).asReadOnlyBuffer();
+    return whole.slice(0, (int) index().storedBytes(chunk)).asReadOnlyBuffer();
   }
 
   /**
-   * The checksum of a chunk's bytes, made once: when the chunk was written to disk, or now. Takes
-   * about as long as reading them.
+   * The checksum of a chunk's bytes as they lie there, made once: when the chunk was written to
+   * disk, or now. Takes about as long as reading them.
    */
   public int checksum(int chunk) {
     int sum = index().checksum(chunk);

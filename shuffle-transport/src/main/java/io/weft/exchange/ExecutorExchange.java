@@ -4,6 +4,8 @@ import io.weft.catalog.BlockCatalog;
 import io.weft.catalog.BlockKey;
 import io.weft.catalog.HostPeers;
 import io.weft.catalog.MapOutputWriter;
+import io.weft.encryption.ChunkSealer;
+import io.weft.encryption.SealingKey;
 import io.weft.host.ExecutorFolder;
 import io.weft.host.HostRoot;
 import io.weft.memory.ArenaOptions;
@@ -55,19 +57,22 @@ public final class ExecutorExchange implements AutoCloseable {
   private final long memoryBudgetBytes;
   private final Duration fetchTimeout;
   private final Optional<String> remark;
+  private final boolean inMemory;
 
   private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closing closing)
       throws IOException {
     this.closing = closing;
     this.counters = new ExchangeCounters();
     HostRoot root = chooseRoot(options.memory());
-    remark = root.fallbackReason().map(ExecutorExchange::remark);
+    remark = remark(options.memory(), root);
     remark.ifPresent(LOG::warn);
+    inMemory = root.sharedMemory();
     folder =
         closing.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
-    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root.path());
+    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root);
     arena = closing.add(SharedArena.open(arenaOptions));
     memoryBudgetBytes = arenaOptions.memoryBytes();
+    Optional<SealingKey> key = options.memory().encryption().map(DiskEncryption::key);
     hostPeers = closing.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
     catalog =
         closing.add(
@@ -77,6 +82,7 @@ public final class ExecutorExchange implements AutoCloseable {
                 arena,
                 arenaOptions.segmentBytes(),
                 options.traffic().checksums(),
+                key.map(ChunkSealer::new),
                 folder.leases()::anyLiving,
                 counters));
     server =
@@ -96,6 +102,7 @@ public final class ExecutorExchange implements AutoCloseable {
             client,
             arena,
             limits(options),
+            key,
             counters);
     closing.add((AutoCloseable) readers::refuse);
     fetchTimeout = options.network().fetchTimeout();
@@ -130,7 +137,7 @@ public final class ExecutorExchange implements AutoCloseable {
   private void keepUp() {
     server.dropStalled(fetchTimeout);
     catalog.reclaim();
-    arena.freeIdleDisk(DISK_KEPT);
+    arena.freeIdle(DISK_KEPT);
     folder.sweep();
   }
 
@@ -141,13 +148,28 @@ public final class ExecutorExchange implements AutoCloseable {
         memory.segmentBytes() + memory.marginBytes());
   }
 
-  private static String remark(String reason) {
-    return "Blocks go to Spark's local folders because " + reason;
+  private static Optional<String> remark(MemoryOptions memory, HostRoot root) {
+    boolean onDisk = memory.encryption().isPresent() && !root.sharedMemory();
+    return root.fallbackReason()
+        .map(reason -> "Blocks go to Spark's local folders because " + reason)
+        .or(
+            () ->
+                onDisk
+                    ? Optional.of(
+                        "Blocks are all encrypted in Spark's local folders because "
+                            + root.path()
+                            + " is not in memory")
+                    : Optional.empty());
   }
 
   /** Why blocks are not where they were asked to be, as a sentence; empty if they are. */
   public Optional<String> remark() {
     return remark;
+  }
+
+  /** Whether this executor's folder is in memory rather than on a disk. */
+  public boolean isInMemory() {
+    return inMemory;
   }
 
   private static BlockServer.Options serverOptions(ExchangeOptions options, String incarnation) {

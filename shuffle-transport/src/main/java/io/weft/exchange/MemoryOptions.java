@@ -1,5 +1,6 @@
 package io.weft.exchange;
 
+import io.weft.host.HostRoot;
 import io.weft.memory.ArenaOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -18,6 +19,7 @@ import java.util.Optional;
  *     file system
  * @param diskBytes budget in the local folders
  * @param marginBytes of the shared memory file system that are left free
+ * @param encryption how what lies in the local folders is encrypted; empty if it is not
  */
 public record MemoryOptions(
     Optional<Path> folder,
@@ -25,7 +27,8 @@ public record MemoryOptions(
     long segmentBytes,
     long memoryBytes,
     long diskBytes,
-    long marginBytes) {
+    long marginBytes,
+    Optional<DiskEncryption> encryption) {
   private static final long MOST_AUTOMATIC_BYTES = 4L << 30;
 
   public MemoryOptions {
@@ -47,11 +50,24 @@ public record MemoryOptions(
     }
   }
 
-  /** The arena in a folder on a file system. */
-  ArenaOptions arena(Path executorFolder, Path root) throws IOException {
-    long memory = memoryBytes > 0 ? memoryBytes : automaticBytes(root);
+  /** The arena in a folder of a root. */
+  ArenaOptions arena(Path executorFolder, HostRoot root) throws IOException {
     return new ArenaOptions(
-        executorFolder, localDirs, segmentBytes, memory, diskBytes, marginBytes);
+        executorFolder,
+        localDirs,
+        segmentBytes,
+        budget(root),
+        diskBytes,
+        marginBytes,
+        encryption.map(DiskEncryption::privateBytes).orElse(0L));
+  }
+
+  /** What stands in for shared memory on a disk is a disk, where nothing may lie as it is. */
+  private long budget(HostRoot root) throws IOException {
+    if (encryption.isPresent() && !root.sharedMemory()) {
+      return 0;
+    }
+    return memoryBytes > 0 ? memoryBytes : automaticBytes(root.path());
   }
 
   /**

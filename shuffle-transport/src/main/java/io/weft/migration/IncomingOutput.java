@@ -86,17 +86,22 @@ public final class IncomingOutput implements AutoCloseable {
           key + " has " + bytes.remaining() + " bytes more than its index says, or still more");
     }
     if (extent == null) {
-      extent = writer.allocate(index.length(chunk));
+      extent = allocate(index.storedBytes(chunk));
     }
-    int count = (int) Math.min(bytes.remaining(), index.length(chunk) - filled);
+    int count = (int) Math.min(bytes.remaining(), index.storedBytes(chunk) - filled);
     ByteBuffer piece = bytes.slice().limit(count);
     crc.update(piece.duplicate());
     copy(piece, extent.address() + filled);
     bytes.position(bytes.position() + count);
     filled += count;
-    if (filled == index.length(chunk)) {
+    if (filled == index.storedBytes(chunk)) {
       commit();
     }
+  }
+
+  /** What comes sealed stays sealed: it was too much for memory where it comes from. */
+  private Extent allocate(long bytes) throws IOException {
+    return index.isSealed(chunk) ? writer.allocateSealed(bytes) : writer.allocate(bytes);
   }
 
   private static void copy(ByteBuffer piece, long to) {
@@ -113,7 +118,11 @@ public final class IncomingOutput implements AutoCloseable {
     while (index.firstChunk(partition + 1) <= chunk) {
       partition++;
     }
-    writer.commit(partition, extent, filled, index.rows(chunk));
+    if (index.isSealed(chunk)) {
+      writer.commitSealed(partition, extent, index.length(chunk), index.rows(chunk));
+    } else {
+      writer.commit(partition, extent, filled, index.rows(chunk));
+    }
     extent = null;
     filled = 0;
     chunk++;

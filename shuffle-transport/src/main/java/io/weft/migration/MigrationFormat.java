@@ -25,7 +25,8 @@ import java.util.zip.CRC32C;
  * </pre>
  *
  * The checksum is the CRC32C of all chunks; the index has its own. Where the index says that chunks
- * lie means nothing to the receiver, which places them anew.
+ * lie means nothing to the receiver, which places them anew. Chunks that lie sealed are sent
+ * sealed.
  */
 final class MigrationFormat {
   static final int HEAD_BYTES = 16;
@@ -80,9 +81,9 @@ final class MigrationFormat {
     }
   }
 
-  /** Bytes of all chunks. */
+  /** Bytes of all chunks, as they are sent. */
   static long chunkBytes(MapOutput output) {
-    return output.bytes(0, output.partitions());
+    return output.storedBytes();
   }
 
   /**

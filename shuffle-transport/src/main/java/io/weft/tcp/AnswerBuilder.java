@@ -81,17 +81,18 @@ final class AnswerBuilder {
   }
 
   private void add(OwnedOutput output, int chunk, int inPartition) {
-    long bytes = output.index().length(chunk);
+    MapOutput index = output.index();
+    long bytes = index.length(chunk);
+    // What is sealed looks like noise, and does not get smaller.
     Packing.Packed packed =
-        request.compression() == Compression.NONE
+        request.compression() == Compression.NONE || index.isSealed(chunk)
             ? null
-            : packing.pack(
-                request.compression(), output.index().key().shuffleId(), output.view(chunk));
+            : packing.pack(request.compression(), index.key().shuffleId(), output.view(chunk));
     table.add(
         inPartition,
-        output.index().rows(chunk),
+        index.rows(chunk),
         request.checksums() ? output.checksum(chunk) : Checksum.NONE,
-        packed == null ? (int) bytes : packed.bytes(),
+        packed == null ? (int) index.storedBytes(chunk) : packed.bytes(),
         bytes);
     room -= Math.min(room, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     stream.add(output, chunk, packed);

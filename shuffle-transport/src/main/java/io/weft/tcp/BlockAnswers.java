@@ -16,6 +16,7 @@ import io.weft.wire.BlockRange;
 import io.weft.wire.BlocksOpened;
 import io.weft.wire.BlocksRefused;
 import io.weft.wire.ChunkTable;
+import io.weft.wire.Compression;
 import io.weft.wire.OpenBlocks;
 import io.weft.wire.StreamId;
 import java.io.IOException;
@@ -114,7 +115,7 @@ final class BlockAnswers {
         }
       }
       kept = stream.bytes() > 0;
-      return accept(builder, stream, request.mostBytes());
+      return accept(request, builder, stream);
     } finally {
       if (!kept) {
         stream.close();
@@ -136,10 +137,10 @@ final class BlockAnswers {
     }
   }
 
-  private ByteBuffer accept(AnswerBuilder builder, ServedStream stream, long taken) {
+  private ByteBuffer accept(OpenBlocks request, AnswerBuilder builder, ServedStream stream) {
     StreamId id = StreamId.NONE;
     if (stream.bytes() > 0) {
-      budget.give(stream.channel(), taken - stream.bytes());
+      budget.give(stream.channel(), request.mostBytes() - stream.bytes());
       stream.onClose(() -> budget.give(stream.channel(), stream.bytes()));
       id = streams.register(stream);
     }
@@ -147,7 +148,7 @@ final class BlockAnswers {
     counters.increment(REQUESTS_SERVED);
     counters.add(BLOCKS_SERVED, answer.blocks());
     counters.add(BYTES_SERVED, answer.totalBytes());
-    if (answer.totalBytes() > stream.bytes()) {
+    if (request.compression() != Compression.NONE) {
       countPacked(answer.table());
     }
     return answer.encode();

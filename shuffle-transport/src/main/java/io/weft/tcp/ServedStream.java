@@ -42,7 +42,7 @@ final class ServedStream implements AutoCloseable {
 
   /** Adds a chunk, packed if that is not null, and takes what is packed over. */
   void add(OwnedOutput output, int chunk, Packing.Packed packed) {
-    long length = packed == null ? output.index().length(chunk) : packed.bytes();
+    long length = packed == null ? output.index().storedBytes(chunk) : packed.bytes();
     pieces.add(new Piece(output, chunk, packed, bytes, length));
     bytes += length;
   }

@@ -4,6 +4,7 @@ import io.weft.catalog.BlockCatalog;
 import io.weft.catalog.HostPeers;
 import io.weft.catalog.PeerIndex;
 import io.weft.catalog.ShuffleHold;
+import io.weft.encryption.SealingKey;
 import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
 import io.weft.peer.KnownPeers;
@@ -41,6 +42,7 @@ public final class BlockReaders {
    * @param client with connections to them
    * @param arena for memory to receive into
    * @param limits for each reader, and for all together
+   * @param key of chunks that lie sealed; empty where none do
    * @param counters of the exchange
    */
   public BlockReaders(
@@ -52,6 +54,7 @@ public final class BlockReaders {
       PeerConnections client,
       SharedArena arena,
       TransferLimits limits,
+      Optional<SealingKey> key,
       ExchangeCounters counters) {
     this.executorId = executorId;
     this.mode = mode;
@@ -66,7 +69,8 @@ public final class BlockReaders {
             limits,
             new ReceiveBudget(limits.maxExecutorBytesInFlight()),
             counters,
-            new FetchFailures(executorId));
+            new FetchFailures(executorId),
+            key);
   }
 
   /** Opens a reader. Does not block. The caller closes it. */
@@ -127,7 +131,11 @@ public final class BlockReaders {
 
   LocalBlocks localBlocks(FetchListener listener, BiConsumer<BlockRequest, PeerAddress> remote) {
     return new LocalBlocks(
-        access.failures(), listener, access.counters(), mode == TransportMode.AUTO ? remote : null);
+        access.failures(),
+        listener,
+        access.counters(),
+        mode == TransportMode.AUTO ? remote : null,
+        new OpenedChunks(access.arena(), access.key()));
   }
 
   RemoteBlocks remoteBlocks(FetchListener listener, boolean retained) {

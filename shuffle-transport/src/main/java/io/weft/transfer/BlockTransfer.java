@@ -1,6 +1,7 @@
 package io.weft.transfer;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.weft.encryption.SealingKey;
 import io.weft.integrity.ChecksumException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
@@ -14,6 +15,7 @@ import io.weft.wire.StreamId;
 import io.weft.wire.WireException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.apache.spark.network.client.RpcResponseCallback;
@@ -32,6 +34,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private final OpenBlocks message;
   private final SharedArena arena;
   private final Consumer<BlockTransfer> signal;
+  private final Optional<SealingKey> key;
 
   private volatile PeerConnection connection;
   private volatile long lastProgress;
@@ -60,6 +63,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
    * Takes the extent over.
    *
    * @param message the plan's
+   * @param key of chunks that come sealed
    * @param signal told, on any thread, whenever there is something new to be seen
    * @param startedAt when the first attempt at these blocks made progress last, as {@link
    *     System#nanoTime()} has it
@@ -69,6 +73,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
       OpenBlocks message,
       SharedArena arena,
       Extent extent,
+      Optional<SealingKey> key,
       Consumer<BlockTransfer> signal,
       long startedAt) {
     this.plan = plan;
@@ -76,6 +81,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
     this.extent = extent;
     this.target = arena.view(extent);
     this.message = message;
+    this.key = key;
     this.signal = signal;
     this.lastProgress = startedAt;
   }
@@ -248,7 +254,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
       }
       wanted = !closed && failure == null && opened.chunks() > 0;
       if (failure == null) {
-        cursor = new ReceiveCursor(opened, message.compression());
+        cursor = new ReceiveCursor(opened, message.compression(), key);
         lastProgress = System.nanoTime();
         answer = opened;
         ended = ended || opened.chunks() == 0;

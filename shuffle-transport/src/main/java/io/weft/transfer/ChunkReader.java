@@ -48,8 +48,8 @@ public final class ChunkReader implements AutoCloseable {
 
   /**
    * Keeps the memory of all chunks until {@link #close()}: for a reader that comes back to them.
-   * What came over the network then needs that much memory of this executor. To be called before
-   * the first {@link #next()}.
+   * What came over the network, or lay on an encrypted disk, then needs that much memory of this
+   * executor. To be called before the first {@link #next()}.
    */
   public void retainAll() {
     requireOpen();

@@ -32,9 +32,10 @@ final class LocalBlocks implements AutoCloseable {
   private final FetchListener listener;
   private final ExchangeCounters counters;
   private final BiConsumer<BlockRequest, PeerAddress> unmapped;
+  private final OpenedChunks opened;
   private final ArrayDeque<Item> items = new ArrayDeque<>();
 
-  /** Shows a chunk on disk while it is verified; null before the first one. */
+  /** Shows a chunk on disk while it is verified or opened; null before the first one. */
   private ByteBuffer view;
 
   private BlockRequest request;
@@ -60,16 +61,24 @@ final class LocalBlocks implements AutoCloseable {
    *
    * @param unmapped takes the requests whose memory is there but cannot be mapped, or null to have
    *     that be an error
+   * @param opened takes the memory of chunks that lie sealed; closed here
    */
   LocalBlocks(
       FetchFailures failures,
       FetchListener listener,
       ExchangeCounters counters,
-      BiConsumer<BlockRequest, PeerAddress> unmapped) {
+      BiConsumer<BlockRequest, PeerAddress> unmapped,
+      OpenedChunks opened) {
     this.failures = failures;
     this.listener = listener;
     this.counters = counters;
     this.unmapped = unmapped;
+    this.opened = opened;
+  }
+
+  /** Keeps the memory of all chunks until the end. */
+  void retainAll() {
+    opened.retainAll();
   }
 
   /** Adds blocks of this executor, or with a peer those of another one on this host. */
@@ -79,6 +88,7 @@ final class LocalBlocks implements AutoCloseable {
 
   /** Moves to the next chunk; false when there is none. */
   boolean next(Chunk current) throws BlockFetchException {
+    opened.moveOn();
     while (chunk == lastChunk) {
       Item item = items.poll();
       if (item == null) {
@@ -90,12 +100,43 @@ final class LocalBlocks implements AutoCloseable {
     while (chunk >= index.firstChunk(partition + 1)) {
       partition++;
     }
+    long address = output.address(chunk);
     if (index.checksum(chunk) != Checksum.NONE) {
       verify(index);
     }
-    current.set(request, partition, index.rows(chunk), output.address(chunk), index.length(chunk));
+    if (index.isSealed(chunk)) {
+      address = open(index);
+    }
+    current.set(request, partition, index.rows(chunk), address, index.length(chunk));
     chunk++;
     return true;
+  }
+
+  /** Opens a sealed chunk, whose tags show what nobody summed up. */
+  private long open(MapOutput index) throws BlockFetchException {
+    ByteBuffer sealed = look(output.address(chunk), index.storedBytes(chunk));
+    try {
+      return opened.open(sealed, index.length(chunk));
+    } catch (IOException e) {
+      throw unsound(named(e));
+    }
+  }
+
+  private IOException named(IOException cause) {
+    String text = where() + ": " + cause.getMessage();
+    return cause instanceof ChecksumException
+        ? new ChecksumException(text)
+        : new IOException(text, cause);
+  }
+
+  private String where() {
+    return "chunk " + chunk + " (partition " + partition + "), on disk";
+  }
+
+  private ByteBuffer look(long address, long bytes) {
+    view = view == null ? ByteBuffer.allocateDirect(0) : view;
+    Memory.aim(view, address, (int) bytes);
+    return view;
   }
 
   /**
@@ -103,19 +144,18 @@ final class LocalBlocks implements AutoCloseable {
    * wrong one is reported at once.
    */
   private void verify(MapOutput index) throws BlockFetchException {
-    view = view == null ? ByteBuffer.allocateDirect(0) : view;
-    Memory.aim(view, output.address(chunk), (int) index.length(chunk));
-    int found = Checksum.of(view);
+    int found = Checksum.of(look(output.address(chunk), index.storedBytes(chunk)));
     if (found != index.checksum(chunk)) {
-      counters.increment(CHECKSUM_FAILURES);
-      String what = "chunk " + chunk + " (partition " + partition + "), on disk";
-      throw failures.failure(
-          request,
-          partition,
-          peer,
-          peer == null ? BlockPath.OWN : BlockPath.SAME_HOST,
-          new ChecksumException(what, index.checksum(chunk), found));
+      throw unsound(new ChecksumException(where(), index.checksum(chunk), found));
     }
+  }
+
+  private BlockFetchException unsound(IOException cause) {
+    if (cause instanceof ChecksumException) {
+      counters.increment(CHECKSUM_FAILURES);
+    }
+    BlockPath path = peer == null ? BlockPath.OWN : BlockPath.SAME_HOST;
+    return failures.failure(request, partition, peer, path, cause);
   }
 
   private void open(Item item) throws BlockFetchException {
@@ -171,6 +211,7 @@ final class LocalBlocks implements AutoCloseable {
   /** Adds what was read to the counters of the exchange: once, as doing it per block shows. */
   @Override
   public void close() {
+    opened.close();
     counters.add(LOCAL_BLOCKS, ownBlocks);
     counters.add(LOCAL_BYTES, ownBytes);
     counters.add(SAME_HOST_BLOCKS, peerBlocks);

@@ -40,9 +40,12 @@ final class ReadPlan implements AutoCloseable {
     this.local = readers.localBlocks(listener, this::addRemote);
   }
 
-  /** What comes over the network stays until the end; the rest does anyway. */
+  /**
+   * What comes over the network, or has to be opened, stays until the end; the rest does anyway.
+   */
   void retainAll() {
     retained = true;
+    local.retainAll();
   }
 
   void addAll(List<BlockRequest> requests) throws BlockFetchException {

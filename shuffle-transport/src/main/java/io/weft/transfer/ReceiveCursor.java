@@ -2,6 +2,8 @@ package io.weft.transfer;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
+import io.weft.encryption.ChunkOpener;
+import io.weft.encryption.SealingKey;
 import io.weft.integrity.Checksum;
 import io.weft.integrity.ChecksumException;
 import io.weft.memory.Memory;
@@ -10,12 +12,14 @@ import io.weft.wire.ChunkTable;
 import io.weft.wire.Compression;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Optional;
 import java.util.zip.CRC32C;
 
 /**
  * Lays the chunks of an answer out in memory, each at a multiple of 64, and puts the bytes of the
- * stream there as they come: at once, or for a packed chunk as soon as all of it is there. A chunk
- * has arrived when its checksum was found right. Guarded by its transfer.
+ * stream there as they come: at once, for a packed chunk as soon as all of it is there, and for a
+ * sealed one piece by piece. A chunk has arrived when its checksum was found right. Guarded by its
+ * transfer.
  */
 final class ReceiveCursor implements AutoCloseable {
   private static final long ALIGNMENT = 64;
@@ -30,6 +34,7 @@ final class ReceiveCursor implements AutoCloseable {
   private final Compression compression;
   private final long[] offset;
   private final long end;
+  private final ChunkOpener opener;
   private final CRC32C crc = new CRC32C();
   private int chunk;
   private int filled;
@@ -41,10 +46,12 @@ final class ReceiveCursor implements AutoCloseable {
    * Starts before the first chunk.
    *
    * @param compression that was asked for
+   * @param key of chunks that come sealed
    */
-  ReceiveCursor(BlocksOpened answer, Compression compression) {
+  ReceiveCursor(BlocksOpened answer, Compression compression, Optional<SealingKey> key) {
     this.table = answer.table();
     this.compression = compression;
+    this.opener = new ChunkOpener(key);
     this.offset = new long[table.count()];
     long at = 0;
     for (int i = 0; i < offset.length; i++) {
@@ -72,16 +79,16 @@ final class ReceiveCursor implements AutoCloseable {
   /**
    * Where the bytes that come next belong, as far as these places follow on one another.
    *
-   * @return null if that is not far, or what comes next is packed
+   * @return null if that is not far, or what comes next is packed or sealed
    */
   ByteBuffer room(ByteBuffer target) {
-    if (chunk == offset.length || table.isPacked(chunk)) {
+    if (chunk == offset.length || !table.isSentAsItIs(chunk)) {
       return null;
     }
     long from = offset[chunk] + filled;
     long to = offset[chunk] + table.length(chunk);
     for (int i = chunk + 1; i < offset.length && to - from < MOST_ROOM; i++) {
-      if (offset[i] != to || table.isPacked(i)) {
+      if (offset[i] != to || !table.isSentAsItIs(i)) {
         break;
       }
       to += table.length(i);
@@ -105,6 +112,8 @@ final class ReceiveCursor implements AutoCloseable {
       boolean last = filled + count == sent;
       if (table.isPacked(chunk)) {
         receivePacked(piece, last, target);
+      } else if (table.isSealed(chunk)) {
+        receiveSealed(piece, last, target);
       } else {
         int place = (int) (offset[chunk] + filled);
         if (!isThere(piece, target, place)) {
@@ -150,15 +159,31 @@ final class ReceiveCursor implements AutoCloseable {
     }
   }
 
+  private void receiveSealed(ByteBuffer piece, boolean last, ByteBuffer target) throws IOException {
+    if (filled == 0) {
+      opener.begin(target.slice((int) offset[chunk], (int) table.length(chunk)));
+    }
+    sum(piece.duplicate());
+    try {
+      opener.accept(piece);
+      if (last) {
+        opener.end();
+      }
+    } catch (ChecksumException e) {
+      throw new ChecksumException(what() + ": " + e.getMessage());
+    }
+  }
+
+  private String what() {
+    return "chunk " + chunk + " of the answer (partition " + table.partition(chunk) + ")";
+  }
+
   private void verify() throws ChecksumException {
     int promised = table.checksum(chunk);
     int found = (int) crc.getValue();
     crc.reset();
     if (promised != Checksum.NONE && promised != found) {
-      throw new ChecksumException(
-          "chunk " + chunk + " of the answer (partition " + table.partition(chunk) + ")",
-          promised,
-          found);
+      throw new ChecksumException(what(), promised, found);
     }
   }
 

@@ -1,9 +1,11 @@
 package io.weft.transfer;
 
+import io.weft.encryption.SealingKey;
 import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
 import io.weft.peer.KnownPeers;
 import io.weft.tcp.PeerConnections;
+import java.util.Optional;
 
 /**
  * What readers of an executor share to receive blocks over the network.
@@ -15,6 +17,7 @@ import io.weft.tcp.PeerConnections;
  * @param budget of all readers together
  * @param counters of the exchange
  * @param failures words for what goes wrong
+ * @param key of chunks that come sealed; empty where none are
  */
 record RemoteAccess(
     SharedArena arena,
@@ -23,4 +26,5 @@ record RemoteAccess(
     TransferLimits limits,
     ReceiveBudget budget,
     ExchangeCounters counters,
-    FetchFailures failures) {}
+    FetchFailures failures,
+    Optional<SealingKey> key) {}

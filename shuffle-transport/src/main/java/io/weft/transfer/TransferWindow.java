@@ -4,6 +4,7 @@ import static io.weft.metrics.ExchangeCounter.REQUESTS;
 
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
 import io.weft.wire.OpenBlocks;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -111,7 +112,8 @@ final class TransferWindow implements AutoCloseable {
 
   private Extent allocate(TransferPlan plan, boolean waitable) {
     try {
-      return access.arena().allocate(plan.room());
+      SharedArena arena = access.arena();
+      return waitable ? arena.allocateSpare(plan.room()) : arena.allocate(plan.room());
     } catch (ArenaFullException e) {
       if (waitable) {
         return null;
@@ -161,7 +163,8 @@ final class TransferWindow implements AutoCloseable {
           }
         };
     OpenBlocks message = plan.message(extent.length(), access.limits());
-    BlockTransfer transfer = new BlockTransfer(plan, message, access.arena(), extent, news, since);
+    BlockTransfer transfer =
+        new BlockTransfer(plan, message, access.arena(), extent, access.key(), news, since);
     IncomingBlocks incoming = new IncomingBlocks(transfer, signal);
     itself[0] = incoming;
     held.put(incoming, new Held(extent.length(), second));

@@ -1,5 +1,7 @@
 package io.weft.wire;
 
+import io.weft.encryption.SealedFormat;
+
 /** Holds the chunks of an answer against the request, before anything is received. */
 final class AnswerCheck {
   private static final long ALIGNMENT = 64;
@@ -41,7 +43,9 @@ final class AnswerCheck {
     reader.require(bytes > 0 && bytes <= MOST_CHUNK_BYTES, "bytes of a chunk", bytes);
     int sent = table.sentBytes(chunk);
     boolean packable = request.compression() != Compression.NONE;
-    reader.require(packable ? sent > 0 && sent <= bytes : sent == bytes, "sent bytes", sent);
+    boolean sealed = sent == SealedFormat.sealedBytes(bytes);
+    boolean plain = packable ? sent > 0 && sent <= bytes : sent == bytes;
+    reader.require(sealed || plain, "sent bytes", sent);
   }
 
   /** The chunks fit in the room that was set aside, or the answer says how much is needed. */

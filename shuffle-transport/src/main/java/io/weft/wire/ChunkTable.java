@@ -12,12 +12,16 @@ import java.util.stream.IntStream;
  *  | partition of chunk 0..C-1     |  C x 4
  *  | rows of chunk 0..C-1          |  C x 4
  *  | checksum of chunk 0..C-1      |  C x 4   CRC32C of its bytes, unpacked; 0: not checked
- *  | sent bytes of chunk 0..C-1    |  C x 4   in the stream; fewer than its bytes if packed
+ *  | sent bytes of chunk 0..C-1    |  C x 4   in the stream; fewer than its bytes if packed,
+ *  |                               |          more if sealed
  *  | bytes of chunk 0..C-1         |  C x 8
  *  +-------------------------------+
  * </pre>
  *
- * For one thread until it is built, immutable from then on.
+ * A chunk that is sent sealed is in {@link io.weft.encryption.SealedFormat}, and its checksum is of
+ * that.
+ *
+ * <p>For one thread until it is built, immutable from then on.
  */
 public final class ChunkTable {
   static final int CHUNK_BYTES = 24;
@@ -48,7 +52,7 @@ public final class ChunkTable {
    * Adds a chunk.
    *
    * @param sum as {@link io.weft.integrity.Checksum} has it
-   * @param sentBytes in the stream, at most {@code bytes}
+   * @param sentBytes in the stream: {@code bytes}, fewer if packed, more if sealed
    * @param bytes of the chunk, at least 1
    */
   public ChunkTable add(int ofPartition, int rowCount, int sum, int sentBytes, long bytes) {
@@ -108,6 +112,16 @@ public final class ChunkTable {
     return sent[chunk] < length[chunk];
   }
 
+  /** Whether a chunk comes sealed. */
+  public boolean isSealed(int chunk) {
+    return sent[chunk] > length[chunk];
+  }
+
+  /** Whether the bytes of the stream are those of the chunk. */
+  public boolean isSentAsItIs(int chunk) {
+    return sent[chunk] == length[chunk];
+  }
+
   /** Bytes of all chunks. */
   long totalBytes() {
     long sum = 0;
@@ -117,7 +131,7 @@ public final class ChunkTable {
     return sum;
   }
 
-  /** Bytes of all chunks on the wire, where some may be packed. */
+  /** Bytes of all chunks on the wire, where some may be packed or sealed. */
   public long totalSentBytes() {
     return IntStream.of(sent).limit(count).asLongStream().sum();
   }

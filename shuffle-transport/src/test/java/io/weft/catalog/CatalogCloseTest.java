@@ -9,6 +9,7 @@ import io.weft.metrics.ExchangeCounters;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,6 +33,7 @@ class CatalogCloseTest {
               arena,
               SEGMENT_BYTES,
               true,
+              Optional.empty(),
               shuffle -> {
                 // Closing asks this before it frees anything.
                 asked.incrementAndGet();

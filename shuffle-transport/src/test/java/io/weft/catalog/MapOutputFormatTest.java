@@ -91,7 +91,7 @@ class MapOutputFormatTest {
     bytes.putInt(4, 9);
     assertThatThrownBy(() -> MapOutputFormat.decode(bytes, new BlockKey(1, 2)))
         .isInstanceOf(CorruptIndexException.class)
-        .hasMessageContaining("reads version 2, it has: 9");
+        .hasMessageContaining("reads version 3, it has: 9");
   }
 
   @Test
@@ -110,6 +110,7 @@ class MapOutputFormatTest {
         new int[0],
         new int[0],
         new int[0],
+        new boolean[0],
         new long[0],
         new long[0]);
   }
@@ -140,10 +141,15 @@ class MapOutputFormatTest {
               int[] segment = random.ints(chunks, 0, 1000).toArray();
               int[] rows = random.ints(chunks, 0, Integer.MAX_VALUE).toArray();
               int[] checksum = random.ints(chunks).toArray();
+              boolean[] sealed = new boolean[chunks];
+              for (int chunk = 0; chunk < chunks; chunk++) {
+                sealed[chunk] = random.nextBoolean();
+              }
               long[] offset = random.longs(chunks, 0, 1 << 20).map(n -> n * 64).toArray();
               long[] length = random.longs(chunks, 1, 1 << 30).toArray();
               BlockKey key = new BlockKey(shuffle, map);
-              return new MapOutput(key, 64 << 20, first, segment, rows, checksum, offset, length);
+              return new MapOutput(
+                  key, 64 << 20, first, segment, rows, checksum, sealed, offset, length);
             });
   }
 }

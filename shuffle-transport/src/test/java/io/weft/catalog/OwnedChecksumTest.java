@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -72,6 +73,7 @@ class OwnedChecksumTest {
         arena,
         SEGMENT_BYTES,
         checksums,
+        Optional.empty(),
         shuffle -> false,
         new ExchangeCounters());
   }

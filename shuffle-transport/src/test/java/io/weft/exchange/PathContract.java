@@ -41,6 +41,11 @@ abstract class PathContract {
 
   abstract TransportMode mode();
 
+  /** Changes what all executors have in common. */
+  TestCluster prepare(TestCluster plain) {
+    return plain;
+  }
+
   /** Whether the reader is the owner itself. */
   boolean own() {
     return false;
@@ -48,7 +53,7 @@ abstract class PathContract {
 
   @BeforeEach
   void open() throws IOException {
-    cluster = new TestCluster(folder).mode(mode());
+    cluster = prepare(new TestCluster(folder).mode(mode()));
     owner = cluster.open("owner");
     reader = own() ? owner : cluster.open("reader");
   }

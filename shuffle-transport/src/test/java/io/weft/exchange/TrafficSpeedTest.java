@@ -43,23 +43,25 @@ class TrafficSpeedTest {
   @Test
   void report() throws IOException {
     for (TransportMode mode : List.of(TransportMode.AUTO, TransportMode.TCP)) {
-      measure(mode, false, Compression.NONE);
-      measure(mode, true, Compression.NONE);
+      measure(mode, false, Compression.NONE, false);
+      measure(mode, true, Compression.NONE, false);
+      measure(mode, true, Compression.NONE, true);
     }
-    measure(TransportMode.TCP, true, Compression.LZ4);
-    measure(TransportMode.TCP, true, Compression.ZSTD);
+    measure(TransportMode.TCP, true, Compression.LZ4, false);
+    measure(TransportMode.TCP, true, Compression.ZSTD, false);
   }
 
-  private void measure(TransportMode mode, boolean checksums, Compression compression)
+  private void measure(
+      TransportMode mode, boolean checksums, Compression compression, boolean encrypted)
       throws IOException {
     Path place = Files.createTempDirectory(folder, "speed-");
     try (TestCluster cluster =
         new TestCluster(place)
             .mode(mode)
-            .memory(512 << 20, 0)
+            .memory(512 << 20, encrypted ? 512 << 20 : 0)
             .window(8 << 20, 48 << 20)
             .traffic(new TrafficOptions(checksums, compression, 48 << 20, 1 << 30, 1 << 28))) {
-      ExecutorExchange owner = cluster.open("owner");
+      ExecutorExchange owner = (encrypted ? cluster.encrypted() : cluster).open("owner");
       for (int map = 0; map < MAPS; map++) {
         write(owner, map);
       }
@@ -74,10 +76,11 @@ class TrafficSpeedTest {
       long packed = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SENT);
       long before = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SERVED);
       System.out.printf(
-          "%s, checksums %s, %s: median %.0f MB/s, best %.0f MB/s, packed to %.2f%n",
+          "%s, checksums %s, %s, encrypted %s: median %.0f MB/s, best %.0f MB/s, packed to %.2f%n",
           mode,
           checksums,
           compression,
+          encrypted,
           MAPS * CHUNK / 1e6 / seconds[ROUNDS / 2],
           MAPS * CHUNK / 1e6 / seconds[0],
           before == 0 ? 1 : (double) packed / before);

@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
@@ -46,7 +47,14 @@ class MigrationFuzzTest {
     arena = SharedArena.open(new ArenaOptions(folder, List.of(), SEGMENT, 4 * SEGMENT, 0, 0));
     catalog =
         new BlockCatalog(
-            folder, List.of(), arena, SEGMENT, true, shuffle -> false, new ExchangeCounters());
+            folder,
+            List.of(),
+            arena,
+            SEGMENT,
+            true,
+            Optional.empty(),
+            shuffle -> false,
+            new ExchangeCounters());
   }
 
   @AfterEach

@@ -48,9 +48,14 @@ class MigrationTest {
   private ExecutorExchange old;
   private ExecutorExchange heir;
 
+  /** Changes what both executors have in common. */
+  TestCluster prepare(TestCluster plain) {
+    return plain;
+  }
+
   @BeforeEach
   void open() throws IOException {
-    cluster = new TestCluster(folder);
+    cluster = prepare(new TestCluster(folder));
     old = cluster.open("old");
     heir = cluster.open("heir");
   }

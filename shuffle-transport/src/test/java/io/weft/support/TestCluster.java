@@ -3,6 +3,8 @@ package io.weft.support;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.weft.encryption.SealingKey;
+import io.weft.exchange.DiskEncryption;
 import io.weft.exchange.ExchangeOptions;
 import io.weft.exchange.ExchangeStatistics;
 import io.weft.exchange.ExecutorExchange;
@@ -45,6 +47,7 @@ public final class TestCluster implements AutoCloseable {
   private long segmentBytes = SEGMENT_BYTES;
   private long memoryBytes = 256 << 20;
   private long diskBytes = 256 << 20;
+  private Optional<DiskEncryption> encryption = Optional.empty();
   private SparkConf conf = new SparkConf(false);
   private TrafficOptions traffic =
       new TrafficOptions(true, Compression.NONE, 1 << 20, 64 << 20, 32 << 20);
@@ -92,6 +95,21 @@ public final class TestCluster implements AutoCloseable {
     return this;
   }
 
+  /** All that is on disk is encrypted; so is everything where the folder is none in memory. */
+  public TestCluster encrypted() {
+    return encryption(new DiskEncryption(new SealingKey(new byte[16]), 64 << 20));
+  }
+
+  public TestCluster unencrypted() {
+    encryption = Optional.empty();
+    return this;
+  }
+
+  public TestCluster encryption(DiskEncryption newEncryption) {
+    encryption = Optional.of(newEncryption);
+    return this;
+  }
+
   public TestCluster conf(SparkConf newConf) {
     conf = newConf;
     return this;
@@ -105,7 +123,7 @@ public final class TestCluster implements AutoCloseable {
         executorId,
         "test",
         new MemoryOptions(
-            Optional.of(root), List.of(local), segmentBytes, memoryBytes, diskBytes, 0),
+            Optional.of(root), List.of(local), segmentBytes, memoryBytes, diskBytes, 0, encryption),
         new NetworkOptions(
             "localhost",
             "localhost",

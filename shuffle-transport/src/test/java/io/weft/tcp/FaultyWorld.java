@@ -30,6 +30,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.SplittableRandom;
 
 /**
@@ -98,7 +99,14 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
 
   private static BlockCatalog catalog(Path folder, SharedArena memory) {
     return new BlockCatalog(
-        folder, List.of(), memory, SEGMENT_BYTES, true, shuffle -> false, new ExchangeCounters());
+        folder,
+        List.of(),
+        memory,
+        SEGMENT_BYTES,
+        true,
+        Optional.empty(),
+        shuffle -> false,
+        new ExchangeCounters());
   }
 
   @Override
@@ -160,6 +168,7 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
             network,
             readerMemory,
             limits,
+            Optional.empty(),
             new ExchangeCounters());
     try (ChunkReader reader = fetching.read(all(), FetchListener.NONE)) {
       assertThat(readAll(reader))

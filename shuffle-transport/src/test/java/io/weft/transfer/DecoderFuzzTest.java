@@ -19,6 +19,7 @@ import io.weft.wire.WireException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import net.jqwik.api.ForAll;
@@ -75,7 +76,7 @@ class DecoderFuzzTest {
           BlocksOpened answer = BlocksOpened.decode(bytes, request);
           assertThat(answer.totalBytes()).isLessThanOrEqualTo(request.mostBytes());
           // What a reader does with every answer.
-          return new ReceiveCursor(answer, request.compression()).end();
+          return new ReceiveCursor(answer, request.compression(), Optional.empty()).end();
         });
   }
 
@@ -116,7 +117,8 @@ class DecoderFuzzTest {
         noise.length + 64 * answer.chunks(),
         ChecksumException.class,
         () -> {
-          try (ReceiveCursor cursor = new ReceiveCursor(answer, request.compression())) {
+          try (ReceiveCursor cursor =
+              new ReceiveCursor(answer, request.compression(), Optional.empty())) {
             ByteBuffer left = ByteBuffer.wrap(noise);
             while (left.hasRemaining() && cursor.arrived() < answer.chunks()) {
               int count = Math.min(left.remaining(), 1 + random.nextInt(1000));

@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import org.apache.spark.network.client.RpcResponseCallback;
@@ -95,7 +96,9 @@ class LentMemoryTest {
             List.of(new BlockRange(KEY, 0, 1)));
     TransferPlan plan =
         new TransferPlan(null, List.of(request("peer", KEY, 0, 1, 1)), 0, 100, 1 << 20, false);
-    transfer = new BlockTransfer(plan, message, arena, arena.allocate(1 << 20), changed -> {}, 0);
+    transfer =
+        new BlockTransfer(
+            plan, message, arena, arena.allocate(1 << 20), Optional.empty(), changed -> {}, 0);
     transfer.start(CompletableFuture.completedFuture(connection));
   }
 

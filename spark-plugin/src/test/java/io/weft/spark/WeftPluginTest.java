@@ -37,9 +37,14 @@ class WeftPluginTest {
     assertStaysOff("spark.shuffle.manager", "sort");
   }
 
+  /** What lies on disk is encrypted; the tests of {@code EncryptedDisksTest} look there. */
   @Test
-  void encryptedLocalFilesKeepWeftOff() {
-    assertStaysOff("spark.io.encryption.enabled", "true");
+  void encryptedLocalFilesLeaveWeftOn() {
+    try (LocalSpark spark = LocalSpark.start(Map.of("spark.io.encryption.enabled", "true"))) {
+      assertThat(SparkEnv.get().shuffleManager()).isInstanceOf(WeftShuffleManager.class);
+      assertThat(query(spark)).isEqualTo(100);
+      assertThat(LocalSpark.count(ExchangeCounter.OUTPUTS_PUBLISHED)).isPositive();
+    }
   }
 
   private static void assertStaysOff(String key, String value) {

@@ -38,10 +38,7 @@ public record Activation(Optional<String> inertReason, Optional<String> otherRol
   /** Decides by the application's settings as the user made them. */
   public static Activation decide(SparkConf conf) {
     return new Activation(
-        foreignManager(conf)
-            .or(() -> encryption(conf))
-            .or(() -> oldFetchProtocol(conf))
-            .or(() -> externalService(conf)));
+        foreignManager(conf).or(() -> oldFetchProtocol(conf)).or(() -> externalService(conf)));
   }
 
   /** Whether the driver of this application decided that Weft carries its shuffles. */
@@ -69,14 +66,6 @@ public record Activation(Optional<String> inertReason, Optional<String> otherRol
                 + manager
                 + "', so that manager carries every shuffle and no plan is changed. Remove that"
                 + " setting to let Weft carry SQL shuffles.");
-  }
-
-  private static Optional<String> encryption(SparkConf conf) {
-    return conf.getBoolean("spark.io.encryption.enabled", false)
-        ? Optional.of(
-            "spark.io.encryption.enabled is true, and Weft's segments, which may lie on disk, are"
-                + " not encrypted. Spark's sort shuffle carries every shuffle.")
-        : Optional.empty();
   }
 
   private static Optional<String> externalService(SparkConf conf) {

@@ -21,6 +21,9 @@ public final class WeftSettings {
   /** What every key starts with. */
   public static final String PREFIX = "spark.weft.";
 
+  /** Spark's setting for what lies in its local folders. */
+  public static final String DISK_ENCRYPTION = "spark.io.encryption.enabled";
+
   private static final long KIB = 1L << 10;
   private static final long MIB = 1L << 20;
   private static final long GIB = 1L << 30;
@@ -144,6 +147,18 @@ public final class WeftSettings {
           APPLICATION,
           "Bytes of Spark's local folders each executor may use for shuffle data that does not fit"
               + " into its shared memory. 0 forbids it: a task that finds no memory then fails.");
+
+  /** Memory that chunks are encrypted from and decrypted into. */
+  public static final Setting<Long> SPILL_PRIVATE_MEMORY =
+      new Setting<>(
+          PREFIX + "spill.privateMemory",
+          SettingTypes.bytes(MIB, TIB),
+          GIB,
+          APPLICATION,
+          "With spark.io.encryption.enabled: memory of its own that each executor may use, while"
+              + " shared memory is full, for what is on its way to and from Spark's local folders,"
+              + " where everything is encrypted. It is taken when it is needed and given back after a"
+              + " minute. Without encryption none is.");
 
   /** How long a fetch may make no progress. */
   public static final Setting<Duration> FETCH_TIMEOUT =
@@ -406,6 +421,7 @@ public final class WeftSettings {
           MEMORY_FOLDER,
           MEMORY_MARGIN,
           SPILL_SIZE,
+          SPILL_PRIVATE_MEMORY,
           FETCH_TIMEOUT,
           FETCH_REQUEST_SIZE,
           FETCH_MAX_BYTES_IN_FLIGHT,
@@ -437,7 +453,13 @@ public final class WeftSettings {
   public static long segmentBytes(SparkConf conf) {
     long memory = MEMORY_SIZE.get(conf);
     long segment = MEMORY_SEGMENT_SIZE.get(conf);
-    return memory > 0 ? Math.min(segment, memory) : segment;
+    long most = isDiskEncrypted(conf) ? SPILL_PRIVATE_MEMORY.get(conf) : segment;
+    return Math.min(memory > 0 ? Math.min(segment, memory) : segment, most);
+  }
+
+  /** Whether Spark encrypts what it writes to its local folders, so Weft does as well. */
+  public static boolean isDiskEncrypted(SparkConf conf) {
+    return conf.getBoolean(DISK_ENCRYPTION, false);
   }
 
   /** All settings, in the order of the documentation. */

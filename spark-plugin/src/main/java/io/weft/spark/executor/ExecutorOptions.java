@@ -1,5 +1,7 @@
 package io.weft.spark.executor;
 
+import io.weft.encryption.SealingKey;
+import io.weft.exchange.DiskEncryption;
 import io.weft.exchange.ExchangeOptions;
 import io.weft.exchange.MemoryOptions;
 import io.weft.exchange.NetworkOptions;
@@ -14,6 +16,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.storage.BlockManagerId;
+import scala.Option;
 
 /** Turns the settings and what Spark knows of this executor into the exchange's options. */
 final class ExecutorOptions {
@@ -63,7 +66,25 @@ final class ExecutorOptions {
         WeftSettings.segmentBytes(conf),
         memory,
         WeftSettings.SPILL_SIZE.get(conf),
-        WeftSettings.MEMORY_MARGIN.get(conf));
+        WeftSettings.MEMORY_MARGIN.get(conf),
+        encryption());
+  }
+
+  /** Spark gives each executor the application's key when it starts. */
+  private Optional<DiskEncryption> encryption() {
+    if (!WeftSettings.isDiskEncrypted(conf)) {
+      return Optional.empty();
+    }
+    Option<byte[]> key = env.securityManager().getIOEncryptionKey();
+    if (key.isEmpty()) {
+      throw new IllegalStateException(
+          WeftSettings.DISK_ENCRYPTION
+              + " is true, but Spark gave executor "
+              + executorId
+              + " no key. Set it for the application as a whole, before it starts");
+    }
+    return Optional.of(
+        new DiskEncryption(new SealingKey(key.get()), WeftSettings.SPILL_PRIVATE_MEMORY.get(conf)));
   }
 
   private NetworkOptions network() {

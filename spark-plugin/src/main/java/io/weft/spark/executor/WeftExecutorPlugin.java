@@ -2,6 +2,7 @@ package io.weft.spark.executor;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
+import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.crosshost.TransferOptions;
@@ -108,8 +109,8 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     PeerAddress own = announce(context);
     exchange.onPressure(new PressureReport(context));
     PathRules rules = PathSettings.rules(context.conf());
-    HostCommunicators communicators = communicators(options, rules, false);
-    HostCommunicators besideNccl = communicators(options, rules, true);
+    CommunicatorFactory communicators = communicators(context, options, rules, false);
+    CommunicatorFactory besideNccl = communicators(context, options, rules, true);
     collectives = collectives(context, options.host(), communicators);
     transfers =
         transfers(
@@ -134,8 +135,11 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   }
 
   /** What ranks share lies in the executor's folder, and is swept with it if the executor dies. */
-  private HostCommunicators communicators(
-      ExecutorOptions options, PathRules rules, boolean besideNccl) {
+  private CommunicatorFactory communicators(
+      PluginContext context, ExecutorOptions options, PathRules rules, boolean besideNccl) {
+    if (WeftSettings.isDiskEncrypted(context.conf()) && !exchange.isInMemory()) {
+      return new PlainTextRefused(context.executorID(), exchange.address().folder());
+    }
     return new HostCommunicators(
         overHosts(rules, besideNccl)
             .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
@@ -166,7 +170,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   }
 
   private static ExecutorCollectives collectives(
-      PluginContext context, String host, HostCommunicators communicators) {
+      PluginContext context, String host, CommunicatorFactory communicators) {
     return new ExecutorCollectives(
         new ExecutorCollectives.Options(
             context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),

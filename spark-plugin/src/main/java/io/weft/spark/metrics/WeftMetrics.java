@@ -69,6 +69,13 @@ public final class WeftMetrics {
           "bytes of shared memory touched for the first time; stands still while memory is reused",
           s -> s.exchange().arena().memory().freshBytes());
 
+  private static final Metric PRIVATE_RESERVED =
+      gauge(
+          "privateReserved",
+          "bytes of private memory for what is encrypted on disk; given back when not used for a"
+              + " minute",
+          s -> s.exchange().arena().privateMemory().reservedBytes());
+
   private static final Metric OPEN_READERS =
       gauge("openReaders", "readers of running tasks", s -> s.exchange().openReaders());
 
@@ -99,6 +106,7 @@ public final class WeftMetrics {
                   MEMORY_FRESH,
                   DISK_USED,
                   DISK_RESERVED,
+                  PRIVATE_RESERVED,
                   PEAK_USED,
                   RETIRED_BYTES,
                   OPEN_READERS,

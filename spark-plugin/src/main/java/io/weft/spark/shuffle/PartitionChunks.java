@@ -76,10 +76,14 @@ final class PartitionChunks {
   /** Commits every partition's open chunk. */
   void finish() {
     long start = System.nanoTime();
+    commitAll();
+    nanos += System.nanoTime() - start;
+  }
+
+  private void commitAll() {
     for (int partition = 0; partition < partitions; partition++) {
       commit(partition);
     }
-    nanos += System.nanoTime() - start;
   }
 
   /** Nanoseconds spent on getting and committing chunks: all but the copy itself. */
@@ -92,6 +96,9 @@ final class PartitionChunks {
     long start = System.nanoTime();
     context.killTaskIfInterrupted();
     commit(partition);
+    if (output.isCrowded()) {
+      commitAll();
+    }
     long size = Math.max(bytes, nextBytes(partition));
     Extent chunk = output.allocate(size);
     chunks[partition] = chunk;
@@ -113,6 +120,8 @@ final class PartitionChunks {
     if (chunk != null) {
       output.commit(partition, chunk, ends[2 * partition] - chunk.address(), records[partition]);
       chunks[partition] = null;
+      ends[2 * partition] = 0;
+      ends[2 * partition + LIMIT] = 0;
       records[partition] = 0;
     }
   }

@@ -23,8 +23,13 @@ class ActivationTest {
   @Test
   void offWithTheReasonWhereSomethingSpeaksAgainstIt() {
     assertReason("spark.shuffle.manager", "sort");
-    assertReason("spark.io.encryption.enabled", "true");
     assertReason("spark.shuffle.useOldFetchProtocol", "true");
+  }
+
+  @Test
+  void onWhereSparkEncryptsItsDisks() {
+    SparkConf conf = new SparkConf(false).set("spark.io.encryption.enabled", "true");
+    assertThat(Activation.decide(conf).inertReason()).isEmpty();
   }
 
   @Test

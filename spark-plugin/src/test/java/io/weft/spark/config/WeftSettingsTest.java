@@ -30,6 +30,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.memory.folder", "");
     expected.put("spark.weft.memory.margin", "32m");
     expected.put("spark.weft.spill.size", "1t");
+    expected.put("spark.weft.spill.privateMemory", "1g");
     expected.put("spark.weft.fetch.timeout", "120s");
     expected.put("spark.weft.fetch.requestSize", "8m");
     expected.put("spark.weft.fetch.maxBytesInFlight", "48m");

@@ -39,7 +39,9 @@ public final class ExtentLedgerStress {
   /** A ledger with one segment, all free. */
   private static class Books {
     final Tier tier = new Tier(MemoryKind.SHARED_MEMORY, SEGMENT_BYTES, null);
-    final ExtentLedger ledger = new ExtentLedger(tier, new Tier(MemoryKind.DISK, 0, null));
+    final ExtentLedger ledger =
+        new ExtentLedger(
+            tier, new Tier(MemoryKind.DISK, 0, null), new Tier(MemoryKind.PRIVATE, 0, null));
 
     Books() {
       int id = ledger.claim(tier, SEGMENT_BYTES);

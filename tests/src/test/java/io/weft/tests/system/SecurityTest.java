@@ -118,13 +118,19 @@ class SecurityTest {
     assertNothingIsSeenOnTheNetwork();
   }
 
-  /** Spark's own shuffle, which encrypts its files, carries every shuffle then. */
+  /** As in the first test, nearly all blocks are spilled. */
   @Test
   void encryptedDisksHoldNoPlainText() throws Exception {
-    cluster().set("spark.io.encryption.enabled", "true").start();
-    assertThat(SparkEnv.get().shuffleManager().getClass().getName()).doesNotContain("Weft");
+    String segment = Integer.toString(1 << 20);
+    cluster()
+        .set("spark.io.encryption.enabled", "true")
+        .set("spark.weft.memory.segmentSize", segment)
+        .set("spark.weft.memory.size", segment)
+        .start();
+    assertThat(SparkEnv.get().shuffleManager().getClass().getName()).contains("Weft");
     JavaRDD<String> rows = shuffled();
     assertRowsAreRight(rows);
+    assertThat(cluster.sum("bytesSpilled")).as("bytes that were spilled").isPositive();
     assertThat(bytesOnDisk()).as("bytes that shuffles wrote").isGreaterThan(1L << 20);
     assertThat(filesWithTheMarker()).isEmpty();
     assertThat(rows.count()).isEqualTo(ROWS);

@@ -59,7 +59,13 @@ record PeerOptions(
         executor,
         "bench",
         new MemoryOptions(
-            Optional.of(memory), List.of(locals), 64 * MIB, 1024 * MIB, 1024 * MIB, 32 * MIB),
+            Optional.of(memory),
+            List.of(locals),
+            64 * MIB,
+            1024 * MIB,
+            1024 * MIB,
+            32 * MIB,
+            Optional.empty()),
         new NetworkOptions(
             LOOPBACK,
             LOOPBACK,

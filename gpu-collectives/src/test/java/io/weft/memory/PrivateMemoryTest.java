@@ -1,0 +1,138 @@
+package io.weft.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** An arena whose disk is for those alone who ask for it. */
+class PrivateMemoryTest {
+  private static final int SEGMENT = 64 << 10;
+
+  private final Folders folders = new Folders();
+
+  @AfterEach
+  void removeFolders() {
+    folders.close();
+  }
+
+  private SharedArena open(int memorySegments, int diskSegments, int privateSegments)
+      throws IOException {
+    return SharedArena.open(
+        new ArenaOptions(
+            folders.arena,
+            List.of(folders.disk),
+            SEGMENT,
+            (long) memorySegments * SEGMENT,
+            (long) diskSegments * SEGMENT,
+            0,
+            (long) privateSegments * SEGMENT));
+  }
+
+  @Test
+  void itTakesThePlaceOfTheDiskAndHasItsBudget() throws IOException {
+    try (SharedArena arena = open(1, 8, 2)) {
+      List<Extent> all = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        all.add(arena.allocate(SEGMENT));
+      }
+      assertThat(all)
+          .extracting(Extent::kind)
+          .containsExactly(MemoryKind.SHARED_MEMORY, MemoryKind.PRIVATE, MemoryKind.PRIVATE);
+      assertThatThrownBy(() -> arena.allocate(1))
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageContaining("private memory: 128.0 KiB in use of 128.0 KiB reserved")
+          .hasMessageContaining("spark.weft.spill.privateMemory");
+      assertThat(arena.statistics().disk().segments()).as("nobody asked for disk").isZero();
+      assertThat(arena.statistics().privateMemory().reservedBytes()).isEqualTo(2 * SEGMENT);
+      assertThat(arena.refusal(MemoryKind.PRIVATE)).isPresent();
+      all.forEach(arena::free);
+    }
+  }
+
+  @Test
+  void itHasNoFileAndIsReadAndWrittenLikeAnyOther() throws IOException {
+    try (SharedArena arena = open(0, 0, 1)) {
+      Extent extent = arena.allocate(1000);
+      assertThat(extent.address() % 64).isZero();
+      assertThat(Files.exists(arena.segmentFile(extent.segment()))).isFalse();
+      Memory.putLong(extent.address() + 992, 42);
+      assertThat(arena.view(extent).order(java.nio.ByteOrder.nativeOrder()).getLong(992))
+          .isEqualTo(42);
+      assertThat(arena.view(extent).capacity()).isEqualTo(1024);
+      arena.free(arena.trim(extent, 10));
+    }
+  }
+
+  @Test
+  void diskIsThereForThoseWhoAskForIt() throws IOException {
+    try (SharedArena arena = open(4, 1, 1)) {
+      Extent extent = arena.allocateDisk(SEGMENT);
+      assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
+      assertThatThrownBy(() -> arena.allocateDisk(1))
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageContaining("spark.weft.spill.size")
+          .hasMessageNotContaining("privateMemory");
+      arena.free(extent);
+    }
+  }
+
+  @Test
+  void whoCanWaitGetsNone() throws IOException {
+    try (SharedArena arena = open(1, 0, 4)) {
+      Extent shared = arena.allocateSpare(SEGMENT);
+      assertThat(shared.kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
+      assertThat(arena.allocateSpare(1)).isNull();
+      arena.free(shared);
+    }
+  }
+
+  /** Without private memory there is nothing to be spared. */
+  @Test
+  void ofAnOrdinaryArenaWhoCanWaitGetsDisk() throws IOException {
+    try (SharedArena arena = open(0, 1, 0)) {
+      Extent extent = arena.allocateSpare(1);
+      assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
+      arena.free(extent);
+    }
+  }
+
+  @Test
+  void oneLargerThanASegmentComesAndGoesAlone() throws IOException {
+    try (SharedArena arena = open(0, 0, 4)) {
+      Extent large = arena.allocate(3 * SEGMENT);
+      assertThat(large.kind()).isEqualTo(MemoryKind.PRIVATE);
+      Extent kept = arena.trim(large, SEGMENT + 1);
+      Memory.putByte(kept.address() + SEGMENT, (byte) 1);
+      arena.free(kept);
+      assertThat(arena.statistics().privateMemory().reservedBytes()).isZero();
+    }
+  }
+
+  @Test
+  void itIsGivenBackWhenNobodyUsedItForAWhile() throws IOException {
+    try (SharedArena arena = open(0, 0, 2)) {
+      Extent extent = arena.allocate(SEGMENT);
+      arena.freeIdle(Duration.ZERO);
+      assertThat(arena.statistics().privateMemory().segments()).isEqualTo(1);
+      arena.free(extent);
+      arena.freeIdle(Duration.ofHours(1));
+      assertThat(arena.statistics().privateMemory().segments()).isEqualTo(1);
+      arena.freeIdle(Duration.ZERO);
+      assertThat(arena.statistics().privateMemory().segments()).isZero();
+    }
+  }
+
+  @Test
+  void lessThanASegmentIsRefused() {
+    assertThatThrownBy(
+            () -> new ArenaOptions(folders.arena, List.of(), SEGMENT, 0, 0, 0, SEGMENT - 1))
+        .hasMessageContaining("privateBytes is 65535");
+  }
+}

@@ -1,0 +1,203 @@
+package io.weft.encryption;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.integrity.ChecksumException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.IntStream;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Chunks that are sealed and opened again. */
+class SealedChunksTest {
+  private static final int PIECE = SealedFormat.PIECE_BYTES;
+  private static final SealingKey KEY = key(16, 1);
+
+  private static SealingKey key(int bytes, int seed) {
+    byte[] secret = new byte[bytes];
+    new Random(seed).nextBytes(secret);
+    return new SealingKey(secret);
+  }
+
+  private static ByteBuffer content(int bytes) {
+    byte[] content = new byte[bytes];
+    new Random(bytes).nextBytes(content);
+    return ByteBuffer.allocateDirect(bytes).put(content).flip();
+  }
+
+  private static ByteBuffer seal(ChunkSealer sealer, ByteBuffer chunk) {
+    int bytes = (int) SealedFormat.sealedBytes(chunk.remaining());
+    ByteBuffer sealed = ByteBuffer.allocateDirect(bytes);
+    sealer.seal(chunk, sealed);
+    assertThat(sealed.hasRemaining()).as("room left").isFalse();
+    return sealed.flip();
+  }
+
+  private static ByteBuffer open(SealingKey key, ByteBuffer sealed, int bytes) throws IOException {
+    ByteBuffer chunk = ByteBuffer.allocateDirect(bytes);
+    new ChunkOpener(Optional.of(key)).open(sealed.duplicate(), chunk);
+    return chunk;
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 15, 16, 17, 4097, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 1_000_003})
+  void anySizeComesBack(int bytes) throws IOException {
+    ByteBuffer chunk = content(bytes);
+    ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
+    assertThat(chunk.remaining()).as("the chunk is only looked at").isEqualTo(bytes);
+    assertThat(open(KEY, sealed, bytes)).isEqualTo(chunk);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {16, 24, 32})
+  void anyKeySizeWorksAndOthersAreRefused(int bytes) throws IOException {
+    ByteBuffer chunk = content(5000);
+    assertThat(open(key(bytes, 2), seal(new ChunkSealer(key(bytes, 2)), chunk), 5000))
+        .isEqualTo(chunk);
+    assertThatThrownBy(() -> key(bytes + 1, 2)).hasMessageContaining("keySizeBits");
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 13, 48, 4096, PIECE, PIECE + 16, PIECE + 17, 1 << 20})
+  void itMayComeInPartsOfAnySizeAndFromTheHeap(int part) throws IOException {
+    ByteBuffer chunk = content(3 * PIECE + 5);
+    ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
+    ByteBuffer target = ByteBuffer.allocateDirect(3 * PIECE + 5);
+    ChunkOpener opener = new ChunkOpener(Optional.of(KEY));
+    opener.begin(target);
+    while (sealed.hasRemaining()) {
+      byte[] next = new byte[Math.min(part, sealed.remaining())];
+      sealed.get(next);
+      ByteBuffer given = ByteBuffer.wrap(next);
+      opener.accept(given);
+      assertThat(given.hasRemaining()).isFalse();
+    }
+    opener.end();
+    assertThat(target).isEqualTo(chunk);
+  }
+
+  @Test
+  void oneOpenerOpensChunksOfManyExecutorsAlsoAfterOneThatFailed() throws IOException {
+    ChunkOpener opener = new ChunkOpener(Optional.of(KEY));
+    for (int i = 0; i < 6; i++) {
+      ByteBuffer chunk = content(PIECE + i);
+      ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
+      ByteBuffer target = ByteBuffer.allocateDirect(PIECE + i);
+      ByteBuffer cut = sealed.slice(0, 60 + PIECE);
+      assertThatThrownBy(() -> opener.open(cut, target)).isInstanceOf(ChecksumException.class);
+      opener.open(sealed, target);
+      assertThat(target).isEqualTo(chunk);
+    }
+  }
+
+  @Property(tries = 400)
+  void everyChangedByteIsNoticed(
+      @ForAll @IntRange(max = PIECE + 200) int at, @ForAll @IntRange(min = 1, max = 255) int flip) {
+    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(PIECE + 100));
+    int place = at % sealed.limit();
+    sealed.put(place, (byte) (sealed.get(place) ^ flip));
+    assertThatThrownBy(() -> open(KEY, sealed, PIECE + 100)).isInstanceOf(IOException.class);
+  }
+
+  @Property(tries = 200)
+  void everyCutIsNoticed(@ForAll @IntRange(max = PIECE + 200) int cut) {
+    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(PIECE + 100));
+    ByteBuffer part = sealed.slice(0, cut % sealed.limit());
+    assertThatThrownBy(() -> open(KEY, part, PIECE + 100)).isInstanceOf(ChecksumException.class);
+  }
+
+  @Test
+  void bytesBehindTheEndAnotherLengthAndSwappedPiecesAreNoticed() {
+    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(2 * PIECE));
+    ByteBuffer longer = ByteBuffer.allocate(sealed.limit() + 1).put(sealed.duplicate()).rewind();
+    assertThatThrownBy(() -> open(KEY, longer, 2 * PIECE)).hasMessageContaining("behind its last");
+    assertThatThrownBy(() -> open(KEY, sealed, PIECE)).hasMessageContaining("131072 bytes, where");
+    ByteBuffer swapped = ByteBuffer.allocate(sealed.limit());
+    int piece = SealedFormat.SEALED_PIECE_BYTES;
+    swapped.put(sealed.slice(0, 48)).put(sealed.slice(48 + piece, piece));
+    swapped.put(sealed.slice(48, piece)).flip();
+    assertThatThrownBy(() -> open(KEY, swapped, 2 * PIECE))
+        .hasMessageContaining("piece 0 of 2 of the encrypted chunk");
+  }
+
+  @Test
+  void aWrongKeyAndNoneAreTold() {
+    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(100));
+    assertThatThrownBy(() -> open(key(16, 9), sealed, 100))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("encrypted with another key");
+    assertThatThrownBy(() -> open(key(32, 1), sealed, 100)).hasMessageContaining("another key");
+    assertThatThrownBy(
+            () ->
+                new ChunkOpener(Optional.empty())
+                    .open(sealed.duplicate(), ByteBuffer.allocateDirect(100)))
+        .hasMessageContaining("this executor has no key")
+        .hasMessageContaining("spark.io.encryption.enabled");
+  }
+
+  @Test
+  void nothingOfTheChunkIsSeenAndNoTwoAreAlike() {
+    byte[] zeros = new byte[PIECE];
+    ChunkSealer sealer = new ChunkSealer(KEY);
+    ByteBuffer first = seal(sealer, ByteBuffer.wrap(zeros));
+    ByteBuffer second = seal(sealer, ByteBuffer.wrap(zeros));
+    byte[] one = new byte[PIECE];
+    byte[] other = new byte[PIECE];
+    first.get(SealedFormat.HEADER_BYTES, one);
+    second.get(SealedFormat.HEADER_BYTES, other);
+    assertThat(one).isNotEqualTo(other);
+    assertThat(IntStream.range(0, PIECE).filter(i -> one[i] == 0).count())
+        .as("zeros, of which noise has one in 256")
+        .isLessThan(PIECE / 64);
+  }
+
+  /** A nonce is the number of a chunk and of a piece; the key is that of the salt. */
+  @Test
+  void noNonceIsUsedTwiceWithAKey() {
+    Set<String> used = ConcurrentHashMap.newKeySet();
+    ChunkSealer[] executors = {new ChunkSealer(KEY), new ChunkSealer(KEY), new ChunkSealer(KEY)};
+    IntStream.range(0, 3000)
+        .parallel()
+        .forEach(
+            i -> {
+              ByteBuffer sealed = seal(executors[i % 3], ByteBuffer.wrap(new byte[i % 50]));
+              byte[] saltAndNumber = new byte[SealedFormat.SALT_BYTES + Long.BYTES];
+              sealed.get(8, saltAndNumber);
+              assertThat(used.add(Arrays.toString(saltAndNumber))).isTrue();
+            });
+    assertThat(used).hasSize(3000);
+    assertThat(used.stream().map(each -> each.substring(0, 30)).distinct()).hasSize(3);
+  }
+
+  @Test
+  void aSaltMakesAKeyOfItsOwn() {
+    byte[] one = new byte[SealedFormat.SALT_BYTES];
+    byte[] other = one.clone();
+    other[3] = 1;
+    assertThat(KEY.derive(one).key()).isEqualTo(KEY.derive(one.clone()).key());
+    assertThat(KEY.derive(one).key()).isNotEqualTo(KEY.derive(other).key());
+    assertThat(KEY.derive(one).check()).isNotEqualTo(KEY.derive(other).check());
+    assertThat(KEY.toString()).as("no secret in logs").matches("io\\.weft.*SealingKey@.*");
+  }
+
+  @Test
+  void anotherVersionIsNamed() {
+    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(10));
+    sealed.order(ByteOrder.LITTLE_ENDIAN).putInt(4, 2);
+    assertThatThrownBy(() -> open(KEY, sealed, 10))
+        .hasMessageContaining("no encrypted chunk of version 1")
+        .hasMessageContaining("version 2");
+  }
+}

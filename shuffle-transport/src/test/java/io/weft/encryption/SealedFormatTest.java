@@ -1,0 +1,44 @@
+package io.weft.encryption;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** How long sealed chunks are, without making any. */
+class SealedFormatTest {
+  private static final long MOST_EXTENT = (1L << 31) - 64;
+
+  @ParameterizedTest
+  @CsvSource({
+    "0, 64",
+    "1, 65",
+    "65535, 65599",
+    "65536, 65600",
+    "65537, 65617",
+    "131072, 131152",
+    "2147483584, 2148007920",
+    "4294967296, 4296015920",
+    "1099511627777, 1099780063297"
+  })
+  void aHeaderAndATagForEachPiece(long bytes, long sealed) {
+    assertThat(SealedFormat.sealedBytes(bytes)).isEqualTo(sealed);
+  }
+
+  @Test
+  void theLongestChunkFitsAnExtentAndOneByteMoreDoesNot() {
+    assertThat(SealedFormat.sealedBytes(SealedFormat.MOST_BYTES))
+        .isBetween(MOST_EXTENT - 64, MOST_EXTENT);
+    assertThat(SealedFormat.sealedBytes(SealedFormat.MOST_BYTES + 1)).isGreaterThan(MOST_EXTENT);
+  }
+
+  @Test
+  void noncesOfPiecesAndChunksDiffer() {
+    assertThat(SealedFormat.nonce(7, 3).getIV()).isNotEqualTo(SealedFormat.nonce(7, 4).getIV());
+    assertThat(SealedFormat.nonce(7, 3).getIV()).isNotEqualTo(SealedFormat.nonce(8, 3).getIV());
+    assertThat(SealedFormat.nonce(1L << 32, 0).getIV())
+        .isNotEqualTo(SealedFormat.nonce(0, 1).getIV());
+    assertThat(SealedFormat.nonce(7, 3).getIV()).hasSize(12);
+  }
+}

@@ -1,0 +1,2 @@
+/** Tests of sealed chunks. */
+package io.weft.encryption;

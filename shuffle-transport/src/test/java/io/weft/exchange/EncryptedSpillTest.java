@@ -1,0 +1,277 @@
+package io.weft.exchange;
+
+import static io.weft.support.TestBlocks.expected;
+import static io.weft.support.TestBlocks.readAll;
+import static io.weft.support.TestBlocks.request;
+import static io.weft.support.TestBlocks.write;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.catalog.BlockKey;
+import io.weft.catalog.MapOutputWriter;
+import io.weft.encryption.SealingKey;
+import io.weft.memory.Extent;
+import io.weft.memory.Memory;
+import io.weft.metrics.ExchangeCounter;
+import io.weft.migration.IncomingOutput;
+import io.weft.peer.TransportMode;
+import io.weft.support.DamagedDisk;
+import io.weft.support.TestBlocks.Sizes;
+import io.weft.support.TestCluster;
+import io.weft.transfer.BlockFetchException;
+import io.weft.transfer.BlockRequest;
+import io.weft.transfer.ChunkReader;
+import io.weft.transfer.FetchListener;
+import io.weft.wire.Compression;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Blocks that lie on disk encrypted: what is seen there, what is noticed, and what it takes. */
+class EncryptedSpillTest {
+  private static final BlockKey KEY = new BlockKey(1, 0);
+  private static final String MARKER = "a marker in plain text";
+  private static final int CHUNK = 100_000;
+  private static final Sizes SIZES = (map, partition, chunk) -> chunk < 2 ? CHUNK : 0;
+
+  @TempDir Path folder;
+
+  private TestCluster cluster;
+
+  @BeforeEach
+  void open() throws IOException {
+    cluster = new TestCluster(folder);
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    cluster.close();
+  }
+
+  private static List<BlockRequest> requests() {
+    return List.of(request("owner", KEY, 0, 1, 2 * CHUNK));
+  }
+
+  /** One chunk of markers. */
+  private static void writeMarkers(ExecutorExchange owner) throws IOException {
+    byte[] text = MARKER.repeat(CHUNK / MARKER.length()).getBytes(StandardCharsets.US_ASCII);
+    try (MapOutputWriter writer = owner.newMapOutput(KEY, 1)) {
+      Extent chunk = writer.allocate(text.length);
+      Memory.copyFrom(text, Memory.BYTE_ARRAY, chunk.address(), text.length);
+      writer.commit(0, chunk, text.length, 1);
+      writer.publish();
+    }
+  }
+
+  private boolean isMarkerInFiles() throws IOException {
+    try (Stream<Path> files = Files.walk(folder)) {
+      List<Path> all = files.filter(Files::isRegularFile).toList();
+      assertThat(all.stream().mapToLong(file -> file.toFile().length()).sum()).isPositive();
+      return all.stream().anyMatch(EncryptedSpillTest::hasMarker);
+    }
+  }
+
+  private static boolean hasMarker(Path file) {
+    try {
+      return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1).contains(MARKER);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The folders of this test are on a disk, those that stand for shared memory as well. */
+  @Test
+  void withoutEncryptionWhatIsWrittenIsFoundInTheFiles() throws IOException {
+    writeMarkers(cluster.open("owner"));
+    assertThat(isMarkerInFiles()).isTrue();
+  }
+
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void withEncryptionItIsNotAlsoWhileAndAfterItIsReadAndMoved(TransportMode mode) throws Exception {
+    ExecutorExchange owner = cluster.encrypted().mode(mode).open("owner");
+    writeMarkers(owner);
+    assertThat(isMarkerInFiles()).isFalse();
+    assertThat(owner.statistics().get(ExchangeCounter.BYTES_SPILLED)).isGreaterThan(CHUNK);
+    ExecutorExchange heir = cluster.open("heir");
+    try (ChunkReader reader = heir.read(requests(), FetchListener.NONE)) {
+      assertThat(reader.next()).isTrue();
+      byte[] start = new byte[MARKER.length()];
+      Memory.copyTo(reader.address(), start, Memory.BYTE_ARRAY, start.length);
+      assertThat(new String(start, StandardCharsets.US_ASCII)).isEqualTo(MARKER);
+      assertThat(reader.length()).isEqualTo(CHUNK / MARKER.length() * MARKER.length());
+      assertThat(isMarkerInFiles()).isFalse();
+    }
+    ByteBuffer stream = owner.outgoing(KEY).nioByteBuffer();
+    assertThat(StandardCharsets.ISO_8859_1.decode(stream.duplicate()).toString())
+        .as("what is sent to an heir")
+        .doesNotContain(MARKER);
+    try (IncomingOutput incoming = heir.incoming(KEY)) {
+      incoming.append(stream);
+      incoming.finish();
+    }
+    assertThat(isMarkerInFiles()).isFalse();
+  }
+
+  @Test
+  void anExecutorSaysThatItHasNoSharedMemory() throws IOException {
+    assertThat(cluster.open("plain").remark()).isEmpty();
+    ExecutorExchange executor = cluster.encrypted().open("encrypted");
+    assertThat(executor.remark())
+        .hasValueSatisfying(
+            remark ->
+                assertThat(remark)
+                    .contains("all encrypted in Spark's local folders")
+                    .contains(cluster.root() + " is not in memory"));
+    assertThat(executor.isInMemory()).isFalse();
+  }
+
+  private ExecutorExchange owner(TransportMode mode, boolean checksums) throws IOException {
+    cluster
+        .encrypted()
+        .mode(mode)
+        .traffic(new TrafficOptions(checksums, Compression.LZ4, 1 << 20, 64 << 20, 32 << 20));
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, KEY, 1, SIZES);
+    return owner;
+  }
+
+  private static void assertUnreadable(ExecutorExchange reader, String why) {
+    assertThatThrownBy(() -> readAll(reader, requests()))
+        .isInstanceOf(BlockFetchException.class)
+        .hasMessageContaining("cannot read shuffle 1 map 0 partitions [0, 1) of executor owner")
+        .hasMessageContaining(why);
+    TestCluster.assertNothingHeld(reader);
+  }
+
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void damageOnDiskIsNoticedWithoutChecksumsToo(TransportMode mode) throws IOException {
+    owner(mode, false);
+    ExecutorExchange reader = cluster.open("reader");
+    assertThat(readAll(reader, requests())).isEqualTo(expected(1, 0, 1, 0, 1, SIZES));
+    DamagedDisk.damage(cluster.local(), CHUNK / 2);
+    assertUnreadable(reader, "piece 0 of 2 of the encrypted chunk is not what was written");
+    assertThat(reader.statistics().get(ExchangeCounter.CHECKSUM_FAILURES)).isPositive();
+  }
+
+  @Test
+  void damageIsNoticedByItsOwnerAndNotGivenToAnHeir() throws IOException {
+    ExecutorExchange owner = owner(TransportMode.AUTO, true);
+    DamagedDisk.damage(cluster.local(), CHUNK / 2);
+    assertThatThrownBy(() -> readAll(owner, requests()))
+        .hasMessageContaining("chunk 0 (partition 0), on disk: its bytes have CRC32C");
+    assertThatThrownBy(() -> owner.outgoing(KEY))
+        .hasMessageMatching("chunk 0 of shuffle 1 map 0, on disk: .* CRC32C .*");
+  }
+
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void withAnotherKeyNothingIsReadAndTheReasonIsSaid(TransportMode mode) throws IOException {
+    owner(mode, true);
+    byte[] other = new byte[16];
+    other[0] = 1;
+    cluster.encryption(new DiskEncryption(new SealingKey(other), 64 << 20));
+    assertUnreadable(cluster.open("reader"), "encrypted with another key than this executor has");
+  }
+
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void withoutAKeyNothingIsReadAndTheReasonIsSaid(TransportMode mode) throws IOException {
+    owner(mode, true);
+    cluster.unencrypted();
+    assertUnreadable(cluster.open("reader"), "this executor has no key");
+  }
+
+  /** 20 MB written and read with 1 MiB of private memory, and nothing else. */
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void muchIsWrittenAndReadWithLittleMemory(TransportMode mode) throws IOException {
+    cluster
+        .mode(mode)
+        .window(CHUNK, 1 << 20)
+        .encryption(new DiskEncryption(new SealingKey(new byte[32]), TestCluster.SEGMENT_BYTES));
+    ExecutorExchange owner = cluster.open("owner");
+    for (long map = 0; map < 10; map++) {
+      write(owner, new BlockKey(1, map), 10, SIZES);
+    }
+    ExecutorExchange reader = cluster.open("reader");
+    for (ExecutorExchange each : List.of(owner, reader)) {
+      assertThat(readAll(each, manyRequests()))
+          .containsExactlyInAnyOrderElementsOf(expected(1, 0, 10, 0, 10, SIZES));
+      assertThat(each.statistics().arena().privateMemory().freshBytes())
+          .as("private memory ever taken")
+          .isEqualTo(TestCluster.SEGMENT_BYTES);
+      assertThat(each.statistics().arena().memory().freshBytes()).isZero();
+    }
+  }
+
+  private static List<BlockRequest> manyRequests() {
+    return Stream.iterate(0L, map -> map < 10, map -> map + 1)
+        .map(map -> request("owner", new BlockKey(1, map), 0, 10, 20 * CHUNK))
+        .toList();
+  }
+
+  @Test
+  void whereTheMemoryIsTooLittleTheSettingIsNamed() throws IOException {
+    cluster.encryption(new DiskEncryption(new SealingKey(new byte[16]), TestCluster.SEGMENT_BYTES));
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, KEY, 1, SIZES);
+    try (MapOutputWriter writer = owner.newMapOutput(new BlockKey(2, 0), 1);
+        ChunkReader reader = owner.read(requests(), FetchListener.NONE)) {
+      Extent all = writer.allocate(TestCluster.SEGMENT_BYTES);
+      assertThat(writer.isCrowded()).isTrue();
+      assertThatThrownBy(() -> writer.allocate(1))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("spark.weft.spill.privateMemory");
+      assertThatThrownBy(reader::next)
+          .isInstanceOf(UncheckedIOException.class)
+          .hasMessageContaining("no memory to open an encrypted chunk")
+          .hasMessageContaining("spark.weft.spill.privateMemory");
+      writer.release(all);
+      assertThat(writer.isCrowded()).isFalse();
+    }
+  }
+
+  @Test
+  void aFullDiskIsAnErrorAndLosesNothingThatWasPublished() throws IOException {
+    cluster.encrypted().memory(64 << 20, 2 * TestCluster.SEGMENT_BYTES);
+    ExecutorExchange owner = cluster.open("owner");
+    int published = 0;
+    try {
+      while (published < 100) {
+        write(owner, new BlockKey(1, published), 1, SIZES);
+        published++;
+      }
+    } catch (IOException e) {
+      assertThat(e).hasMessageContaining("no room for").hasMessageContaining("weft.spill.size");
+    }
+    assertThat(published).isBetween(8, 10);
+    assertThat(owner.statistics().arena().privateMemory().usedBytes()).isZero();
+    assertThat(readAll(owner, List.of(request("owner", new BlockKey(1, 3), 0, 1, 2 * CHUNK))))
+        .isEqualTo(expected(1, 3, 4, 0, 1, SIZES));
+  }
+
+  @Test
+  void aReaderThatComesBackToItsChunksKeepsThemOpen() throws IOException {
+    ExecutorExchange owner = owner(TransportMode.AUTO, true);
+    try (ChunkReader reader = owner.read(requests(), FetchListener.NONE)) {
+      reader.retainAll();
+      assertThat(readAll(reader)).hasSize(2);
+      assertThat(owner.statistics().arena().privateMemory().usedBytes())
+          .isGreaterThanOrEqualTo(2 * CHUNK);
+    }
+    assertThat(owner.statistics().arena().privateMemory().usedBytes()).isZero();
+  }
+}
