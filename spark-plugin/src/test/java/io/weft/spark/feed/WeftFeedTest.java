@@ -254,8 +254,11 @@ class WeftFeedTest {
         .containsExactly(1, 1);
     Awaitility.await("memory of the feed")
         .atMost(Duration.ofSeconds(60))
-        .until(() -> LocalSpark.statistics().arena().usedBytes() <= before);
-    assertThat(LocalSpark.statistics().openReaders()).isZero();
+        .untilAsserted(
+            () -> {
+              assertThat(LocalSpark.statistics().arena().usedBytes()).isLessThanOrEqualTo(before);
+              assertThat(LocalSpark.statistics().openReaders()).isZero();
+            });
   }
 
   @ParameterizedTest

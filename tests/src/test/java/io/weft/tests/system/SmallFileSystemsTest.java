@@ -67,7 +67,9 @@ class SmallFileSystemsTest {
       talk.checkSmoke();
       talk.quit();
       assertFellBack(talk.process(), "/dev/shm has");
-      assertThat(Folders.tree(view.outside(SHARED_MEMORY))).hasSize(1);
+      Awaitility.await("nothing but what filled it")
+          .atMost(Duration.ofSeconds(60))
+          .untilAsserted(() -> assertThat(Folders.tree(view.outside(SHARED_MEMORY))).hasSize(1));
       WORKSPACE.awaitNoFiles();
     }
   }
@@ -152,7 +154,7 @@ class SmallFileSystemsTest {
 
   private static void assertNothingLeft(MountNamespace view) {
     Awaitility.await("empty /dev/shm")
-        .atMost(Duration.ofSeconds(30))
+        .atMost(Duration.ofSeconds(60))
         .untilAsserted(() -> assertThat(Folders.tree(view.outside(SHARED_MEMORY))).isEmpty());
     WORKSPACE.awaitNoFiles();
   }
