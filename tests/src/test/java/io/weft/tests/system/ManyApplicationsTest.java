@@ -45,7 +45,7 @@ class ManyApplicationsTest {
       first.quit();
       second.compareCompact();
       awaitAliveFolders("the second application");
-      second.checkCompact();
+      second.checkSmoke();
       second.quit();
     }
     WORKSPACE.awaitNoFiles();

@@ -89,10 +89,11 @@ class SmallFileSystemsTest {
     }
   }
 
+  /** In one JVM: where blocks go then is where they go when it is full. */
   @Test
   void sharedMemoryThatIsReadOnly() {
     try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o ro tmpfs /dev/shm");
-        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+        Conversation talk = Conversation.open(WORKSPACE, submission(view).master("local[2]"))) {
       talk.checkSmoke();
       talk.quit();
       assertFellBack(talk.process(), "/dev/shm cannot be written to");
@@ -100,6 +101,7 @@ class SmallFileSystemsTest {
     }
   }
 
+  /** Also in one JVM. */
   @Test
   void sharedMemoryThatIsAbsent() {
     String script =
@@ -108,7 +110,7 @@ class SmallFileSystemsTest {
         for device in null zero full random urandom tty; do touch /mnt/$device; mount --bind /dev/$device /mnt/$device; done
         mount --rbind /mnt /dev""";
     try (MountNamespace view = MountNamespace.open(script);
-        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+        Conversation talk = Conversation.open(WORKSPACE, submission(view).master("local[2]"))) {
       talk.checkSmoke();
       talk.quit();
       assertFellBack(talk.process(), "/dev/shm does not exist");
