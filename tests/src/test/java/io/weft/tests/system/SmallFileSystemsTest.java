@@ -149,8 +149,8 @@ class SmallFileSystemsTest {
   }
 
   /**
-   * The driver says once for a host why it does not use shared memory. In one JVM the executor's own
-   * word is in the same log.
+   * The driver says once for a host why it does not use shared memory. In one JVM the executor's
+   * own word is in the same log.
    */
   private static void assertFellBack(ChildProcess driver, String reason) {
     List<String> said =
