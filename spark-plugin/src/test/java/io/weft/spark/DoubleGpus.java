@@ -10,10 +10,12 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 
 /**
  * A machine with GPUs, as Weft sees it: a root folder with what the NVIDIA driver shows in files,
@@ -125,10 +127,15 @@ public final class DoubleGpus {
     return Native.load(library("libcuda.so.1").toString(), Controls.class);
   }
 
-  /** No rule was broken since this was asked last, and nothing is left behind. */
+  /**
+   * No rule was broken since this was asked last, and nothing is left behind when all has ended.
+   */
   public static void assertClean() {
     assertThat(violations()).as("rules that were broken").isEmpty();
-    assertThat(live()).as("what was left behind").isEmpty();
+    Awaitility.await("the end of what was left behind")
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(() -> assertThat(live()).as("what was left behind").isEmpty());
+    assertThat(violations()).as("rules that were broken at the end").isEmpty();
   }
 
   /** The rules that were broken since this was asked last. */

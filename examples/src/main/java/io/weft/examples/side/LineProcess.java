@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 /** A child process that gets orders and gives answers, a line each. One thread at a time. */
 public final class LineProcess implements AutoCloseable {
   private static final Duration ANSWER = Duration.ofMinutes(2);
-  private static final Duration STOP = Duration.ofSeconds(10);
+  private static final Duration STOP = Duration.ofSeconds(30);
   private static final String ENDED = "ended";
   private static final List<String> ANSWERS = List.of("ready", "done", "unsupported", "failed");
   private static final int SHOWN_LINES = 20;

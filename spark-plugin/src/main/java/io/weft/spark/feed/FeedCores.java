@@ -6,6 +6,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.resource.ResourceProfile;
 
 /**
  * Waits until all ranks of a feed can run at the same time. An application may be younger than its
@@ -19,6 +21,12 @@ final class FeedCores {
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   private FeedCores() {}
+
+  /** As below, for the tasks that an application's executors can run at a time. */
+  static Optional<String> await(SparkContext context, int ranks, Duration patience) {
+    ResourceProfile profile = context.resourceProfileManager().defaultResourceProfile();
+    return await(() -> context.maxNumConcurrentTasks(profile), ranks, patience, context.conf());
+  }
 
   /**
    * Waits for cores, or for the time to pass, or for an interrupt, which is left to be seen.

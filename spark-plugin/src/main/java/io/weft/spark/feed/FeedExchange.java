@@ -17,7 +17,6 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.SparkException;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.rdd.RDD;
-import org.apache.spark.resource.ResourceProfile;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -108,13 +107,7 @@ final class FeedExchange implements AutoCloseable {
 
   /** When the map tasks have run, executors that were late are there. */
   private void awaitCores() {
-    ResourceProfile profile = context.resourceProfileManager().defaultResourceProfile();
-    FeedCores.await(
-            () -> context.maxNumConcurrentTasks(profile),
-            dependency.spec().ranks(),
-            FeedCores.PATIENCE,
-            context.conf())
-        .ifPresent(LOG::warn);
+    FeedCores.await(context, dependency.spec().ranks(), FeedCores.PATIENCE).ifPresent(LOG::warn);
   }
 
   /** With keys, behind the columns Spark's own partition of a row by them. */

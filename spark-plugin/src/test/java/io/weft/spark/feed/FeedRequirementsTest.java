@@ -41,12 +41,15 @@ class FeedRequirementsTest {
       WeftFeed feed = WeftFeed.shards(FeedData.rows(spark.session(), 200, 2), 2).batchRows(10);
       assertThat(feed.train(task -> LocalSpark.statistics().arena().usedBytes() > 0))
           .containsExactly(true, true);
-      Awaitility.await("memory of the feed")
-          .atMost(Duration.ofSeconds(60))
-          .until(() -> LocalSpark.statistics().arena().usedBytes() == 0);
       MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
       // That of the ranks' results is Spark's own, and stays.
-      assertThat(tracker.shuffleStatuses().size()).isEqualTo(1);
+      Awaitility.await("the end of the feed's shuffle")
+          .atMost(Duration.ofSeconds(60))
+          .untilAsserted(
+              () -> {
+                assertThat(LocalSpark.statistics().arena().usedBytes()).isZero();
+                assertThat(tracker.shuffleStatuses().size()).isEqualTo(1);
+              });
     }
   }
 }

@@ -49,7 +49,9 @@ class GpuExchangeTest {
     Awaitility.await("no memory taken on the device")
         .atMost(Duration.ofSeconds(60))
         .until(() -> ExecutorGpu.current().exchange().tiers().memory().takenBytes() == 0);
-    assertThat(ExecutorGpu.current().open().memoryTaken()).isZero();
+    Awaitility.await("no memory of the device's pool taken")
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> ExecutorGpu.current().open().memoryTaken() == 0);
   }
 
   private static WeftFeed feed(int rows) {

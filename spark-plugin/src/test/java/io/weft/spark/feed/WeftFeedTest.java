@@ -17,6 +17,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -247,6 +248,16 @@ class WeftFeedTest {
     assertThat(checked).containsExactly(true);
   }
 
+  /** A feed waits for as many as it has ranks before it says that there are too few. */
+  @Test
+  void coresAreThoseOfTheApplicationsExecutors() {
+    SparkContext context = session().sparkContext();
+    assertThat(FeedCores.await(context, 2, Duration.ofDays(1))).isEmpty();
+    assertThat(FeedCores.await(context, 3, Duration.ofMillis(100)).orElseThrow())
+        .startsWith("A feed's 3 ranks run at the same time")
+        .contains("can run 2 tasks");
+  }
+
   @Test
   void memoryIsFreedWhenTrainingIsOver() {
     long before = LocalSpark.statistics().arena().usedBytes();
@@ -254,8 +265,11 @@ class WeftFeedTest {
         .containsExactly(1, 1);
     Awaitility.await("memory of the feed")
         .atMost(Duration.ofSeconds(60))
-        .until(() -> LocalSpark.statistics().arena().usedBytes() <= before);
-    assertThat(LocalSpark.statistics().openReaders()).isZero();
+        .untilAsserted(
+            () -> {
+              assertThat(LocalSpark.statistics().arena().usedBytes()).isLessThanOrEqualTo(before);
+              assertThat(LocalSpark.statistics().openReaders()).isZero();
+            });
   }
 
   @ParameterizedTest

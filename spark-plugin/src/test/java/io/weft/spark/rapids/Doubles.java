@@ -1,8 +1,5 @@
 package io.weft.spark.rapids;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
-import com.sun.jna.Native;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.spark.DoubleGpus;
@@ -13,8 +10,6 @@ import java.util.Map;
 final class Doubles {
   /** Names the folder to a child process, which builds nothing. */
   private static final String FOLDER_PROPERTY = "weft.test.rapidsDoubles";
-
-  private static final int TEXT_BYTES = 16_384;
 
   private Doubles() {}
 
@@ -44,12 +39,6 @@ final class Doubles {
 
   /** No rule was broken since this was asked last, and nothing is left behind. */
   static void assertClean() {
-    DoubleGpus.Controls controls =
-        Native.load(folder().resolve("libcuda.so.1").toString(), DoubleGpus.Controls.class);
-    byte[] text = new byte[TEXT_BYTES];
-    controls.cudaDoubleViolations(text, text.length);
-    assertThat(Native.toString(text)).as("rules that were broken").isEmpty();
-    controls.cudaDoubleLive(text, text.length);
-    assertThat(Native.toString(text)).as("what was left behind").isEmpty();
+    DoubleGpus.assertClean();
   }
 }

@@ -47,7 +47,7 @@ class DeparturesTest {
 
   private void awaitNews(String... executors) {
     Awaitility.await("news of all that left")
-        .atMost(Duration.ofSeconds(20))
+        .atMost(Duration.ofSeconds(60))
         .untilAsserted(() -> assertThat(heard).containsExactlyInAnyOrder(executors));
   }
 
@@ -94,6 +94,6 @@ class DeparturesTest {
       leave(3);
       awaitNews("1", "2", "3");
     }
-    assertThat(ended.await(20, TimeUnit.SECONDS)).as("interrupted at the end").isTrue();
+    assertThat(ended.await(60, TimeUnit.SECONDS)).as("interrupted at the end").isTrue();
   }
 }

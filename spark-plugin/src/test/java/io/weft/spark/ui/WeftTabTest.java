@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** The tab and the metrics as a browser gets them. */
@@ -21,16 +22,15 @@ class WeftTabTest {
     try (LocalSpark spark = start(Map.of())) {
       spark.session().range(1000).toDF().repartition(3).toJavaRDD().count();
       spark.withSortShuffle(s -> s.range(10).toDF().repartition(3).toJavaRDD().count());
-      await()
-          .atMost(Duration.ofSeconds(30))
-          .untilAsserted(
-              () ->
-                  assertThat(get(spark, "/weft/"))
-                      .contains("On: SQL shuffles go through Weft.")
-                      .containsPattern(
-                          "<td>driver</td><td>localhost</td>(<td>[^<]*</td>){5}<td>[1-9]")
-                      .contains("spark.weft.enabled is false in its session</td><td>1</td>")
-                      .contains("<td>spark.weft.fetch.timeout</td><td>120s</td>"));
+      awaitPage(
+          spark,
+          "/weft/",
+          page ->
+              assertThat(page)
+                  .contains("On: SQL shuffles go through Weft.")
+                  .containsPattern("<td>driver</td><td>localhost</td>(<td>[^<]*</td>){5}<td>[1-9]")
+                  .contains("spark.weft.enabled is false in its session</td><td>1</td>")
+                  .contains("<td>spark.weft.fetch.timeout</td><td>120s</td>"));
     }
   }
 
@@ -59,8 +59,12 @@ class WeftTabTest {
   @Test
   void showsWhichExecutorsDoWithoutSharedMemory() {
     try (LocalSpark spark = start(Map.of("spark.weft.memory.folder", "/not/there"))) {
-      assertThat(get(spark, "/weft/"))
-          .contains("Executors to look at", "because /not/there does not exist");
+      awaitPage(
+          spark,
+          "/weft/",
+          page ->
+              assertThat(page)
+                  .contains("Executors to look at", "because /not/there does not exist"));
     }
   }
 
@@ -85,6 +89,11 @@ class WeftTabTest {
     all.put("spark.ui.enabled", "true");
     all.put("spark.ui.port", "0");
     return LocalSpark.start(all);
+  }
+
+  /** What executors and Spark's listeners tell the driver comes when it comes. */
+  private static void awaitPage(LocalSpark spark, String path, Consumer<String> check) {
+    await().atMost(Duration.ofSeconds(60)).untilAsserted(() -> check.accept(get(spark, path)));
   }
 
   private static String get(LocalSpark spark, String path) {

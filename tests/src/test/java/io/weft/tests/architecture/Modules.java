@@ -17,14 +17,24 @@ final class Modules {
 
   private Modules() {}
 
+  /** Read once for all tests of this JVM, which takes seconds. */
+  private static final class Main {
+    static final JavaClasses CLASSES = classes("target/classes");
+  }
+
+  /** Also read once. */
+  private static final class Tests {
+    static final JavaClasses CLASSES = classes("target/test-classes");
+  }
+
   /** The main classes of all modules. */
   static JavaClasses mainClasses() {
-    return classes("target/classes");
+    return Main.CLASSES;
   }
 
   /** The test classes of all modules, those of {@code tests} too. */
   static JavaClasses testClasses() {
-    return classes("target/test-classes");
+    return Tests.CLASSES;
   }
 
   /** Classes that lie in the module. */

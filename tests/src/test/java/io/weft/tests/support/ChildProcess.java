@@ -63,7 +63,7 @@ public final class ChildProcess implements AutoCloseable {
    */
   public static String run(String... command) {
     try (ChildProcess child = start(command[0], List.of(command), Path.of("/"), Map.of())) {
-      child.awaitSuccess(Duration.ofSeconds(30));
+      child.awaitSuccess(Duration.ofSeconds(60));
       return child.output();
     }
   }
@@ -209,6 +209,6 @@ public final class ChildProcess implements AutoCloseable {
     List<ProcessHandle> family = process.descendants().toList();
     process.destroyForcibly();
     family.forEach(ProcessHandle::destroyForcibly);
-    awaitExit(Duration.ofSeconds(30));
+    awaitExit(Duration.ofSeconds(60));
   }
 }

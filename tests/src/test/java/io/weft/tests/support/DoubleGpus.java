@@ -54,7 +54,10 @@ public final class DoubleGpus {
       throw new UncheckedIOException(e);
     }
     settings.put("spark.jars", BuildTree.weftJar() + "," + ApplicationJar.get() + "," + jna());
-    settings.put("spark.executor.extraJavaOptions", "-D" + ProbeOptions.ROOT_PROPERTY + "=" + root);
+    String options = String.join(" ", Jvm.SHORT_LIVED);
+    settings.put(
+        "spark.executor.extraJavaOptions",
+        options + " -D" + ProbeOptions.ROOT_PROPERTY + "=" + root);
     settings.put("spark.worker.resource.gpu.amount", "1");
     settings.put("spark.executor.resource.gpu.amount", "1");
     settings.put("spark.task.resource.gpu.amount", "1");

@@ -2,7 +2,6 @@ package io.weft.tests.support;
 
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Comparator;
@@ -32,14 +31,14 @@ public record ExecutorProcess(String id, long pid) {
   /** Waits until that many executors run. */
   public static List<ExecutorProcess> await(ProcessHandle parent, int count) {
     return Awaitility.await(count + " executors below process " + parent.pid())
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofMinutes(2))
         .until(() -> below(parent), found -> found.size() == count);
   }
 
   /** Ends it at once and waits until it is gone. */
   public void kill() {
     Signals.kill(pid);
-    awaitEnd(Duration.ofSeconds(20));
+    awaitEnd(Duration.ofSeconds(60));
   }
 
   /** Waits until it is gone. */
@@ -49,11 +48,16 @@ public record ExecutorProcess(String id, long pid) {
 
   /** A dead process stays in the list until its parent asks, which a stopped parent does not. */
   private static boolean isRunning(long pid) throws IOException {
+    Path file = Path.of("/proc/" + pid + "/stat");
     try {
-      String status = Files.readString(Path.of("/proc/" + pid + "/stat"));
+      String status = Files.readString(file);
       char state = status.charAt(status.lastIndexOf(')') + 2);
       return state != 'Z' && state != 'X';
-    } catch (NoSuchFileException e) {
+    } catch (IOException e) {
+      // One that ends between the opening and the reading of its file is "no such process".
+      if (Files.exists(file)) {
+        throw e;
+      }
       return false;
     }
   }

@@ -14,7 +14,7 @@ import java.util.Optional;
  * holds it, however that ends.
  */
 public final class MountNamespace implements AutoCloseable {
-  private static final Duration LIMIT = Duration.ofSeconds(20);
+  private static final Duration LIMIT = Duration.ofSeconds(60);
 
   private final ChildProcess holder;
 

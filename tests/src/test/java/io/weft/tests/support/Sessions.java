@@ -47,7 +47,12 @@ public final class Sessions {
             .appName(workspace.folder().getFileName().toString())
             .config("spark.ui.enabled", "false")
             .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1");
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.executor.extraJavaOptions", String.join(" ", Jvm.SHORT_LIVED))
+            // How soon, and how long, Spark looks again whether a lost executor's successor is
+            // there for the tasks of a barrier stage.
+            .config("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "1s")
+            .config("spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures", "180");
     workspace.settings().forEach(builder::config);
     return builder;
   }

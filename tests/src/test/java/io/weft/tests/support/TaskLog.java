@@ -47,6 +47,18 @@ public final class TaskLog extends SparkListener implements AutoCloseable {
     return executors.get(attempt);
   }
 
+  /** The executor of the last map task to end that had this number in its stage. */
+  public String executorOfMapTask(int number) {
+    awaitEvents();
+    return ends.stream()
+        .filter(end -> end.taskType().equals("ShuffleMapTask"))
+        .map(SparkListenerTaskEnd::taskInfo)
+        .filter(task -> task.index() == number && task.successful())
+        .reduce((before, last) -> last)
+        .orElseThrow(() -> new AssertionError("no map task " + number + " has ended"))
+        .executorId();
+  }
+
   /** Map tasks that ended, whatever way. */
   public long mapTasks() {
     awaitEvents();

@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.TestWatcher;
 import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * One session with Weft for a class of tests, its driver in this JVM and two executors in processes
@@ -94,7 +96,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
-  /** Starts the session; both executors run when this returns. */
+  /** Starts the session; both executors are at work when this returns. */
   public void start() {
     Answers.prepare(queries);
     String master = master();
@@ -135,21 +137,36 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return ExecutorProcess.below(ProcessHandle.current());
   }
 
-  /** Waits until all executors run and the driver knows them. */
-  public void awaitExecutors() {
-    ExecutorProcess.await(ProcessHandle.current(), EXECUTORS);
-    Awaitility.await("executors that the driver knows")
-        .atMost(Duration.ofSeconds(60))
-        .until(() -> context().statusTracker().getExecutorInfos().length == EXECUTORS + 1);
+  /** The process of the executor with this id. */
+  public ExecutorProcess executor(String id) {
+    return executors().stream()
+        .filter(executor -> executor.id().equals(id))
+        .findFirst()
+        .orElseThrow(() -> new AssertionError("no executor " + id + " among " + executors()));
   }
 
   /**
-   * As {@link #awaitExecutors}, and waits until all have run a task, one on each core: an executor
-   * that the driver knows may still be starting, and get no task of the next job's first stages.
+   * Waits until all executors run, the driver knows them and no other, and all have run a task, one
+   * on each core: an executor that the driver knows may still be starting. The next job's first
+   * stage has a task on each of them then, if it has as many.
    */
-  public void awaitWorkingExecutors() {
-    awaitExecutors();
+  public void awaitExecutors() {
+    Awaitility.await("executors that run and that the driver knows")
+        .atMost(Duration.ofMinutes(2))
+        .untilAsserted(
+            () -> {
+              List<String> running = executors().stream().map(ExecutorProcess::id).toList();
+              assertThat(running).hasSize(EXECUTORS).containsExactlyInAnyOrderElementsOf(known());
+            });
     assertThat(ExecutorProbe.statistics(context())).as("executors at work").hasSize(EXECUTORS);
+  }
+
+  private Collection<String> known() {
+    return CollectionConverters.asJavaCollection(backend().getExecutorIds());
+  }
+
+  private CoarseGrainedSchedulerBackend backend() {
+    return (CoarseGrainedSchedulerBackend) context().schedulerBackend();
   }
 
   /**
@@ -157,11 +174,9 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
    * ended and others run in their place.
    */
   public void decommission(List<ExecutorProcess> leaving) {
-    CoarseGrainedSchedulerBackend backend =
-        (CoarseGrainedSchedulerBackend) context().schedulerBackend();
     for (ExecutorProcess executor : leaving) {
       ExecutorDecommissionInfo why = new ExecutorDecommissionInfo("the test", Option.empty());
-      assertThat(backend.decommissionExecutor(executor.id(), why, false, false))
+      assertThat(backend().decommissionExecutor(executor.id(), why, false, false))
           .as("decommissioning of " + executor)
           .isTrue();
     }
@@ -174,14 +189,22 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return ExecutorProbe.sum(context(), figure);
   }
 
+  /** Waits until a figure's sum is this: what a job began may end, and count, after the job. */
+  public void awaitSum(String figure, long expected) {
+    Awaitility.await(figure)
+        .atMost(Duration.ofMinutes(1))
+        .untilAsserted(() -> assertThat(sum(figure)).as(figure).isEqualTo(expected));
+  }
+
   /**
    * Waits until the executors hold no block any more. Spark forgets a shuffle when nothing on the
    * driver refers to it, so the garbage collector has to run.
    */
   public void awaitNothingUsed() {
     Awaitility.await("no block left in any executor")
-        .atMost(Duration.ofMinutes(1))
-        .pollInterval(Duration.ofMillis(500))
+        .atMost(Duration.ofMinutes(2))
+        .pollDelay(Duration.ZERO)
+        .pollInterval(Duration.ofMillis(200))
         .untilAsserted(
             () -> {
               System.gc();
@@ -224,7 +247,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     }
     if (workers != null) {
       try {
-        ending.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(30)));
+        ending.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(60)));
       } finally {
         workers.close();
         workers = null;
@@ -250,8 +273,19 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     }
   }
 
+  /** Waits until an executor's log has a text; others write it down as it comes. */
+  public void awaitLogged(String text) {
+    Awaitility.await("an executor that says: " + text)
+        .atMost(Duration.ofMinutes(1))
+        .until(
+            () ->
+                logFiles().stream()
+                    .flatMap(file -> read(file).stream())
+                    .anyMatch(line -> line.contains(text)));
+  }
+
   /** The ends of the executors' logs. */
-  public String logs() {
+  private String logs() {
     StringBuilder out = new StringBuilder();
     for (Path file : logFiles()) {
       List<String> lines = read(file);

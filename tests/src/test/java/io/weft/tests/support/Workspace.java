@@ -23,7 +23,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * folder of the class's own, so that what other builds on this machine do is not taken for a leak.
  */
 public final class Workspace implements BeforeAllCallback, AfterAllCallback {
-  private static final Duration LIMIT = Duration.ofSeconds(30);
+  private static final Duration LIMIT = Duration.ofSeconds(60);
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
   private Path folder;

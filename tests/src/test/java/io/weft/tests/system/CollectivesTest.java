@@ -6,7 +6,6 @@ import io.weft.tests.application.BarrierJob;
 import io.weft.tests.application.BarrierJob.Answer;
 import io.weft.tests.application.BarrierJob.Mishap;
 import io.weft.tests.application.ExecutorThreads;
-import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.Folders;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
@@ -67,8 +66,8 @@ class CollectivesTest {
     checkSums(answers, tasks);
     assertThat(answers.stream().map(Answer::executorId).distinct()).hasSize(2);
     assertThat(CLUSTER.sum("collectiveCalls") - calls).isEqualTo(2L * tasks);
-    assertThat(CLUSTER.sum("communicatorsOpen")).isZero();
-    assertNoCommunicatorIsLeft();
+    CLUSTER.awaitSum("communicatorsOpen", 0);
+    awaitNoCommunicatorIsLeft();
   }
 
   private static void checkSums(List<Answer> answers, int tasks) {
@@ -80,9 +79,14 @@ class CollectivesTest {
     assertThat(answers).extracting(Answer::sum).containsOnly((long) tasks * (tasks + 1));
   }
 
-  private static void assertNoCommunicatorIsLeft() {
-    assertThat(Folders.tree(WORKSPACE.sharedMemory()))
-        .noneMatch(path -> path.getFileName().toString().startsWith("communicator-"));
+  /** Tasks of an attempt that failed may end after those of the one that did not. */
+  private static void awaitNoCommunicatorIsLeft() {
+    Awaitility.await("no communicator left")
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(
+            () ->
+                assertThat(Folders.tree(WORKSPACE.sharedMemory()))
+                    .noneMatch(path -> path.getFileName().toString().startsWith("communicator-")));
   }
 
   @Test
@@ -95,7 +99,7 @@ class CollectivesTest {
       communicators.add(answers.get(0).communicator());
     }
     assertThat(communicators).hasSize(4);
-    assertNoCommunicatorIsLeft();
+    awaitNoCommunicatorIsLeft();
   }
 
   @Test
@@ -113,7 +117,7 @@ class CollectivesTest {
       communicators.add(answers.get(0).communicator());
     }
     assertThat(communicators).hasSize(4);
-    assertNoCommunicatorIsLeft();
+    awaitNoCommunicatorIsLeft();
   }
 
   @Test
@@ -127,7 +131,7 @@ class CollectivesTest {
     assertThat(note("failure-0-0"))
         .containsPattern("rank 1 .*failed, as the test asked")
         .containsPattern("rank 1 is task \\d+ on executor \\d+ at ");
-    assertNoCommunicatorIsLeft();
+    awaitNoCommunicatorIsLeft();
   }
 
   @Test
@@ -136,9 +140,7 @@ class CollectivesTest {
     await("waiting");
     String victim = note("waiting");
     long start = System.nanoTime();
-    CLUSTER.executors().stream()
-        .filter(executor -> executor.id().equals(victim))
-        .forEach(ExecutorProcess::kill);
+    CLUSTER.executor(victim).kill();
     await("failure-0-0");
     assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT);
     assertThat(note("failure-0-0"))

@@ -3,6 +3,7 @@ package io.weft.tests.system;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.TaskLog;
 import io.weft.tests.support.WeftCluster;
@@ -51,8 +52,12 @@ class DecommissionTest {
 
   private static void secondJobAfterDecommission(String route) {
     JavaRDD<String> rows = shuffled(route);
-    Rows.assertSame("first job", expected(), sorted(rows));
-    CLUSTER.decommission(CLUSTER.executors().subList(0, 1));
+    ExecutorProcess leaving;
+    try (TaskLog log = TaskLog.open(CLUSTER.context())) {
+      Rows.assertSame("first job", expected(), sorted(rows));
+      leaving = CLUSTER.executor(log.executorOfMapTask(MAP_TASKS - 1));
+    }
+    CLUSTER.decommission(List.of(leaving));
     try (TaskLog log = TaskLog.open(CLUSTER.context())) {
       Rows.assertSame("second job", expected(), sorted(rows));
       assertThat(log.mapTasks()).as("map tasks of the second job").isZero();

@@ -21,6 +21,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class EnablingTest {
   private static final String WEFT_MANAGER = "io.weft.spark.shuffle.WeftShuffleManager";
   private static final String LOCAL_CLUSTER = "local-cluster[2,1,1024]";
+  private static final String IN_ONE_JVM = "local[*]";
 
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 
@@ -36,7 +37,7 @@ class EnablingTest {
 
   @Test
   void inOneJvmByJars() {
-    checkAll(byJars("local[*]"));
+    checkAll(byJars(IN_ONE_JVM));
   }
 
   @Test
@@ -89,7 +90,7 @@ class EnablingTest {
   @Test
   void aManagerOfTheUserStays() {
     String own = "org.apache.spark.shuffle.sort.SortShuffleManager";
-    Submission submission = byJars(LOCAL_CLUSTER).set("spark.shuffle.manager", own);
+    Submission submission = byJars(IN_ONE_JVM).set("spark.shuffle.manager", own);
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("manager")).isEqualTo(own);
       talk.checkSmoke();
@@ -103,8 +104,7 @@ class EnablingTest {
   @Test
   void anExtensionOfTheUserStays() {
     Submission submission =
-        byJars(LOCAL_CLUSTER)
-            .set("spark.sql.extensions", "io.weft.tests.application.UserExtensions");
+        byJars(IN_ONE_JVM).set("spark.sql.extensions", "io.weft.tests.application.UserExtensions");
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("manager")).isEqualTo(WEFT_MANAGER);
       assertThat(talk.order("sql SELECT user_function()")).isEqualTo("1");

@@ -10,10 +10,15 @@ import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.spark.api.java.JavaRDD;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -40,6 +45,9 @@ class ExecutorLossTest {
           .set("spark.weft.fetch.timeout", "20s")
           .set("spark.stage.maxConsecutiveAttempts", "10");
 
+  /** Those that were killed so far. */
+  private static final List<ExecutorProcess> VICTIMS = new ArrayList<>();
+
   @BeforeEach
   void allExecutorsAreThere() {
     CLUSTER.awaitExecutors();
@@ -48,18 +56,13 @@ class ExecutorLossTest {
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
   void killedBetweenTwoJobsOverOneShuffle(String route) {
-    ExecutorProcess victim = killBetweenTwoJobs(route);
-    awaitOnlyTheLivingHaveFolders(victim);
-  }
-
-  private static ExecutorProcess killBetweenTwoJobs(String route) {
     List<String> expected = expected();
     JavaRDD<String> rows = shuffled(route, false);
     Rows.assertSame("first job", expected, sorted(rows));
     ExecutorProcess victim = CLUSTER.executors().get(0);
     victim.kill();
+    VICTIMS.add(victim);
     Rows.assertSame("second job", expected, sorted(rows));
-    return victim;
   }
 
   @ParameterizedTest(name = "after task {1} of stage {0}, route {2}, adaptive {3}")
@@ -75,7 +78,7 @@ class ExecutorLossTest {
     List<String> expected = expected();
     try (KillAtTask killer = KillAtTask.arm(CLUSTER, stage, task)) {
       Rows.assertSame("lost an executor", expected, sorted(shuffled(route, adaptive)));
-      awaitOnlyTheLivingHaveFolders(killer.victim());
+      VICTIMS.add(killer.victim());
     }
   }
 
@@ -95,21 +98,35 @@ class ExecutorLossTest {
 
   /**
    * A folder stays as long as somebody may read in it, which is until Spark forgets the shuffle; it
-   * is swept when a later shuffle is forgotten, not more often than every few seconds.
+   * is swept when a later shuffle is forgotten, not more often than every few seconds: so all of
+   * them are waited for together.
    */
-  private static void awaitOnlyTheLivingHaveFolders(ExecutorProcess victim) {
+  @AfterAll
+  static void onlyTheLivingHaveFolders() {
     CLUSTER.awaitExecutors();
-    Awaitility.await("folders of the living executors only, without " + victim)
-        .atMost(Duration.ofSeconds(90))
+    Set<String> living =
+        CLUSTER.executors().stream().map(ExecutorProcess::id).collect(Collectors.toSet());
+    assertThat(VICTIMS)
+        .isNotEmpty()
+        .extracting(ExecutorProcess::id)
+        .doesNotContainAnyElementsOf(living);
+    Awaitility.await("folders of the living executors only, without " + VICTIMS)
+        .atMost(Duration.ofMinutes(2))
         .pollInterval(Duration.ofSeconds(1))
         .untilAsserted(
             () -> {
               CLUSTER.session().sql(SQL).repartition(2, col("id")).count();
               System.gc();
               assertThat(CLUSTER.executorFolders())
+                  .as("folders of %s", living)
                   .hasSize(WeftCluster.EXECUTORS)
-                  .noneMatch(
-                      folder -> folder.getFileName().toString().startsWith(victim.id() + "-"));
+                  .allMatch(folder -> living.contains(executorOf(folder)));
             });
+  }
+
+  /** Its name begins with the executor's id. */
+  private static String executorOf(Path folder) {
+    String name = folder.getFileName().toString();
+    return name.substring(0, name.lastIndexOf('-'));
   }
 }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.spark.feed.FeedExport;
 import io.weft.tests.application.FeedJob;
 import io.weft.tests.application.FeedJob.Answer;
-import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.Folders;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
@@ -120,9 +119,7 @@ class FeedsTest {
         .until(() -> Files.exists(notes.resolve("victim")) || job.isDone());
     assertThat(job).as("the job, before its executor was killed").isNotDone();
     String victim = Files.readString(notes.resolve("victim"));
-    CLUSTER.executors().stream()
-        .filter(executor -> executor.id().equals(victim))
-        .forEach(ExecutorProcess::kill);
+    CLUSTER.executor(victim).kill();
     check(job.get(4, TimeUnit.MINUTES));
   }
 }

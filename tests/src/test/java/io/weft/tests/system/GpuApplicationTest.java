@@ -9,7 +9,6 @@ import io.weft.tests.application.GpuTransferJob;
 import io.weft.tests.application.GpuTransferJob.Answer;
 import io.weft.tests.application.Notes;
 import io.weft.tests.support.DoubleGpus;
-import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.io.IOException;
@@ -84,10 +83,10 @@ class GpuApplicationTest {
     assertThat(answers).extracting(Answer::executorId).doesNotHaveDuplicates();
     assertThat(answers).extracting(Answer::gpu).containsExactlyInAnyOrder(0, 1);
     assertThat(answers).extracting(Answer::arrays).containsOnly(GpuTransferJob.arraysToEach());
-    assertThat(cluster.sum("transferReceived")).isEqualTo(2L * GpuTransferJob.arraysToEach());
+    cluster.awaitSum("transferReceived", 2L * GpuTransferJob.arraysToEach());
     assertThat(cluster.sum("transferFailed")).isZero();
-    assertThat(cluster.sum("transferBuffersOut")).isZero();
-    assertThat(cluster.logs()).contains("go by nccl");
+    cluster.awaitSum("transferBuffersOut", 0);
+    cluster.awaitLogged("go by nccl");
   }
 
   @Test
@@ -145,9 +144,7 @@ class GpuApplicationTest {
   }
 
   private static void kill(String victim) {
-    cluster.executors().stream()
-        .filter(executor -> executor.id().equals(victim))
-        .forEach(ExecutorProcess::kill);
+    cluster.executor(victim).kill();
   }
 
   /** Killed as by kill -9 while the other end waits for it in NCCL. */

@@ -64,7 +64,7 @@ class IndeterminateStageTest {
 
   @BeforeEach
   void allExecutorsAreThere() {
-    CLUSTER.awaitWorkingExecutors();
+    CLUSTER.awaitExecutors();
   }
 
   /** Two tasks that read what was dealt have ended: what they read must not be dealt otherwise. */

@@ -28,26 +28,31 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class KilledAtWorkTest {
   private static final String SQL =
-      "SELECT id, REPEAT('weft', 20) AS s FROM RANGE(0, 40000, 1, 12)";
+      "SELECT id, REPEAT('weft', 80) AS s FROM RANGE(0, 40000, 1, 12)";
 
   @RegisterExtension
   @Order(1)
   static final Workspace WORKSPACE = new Workspace();
 
-  /** Whoever has read a row has asked for no more than a part of the others. */
+  /**
+   * Whoever has read a row has asked for no more than a part of the others, even if a map task
+   * alone wrote what there is in the other executor: its block is in several chunks, of which one
+   * at a time is asked for.
+   */
   @RegisterExtension
   @Order(2)
   static final WeftCluster CLUSTER =
       new WeftCluster(WORKSPACE)
           .set("spark.weft.transport", "tcp")
-          .set("spark.weft.fetch.requestSize", "32k")
-          .set("spark.weft.fetch.maxBytesInFlight", "64k")
+          .set("spark.weft.batch.rows", "100")
+          .set("spark.weft.fetch.requestSize", "8k")
+          .set("spark.weft.fetch.maxBytesInFlight", "8k")
           .set("spark.weft.fetch.timeout", "20s")
           .set("spark.stage.maxConsecutiveAttempts", "10");
 
   @BeforeEach
   void allExecutorsAreThere() {
-    CLUSTER.awaitWorkingExecutors();
+    CLUSTER.awaitExecutors();
   }
 
   @Test

@@ -44,8 +44,8 @@ class ManyApplicationsTest {
       first.compareCompact();
       first.quit();
       second.compareCompact();
-      assertThat(aliveFolders()).as("folders of the second application").hasSize(2);
-      second.checkCompact();
+      awaitAliveFolders("the second application");
+      second.checkSmoke();
       second.quit();
     }
     WORKSPACE.awaitNoFiles();
@@ -64,7 +64,7 @@ class ManyApplicationsTest {
     assertThat(aliveFolders()).as("folders of the killed executors").hasSize(2);
     try (Conversation next = Conversation.open(WORKSPACE, submission())) {
       next.order("statistics");
-      assertThat(aliveFolders()).as("folders of the next application").hasSize(2);
+      awaitAliveFolders("the next application");
       next.quit();
     }
     WORKSPACE.awaitNoFiles();
@@ -77,14 +77,15 @@ class ManyApplicationsTest {
       ProcessHandle driver = ProcessHandle.of(killed.process().pid()).orElseThrow();
       List<ExecutorProcess> executors = ExecutorProcess.await(driver, 2);
       Signals.kill(driver.pid());
-      Awaitility.await("end of " + executors)
-          .atMost(Duration.ofMinutes(1))
-          .until(
-              () ->
-                  executors.stream()
-                      .allMatch(executor -> ProcessHandle.of(executor.pid()).isEmpty()));
+      executors.forEach(executor -> executor.awaitEnd(Duration.ofMinutes(2)));
     }
     WORKSPACE.awaitNoFiles();
+  }
+
+  private static void awaitAliveFolders(String whose) {
+    Awaitility.await("folders of " + whose + " alone")
+        .atMost(Duration.ofMinutes(1))
+        .untilAsserted(() -> assertThat(aliveFolders()).hasSize(2));
   }
 
   private static List<Path> aliveFolders() {

@@ -21,6 +21,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
@@ -182,11 +183,19 @@ class SecurityTest {
     assertThat(ours).as("files in shared memory").isNotEmpty();
     for (Path file : ours) {
       if (!file.equals(WORKSPACE.sharedMemory()) && !Files.isSymbolicLink(file)) {
-        String expected = Files.isDirectory(file) ? "rwx------" : "rw-------";
-        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
-            .as(file.toString())
-            .isEqualTo(expected);
+        assertOnlyTheOwnerMayLookAt(file);
       }
+    }
+  }
+
+  private static void assertOnlyTheOwnerMayLookAt(Path file) throws IOException {
+    try {
+      String expected = Files.isDirectory(file) ? "rwx------" : "rw-------";
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+          .as(file.toString())
+          .isEqualTo(expected);
+    } catch (NoSuchFileException e) {
+      // Gone since the folder was listed.
     }
   }
 
@@ -207,6 +216,9 @@ class SecurityTest {
   private static boolean hasTheMarker(Path file) {
     try {
       return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1).contains(MARKER);
+    } catch (NoSuchFileException e) {
+      // Gone since the folder was listed.
+      return false;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -66,7 +66,8 @@ class SlowTransfersTest {
 
   /**
    * Nothing comes any more, not even the end of a connection. Last, as one end may not have learned
-   * of it when the link is whole again.
+   * of it when the link is whole again. Whatever else could end the wait, of TCP or of Spark, takes
+   * minutes.
    */
   @Test
   @Order(2)
@@ -91,7 +92,7 @@ class SlowTransfersTest {
       }
       assertThat(Duration.ofMillis(answer.millis()))
           .as("until task %d ended with: %s", answer.task(), answer.failure())
-          .isLessThan(DEADLINE.plusSeconds(1));
+          .isLessThan(DEADLINE.multipliedBy(3));
     }
   }
 

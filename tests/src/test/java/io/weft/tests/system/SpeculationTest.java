@@ -57,6 +57,7 @@ class SpeculationTest {
           "rows beside an attempt that still runs",
           expected(session),
           rows.get(2, TimeUnit.MINUTES).stream().sorted().toList());
+      CLUSTER.context().listenerBus().waitUntilEmpty(TimeUnit.MINUTES.toMillis(1));
     } finally {
       CLUSTER.context().removeSparkListener(speculative);
     }

@@ -10,7 +10,6 @@ import io.weft.tests.application.LinearModels;
 import io.weft.tests.application.TrainingRows;
 import io.weft.tests.support.ApplicationJar;
 import io.weft.tests.support.BuildTree;
-import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.nio.file.Files;
@@ -46,8 +45,6 @@ class TrainingStageTest {
           .set(
               "spark.jars",
               BuildTree.weftJar() + "," + ApplicationJar.get() + "," + BuildTree.examplesJar())
-          // How soon Spark looks again whether the lost executor's successor is there.
-          .set("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "1s")
           .set("spark.weft.collectives.timeout", "60s");
 
   private static TrainingPlan plan(String name) {
@@ -76,9 +73,7 @@ class TrainingStageTest {
         .until(() -> Files.exists(note) || training.isDone());
     assertThat(training).as("the training, before its executor was killed").isNotDone();
     String victim = Files.readString(note);
-    CLUSTER.executors().stream()
-        .filter(executor -> executor.id().equals(victim))
-        .forEach(ExecutorProcess::kill);
+    CLUSTER.executor(victim).kill();
     List<RankReport> reports = training.get(4, TimeUnit.MINUTES);
     assertThat(reports).extracting(RankReport::firstStep).containsOnly(40L);
     assertThat(reports).extracting(RankReport::steps).containsOnly(STEPS - 40);

@@ -15,7 +15,6 @@ import io.weft.tests.application.LinearModels;
 import io.weft.tests.application.TrainingRows;
 import io.weft.tests.support.ApplicationJar;
 import io.weft.tests.support.BuildTree;
-import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.nio.file.Files;
@@ -52,8 +51,6 @@ class TrainingTest {
               BuildTree.weftJar() + "," + ApplicationJar.get() + "," + BuildTree.examplesJar())
           // A rank that is lost fails the job, which is when a training begins again.
           .set("spark.stage.maxConsecutiveAttempts", "1")
-          // How soon Spark looks again whether the lost executor's successor is there.
-          .set("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "1s")
           .set("spark.weft.collectives.timeout", "60s");
 
   @BeforeEach
@@ -132,9 +129,7 @@ class TrainingTest {
         .until(() -> Files.exists(note) || training.isDone());
     assertThat(training).as("the training, before its executor was killed").isNotDone();
     String victim = Files.readString(note);
-    CLUSTER.executors().stream()
-        .filter(executor -> executor.id().equals(victim))
-        .forEach(ExecutorProcess::kill);
+    CLUSTER.executor(victim).kill();
     List<RankReport> reports = training.get(4, TimeUnit.MINUTES);
     assertThat(reports).extracting(RankReport::firstStep).containsOnly(40L);
     assertThat(reports)

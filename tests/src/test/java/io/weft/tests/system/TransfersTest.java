@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.tests.application.TransferJob;
 import io.weft.tests.application.TransferJob.Answer;
-import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.io.IOException;
@@ -55,14 +54,14 @@ class TransfersTest {
     assertThat(answers)
         .extracting(Answer::arrays)
         .containsExactly(TransferJob.arraysToEach(), TransferJob.arraysToEach());
-    assertThat(CLUSTER.sum("transferReceived")).isGreaterThanOrEqualTo(30);
-    assertThat(CLUSTER.sum("transferReceived")).isEqualTo(CLUSTER.sum("transferSent"));
+    CLUSTER.awaitSum("transferReceived", 2L * TransferJob.arraysToEach());
+    CLUSTER.awaitSum("transferSent", 2L * TransferJob.arraysToEach());
     assertThat(CLUSTER.sum("transferFailed")).isZero();
     // Of each of the last round's six arrays, all of which are shorter than a chunk.
-    assertThat(CLUSTER.sum("transferChunksEncoded")).isEqualTo(6);
-    assertThat(CLUSTER.sum("transferChunksDecoded")).isEqualTo(6);
-    assertThat(CLUSTER.sum("transferBytesSent")).isEqualTo(CLUSTER.sum("transferBytesReceived"));
-    assertThat(CLUSTER.sum("transferBuffersOut")).isZero();
+    CLUSTER.awaitSum("transferChunksEncoded", 6);
+    CLUSTER.awaitSum("transferChunksDecoded", 6);
+    CLUSTER.awaitSum("transferBytesSent", CLUSTER.sum("transferBytesReceived"));
+    CLUSTER.awaitSum("transferBuffersOut", 0);
     assertThat(CLUSTER.sum("transferBatchesByNeed"))
         .isEqualTo(CLUSTER.sum("transferGroups"))
         .isEqualTo(CLUSTER.sum("transferCliqueRequests"));
@@ -83,9 +82,7 @@ class TransfersTest {
     String victim = Files.readString(notes.resolve("victim"));
     String survivor = Files.readString(notes.resolve("waiting"));
     long start = System.nanoTime();
-    CLUSTER.executors().stream()
-        .filter(executor -> executor.id().equals(victim))
-        .forEach(ExecutorProcess::kill);
+    CLUSTER.executor(victim).kill();
     List<Answer> answers = job.get(3, TimeUnit.MINUTES);
     assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
     assertThat(answers.get(0).failure())
