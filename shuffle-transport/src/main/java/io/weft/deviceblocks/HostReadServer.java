@@ -42,8 +42,7 @@ public final class HostReadServer implements AutoCloseable {
    * @param executor whose blocks these are
    * @param patience the most that closing waits for an answer
    */
-  public HostReadServer(
-      DeviceCatalog catalog, String executor, Copies copies, Duration patience) {
+  public HostReadServer(DeviceCatalog catalog, String executor, Copies copies, Duration patience) {
     this.catalog = catalog;
     this.executor = executor;
     this.copies = copies;

@@ -38,8 +38,7 @@ public final class DeviceBatch {
    * @param schema of the table's columns, one at least
    * @throws IllegalArgumentException if the table's columns are others
    */
-  public static ColumnarBatch columns(
-      DeviceExchange device, DeviceTable table, StructType schema) {
+  public static ColumnarBatch columns(DeviceExchange device, DeviceTable table, StructType schema) {
     try {
       TableTypes.requireColumns(table.layout(), schema);
     } catch (IllegalArgumentException e) {

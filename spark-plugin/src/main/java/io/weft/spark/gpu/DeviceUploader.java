@@ -19,21 +19,31 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 public final class DeviceUploader implements AutoCloseable {
   private static final int MOST_ROWS = 1 << 22;
 
-  /** Appended before one looks how large the table has become. */
-  private static final int STEP_ROWS = 1 << 12;
+  /** Appended before one looks how large rows are. */
+  private static final int FIRST_ROWS = 64;
+
+  private static final int MOST_STEP_ROWS = 1 << 12;
+
+  /** Of a table, that are appended at a time. */
+  private static final int STEPS = 4;
 
   private final DeviceExchange device;
   private final StructType schema;
   private final Runnable wanted;
   private final Consumer<DeviceTable> consumer;
-  private final DeviceUploads uploads;
+  private final String name;
   private final ChunkBuilder builder;
+
+  /** Opened with the first table. */
+  private DeviceUploads uploads;
+
+  private int stepRows = FIRST_ROWS;
 
   /**
    * Nothing gathered yet.
    *
    * @param schema of the batches, without an {@link TableTypes#obstacle}
-   * @param name of the lane
+   * @param name of its lane
    * @param wanted is asked while it waits for memory, and throws when nobody wants the tables
    * @param consumer takes each table over, on the calling thread
    */
@@ -47,7 +57,7 @@ public final class DeviceUploader implements AutoCloseable {
     this.schema = schema;
     this.wanted = wanted;
     this.consumer = consumer;
-    this.uploads = device.gpu().uploads(name);
+    this.name = name;
     this.builder = new ChunkBuilder(schema, device.arena(), this::upload);
   }
 
@@ -57,12 +67,22 @@ public final class DeviceUploader implements AutoCloseable {
    * @throws IOException if there is no memory on the host to gather them
    */
   public void append(ColumnarBatch batch) throws IOException {
-    for (int start = 0; start < batch.numRows(); start += STEP_ROWS) {
-      builder.append(batch, start, Math.min(STEP_ROWS, batch.numRows() - start));
+    for (int start = 0; start < batch.numRows(); ) {
+      int count = Math.min(stepRows, batch.numRows() - start);
+      builder.append(batch, start, count);
+      start += count;
+      if (builder.rows() > 0) {
+        long rowBytes = Math.max(1, builder.bytes() / builder.rows());
+        stepRows = (int) Math.max(1, Math.min(MOST_STEP_ROWS, stepBytes() / rowBytes));
+      }
       if (builder.rows() >= MOST_ROWS || builder.bytes() >= device.unitBytes()) {
         builder.flush();
       }
     }
+  }
+
+  private long stepBytes() {
+    return device.unitBytes() / STEPS;
   }
 
   /** Makes a table of the last rows, if there are any. */
@@ -76,7 +96,7 @@ public final class DeviceUploader implements AutoCloseable {
       CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), wanted);
       boolean made = false;
       try {
-        Event uploaded = uploads.upload("the upload of " + layout, runs.runs(), memory);
+        Event uploaded = lane().upload("the upload of " + layout, runs.runs(), memory);
         uploaded.awaitRecorded(device.deadline()); // The chunk goes when this returns.
         made = true;
         consumer.accept(DeviceTable.of(memory, layout, uploaded));
@@ -88,10 +108,19 @@ public final class DeviceUploader implements AutoCloseable {
     }
   }
 
+  private DeviceUploads lane() {
+    if (uploads == null) {
+      uploads = device.gpu().uploads(name);
+    }
+    return uploads;
+  }
+
   /** Waits for the lane; rows that were not made a table are lost. Can be repeated. */
   @Override
   public void close() {
-    uploads.close();
+    if (uploads != null) {
+      uploads.close();
+    }
     builder.close();
   }
 }

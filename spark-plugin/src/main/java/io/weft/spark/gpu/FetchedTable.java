@@ -72,15 +72,12 @@ public final class FetchedTable implements AutoCloseable {
 
   private ColumnarBatch deviceBatch(StructType schema) {
     return DeviceBatch.columns(
-        device,
-        DeviceTable.lent(rows.address(), layout, rows::usedUntil, rows::close),
-        schema);
+        device, DeviceTable.lent(rows.address(), layout, rows::usedUntil, rows::close), schema);
   }
 
   private ColumnarBatch hostBatch(StructType schema) {
     TableTypes.requireColumns(layout, schema);
-    return new ColumnarBatch(
-        TableColumnVector.all(schema, copy.address(), layout), layout.rows());
+    return new ColumnarBatch(TableColumnVector.all(schema, copy.address(), layout), layout.rows());
   }
 
   /** Can be repeated. */

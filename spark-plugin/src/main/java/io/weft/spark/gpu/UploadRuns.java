@@ -27,8 +27,7 @@ record UploadRuns(TableLayout layout, List<Run> runs, List<Tensor> scratch)
 
   /** The sections of a chunk with rows, which has to stay for as long. */
   static UploadRuns of(ChunkView chunk, StructType schema) {
-    UploadRuns made =
-        new UploadRuns(layoutOf(chunk, schema), new ArrayList<>(), new ArrayList<>());
+    UploadRuns made = new UploadRuns(layoutOf(chunk, schema), new ArrayList<>(), new ArrayList<>());
     try {
       for (int c = 0; c < chunk.columns(); c++) {
         made.add(c, chunk.column(c));

@@ -23,8 +23,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * The tables of blocks on GPUs, one after the other, as batches. A batch is valid until the next one
- * is asked for, or this is closed. For one task thread.
+ * The tables of blocks on GPUs, one after the other, as batches. A batch is valid until the next
+ * one is asked for, or this is closed. For one task thread.
  */
 final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable {
   private final StructType schema;
@@ -68,8 +68,7 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
     for (BlockRequest request : all) {
       int partitions = Math.max(1, request.endPartition() - request.startPartition());
       for (int p = request.startPartition(); p < request.endPartition(); p++) {
-        DeviceBlock block =
-            new DeviceBlock(request.key(), p, request.expectedBytes() / partitions);
+        DeviceBlock block = new DeviceBlock(request.key(), p, request.expectedBytes() / partitions);
         requests.put(block, request);
         wanted.add(block);
       }
@@ -119,8 +118,11 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   }
 
   private <T> T tried(Step<T> step) {
+    long start = System.nanoTime();
     try {
-      return step.run();
+      T made = step.run();
+      counted.waited(System.nanoTime() - start);
+      return made;
     } catch (DeviceFetchException e) {
       context.killTaskIfInterrupted();
       BlockRequest request = requests.get(e.block());

@@ -60,8 +60,7 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   }
 
   /** The batches of the running task. */
-  static DeviceInput of(
-      Iterator<ColumnarBatch> batches, StructType schema, DeviceExchange device) {
+  static DeviceInput of(Iterator<ColumnarBatch> batches, StructType schema, DeviceExchange device) {
     TaskContext context = TaskContext.get();
     DeviceInput input = new DeviceInput(batches, schema, device, context);
     context.addTaskCompletionListener((TaskCompletionListener) end -> input.close());

@@ -109,6 +109,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
       DeviceTable batch = input.next().table().table();
       DeviceTable made = made(batch);
       batch.usedUntil(made.ready());
+      made.usedUntil(made.ready());
       current = DeviceBatch.columns(device, made, work.schema());
       return current;
     }

@@ -63,8 +63,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
             name + "-uploads",
             wanted,
             table -> {
-              try (ColumnarBatch batch =
-                  DeviceBatch.columns(device, table, dependency.schema())) {
+              try (ColumnarBatch batch = DeviceBatch.columns(device, table, dependency.schema())) {
                 add(batch, DeviceBatch.of(batch).orElseThrow());
               }
             });

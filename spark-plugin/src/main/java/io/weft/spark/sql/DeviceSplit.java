@@ -86,9 +86,7 @@ final class DeviceSplit implements AutoCloseable {
           scratchBytes(table),
           wanted,
           () ->
-              device
-                  .partitioner()
-                  .byHash(uploads.lane(), table, keys, partitions.numPartitions()));
+              device.partitioner().byHash(uploads.lane(), table, keys, partitions.numPartitions()));
     }
     int[] ids = new int[batch.numRows()];
     onHost.partitionIds(batch, ids);

@@ -15,8 +15,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * Uploads the batches of its child to the GPU of the executor that runs it. Where that has none they
- * stay as they are.
+ * Uploads the batches of its child to the GPU of the executor that runs it. Where that has none
+ * they stay as they are.
  */
 public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatches {
   private final SparkPlan child;

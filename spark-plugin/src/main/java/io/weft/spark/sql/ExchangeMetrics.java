@@ -54,8 +54,7 @@ record ExchangeMetrics(
     all.put(OWN_BYTES, size(context, "bytes in place, own executor"));
     all.put(SAME_HOST_BYTES, size(context, "bytes in place, other executors of the host"));
     all.put(IN_PLACE_BYTES, size(context, "bytes read in place"));
-    all.put(
-        DEVICE_TABLES_WRITTEN, SQLMetrics.createMetric(context, "batches written on GPUs"));
+    all.put(DEVICE_TABLES_WRITTEN, SQLMetrics.createMetric(context, "batches written on GPUs"));
     all.put(DEVICE_TABLES_READ, SQLMetrics.createMetric(context, "batches read on GPUs"));
     return ScalaInterop.map(all);
   }

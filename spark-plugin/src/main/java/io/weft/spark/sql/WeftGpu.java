@@ -41,8 +41,8 @@ public final class WeftGpu {
    * @param schema of the tables that the function makes
    * @throws IllegalArgumentException if a column of the rows, or of the schema, has no place in a
    *     table
-   * @throws IllegalStateException if Weft's plugin is off. A task on an executor without a GPU fails
-   *     with the reason
+   * @throws IllegalStateException if Weft's plugin is off. A task on an executor without a GPU
+   *     fails with the reason
    */
   public static Dataset<Row> mapBatches(
       Dataset<Row> rows, StructType schema, DeviceFunction function) {
@@ -62,8 +62,7 @@ public final class WeftGpu {
     TableTypes.obstacle(schema)
         .ifPresent(
             why -> {
-              throw new IllegalArgumentException(
-                  what + " cannot be a table of a GPU: " + why);
+              throw new IllegalArgumentException(what + " cannot be a table of a GPU: " + why);
             });
   }
 
