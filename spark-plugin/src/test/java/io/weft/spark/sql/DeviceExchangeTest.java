@@ -17,11 +17,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.TaskContext;
-import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
@@ -44,7 +41,6 @@ class DeviceExchangeTest {
     spark =
         DoubleGpus.start(
             Map.of(
-                "spark.master", "local[2,4]",
                 "spark.weft.route", "auto",
                 "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
                 "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false",
@@ -249,31 +245,5 @@ class DeviceExchangeTest {
     WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
     assertThat(manager.hostExchanges().counts())
         .containsKey("column a is array<bigint>, which has no place in a table of a GPU");
-  }
-
-  /** A fetch failure names it, its map task runs again, and the query goes on. */
-  @Test
-  void aBlockThatIsLostIsComputedAgain() {
-    Dataset<Row> rows = facts(spark.session(), ROWS);
-    Dataset<Row> exchanged = WeftGpu.onDevice(rows).repartition(4, col("k")).select("id", "s");
-    MapPartitionsFunction<Row, String> losing =
-        all -> {
-          DeviceCatalog catalog = ExecutorGpu.current().exchange().catalog();
-          TaskContext context = TaskContext.get();
-          if (context.stageAttemptNumber() == 0 && context.partitionId() == 0) {
-            catalog.remove(catalog.keys().get(catalog.keys().size() - 1));
-            throw new IllegalStateException("a task that fails once");
-          }
-          List<String> found = new java.util.ArrayList<>();
-          all.forEachRemaining(row -> found.add("" + row));
-          return found.iterator();
-        };
-    List<String> found =
-        exchanged.mapPartitions(losing, Encoders.STRING()).collectAsList().stream()
-            .sorted()
-            .toList();
-    assertThat(found)
-        .isEqualTo(
-            rows.select("id", "s").collectAsList().stream().map(row -> "" + row).sorted().toList());
   }
 }
