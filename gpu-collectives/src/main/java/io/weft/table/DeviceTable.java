@@ -1,33 +1,37 @@
 package io.weft.table;
 
 import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaMemory;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 
 /**
  * A table in one run of device memory. The one that {@link #of} makes owns the memory and gives it
  * back when it is closed and work that uses it has ended; a partition of a {@link PartitionedTable}
- * is a view, and closing it does nothing. Thread-safe.
+ * is a view, and closing it does nothing. One that was {@link #lent} lies where a block of others
+ * does. Thread-safe.
  */
 public final class DeviceTable implements AutoCloseable {
-  private final CudaMemory memory;
-  private final long offset;
+  private final LongSupplier start;
   private final TableLayout layout;
   private final Event ready;
-  private final boolean isOwner;
+  private final Consumer<Event> keeper;
+  private final Runnable giveBack;
 
   private DeviceTable(
-      CudaMemory memory, long offset, TableLayout layout, Event ready, boolean isOwner) {
-    Objects.checkFromIndexSize(offset, layout.bytes(), memory.bytes());
-    if (offset % TableLayout.ALIGNMENT != 0) {
-      throw new IllegalArgumentException(
-          "a table at " + offset + ", which is no multiple of " + TableLayout.ALIGNMENT);
-    }
-    this.memory = memory;
-    this.offset = offset;
+      LongSupplier start,
+      TableLayout layout,
+      Event ready,
+      Consumer<Event> keeper,
+      Runnable giveBack) {
+    this.start = start;
     this.layout = layout;
     this.ready = Objects.requireNonNull(ready);
-    this.isOwner = isOwner;
+    this.keeper = keeper;
+    this.giveBack = giveBack;
   }
 
   /**
@@ -38,7 +42,8 @@ public final class DeviceTable implements AutoCloseable {
    * @throws IndexOutOfBoundsException when the memory is too short
    */
   public static DeviceTable of(CudaMemory memory, TableLayout layout, Event ready) {
-    return new DeviceTable(memory, 0, layout, ready, true);
+    requireWithin(memory, 0, layout);
+    return new DeviceTable(memory::address, layout, ready, memory::usedUntil, memory::close);
   }
 
   /**
@@ -47,7 +52,49 @@ public final class DeviceTable implements AutoCloseable {
    * @param offset where it begins within the memory, a multiple of 64
    */
   public static DeviceTable view(CudaMemory memory, long offset, TableLayout layout, Event ready) {
-    return new DeviceTable(memory, offset, layout, ready, false);
+    requireWithin(memory, offset, layout);
+    return new DeviceTable(
+        () -> memory.address() + offset, layout, ready, memory::usedUntil, () -> {});
+  }
+
+  /**
+   * A table that is written and lies in device memory which others lend, until it is closed.
+   *
+   * @param address where it begins, a multiple of 64
+   * @param keeper keeps the memory until an event has ended, also when it was given back before
+   * @param giveBack runs once, when the table is closed
+   */
+  public static DeviceTable lent(
+      long address, TableLayout layout, Consumer<Event> keeper, Runnable giveBack) {
+    requireAligned(address);
+    AtomicBoolean closed = new AtomicBoolean();
+    return new DeviceTable(
+        () -> {
+          if (closed.get()) {
+            throw new IllegalStateException("the table of " + layout + " was closed");
+          }
+          return address;
+        },
+        layout,
+        HostEvent.completed("a table of " + layout),
+        keeper,
+        () -> {
+          if (closed.compareAndSet(false, true)) {
+            giveBack.run();
+          }
+        });
+  }
+
+  private static void requireWithin(CudaMemory memory, long offset, TableLayout layout) {
+    Objects.checkFromIndexSize(offset, layout.bytes(), memory.bytes());
+    requireAligned(offset);
+  }
+
+  private static void requireAligned(long start) {
+    if (start % TableLayout.ALIGNMENT != 0) {
+      throw new IllegalArgumentException(
+          "a table at " + start + ", which is no multiple of " + TableLayout.ALIGNMENT);
+    }
   }
 
   public TableLayout layout() {
@@ -56,16 +103,6 @@ public final class DeviceTable implements AutoCloseable {
 
   public int rows() {
     return layout.rows();
-  }
-
-  /** The memory it lies in. */
-  public CudaMemory memory() {
-    return memory;
-  }
-
-  /** Where it begins within its memory. */
-  public long offset() {
-    return offset;
   }
 
   /** Length of the run. */
@@ -79,7 +116,7 @@ public final class DeviceTable implements AutoCloseable {
    * @throws IllegalStateException when the memory was closed
    */
   public long address() {
-    return memory.address() + offset;
+    return start.getAsLong();
   }
 
   /** Ends when the table is written. Work on a lane that takes it is submitted behind it. */
@@ -89,18 +126,16 @@ public final class DeviceTable implements AutoCloseable {
 
   /** Keeps the memory until the event has ended, also when the table is closed before. */
   public void usedUntil(Event event) {
-    memory.usedUntil(event);
+    keeper.accept(event);
   }
 
   @Override
   public void close() {
-    if (isOwner) {
-      memory.close();
-    }
+    giveBack.run();
   }
 
   @Override
   public String toString() {
-    return layout + " on " + memory.device();
+    return layout + " on a device";
   }
 }

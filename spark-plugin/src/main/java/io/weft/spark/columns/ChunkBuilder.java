@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
  * Makes chunks of rows for a consumer that is through with each when it returns. For one task
@@ -18,6 +19,7 @@ public final class ChunkBuilder implements AutoCloseable {
   private final Consumer consumer;
   private final BufferPool pool = BufferPool.borrow();
   private final PartitionBuilders builders;
+  private final Selection selection = new Selection();
   private boolean closed;
 
   /** Takes a chunk, which is freed when it returns. */
@@ -69,6 +71,48 @@ public final class ChunkBuilder implements AutoCloseable {
                   .formatted(BatchTooLargeException.LIMIT),
               e));
     }
+  }
+
+  /**
+   * Appends rows of a batch, which are free to change afterwards; hands on what was appended before
+   * where a chunk cannot hold both.
+   *
+   * @param start first row
+   * @param count of rows, 0 or more
+   * @throws IOException if there is no memory for a chunk, or a single row is too large for one
+   */
+  public void append(ColumnarBatch batch, int start, int count) throws IOException {
+    if (count == 0) {
+      return;
+    }
+    selection.run(0, start, count);
+    try {
+      builders.append(batch, selection);
+    } catch (BatchTooLargeException e) {
+      builders.rollBack(0);
+      split(batch, start, count, e);
+    }
+  }
+
+  private void split(ColumnarBatch batch, int start, int count, BatchTooLargeException cause)
+      throws IOException {
+    if (rows() > 0) {
+      flush();
+      append(batch, start, count);
+    } else if (count > 1) {
+      append(batch, start, count / 2);
+      append(batch, start + count / 2, count - count / 2);
+    } else {
+      throw new IOException(
+          "a row has a column of more than %d bytes or elements"
+              .formatted(BatchTooLargeException.LIMIT),
+          cause);
+    }
+  }
+
+  /** Bytes that a chunk of these rows would have. */
+  public long bytes() {
+    return builders.measure(0);
   }
 
   /** Rows that are not in a chunk yet. */

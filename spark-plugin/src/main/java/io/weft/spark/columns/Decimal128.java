@@ -6,7 +6,7 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.Platform;
 
 /** Decimals of more than 18 digits: 16 bytes, little-endian two's complement, as in Arrow. */
-final class Decimal128 {
+public final class Decimal128 {
   private Decimal128() {}
 
   /** Writes an unscaled value that is given as big-endian two's complement of any length. */
@@ -22,7 +22,8 @@ final class Decimal128 {
     Platform.putLong(base, offset + 8, high);
   }
 
-  static Decimal get(Object base, long offset, int precision, int scale) {
+  /** Reads a value of a precision and scale. */
+  public static Decimal get(Object base, long offset, int precision, int scale) {
     long low = Platform.getLong(base, offset);
     long high = Platform.getLong(base, offset + 8);
     BigDecimal value =

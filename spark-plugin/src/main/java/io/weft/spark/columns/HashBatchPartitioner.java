@@ -3,6 +3,7 @@ package io.weft.spark.columns;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -52,6 +53,23 @@ public final class HashBatchPartitioner implements BatchPartitioner {
         ordinals.stream().mapToInt(Integer::intValue).toArray(),
         hashes.toArray(ColumnHash[]::new),
         partitioning.numPartitions());
+  }
+
+  /**
+   * The columns whose hash is the partition, in their order.
+   *
+   * @param output the columns of the batches
+   * @return nothing where a partitioning expression is more than a column
+   */
+  public static Optional<int[]> plainColumns(HashPartitioning partitioning, Seq<Attribute> output) {
+    List<Attribute> columns = CollectionConverters.asJava(output);
+    int[] ordinals =
+        CollectionConverters.asJava(partitioning.expressions()).stream()
+            .mapToInt(key -> key instanceof AttributeReference one ? ordinal(one, columns) : -1)
+            .toArray();
+    return Arrays.stream(ordinals).allMatch(ordinal -> ordinal >= 0)
+        ? Optional.of(ordinals)
+        : Optional.empty();
   }
 
   private static int ordinal(AttributeReference key, List<Attribute> columns) {

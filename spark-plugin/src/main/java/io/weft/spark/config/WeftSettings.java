@@ -63,8 +63,8 @@ public final class WeftSettings {
               + " the rest by TCP; shm is auto, but fails where memory on the same host cannot be"
               + " mapped; tcp reads everything of other executors by TCP. With auto, arrays that tasks"
               + " exchange between GPUs go by NCCL where both executors can use it, else through"
-              + " memory of the hosts; blocks of shuffles lie on the host and never go by NCCL. The"
-              + " Weft tab and the logs say which way is taken and why.");
+              + " memory of the hosts, and so do blocks of shuffles that lie on GPUs; those on the host"
+              + " never go by NCCL. The Weft tab and the logs say which way is taken and why.");
 
   /** Which NCCL is loaded. */
   public static final Setting<String> NCCL_LIBRARY =
@@ -343,17 +343,17 @@ public final class WeftSettings {
               + " export there. It is taken as tasks need it and kept until the executor ends. A rank"
               + " needs room for two batches at least, an export for all of its batches.");
 
-  /** Memory of a GPU for feeds that go from GPU to GPU. */
+  /** Memory of a GPU for rows that go from GPU to GPU. */
   public static final Setting<Long> GPU_EXCHANGE_MEMORY =
       new Setting<>(
           PREFIX + "gpu.exchangeMemory",
           SettingTypes.bytes(MIB, TIB),
           4 * GIB,
           APPLICATION,
-          "Memory of its GPU that each executor may use to partition the rows of feeds that go from"
-              + " GPU to GPU, and to keep them until they are read. What does not fit goes to pinned"
-              + " memory of the host, then to spark.weft.memory.size and the local folders, and comes"
-              + " back when it is read.");
+          "Memory of its GPU that each executor may use for batches of queries that lie there, to"
+              + " partition rows of queries and feeds that go from GPU to GPU, and to keep them until"
+              + " they are read. What does not fit goes to pinned memory of the host, then to"
+              + " spark.weft.memory.size and the local folders, and comes back when it is read.");
 
   /** Pinned memory for what does not fit on a GPU. */
   public static final Setting<Long> GPU_PINNED_MEMORY =

@@ -78,6 +78,11 @@ public final class DriverState {
     return counts(WeftShuffleManager::hostFeeds);
   }
 
+  /** Exchanges of batches on GPUs that go between hosts, by reason. */
+  public Map<String, Long> hostExchanges() {
+    return counts(WeftShuffleManager::hostExchanges);
+  }
+
   private static Map<String, Long> counts(Function<WeftShuffleManager, Fallbacks> of) {
     SparkEnv env = SparkEnv.get();
     return env != null && env.shuffleManager() instanceof WeftShuffleManager manager

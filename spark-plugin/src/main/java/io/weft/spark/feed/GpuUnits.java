@@ -8,13 +8,13 @@ import io.weft.deviceblocks.DeviceOutput;
 import io.weft.memory.Memory;
 import io.weft.spark.columns.ChunkView;
 import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.DeviceUnits;
 import io.weft.table.DeviceTable;
-import io.weft.table.PartitionedTable;
 import io.weft.table.PendingPartitions;
 import io.weft.table.TableLayout;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -27,10 +27,7 @@ final class GpuUnits implements AutoCloseable {
   private final int ranks;
   private final Runnable wanted;
   private final DeviceUploads uploads;
-  private final List<DeviceOutput.Unit> units = new ArrayList<>();
-  private final int[] rows;
-  private final long[] bytes;
-  private PartitionedTable inFlight;
+  private final DeviceUnits units;
 
   /**
    * Nothing uploaded yet.
@@ -44,8 +41,7 @@ final class GpuUnits implements AutoCloseable {
     this.ranks = ranks;
     this.wanted = wanted;
     this.uploads = device.gpu().uploads(name);
-    this.rows = new int[ranks];
-    this.bytes = new long[ranks];
+    this.units = new DeviceUnits(device, ranks, wanted);
   }
 
   /**
@@ -61,8 +57,7 @@ final class GpuUnits implements AutoCloseable {
           uploads.upload("the upload of " + layout, tables.runs(chunk, layout), memory);
       DeviceTable there = DeviceTable.view(memory, 0, layout, uploaded);
       try (PendingPartitions pending = split(there, places)) {
-        keepInFlight();
-        inFlight = device.withRoom(layout.bytes(), wanted, () -> pending.pack(device.deadline()));
+        units.pack(pending, layout.bytes());
       }
       uploaded.awaitRecorded(device.deadline());
     }
@@ -88,52 +83,25 @@ final class GpuUnits implements AutoCloseable {
     }
   }
 
-  /** Waits for the chunk before, whose partitions are blocks from now on and may be spilled. */
-  private void keepInFlight() {
-    if (inFlight == null) {
-      return;
-    }
-    PartitionedTable packed = inFlight;
-    packed.ready().await(device.deadline());
-    inFlight = null;
-    List<TableLayout> layouts = new ArrayList<>();
-    long[] offsets = new long[ranks];
-    for (int rank = 0; rank < ranks; rank++) {
-      layouts.add(packed.layout(rank));
-      offsets[rank] = packed.offset(rank);
-      rows[rank] = Math.addExact(rows[rank], packed.layout(rank).rows());
-      bytes[rank] += packed.layout(rank).rows() > 0 ? packed.layout(rank).bytes() : 0;
-    }
-    units.add(new DeviceOutput.Unit(device.tiers().adopt(packed.memory()), layouts, offsets));
-  }
-
   /** All blocks, which are the caller's from now on. */
   List<DeviceOutput.Unit> finish() {
-    keepInFlight();
-    List<DeviceOutput.Unit> all = List.copyOf(units);
-    units.clear();
-    return all;
+    return units.finish();
   }
 
   /** Rows of each rank, once all is finished. */
   int[] rows() {
-    return rows.clone();
+    return Arrays.stream(units.rows()).mapToInt(Math::toIntExact).toArray();
   }
 
   /** Bytes for each rank. */
   long[] bytes() {
-    return bytes.clone();
+    return units.bytes();
   }
 
   /** Gives back what was not finished. Can be repeated. */
   @Override
   public void close() {
     uploads.close();
-    if (inFlight != null) {
-      inFlight.close();
-      inFlight = null;
-    }
-    units.forEach(unit -> unit.memory().close());
-    units.clear();
+    units.close();
   }
 }

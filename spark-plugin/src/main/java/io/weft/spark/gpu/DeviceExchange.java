@@ -1,19 +1,30 @@
 package io.weft.spark.gpu;
 
+import io.weft.collectives.buffer.DataType;
 import io.weft.crosshost.CrossHostTransfers;
 import io.weft.crosshost.DeviceId;
 import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceTiers;
 import io.weft.deviceblocks.DeviceBlockClient;
 import io.weft.deviceblocks.DeviceBlockServer;
 import io.weft.deviceblocks.DeviceCatalog;
+import io.weft.deviceblocks.DeviceRows;
+import io.weft.deviceblocks.DeviceSlice;
+import io.weft.deviceblocks.HostReadServer;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.memory.Bytes;
+import io.weft.memory.SharedArena;
 import io.weft.spark.config.WeftSettings;
 import io.weft.table.DevicePartitioner;
+import io.weft.table.DeviceTable;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
@@ -23,6 +34,10 @@ import java.util.function.Supplier;
  */
 public final class DeviceExchange {
   private static final long POLL_NANOS = 1_000_000;
+  private static final long UNIT_BYTES = 16L << 20;
+
+  /** Of the memory on the device: tasks hold several tables at a time. */
+  private static final long SHARES = 32;
 
   private final OpenedGpu gpu;
   private final Duration patience;
@@ -30,7 +45,10 @@ public final class DeviceExchange {
   private final DevicePartitioner partitioner;
   private final DeviceCatalog catalog = new DeviceCatalog();
   private final DeviceBlockServer server;
+  private final HostReadServer hostReads;
   private final DeviceBlockClient client;
+  private final DeviceDownloads downloads;
+  private final SharedArena arena;
 
   private DeviceExchange(
       OpenedGpu gpu, Options options, DeviceTiers tiers, DevicePartitioner partitioner) {
@@ -43,6 +61,9 @@ public final class DeviceExchange {
     this.client =
         new DeviceBlockClient(
             catalog, options.exchange().calls()::ask, options.transfers(), own, patience);
+    this.downloads = new DeviceDownloads(gpu.device(), gpu.pinned(), patience);
+    this.hostReads = new HostReadServer(catalog, own.executor(), this::copy, patience);
+    this.arena = options.exchange().arena();
   }
 
   /** The number of an executor's GPU among its devices. */
@@ -106,8 +127,59 @@ public final class DeviceExchange {
     return client;
   }
 
-  DeviceBlockServer server() {
-    return server;
+  /** Answers another executor. */
+  CompletableFuture<byte[]> answer(byte[] question) {
+    return HostReadServer.isFor(question) ? hostReads.answer(question) : server.answer(question);
+  }
+
+  /** Memory of the host for what goes to the device. */
+  SharedArena arena() {
+    return arena;
+  }
+
+  /** Bytes of a table that pays for a copy, and leaves room for those of other tasks. */
+  public long unitBytes() {
+    return Math.max(1, Math.min(UNIT_BYTES, tiers.memory().budgetBytes() / SHARES));
+  }
+
+  /**
+   * Starts to copy a table to the host.
+   *
+   * @param to address of memory for the whole table, which has to stay until the event is released
+   * @return complete when the table is there
+   */
+  public Event download(DeviceTable table, long to) {
+    Event copied =
+        downloads.copy(
+            "the download of " + table, to, table.address(), table.bytes(), table.ready());
+    table.usedUntil(copied);
+    return copied;
+  }
+
+  /** A piece of a block, for a reader that wants it on its host. */
+  private byte[] copy(DeviceSlice slice, long offset, int length) {
+    byte[] bytes = new byte[length];
+    Tensor host = Tensor.allocate(TensorType.of(DataType.INT8, length));
+    Event copied = null;
+    try (DeviceRows rows = withRoom(slice.leasedBytes(), () -> {}, slice::lease)) {
+      copied =
+          downloads.copy(
+              "a reader's copy of " + slice.layout(),
+              host.address(),
+              rows.address() + offset,
+              length,
+              HostEvent.completed("a block"));
+      rows.usedUntil(copied);
+      copied.await(deadline());
+      host.byteBuffer().get(bytes);
+    } finally {
+      if (copied == null) {
+        host.close();
+      } else {
+        copied.whenReleased(host::close);
+      }
+    }
+    return bytes;
   }
 
   /** A deadline for the device, or another executor. */
@@ -156,6 +228,8 @@ public final class DeviceExchange {
   boolean close() {
     client.close();
     server.close();
+    hostReads.close();
+    downloads.close();
     catalog.close();
     partitioner.close();
     tiers.close();

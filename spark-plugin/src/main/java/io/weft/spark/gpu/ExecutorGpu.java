@@ -3,6 +3,8 @@ package io.weft.spark.gpu;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.library.UnavailableLibraryException;
 import io.weft.device.probe.ProbeOptions;
+import io.weft.deviceblocks.HostReadClient;
+import io.weft.deviceblocks.HostReadServer;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.peer.GpuEnd;
 import io.weft.spark.config.Activation;
@@ -78,11 +80,25 @@ public final class ExecutorGpu implements AutoCloseable {
     synchronized (this) {
       serving = exchange;
     }
-    return serving == null
-        ? CompletableFuture.failedFuture(
-            new IllegalStateException(
-                "executor " + options.executorId() + " has no blocks on a GPU"))
-        : serving.server().answer(question);
+    if (serving != null) {
+      return serving.answer(question);
+    }
+    try {
+      return CompletableFuture.completedFuture(
+          HostReadServer.answerWithoutBlocks(question, options.executorId()));
+    } catch (RuntimeException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  /** Exchanges between GPUs, if this executor takes part in any so far. */
+  public synchronized Optional<DeviceExchange> openExchange() {
+    return Optional.ofNullable(exchange);
+  }
+
+  /** The way to blocks of other executors' GPUs that needs none here. */
+  public HostReadClient hostReads() {
+    return new HostReadClient(options.exchange().calls()::ask, options.executorId());
   }
 
   /** Why tasks cannot use a GPU here; empty where they can. */

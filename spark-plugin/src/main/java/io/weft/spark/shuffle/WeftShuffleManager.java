@@ -37,6 +37,8 @@ public final class WeftShuffleManager extends SortShuffleManager {
       new Fallbacks("Spark's sort shuffle carries a shuffle that Weft does not take");
   private final Fallbacks hostFeeds =
       new Fallbacks("The rows of a feed go from host to host instead of GPU to GPU");
+  private final Fallbacks hostExchanges =
+      new Fallbacks("Batches on GPUs are exchanged between hosts");
 
   /** The constructor Spark calls. */
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
@@ -54,6 +56,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
   /** Why feeds that were to go from GPU to GPU do not; filled on the driver only. */
   public Fallbacks hostFeeds() {
     return hostFeeds;
+  }
+
+  /** Why batches on GPUs are exchanged between hosts; filled on the driver only. */
+  public Fallbacks hostExchanges() {
+    return hostExchanges;
   }
 
   @Override

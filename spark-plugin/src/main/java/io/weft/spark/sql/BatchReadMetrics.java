@@ -45,4 +45,10 @@ final class BatchReadMetrics implements FetchListener {
     sparks.incRecordsRead(rows);
     ours.batchesRead().add(1);
   }
+
+  /** A batch on the GPU went to the plan above. */
+  void deviceBatch(int rows) {
+    batch(rows);
+    ours.deviceTablesRead().add(1);
+  }
 }

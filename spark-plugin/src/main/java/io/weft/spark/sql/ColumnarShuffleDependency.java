@@ -1,6 +1,7 @@
 package io.weft.spark.sql;
 
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks;
 import java.util.Optional;
@@ -31,6 +32,7 @@ public final class ColumnarShuffleDependency
   private final StructType schema;
   private final PartitionIds partitionIds;
   private final ExchangeMetrics exchangeMetrics;
+  private final boolean onDevices;
 
   /**
    * @param records what the map side gives: (unused, batch) with {@code partitionIds}, else
@@ -40,6 +42,8 @@ public final class ColumnarShuffleDependency
    * @param schema the columns of the rows or batches, in order
    * @param processor runs the writer in a map task
    * @param exchangeMetrics what the tasks report to
+   * @param onDevices whether blocks stay on GPUs where there are any; only with {@code
+   *     partitionIds}
    */
   ColumnarShuffleDependency(
       RDD<? extends Product2<Object, ColumnarBatch>> records,
@@ -47,7 +51,8 @@ public final class ColumnarShuffleDependency
       PartitionIds partitionIds,
       StructType schema,
       ShuffleWriteProcessor processor,
-      ExchangeMetrics exchangeMetrics) {
+      ExchangeMetrics exchangeMetrics,
+      boolean onDevices) {
     // Of Spark's constructors this is the one that 4.0, 4.1 and 4.2 have in common.
     super(
         records,
@@ -63,6 +68,7 @@ public final class ColumnarShuffleDependency
     this.schema = schema;
     this.partitionIds = partitionIds;
     this.exchangeMetrics = exchangeMetrics;
+    this.onDevices = onDevices;
     // A merged shuffle is made of Spark's data files, which this one does not write.
     setShuffleMergeAllowed(false);
   }
@@ -87,7 +93,10 @@ public final class ColumnarShuffleDependency
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
       ExecutorExchange exchange) {
-    return new ColumnarShuffleWriter<>(this, mapId, context, metrics, exchange);
+    Optional<DeviceExchange> device = onDevices ? DeviceHere.find() : Optional.empty();
+    return device.isPresent()
+        ? new DeviceShuffleWriter<>(this, mapId, context, metrics, exchange, device.get())
+        : new ColumnarShuffleWriter<>(this, mapId, context, metrics, exchange);
   }
 
   @Override
@@ -96,7 +105,9 @@ public final class ColumnarShuffleDependency
       TaskContext context,
       ShuffleReadMetricsReporter metrics,
       ExecutorExchange exchange) {
-    return new ColumnarShuffleReader<>(this, blocks, context, metrics, exchange);
+    return onDevices
+        ? new DeviceShuffleReader<>(this, blocks, context, metrics, exchange)
+        : new ColumnarShuffleReader<>(this, blocks, context, metrics, exchange);
   }
 
   /** Number of reduce partitions. */

@@ -29,9 +29,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * @param child what the exchange reads
  * @param partitioning the partitioning it produces
  * @param metrics the metrics of the node
+ * @param onDevices whether blocks of batches stay on GPUs where there are any
  */
 record DependencyBuilder(
-    SparkPlan child, Partitioning partitioning, Map<String, SQLMetric> metrics) {
+    SparkPlan child, Partitioning partitioning, Map<String, SQLMetric> metrics, boolean onDevices) {
 
   /** May run a Spark job on the calling thread: range partitioning samples its input. */
   ColumnarShuffleDependency fromBatches(RDD<ColumnarBatch> batches) {
@@ -69,7 +70,8 @@ record DependencyBuilder(
         ids,
         child.schema(),
         ShuffleExchangeExec$.MODULE$.createShuffleWriteProcessor(metrics),
-        ExchangeMetrics.of(metrics));
+        ExchangeMetrics.of(metrics),
+        onDevices && ids != null);
   }
 
   private Optional<PartitionIds> partitionIds(RDD<ColumnarBatch> batches) {

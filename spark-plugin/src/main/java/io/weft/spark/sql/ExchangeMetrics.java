@@ -19,6 +19,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * @param ownBytes bytes read in place from the reading executor's own arena
  * @param sameHostBytes bytes read in place from other executors on the host
  * @param inPlaceBytes the sum of both
+ * @param deviceTablesWritten those of the batches written that are tables on GPUs
+ * @param deviceTablesRead those of the batches read
  */
 record ExchangeMetrics(
     SQLMetric dataSize,
@@ -26,7 +28,9 @@ record ExchangeMetrics(
     SQLMetric batchesRead,
     SQLMetric ownBytes,
     SQLMetric sameHostBytes,
-    SQLMetric inPlaceBytes)
+    SQLMetric inPlaceBytes,
+    SQLMetric deviceTablesWritten,
+    SQLMetric deviceTablesRead)
     implements Serializable {
   private static final String DATA_SIZE = "dataSize";
   static final String BATCHES_WRITTEN = "weftBatchesWritten";
@@ -34,6 +38,9 @@ record ExchangeMetrics(
   static final String OWN_BYTES = "weftOwnBytesRead";
   static final String SAME_HOST_BYTES = "weftSameHostBytesRead";
   static final String IN_PLACE_BYTES = "weftInPlaceBytesRead";
+
+  static final String DEVICE_TABLES_WRITTEN = "weftDeviceTablesWritten";
+  static final String DEVICE_TABLES_READ = "weftDeviceTablesRead";
 
   /** What Spark leaves out when it shows the minimum over the tasks. */
   private static final long UNSET = -1;
@@ -47,6 +54,8 @@ record ExchangeMetrics(
     all.put(OWN_BYTES, size(context, "bytes in place, own executor"));
     all.put(SAME_HOST_BYTES, size(context, "bytes in place, other executors of the host"));
     all.put(IN_PLACE_BYTES, size(context, "bytes read in place"));
+    all.put(DEVICE_TABLES_WRITTEN, SQLMetrics.createMetric(context, "batches written on GPUs"));
+    all.put(DEVICE_TABLES_READ, SQLMetrics.createMetric(context, "batches read on GPUs"));
     return ScalaInterop.map(all);
   }
 
@@ -62,6 +71,8 @@ record ExchangeMetrics(
         metrics.apply(BATCHES_READ),
         metrics.apply(OWN_BYTES),
         metrics.apply(SAME_HOST_BYTES),
-        metrics.apply(IN_PLACE_BYTES));
+        metrics.apply(IN_PLACE_BYTES),
+        metrics.apply(DEVICE_TABLES_WRITTEN),
+        metrics.apply(DEVICE_TABLES_READ));
   }
 }

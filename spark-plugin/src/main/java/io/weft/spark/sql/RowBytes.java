@@ -1,5 +1,7 @@
 package io.weft.spark.sql;
 
+import io.weft.table.ColumnKind;
+import io.weft.table.TableLayout;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -43,6 +45,24 @@ final class RowBytes {
       samples++;
     }
     return Math.round((double) bytes / samples * rows);
+  }
+
+  /**
+   * Bytes of all rows of a table on a device, without a look at them: a value of variable length
+   * counts half a word for what is behind it.
+   */
+  static long of(TableLayout layout, StructType schema) {
+    long row = UnsafeRow.calculateBitSetWidthInBytes(schema.size()) + 8L * schema.size();
+    long strings = 0;
+    for (int c = 0; c < schema.size(); c++) {
+      ColumnKind kind = layout.columns().get(c).kind();
+      if (kind.isString()) {
+        strings += layout.stringBytes(c) + 4L * layout.rows();
+      } else if (kind == ColumnKind.DECIMAL128) {
+        row += 16;
+      }
+    }
+    return row * layout.rows() + strings;
   }
 
   private UnsafeProjection rowProjection() {

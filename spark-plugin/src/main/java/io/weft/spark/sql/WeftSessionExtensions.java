@@ -20,6 +20,7 @@ public final class WeftSessionExtensions
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     extensions.injectQueryStagePrepRule(session -> WeftExchangeRule.beforeStages());
     extensions.injectColumnar(session -> new ExchangeColumnarRule());
+    extensions.injectPlannerStrategy(session -> new DeviceStrategy());
     return BoxedUnit.UNIT;
   }
 

@@ -1,5 +1,6 @@
 package io.weft.spark.sql;
 
+import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -55,7 +56,16 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
 
   @Override
   String remark() {
-    return "weft: columns route, " + reason();
+    return "weft: columns route, " + reason() + (isOnDevices() ? ", blocks on GPUs" : "");
+  }
+
+  /** Whether blocks stay on GPUs where there are any: batches come from there, and can. */
+  boolean isOnDevices() {
+    return DeviceRoute.isGiven(child()) && deviceObstacle().isEmpty();
+  }
+
+  private Optional<String> deviceObstacle() {
+    return DeviceRoute.obstacle(schema(), outputPartitioning().numPartitions());
   }
 
   /** Batches only: Spark puts its own conversion above where rows are wanted. */
@@ -99,7 +109,11 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
 
   @SuppressWarnings("unchecked")
   private ColumnarShuffleDependency newDependency() {
-    DependencyBuilder builder = new DependencyBuilder(child(), outputPartitioning(), metrics());
+    if (DeviceRoute.isGiven(child())) {
+      deviceObstacle().ifPresent(DeviceRoute::say);
+    }
+    DependencyBuilder builder =
+        new DependencyBuilder(child(), outputPartitioning(), metrics(), isOnDevices());
     RDD<?> records = inputRDD();
     return child().supportsColumnar()
         ? builder.fromBatches((RDD<ColumnarBatch>) records)

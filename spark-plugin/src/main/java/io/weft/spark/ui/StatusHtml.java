@@ -15,6 +15,7 @@ import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.message.WeftVersion;
 import io.weft.spark.metrics.WeftMetrics;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.commons.text.StringEscapeUtils;
 import org.apache.spark.SparkConf;
@@ -31,6 +32,7 @@ final class StatusHtml {
         + remarks(state)
         + fallbacks(state)
         + hostFeeds(state)
+        + hostExchanges(state)
         + settings(state.conf());
   }
 
@@ -124,12 +126,22 @@ final class StatusHtml {
   }
 
   private static String hostFeeds(DriverState state) {
-    return state.hostFeeds().isEmpty()
+    return reasons(
+        "Feeds that go from host to host instead of GPU to GPU", "Feeds", state.hostFeeds());
+  }
+
+  private static String hostExchanges(DriverState state) {
+    return reasons(
+        "Exchanges of batches on GPUs that go between hosts", "Exchanges", state.hostExchanges());
+  }
+
+  private static String reasons(String title, String what, Map<String, Long> counts) {
+    return counts.isEmpty()
         ? ""
         : table(
-            "Feeds that go from host to host instead of GPU to GPU",
-            List.of("Because", "Feeds"),
-            state.hostFeeds().entrySet().stream()
+            title,
+            List.of("Because", what),
+            counts.entrySet().stream()
                 .map(entry -> List.of(entry.getKey(), entry.getValue().toString())));
   }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.tests.application.FeedJob;
 import io.weft.tests.application.GpuExchangeJob;
 import io.weft.tests.application.GpuFeedJob;
+import io.weft.tests.application.GpuSqlJob;
 import io.weft.tests.application.GpuTransferJob;
 import io.weft.tests.application.GpuTransferJob.Answer;
 import io.weft.tests.application.Notes;
@@ -162,5 +163,31 @@ class GpuApplicationTest {
     assertThat(answers.get(0).failure())
         .contains("key 999 from executor " + victim + "/device 1")
         .contains("to executor " + survivor + "/device 1 failed: ");
+  }
+
+  /** Map outputs stay on the GPUs; half of what a task reads comes from the other executor's. */
+  @Test
+  @Order(6)
+  void batchesOfSqlGoFromGpuToGpu() {
+    long arrays = cluster.sum("transferReceived");
+    GpuSqlJob job = new GpuSqlJob(libcuda(), null);
+    assertThat(job.run(cluster.session())).isEqualTo(GpuSqlJob.expected(cluster.session()));
+    assertThat(cluster.sum("transferReceived")).isGreaterThan(arrays);
+    List<GpuSqlJob.Answer> answers = job.ask(cluster.session());
+    assertThat(answers).extracting(GpuSqlJob.Answer::violations).containsOnly("");
+    assertThat(answers).extracting(GpuSqlJob.Answer::executorId).doesNotHaveDuplicates().hasSize(2);
+    assertThat(answers).extracting(GpuSqlJob.Answer::gpu).doesNotHaveDuplicates();
+    assertThat(answers).extracting(GpuSqlJob.Answer::outputs).allMatch(outputs -> outputs > 0);
+  }
+
+  /** Killed as by kill -9 while it reads: what it had on its GPU is computed again. */
+  @Test
+  @Order(7)
+  void aKilledExecutorsMapOutputsAreComputedAgain() throws Exception {
+    List<String> expected = GpuSqlJob.expected(cluster.session());
+    CompletableFuture<List<String>> job =
+        CompletableFuture.supplyAsync(() -> new GpuSqlJob(libcuda(), notes).run(cluster.session()));
+    kill(awaitVictim(job));
+    assertThat(job.get(4, TimeUnit.MINUTES)).isEqualTo(expected);
   }
 }

@@ -1,0 +1,110 @@
+package io.weft.deviceblocks;
+
+import io.weft.catalog.BlockKey;
+import io.weft.memory.Memory;
+import io.weft.table.TableLayout;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Reads blocks of other executors' GPUs into memory of this host, whether this executor has a GPU
+ * or not: slower than the way between GPUs, with no need of memory on the device for more than a
+ * table at a time. Stateless and thread-safe; callers wait.
+ */
+public final class HostReadClient {
+  private final DeviceBlockClient.Questions questions;
+  private final String reader;
+
+  /**
+   * A client.
+   *
+   * @param reader this executor, for messages
+   */
+  public HostReadClient(DeviceBlockClient.Questions questions, String reader) {
+    this.questions = questions;
+    this.reader = reader;
+  }
+
+  /**
+   * Which map outputs an executor has on its GPU.
+   *
+   * @throws IOException if it does not answer
+   */
+  public Set<BlockKey> held(String executor, List<BlockKey> keys)
+      throws IOException, InterruptedException {
+    byte[] answer = questions.ask(executor, HostQuestions.held(keys));
+    if (answer.length != keys.size()) {
+      throw new IOException(
+          "executor %s answers %d bytes for %d map outputs"
+              .formatted(executor, answer.length, keys.size()));
+    }
+    Set<BlockKey> held = new HashSet<>();
+    for (int i = 0; i < answer.length; i++) {
+      if (answer[i] == 1) {
+        held.add(keys.get(i));
+      }
+    }
+    return held;
+  }
+
+  /**
+   * What lies in the tables of a block.
+   *
+   * @throws DeviceFetchException if it cannot be had, naming it and both executors
+   */
+  public List<TableLayout> tables(String executor, DeviceBlock block)
+      throws DeviceFetchException, InterruptedException {
+    try (DataInputStream in = ask(executor, block, HostQuestions.tables(block))) {
+      return HostQuestions.readLayouts(in);
+    } catch (IOException e) {
+      throw failure(executor, block, e);
+    }
+  }
+
+  /**
+   * Copies a table.
+   *
+   * @param table of the block, from 0
+   * @param to address of memory for the whole table
+   * @throws DeviceFetchException if it cannot be had, naming it and both executors
+   */
+  public void read(String executor, DeviceBlock block, int table, TableLayout layout, long to)
+      throws DeviceFetchException, InterruptedException {
+    for (long done = 0; done < layout.bytes(); done += HostQuestions.MOST_BYTES) {
+      int length = (int) Math.min(HostQuestions.MOST_BYTES, layout.bytes() - done);
+      byte[] question = HostQuestions.read(new HostQuestions.Piece(block, table, done, length));
+      try (DataInputStream in = ask(executor, block, question)) {
+        byte[] bytes = in.readAllBytes();
+        if (bytes.length != length) {
+          throw new IOException(bytes.length + " bytes came instead of " + length);
+        }
+        Memory.view(this, to + done, length).put(bytes);
+      } catch (IOException e) {
+        throw failure(executor, block, e);
+      }
+    }
+  }
+
+  private DataInputStream ask(String executor, DeviceBlock block, byte[] question)
+      throws IOException, InterruptedException {
+    DataInputStream in = BlockQuestions.read(questions.ask(executor, question));
+    if (in.readByte() == HostQuestions.MISSING) {
+      throw new DeviceFetchException(
+          block, block + " is not on the GPU of executor " + executor + " (any more)", null);
+    }
+    return in;
+  }
+
+  private DeviceFetchException failure(String executor, DeviceBlock block, IOException e) {
+    return e instanceof DeviceFetchException missing
+        ? missing
+        : new DeviceFetchException(
+            block,
+            "%s did not come from the GPU of executor %s to the host of executor %s: %s"
+                .formatted(block, executor, reader, e.getMessage()),
+            e);
+  }
+}

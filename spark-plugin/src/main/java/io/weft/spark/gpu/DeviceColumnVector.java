@@ -1,0 +1,140 @@
+package io.weft.spark.gpu;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarArray;
+import org.apache.spark.sql.vectorized.ColumnarMap;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A column of a batch that lies on this executor's GPU. Who works on the device takes the table of
+ * its {@link #batch()}. Who asks for values or nulls gets them too: with the first question the
+ * whole table is copied to the host as one piece, and read there.
+ *
+ * <p>The table goes back when all columns of the batch are closed. For one thread at a time.
+ */
+public final class DeviceColumnVector extends ColumnVector {
+  private final DeviceBatch batch;
+  private final int column;
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private ColumnVector onHost;
+
+  DeviceColumnVector(DeviceBatch batch, int column, DataType type) {
+    super(type);
+    this.batch = batch;
+    this.column = column;
+  }
+
+  /** The batch whose column it is. */
+  public DeviceBatch batch() {
+    return batch;
+  }
+
+  /** Its number within the batch's table, from 0. */
+  public int column() {
+    return column;
+  }
+
+  private ColumnVector host() {
+    if (onHost == null) {
+      onHost = batch.onHost(column);
+    }
+    return onHost;
+  }
+
+  /** Gives the table back, with the last column of the batch. Can be repeated. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      onHost = null;
+      batch.release();
+    }
+  }
+
+  @Override
+  public boolean hasNull() {
+    return mayHaveNulls() && host().hasNull();
+  }
+
+  @Override
+  public int numNulls() {
+    return mayHaveNulls() ? host().numNulls() : 0;
+  }
+
+  /** As the table says, without a look at it. */
+  private boolean mayHaveNulls() {
+    return batch.table().layout().columns().get(column).nullable();
+  }
+
+  @Override
+  public boolean isNullAt(int row) {
+    return host().isNullAt(row);
+  }
+
+  @Override
+  public boolean getBoolean(int row) {
+    return host().getBoolean(row);
+  }
+
+  @Override
+  public byte getByte(int row) {
+    return host().getByte(row);
+  }
+
+  @Override
+  public short getShort(int row) {
+    return host().getShort(row);
+  }
+
+  @Override
+  public int getInt(int row) {
+    return host().getInt(row);
+  }
+
+  @Override
+  public long getLong(int row) {
+    return host().getLong(row);
+  }
+
+  @Override
+  public float getFloat(int row) {
+    return host().getFloat(row);
+  }
+
+  @Override
+  public double getDouble(int row) {
+    return host().getDouble(row);
+  }
+
+  @Override
+  public Decimal getDecimal(int row, int precision, int scale) {
+    return host().getDecimal(row, precision, scale);
+  }
+
+  @Override
+  public UTF8String getUTF8String(int row) {
+    return host().getUTF8String(row);
+  }
+
+  @Override
+  public byte[] getBinary(int row) {
+    return host().getBinary(row);
+  }
+
+  @Override
+  public ColumnarArray getArray(int row) {
+    return host().getArray(row);
+  }
+
+  @Override
+  public ColumnarMap getMap(int row) {
+    return host().getMap(row);
+  }
+
+  @Override
+  public ColumnVector getChild(int ordinal) {
+    return host().getChild(ordinal);
+  }
+}

@@ -1,0 +1,82 @@
+package io.weft.spark.gpu;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.deviceblocks.DeviceBlock;
+import io.weft.deviceblocks.DeviceFetchException;
+import io.weft.deviceblocks.HostReadClient;
+import io.weft.table.TableLayout;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Queue;
+
+/**
+ * Tables of another executor's blocks, copied to this host one by one: for executors without a GPU,
+ * and for blocks that do not fit on one. For one task thread.
+ */
+final class HostTables implements TableFetch {
+  private final String executor;
+  private final Queue<DeviceBlock> blocks;
+  private final Runnable wanted;
+  private final HostReadClient client = ExecutorGpu.current().hostReads();
+  private final Queue<TableLayout> layouts = new ArrayDeque<>();
+  private DeviceBlock block;
+  private int table;
+
+  HostTables(String executor, List<DeviceBlock> blocks, Runnable wanted) {
+    this.executor = executor;
+    this.blocks = new ArrayDeque<>(blocks);
+    this.wanted = wanted;
+  }
+
+  @Override
+  public boolean hasNext() throws DeviceFetchException {
+    while (layouts.isEmpty() && !blocks.isEmpty()) {
+      wanted.run();
+      block = blocks.remove();
+      table = 0;
+      try {
+        layouts.addAll(client.tables(executor, block));
+      } catch (InterruptedException e) {
+        throw interrupted(e);
+      }
+    }
+    return !layouts.isEmpty();
+  }
+
+  @Override
+  public FetchedTable next() throws DeviceFetchException {
+    if (!hasNext()) {
+      throw new NoSuchElementException("there are no more tables");
+    }
+    TableLayout layout = layouts.remove();
+    Tensor copy = Tensor.allocate(TensorType.of(DataType.INT8, layout.bytes()));
+    boolean there = false;
+    try {
+      client.read(executor, block, table++, layout, copy.address());
+      there = true;
+      return FetchedTable.onHost(layout, copy);
+    } catch (InterruptedException e) {
+      throw interrupted(e);
+    } finally {
+      if (!there) {
+        copy.close();
+      }
+    }
+  }
+
+  private IllegalStateException interrupted(InterruptedException e) {
+    Thread.currentThread().interrupt();
+    wanted.run();
+    return new IllegalStateException(
+        "interrupted while reading blocks of the GPU of executor " + executor, e);
+  }
+
+  @Override
+  public void close() {
+    blocks.clear();
+    layouts.clear();
+  }
+}

@@ -1,0 +1,74 @@
+package io.weft.spark.gpu;
+
+import io.weft.deviceblocks.DeviceBlock;
+import io.weft.deviceblocks.DeviceFetchException;
+import io.weft.deviceblocks.DeviceRows;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Queue;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Tables of another executor's blocks, fetched together from its device to this one. Where that
+ * fails, as where one of the two has no room for all of them, they come through the hosts. For one
+ * task thread.
+ */
+final class PeerTables implements TableFetch {
+  private static final Logger LOG = LoggerFactory.getLogger(PeerTables.class);
+
+  private final DeviceExchange device;
+  private final String executor;
+  private final List<DeviceBlock> blocks;
+  private final Runnable wanted;
+  private Queue<DeviceRows> rows;
+  private HostTables throughHosts;
+
+  PeerTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable wanted) {
+    this.device = device;
+    this.executor = executor;
+    this.blocks = List.copyOf(blocks);
+    this.wanted = wanted;
+  }
+
+  @Override
+  public boolean hasNext() throws DeviceFetchException {
+    if (rows == null) {
+      fetch();
+    }
+    return throughHosts == null ? !rows.isEmpty() : throughHosts.hasNext();
+  }
+
+  private void fetch() throws DeviceFetchException {
+    rows = new ArrayDeque<>();
+    try {
+      device.client().fetch(executor, blocks, wanted).forEach(rows::addAll);
+    } catch (DeviceFetchException e) {
+      wanted.run();
+      if (e.getCause() == null) {
+        throw e; // A block is not there.
+      }
+      LOG.warn("{} blocks come through the hosts: {}", blocks.size(), e.getMessage());
+      throughHosts = new HostTables(executor, blocks, wanted);
+    }
+  }
+
+  @Override
+  public FetchedTable next() throws DeviceFetchException {
+    if (!hasNext()) {
+      throw new NoSuchElementException("there are no more tables");
+    }
+    return throughHosts == null
+        ? FetchedTable.onDevice(device, rows.remove(), false)
+        : throughHosts.next();
+  }
+
+  @Override
+  public void close() {
+    if (rows != null) {
+      rows.forEach(DeviceRows::close);
+      rows.clear();
+    }
+  }
+}

@@ -1,0 +1,159 @@
+package io.weft.spark.gpu;
+
+import io.weft.spark.columns.Decimal128;
+import io.weft.table.ColumnKind;
+import io.weft.table.TableColumn;
+import io.weft.table.TableLayout;
+import java.util.Objects;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarArray;
+import org.apache.spark.sql.vectorized.ColumnarMap;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A column of a table that was copied to the host, read where it lies. It owns no memory: closing
+ * it does nothing, and whoever made it decides how long it may be read. Rows are counted from 0 and
+ * not checked. Thread-safe.
+ */
+final class TableColumnVector extends ColumnVector {
+  private final ColumnKind kind;
+  private final int rows;
+  private final long validity;
+  private final long offsets;
+  private final long data;
+
+  /**
+   * The column of a table.
+   *
+   * @param start where the table's run lies on the host
+   */
+  TableColumnVector(DataType type, long start, TableLayout layout, int column) {
+    super(type);
+    TableColumn made = layout.columns().get(Objects.checkIndex(column, layout.columns().size()));
+    this.kind = made.kind();
+    this.rows = layout.rows();
+    this.validity = made.nullable() ? start + layout.validity(column) : 0;
+    this.offsets = kind.isString() ? start + layout.offsets(column) : 0;
+    this.data = start + layout.data(column);
+  }
+
+  /** All columns of a table. */
+  static ColumnVector[] all(StructType schema, long start, TableLayout layout) {
+    ColumnVector[] vectors = new ColumnVector[schema.size()];
+    for (int c = 0; c < vectors.length; c++) {
+      vectors[c] = new TableColumnVector(schema.fields()[c].dataType(), start, layout, c);
+    }
+    return vectors;
+  }
+
+  @Override
+  public void close() {}
+
+  @Override
+  public boolean hasNull() {
+    return numNulls() > 0;
+  }
+
+  @Override
+  public int numNulls() {
+    int nulls = 0;
+    for (int row = 0; validity != 0 && row < rows; row++) {
+      nulls += isNullAt(row) ? 1 : 0;
+    }
+    return nulls;
+  }
+
+  @Override
+  public boolean isNullAt(int row) {
+    return validity != 0 && (Platform.getByte(null, validity + row / 8) >> row % 8 & 1) == 0;
+  }
+
+  @Override
+  public boolean getBoolean(int row) {
+    return Platform.getByte(null, data + row) != 0;
+  }
+
+  @Override
+  public byte getByte(int row) {
+    return Platform.getByte(null, data + row);
+  }
+
+  @Override
+  public short getShort(int row) {
+    return Platform.getShort(null, data + 2L * row);
+  }
+
+  @Override
+  public int getInt(int row) {
+    return Platform.getInt(null, data + 4L * row);
+  }
+
+  @Override
+  public long getLong(int row) {
+    return Platform.getLong(null, data + 8L * row);
+  }
+
+  @Override
+  public float getFloat(int row) {
+    return Platform.getFloat(null, data + 4L * row);
+  }
+
+  @Override
+  public double getDouble(int row) {
+    return Platform.getDouble(null, data + 8L * row);
+  }
+
+  @Override
+  public Decimal getDecimal(int row, int precision, int scale) {
+    if (isNullAt(row)) {
+      return null;
+    }
+    return kind == ColumnKind.DECIMAL128
+        ? Decimal128.get(null, data + 16L * row, precision, scale)
+        : Decimal.createUnsafe(getLong(row), precision, scale);
+  }
+
+  /** The string at a row, which points into the table; null if it is null. */
+  @Override
+  public UTF8String getUTF8String(int row) {
+    return isNullAt(row) ? null : UTF8String.fromAddress(null, data + start(row), length(row));
+  }
+
+  @Override
+  public byte[] getBinary(int row) {
+    if (isNullAt(row)) {
+      return null;
+    }
+    byte[] copy = new byte[length(row)];
+    Platform.copyMemory(
+        null, data + start(row), copy, Platform.BYTE_ARRAY_OFFSET, (long) copy.length);
+    return copy;
+  }
+
+  private int start(int row) {
+    return Platform.getInt(null, offsets + 4L * row);
+  }
+
+  private int length(int row) {
+    return start(row + 1) - start(row);
+  }
+
+  @Override
+  public ColumnarArray getArray(int row) {
+    throw new UnsupportedOperationException("a table of a GPU has no arrays");
+  }
+
+  @Override
+  public ColumnarMap getMap(int row) {
+    throw new UnsupportedOperationException("a table of a GPU has no maps");
+  }
+
+  @Override
+  public ColumnVector getChild(int ordinal) {
+    throw new UnsupportedOperationException("a table of a GPU has no nested columns");
+  }
+}

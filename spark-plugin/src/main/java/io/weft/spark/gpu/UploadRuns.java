@@ -1,0 +1,82 @@
+package io.weft.spark.gpu;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.device.cuda.DeviceUploads.Run;
+import io.weft.memory.Memory;
+import io.weft.spark.columns.BlockColumnVector;
+import io.weft.spark.columns.ChunkView;
+import io.weft.table.ColumnKind;
+import io.weft.table.TableColumn;
+import io.weft.table.TableLayout;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Where the sections of a table lie in a chunk: as they are, except booleans, which are bits there
+ * and bytes here. Owns those bytes. Immutable.
+ *
+ * @param layout of the table; columns without nulls have no validity
+ * @param runs in the order of their places
+ * @param scratch what was made for them
+ */
+record UploadRuns(TableLayout layout, List<Run> runs, List<Tensor> scratch)
+    implements AutoCloseable {
+
+  /** The sections of a chunk with rows, which has to stay for as long. */
+  static UploadRuns of(ChunkView chunk, StructType schema) {
+    UploadRuns made = new UploadRuns(layoutOf(chunk, schema), new ArrayList<>(), new ArrayList<>());
+    try {
+      for (int c = 0; c < chunk.columns(); c++) {
+        made.add(c, chunk.column(c));
+      }
+      return made;
+    } catch (RuntimeException | Error e) {
+      made.close();
+      throw e;
+    }
+  }
+
+  private static TableLayout layoutOf(ChunkView chunk, StructType schema) {
+    List<TableColumn> columns = new ArrayList<>();
+    long[] strings = new long[chunk.columns()];
+    for (int c = 0; c < chunk.columns(); c++) {
+      BlockColumnVector column = chunk.column(c);
+      ColumnKind kind = TableTypes.kind(schema.fields()[c].dataType()).orElseThrow();
+      columns.add(TableColumn.of(kind, column.hasNull()));
+      strings[c] = kind.isString() ? column.offset(chunk.rows()) - column.offset(0) : 0;
+    }
+    return TableLayout.of(columns, chunk.rows(), strings);
+  }
+
+  private void add(int c, BlockColumnVector column) {
+    TableColumn type = layout.columns().get(c);
+    int rows = layout.rows();
+    if (type.nullable()) {
+      runs.add(new Run(column.validity(), layout.validity(c), (rows + 7L) / 8));
+    }
+    if (type.kind().isString()) {
+      runs.add(new Run(column.offsets(), layout.offsets(c), (rows + 1L) * Integer.BYTES));
+      runs.add(new Run(column.values(), layout.data(c), layout.dataBytes(c)));
+    } else {
+      long values = type.kind() == ColumnKind.BOOLEAN ? bytes(column) : column.values();
+      runs.add(new Run(values, layout.data(c), layout.dataBytes(c)));
+    }
+  }
+
+  private long bytes(BlockColumnVector booleans) {
+    Tensor made = Tensor.allocate(TensorType.of(DataType.INT8, layout.rows()));
+    scratch.add(made);
+    for (int row = 0; row < layout.rows(); row++) {
+      Memory.putByte(made.address() + row, (byte) (booleans.getBoolean(row) ? 1 : 0));
+    }
+    return made.address();
+  }
+
+  @Override
+  public void close() {
+    scratch.forEach(Tensor::close);
+  }
+}

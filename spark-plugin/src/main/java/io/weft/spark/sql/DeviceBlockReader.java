@@ -1,0 +1,148 @@
+package io.weft.spark.sql;
+
+import io.weft.deviceblocks.DeviceBlock;
+import io.weft.deviceblocks.DeviceFetchException;
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.FetchedTable;
+import io.weft.spark.gpu.TableFetch;
+import io.weft.spark.shuffle.ShuffleBlocks;
+import io.weft.spark.shuffle.Unchecked;
+import io.weft.transfer.BlockFetchException;
+import io.weft.transfer.BlockRequest;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.Queue;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * The tables of blocks on GPUs, one after the other, as batches. A batch is valid until the next
+ * one is asked for, or this is closed. For one task thread.
+ */
+final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable {
+  private final StructType schema;
+  private final ShuffleBlocks blocks;
+  private final TaskContext context;
+  private final BatchReadMetrics counted;
+  private final Map<DeviceBlock, BlockRequest> requests = new HashMap<>();
+  private final Queue<TableFetch> fetches = new ArrayDeque<>();
+  private FetchedTable current;
+
+  /**
+   * Nothing fetched yet.
+   *
+   * @param blocks that failures are told of
+   * @param onDevices map outputs by the executor that has them on its GPU
+   */
+  DeviceBlockReader(
+      StructType schema,
+      ShuffleBlocks blocks,
+      Map<String, List<BlockRequest>> onDevices,
+      TaskContext context,
+      BatchReadMetrics counted) {
+    this.schema = schema;
+    this.blocks = blocks;
+    this.context = context;
+    this.counted = counted;
+    String own = SparkEnv.get().executorId();
+    DeviceExchange device = onDevices.isEmpty() ? null : DeviceHere.find().orElse(null);
+    onDevices.forEach(
+        (executor, all) -> {
+          List<DeviceBlock> wanted = blocksOf(all);
+          fetches.addAll(
+              TableFetch.of(
+                  device, executor.equals(own), executor, wanted, context::killTaskIfInterrupted));
+        });
+  }
+
+  /** A block for each partition, in the order of map outputs and partitions. */
+  private List<DeviceBlock> blocksOf(List<BlockRequest> all) {
+    List<DeviceBlock> wanted = new ArrayList<>();
+    for (BlockRequest request : all) {
+      int partitions = Math.max(1, request.endPartition() - request.startPartition());
+      for (int p = request.startPartition(); p < request.endPartition(); p++) {
+        DeviceBlock block = new DeviceBlock(request.key(), p, request.expectedBytes() / partitions);
+        requests.put(block, request);
+        wanted.add(block);
+      }
+    }
+    return wanted;
+  }
+
+  @Override
+  public boolean hasNext() {
+    while (!fetches.isEmpty()) {
+      if (tried(fetches.peek()::hasNext)) {
+        return true;
+      }
+      fetches.remove().close();
+    }
+    return false;
+  }
+
+  @Override
+  public ColumnarBatch next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException("there are no more tables");
+    }
+    closeCurrent();
+    current = tried(fetches.peek()::next);
+    ColumnarBatch batch = current.batch(schema);
+    count(current, batch.numRows());
+    return batch;
+  }
+
+  private void count(FetchedTable table, int rows) {
+    if (table.isOwn()) {
+      counted.local(1, table.bytes());
+    } else {
+      counted.remote(1, table.bytes());
+    }
+    if (table.isOnDevice()) {
+      counted.deviceBatch(rows);
+    } else {
+      counted.batch(rows);
+    }
+  }
+
+  /** A step of a fetch. */
+  private interface Step<T> {
+    T run() throws DeviceFetchException;
+  }
+
+  private <T> T tried(Step<T> step) {
+    long start = System.nanoTime();
+    try {
+      T made = step.run();
+      counted.waited(System.nanoTime() - start);
+      return made;
+    } catch (DeviceFetchException e) {
+      context.killTaskIfInterrupted();
+      BlockRequest request = requests.get(e.block());
+      throw Unchecked.<RuntimeException>raise(
+          blocks.failure(
+              new BlockFetchException(request, e.block().partition(), e.getMessage(), e)));
+    }
+  }
+
+  private void closeCurrent() {
+    if (current != null) {
+      current.close();
+      current = null;
+    }
+  }
+
+  @Override
+  public void close() {
+    closeCurrent();
+    fetches.forEach(TableFetch::close);
+    fetches.clear();
+  }
+}

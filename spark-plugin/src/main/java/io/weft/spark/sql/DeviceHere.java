@@ -1,0 +1,29 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.ExecutorGpu;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The GPU of the executor that runs a task, if it can be used. Thread-safe. */
+final class DeviceHere {
+  private static final Logger LOG = LoggerFactory.getLogger(DeviceHere.class);
+  private static final AtomicReference<String> SAID = new AtomicReference<>("");
+
+  private DeviceHere() {}
+
+  /** Opens it, the first time. Where there is none, says once why. */
+  static Optional<DeviceExchange> find() {
+    ExecutorGpu gpu = ExecutorGpu.current();
+    String obstacle = gpu.exchangeObstacle();
+    if (obstacle.isEmpty()) {
+      return Optional.of(gpu.exchange());
+    }
+    if (!SAID.getAndSet(obstacle).equals(obstacle)) {
+      LOG.info("Batches for GPUs stay on the host: {}", obstacle);
+    }
+    return Optional.empty();
+  }
+}

@@ -1,0 +1,195 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.gpu.DeviceBatch;
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.DeviceFunction;
+import io.weft.spark.gpu.DeviceWork;
+import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.table.DeviceTable;
+import java.util.Objects;
+import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.util.TaskCompletionListener;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/** Runs a program's function on each batch, on the GPU of the executor that runs it. */
+public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches {
+  private final Seq<Attribute> output;
+  private final DeviceFunction function;
+  private final SparkPlan child;
+
+  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  public DeviceMapExec(Seq<Attribute> output, DeviceFunction function, SparkPlan child) {
+    this.output = output;
+    this.function = function;
+    this.child = child;
+  }
+
+  SparkPlan child() {
+    return child;
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return output;
+  }
+
+  @Override
+  public boolean supportsColumnar() {
+    return true;
+  }
+
+  @Override
+  public RDD<ColumnarBatch> doExecuteColumnar() {
+    return mapped(child.executeColumnar(), child.schema(), schema(), function);
+  }
+
+  /** Static, so that the plan does not travel to the tasks. */
+  private static RDD<ColumnarBatch> mapped(
+      RDD<ColumnarBatch> input, StructType from, StructType to, DeviceFunction function) {
+    return NarrowRDD.over(
+        input,
+        ColumnarBatch.class,
+        batches -> {
+          DeviceExchange device = ExecutorGpu.current().exchange();
+          return Results.of(DeviceInput.of(batches, from, device), device, to, function);
+        });
+  }
+
+  /** What the function made of the batches; each is valid until the next one is asked for. */
+  private static final class Results extends AbstractIterator<ColumnarBatch> {
+    private final Iterator<DeviceInput.Batch> input;
+    private final DeviceExchange device;
+    private final DeviceFunction function;
+    private final DeviceWork work;
+    private ColumnarBatch current;
+
+    private Results(
+        Iterator<DeviceInput.Batch> input,
+        DeviceExchange device,
+        DeviceFunction function,
+        DeviceWork work) {
+      this.input = input;
+      this.device = device;
+      this.function = function;
+      this.work = work;
+    }
+
+    /** Those of the running task. */
+    static Results of(
+        Iterator<DeviceInput.Batch> input,
+        DeviceExchange device,
+        StructType schema,
+        DeviceFunction function) {
+      TaskContext context = TaskContext.get();
+      String name = "task-%d-function".formatted(context.taskAttemptId());
+      DeviceWork work = new DeviceWork(device, schema, name, context::killTaskIfInterrupted);
+      Results results = new Results(input, device, function, work);
+      context.addTaskCompletionListener((TaskCompletionListener) end -> results.close());
+      return results;
+    }
+
+    @Override
+    public boolean hasNext() {
+      return input.hasNext();
+    }
+
+    @Override
+    public ColumnarBatch next() {
+      closeCurrent();
+      DeviceTable batch = input.next().table().table();
+      DeviceTable made = made(batch);
+      batch.usedUntil(made.ready());
+      made.usedUntil(made.ready());
+      current = DeviceBatch.columns(device, made, work.schema());
+      return current;
+    }
+
+    private DeviceTable made(DeviceTable batch) {
+      DeviceTable made;
+      try {
+        made = function.apply(batch, work);
+      } catch (RuntimeException e) {
+        throw e;
+      } catch (Exception e) {
+        throw new IllegalStateException("a function on batches of a GPU failed: " + e, e);
+      }
+      Objects.requireNonNull(made, "a function on batches of a GPU returned no table");
+      if (made == batch) {
+        throw new IllegalStateException(
+            "a function on batches of a GPU returned the batch that it was given: it is to make a"
+                + " table of its own");
+      }
+      return made;
+    }
+
+    private void closeCurrent() {
+      if (current != null) {
+        current.close();
+        current = null;
+      }
+    }
+
+    private void close() {
+      closeCurrent();
+      work.close();
+    }
+  }
+
+  /** For callers that ask for rows without looking whether this node gives them. */
+  @Override
+  public RDD<InternalRow> doExecute() {
+    return new ColumnarToRowExec(this).execute();
+  }
+
+  @Override
+  public Seq<SparkPlan> children() {
+    return ScalaInterop.seq(child);
+  }
+
+  @Override
+  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+    return new DeviceMapExec(output, function, children.apply(0));
+  }
+
+  @Override
+  public int productArity() {
+    return 3;
+  }
+
+  @Override
+  public Object productElement(int index) {
+    return switch (index) {
+      case 0 -> output;
+      case 1 -> function;
+      default -> child;
+    };
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof DeviceMapExec;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof DeviceMapExec same
+        && same.function == function
+        && same.output.equals(output)
+        && same.child.equals(child);
+  }
+
+  @Override
+  public int hashCode() {
+    return super.hashCode();
+  }
+}

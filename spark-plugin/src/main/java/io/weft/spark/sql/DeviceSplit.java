@@ -1,0 +1,126 @@
+package io.weft.spark.sql;
+
+import io.weft.collectives.buffer.DataType;
+import io.weft.device.Event;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.DeviceUploads;
+import io.weft.memory.Memory;
+import io.weft.spark.columns.BatchPartitioner;
+import io.weft.spark.columns.HashBatchPartitioner;
+import io.weft.spark.gpu.DeviceBatch;
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.TableTypes;
+import io.weft.table.DeviceTable;
+import io.weft.table.PendingPartitions;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * Splits the batches of a map task on the device: by Spark's hash where the keys are columns that
+ * it can hash, else by partitions that are computed on the host. For one task thread.
+ */
+final class DeviceSplit implements AutoCloseable {
+  private final DeviceExchange device;
+  private final PartitionIds partitions;
+  private final Runnable wanted;
+  private final DeviceUploads uploads;
+
+  /** Numbers of the columns that are hashed; null where the host computes partitions. */
+  private final int[] keys;
+
+  private final BatchPartitioner onHost;
+
+  /**
+   * Nothing split yet.
+   *
+   * @param name of the lane
+   * @param wanted is asked while it waits, and throws when nobody wants the output any more
+   */
+  DeviceSplit(
+      DeviceExchange device,
+      PartitionIds partitions,
+      StructType schema,
+      String name,
+      Runnable wanted) {
+    this.device = device;
+    this.partitions = partitions;
+    this.wanted = wanted;
+    this.keys = keys(partitions, schema).orElse(null);
+    this.onHost = keys == null ? partitions.open() : null;
+    this.uploads = device.gpu().uploads(name);
+  }
+
+  /** The columns that the device hashes, in their order; empty where it cannot. */
+  static Optional<int[]> keys(PartitionIds partitions, StructType schema) {
+    if (partitions instanceof SingleIds) {
+      return Optional.of(new int[0]);
+    }
+    if (!(partitions instanceof HashIds hash)) {
+      return Optional.empty();
+    }
+    return HashBatchPartitioner.plainColumns(hash.partitioning(), hash.output())
+        .filter(
+            columns -> {
+              for (int column : columns) {
+                if (!TableTypes.isKey(schema.fields()[column].dataType())) {
+                  return false;
+                }
+              }
+              return true;
+            });
+  }
+
+  /**
+   * Starts to split a batch.
+   *
+   * @return what counts its partitions; the caller packs and closes it
+   */
+  PendingPartitions split(ColumnarBatch batch, DeviceBatch onDevice) {
+    DeviceTable table = onDevice.table();
+    if (keys != null) {
+      return device.withRoom(
+          scratchBytes(table),
+          wanted,
+          () ->
+              device.partitioner().byHash(uploads.lane(), table, keys, partitions.numPartitions()));
+    }
+    int[] ids = new int[batch.numRows()];
+    onHost.partitionIds(batch, ids);
+    return byIds(table, ids);
+  }
+
+  private PendingPartitions byIds(DeviceTable table, int[] ids) {
+    long bytes = 4L * ids.length;
+    try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, ids.length));
+        CudaMemory there = device.take(Math.max(1, bytes), wanted)) {
+      for (int row = 0; row < ids.length; row++) {
+        Memory.putInt(host.address() + 4L * row, ids[row]);
+      }
+      DeviceUploads.Run run = new DeviceUploads.Run(host.address(), 0, bytes);
+      Event uploaded = uploads.upload("the upload of partitions", List.of(run), there);
+      uploaded.awaitRecorded(device.deadline());
+      return device.withRoom(
+          scratchBytes(table),
+          wanted,
+          () ->
+              device
+                  .partitioner()
+                  .byIds(uploads.lane(), table, there, partitions.numPartitions(), uploaded));
+    }
+  }
+
+  /** About what partitioning takes besides the result. */
+  private static long scratchBytes(DeviceTable table) {
+    return 24L * Math.max(1, table.rows());
+  }
+
+  /** Waits for what is under way. Can be repeated. */
+  @Override
+  public void close() {
+    uploads.close();
+  }
+}

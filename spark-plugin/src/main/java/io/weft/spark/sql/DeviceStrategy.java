@@ -1,0 +1,41 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.gpu.TableTypes;
+import io.weft.spark.shuffle.WeftShuffleManager;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
+import scala.collection.immutable.Seq;
+
+/**
+ * Plans what {@link WeftGpu} put into a query. Rows that cannot be tables, or that nobody of Weft
+ * would exchange, stay where they are.
+ */
+final class DeviceStrategy extends SparkStrategy {
+  @Override
+  public Seq<SparkPlan> apply(LogicalPlan plan) {
+    if (plan instanceof MapOnDevice map) {
+      return ScalaInterop.seq(
+          new DeviceMapExec(map.output(), map.function(), planLater(map.child())));
+    }
+    if (!(plan instanceof OnDevice onDevice)) {
+      return ScalaInterop.seq();
+    }
+    SparkPlan child = planLater(onDevice.child());
+    return ScalaInterop.seq(isUploaded(onDevice) ? new DeviceUploadExec(child) : child);
+  }
+
+  private static boolean isUploaded(OnDevice plan) {
+    SparkEnv environment = SparkEnv.get();
+    boolean ours =
+        environment != null && environment.shuffleManager() instanceof WeftShuffleManager;
+    if (!ours || !WeftSettings.ENABLED.get(plan.conf())) {
+      return false;
+    }
+    var obstacle = TableTypes.obstacle(plan.schema());
+    obstacle.ifPresent(DeviceRoute::say);
+    return obstacle.isEmpty();
+  }
+}

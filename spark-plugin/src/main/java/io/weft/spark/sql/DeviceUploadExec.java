@@ -1,0 +1,111 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.gpu.DeviceExchange;
+import java.util.Optional;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/**
+ * Uploads the batches of its child to the GPU of the executor that runs it. Where that has none
+ * they stay as they are.
+ */
+public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatches {
+  private final SparkPlan child;
+
+  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  public DeviceUploadExec(SparkPlan child) {
+    this.child = child;
+  }
+
+  SparkPlan child() {
+    return child;
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return child.output();
+  }
+
+  @Override
+  public Partitioning outputPartitioning() {
+    return child.outputPartitioning();
+  }
+
+  @Override
+  public Seq<SortOrder> outputOrdering() {
+    return child.outputOrdering();
+  }
+
+  @Override
+  public boolean supportsColumnar() {
+    return true;
+  }
+
+  @Override
+  public RDD<ColumnarBatch> doExecuteColumnar() {
+    return uploaded(child.executeColumnar(), child.schema());
+  }
+
+  /** Static, so that the plan does not travel to the tasks. */
+  private static RDD<ColumnarBatch> uploaded(RDD<ColumnarBatch> input, StructType schema) {
+    return NarrowRDD.over(
+        input,
+        ColumnarBatch.class,
+        batches -> {
+          Optional<DeviceExchange> device = DeviceHere.find();
+          return device.isPresent()
+              ? DeviceInput.of(batches, schema, device.get()).map(DeviceInput.Batch::batch)
+              : batches;
+        });
+  }
+
+  /** For callers that ask for rows without looking whether this node gives them. */
+  @Override
+  public RDD<InternalRow> doExecute() {
+    return new ColumnarToRowExec(this).execute();
+  }
+
+  @Override
+  public Seq<SparkPlan> children() {
+    return ScalaInterop.seq(child);
+  }
+
+  @Override
+  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+    return new DeviceUploadExec(children.apply(0));
+  }
+
+  @Override
+  public int productArity() {
+    return 1;
+  }
+
+  @Override
+  public Object productElement(int index) {
+    return child;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof DeviceUploadExec;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof DeviceUploadExec same && same.child.equals(child);
+  }
+
+  @Override
+  public int hashCode() {
+    return super.hashCode();
+  }
+}

@@ -1,0 +1,88 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.gpu.DeviceFunction;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/** What a function makes of each batch on a GPU. Immutable. */
+public final class MapOnDevice extends LogicalPlan {
+  private final Seq<Attribute> output;
+  private final DeviceFunction function;
+  private final LogicalPlan child;
+
+  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  public MapOnDevice(Seq<Attribute> output, DeviceFunction function, LogicalPlan child) {
+    this.output = output;
+    this.function = function;
+    this.child = child;
+  }
+
+  DeviceFunction function() {
+    return function;
+  }
+
+  LogicalPlan child() {
+    return child;
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return output;
+  }
+
+  @Override
+  public AttributeSet producedAttributes() {
+    return outputSet();
+  }
+
+  /** The function may look at all columns, so none is left out. */
+  @Override
+  public AttributeSet references() {
+    return child.outputSet();
+  }
+
+  @Override
+  public Seq<LogicalPlan> children() {
+    return ScalaInterop.seq(child);
+  }
+
+  @Override
+  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
+    return new MapOnDevice(output, function, children.apply(0));
+  }
+
+  @Override
+  public int productArity() {
+    return 3;
+  }
+
+  @Override
+  public Object productElement(int index) {
+    return switch (index) {
+      case 0 -> output;
+      case 1 -> function;
+      default -> child;
+    };
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof MapOnDevice;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof MapOnDevice same
+        && same.function == function
+        && same.output.equals(output)
+        && same.child.equals(child);
+  }
+
+  @Override
+  public int hashCode() {
+    return super.hashCode();
+  }
+}

@@ -1,0 +1,60 @@
+package io.weft.spark.sql;
+
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/** Rows that are to lie on GPUs from here on; otherwise what its child is. Immutable. */
+public final class OnDevice extends LogicalPlan {
+  private final LogicalPlan child;
+
+  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  public OnDevice(LogicalPlan child) {
+    this.child = child;
+  }
+
+  LogicalPlan child() {
+    return child;
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return child.output();
+  }
+
+  @Override
+  public Seq<LogicalPlan> children() {
+    return ScalaInterop.seq(child);
+  }
+
+  @Override
+  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
+    return new OnDevice(children.apply(0));
+  }
+
+  @Override
+  public int productArity() {
+    return 1;
+  }
+
+  @Override
+  public Object productElement(int index) {
+    return child;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof OnDevice;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof OnDevice same && same.child.equals(child);
+  }
+
+  @Override
+  public int hashCode() {
+    return super.hashCode();
+  }
+}

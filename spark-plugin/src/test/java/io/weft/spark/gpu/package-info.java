@@ -1,0 +1,2 @@
+/** Tests of the GPU of an executor. */
+package io.weft.spark.gpu;

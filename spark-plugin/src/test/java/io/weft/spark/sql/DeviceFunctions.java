@@ -1,0 +1,25 @@
+package io.weft.spark.sql;
+
+import io.weft.device.Event;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.spark.gpu.DeviceWork;
+import io.weft.table.DeviceTable;
+
+/** What tests do with batches on a GPU. */
+final class DeviceFunctions {
+  private DeviceFunctions() {}
+
+  /** The same rows elsewhere on the device. */
+  static DeviceTable copy(DeviceTable batch, DeviceWork work) {
+    CudaMemory memory = work.take(batch.bytes());
+    long from = batch.address();
+    long to = memory.address();
+    Event copied =
+        work.lane()
+            .submit(
+                "a copy of " + batch,
+                () -> work.lane().stream().copyOnDevice(to, from, batch.bytes()),
+                batch.ready());
+    return DeviceTable.of(memory, batch.layout(), copied);
+  }
+}
