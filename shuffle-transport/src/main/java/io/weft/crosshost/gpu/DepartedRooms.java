@@ -22,7 +22,7 @@ final class DepartedRooms {
     synchronized (this) {
       rooms.add(room);
     }
-    look();
+    int unused = look();
   }
 
   /** Gives back what nobody has mapped any more; returns how many rooms are left. */

@@ -1,5 +1,6 @@
 package io.weft.spark.gpu;
 
+import io.weft.catalog.BlockKey;
 import io.weft.crosshost.CrossHostTransfers;
 import io.weft.crosshost.DeviceId;
 import io.weft.device.Deadline;
@@ -9,8 +10,10 @@ import io.weft.device.cuda.DeviceTiers;
 import io.weft.deviceblocks.DeviceBlockClient;
 import io.weft.deviceblocks.DeviceBlockServer;
 import io.weft.deviceblocks.DeviceCatalog;
+import io.weft.deviceblocks.IncomingTables;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.memory.Bytes;
+import io.weft.memory.SharedArena;
 import io.weft.spark.config.WeftSettings;
 import io.weft.table.DevicePartitioner;
 import java.time.Duration;
@@ -27,6 +30,7 @@ public final class DeviceExchange {
   private final OpenedGpu gpu;
   private final Duration patience;
   private final DeviceTiers tiers;
+  private final SharedArena arena;
   private final DevicePartitioner partitioner;
   private final DeviceCatalog catalog = new DeviceCatalog();
   private final DeviceBlockServer server;
@@ -37,6 +41,7 @@ public final class DeviceExchange {
     this.gpu = gpu;
     this.patience = options.patience();
     this.tiers = tiers;
+    this.arena = options.exchange().arena();
     this.partitioner = partitioner;
     DeviceId own = options.transfers().devices().get(GPU);
     this.server = new DeviceBlockServer(catalog, options.transfers(), own, patience);
@@ -99,6 +104,11 @@ public final class DeviceExchange {
   /** The blocks of this executor. */
   public DeviceCatalog catalog() {
     return catalog;
+  }
+
+  /** Prepares to take over a map output that another executor sends. The caller closes it. */
+  public IncomingTables incoming(BlockKey key) {
+    return new IncomingTables(catalog, tiers, arena, key);
   }
 
   /** The way to the blocks of all executors. */

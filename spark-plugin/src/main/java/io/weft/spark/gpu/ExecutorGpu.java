@@ -74,15 +74,13 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   private CompletableFuture<byte[]> answer(byte[] question) {
-    DeviceExchange serving;
-    synchronized (this) {
-      serving = exchange;
-    }
-    return serving == null
-        ? CompletableFuture.failedFuture(
-            new IllegalStateException(
-                "executor " + options.executorId() + " has no blocks on a GPU"))
-        : serving.server().answer(question);
+    return openExchange()
+        .map(serving -> serving.server().answer(question))
+        .orElseGet(
+            () ->
+                CompletableFuture.failedFuture(
+                    new IllegalStateException(
+                        "executor " + options.executorId() + " has no blocks on a GPU")));
   }
 
   /** Why tasks cannot use a GPU here; empty where they can. */
@@ -160,15 +158,14 @@ public final class ExecutorGpu implements AutoCloseable {
     }
   }
 
+  /** What was opened for exchanges between GPUs, if it was. */
+  public synchronized Optional<DeviceExchange> openExchange() {
+    return Optional.ofNullable(exchange);
+  }
+
   /** Gives back what a shuffle has on the GPU. */
   public void removeShuffle(int shuffleId) {
-    DeviceExchange kept;
-    synchronized (this) {
-      kept = exchange;
-    }
-    if (kept != null) {
-      kept.catalog().removeShuffle(shuffleId);
-    }
+    openExchange().ifPresent(kept -> kept.catalog().removeShuffle(shuffleId));
   }
 
   /** Gives everything back, but memory that others still use. */
