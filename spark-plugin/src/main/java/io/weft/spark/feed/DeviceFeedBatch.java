@@ -9,16 +9,14 @@ import io.weft.tensor.TensorType;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
 import io.weft.tensor.dlpack.DlpackTensor;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /** A batch that lies where it was exchanged to. Its views are for the task's thread. */
-final class DeviceFeedBatch implements GpuFeedBatch {
+final class DeviceFeedBatch implements GpuFeedBatch, EpochSteps.Held {
   private final DeviceShard shard;
   private final DeviceBatch batch;
 
-  /** The epoch's hold, and one for each lease. */
-  private final AtomicInteger holds = new AtomicInteger(1);
+  /** The memory is the shard's; what ends with the last hold is the right to use it. */
+  private final BatchHolds holds = new BatchHolds(() -> {});
 
   DeviceFeedBatch(DeviceShard shard, DeviceBatch batch) {
     this.shard = shard;
@@ -32,7 +30,7 @@ final class DeviceFeedBatch implements GpuFeedBatch {
 
   @Override
   public GpuTensor tensor(String column) {
-    requireHeld();
+    holds.require();
     GpuBatchLayout.Place place = shard.layout().place(column);
     TensorType type = place.type(rows());
     long address = batch.addresses().get(shard.layout().columns().indexOf(place));
@@ -50,12 +48,12 @@ final class DeviceFeedBatch implements GpuFeedBatch {
   /** All rows are there since the task began. */
   @Override
   public void orderBefore(long stream) {
-    requireHeld();
+    holds.require();
   }
 
   @Override
   public void usedOn(long stream) {
-    requireHeld();
+    holds.require();
     CudaStream theirs =
         CudaStream.borrowed(shard.device().gpu().device(), "0x" + Long.toHexString(stream), stream);
     batch.usedUntil(shard.lane().lane().after("the use of a batch", theirs));
@@ -79,34 +77,13 @@ final class DeviceFeedBatch implements GpuFeedBatch {
     }
   }
 
-  /** The memory is the shard's; what ends is the right to use it. */
   @Override
   public FeedLease retain() {
-    int before = holds.getAndUpdate(count -> count == 0 ? 0 : count + 1);
-    if (before == 0) {
-      throw over();
-    }
-    AtomicBoolean closed = new AtomicBoolean();
-    return () -> {
-      if (!closed.getAndSet(true)) {
-        letGo();
-      }
-    };
+    return holds.retain();
   }
 
-  private void requireHeld() {
-    if (holds.get() == 0) {
-      throw over();
-    }
-  }
-
-  private static IllegalStateException over() {
-    return new IllegalStateException(
-        "the batch is over: it is valid until the next one, retain() keeps it longer");
-  }
-
-  /** One hold less. */
-  void letGo() {
-    int unused = holds.getAndUpdate(count -> Math.max(0, count - 1));
+  @Override
+  public void letGo() {
+    holds.letGo();
   }
 }

@@ -90,24 +90,11 @@ public final class FeedExport implements AutoCloseable {
       manifest.put("rows", shards.stream().mapToLong(Shard::rows).sum());
       manifest.put("schema", json.readTree(spec.schema().json()));
       manifest.put("tensors", tensors);
-      manifest.put("shards", shards.stream().map(FeedExport::described).toList());
+      manifest.put("shards", shards);
       return json.writerWithDefaultPrettyPrinter().writeValueAsString(manifest);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("the manifest of a feed cannot be written", e);
     }
-  }
-
-  private static Map<String, Object> described(Shard shard) {
-    Map<String, Object> described = new LinkedHashMap<>();
-    described.put("rank", shard.rank());
-    described.put("host", shard.host());
-    described.put("executor", shard.executor());
-    described.put("file", shard.file());
-    described.put("lease", shard.lease());
-    described.put("batches", shard.batches());
-    described.put("rows", shard.rows());
-    described.put("bytes", shard.bytes());
-    return described;
   }
 
   /** Writes {@link #manifest()} to a file of the driver's host. */

@@ -99,28 +99,12 @@ public final class GpuFeedExport implements AutoCloseable {
     manifest.put("rows", shards.stream().mapToLong(Shard::rows).sum());
     manifest.put("batchBytes", batchBytes());
     manifest.put("tensors", tensors);
-    manifest.put("shards", shards.stream().map(GpuFeedExport::described).toList());
+    manifest.put("shards", shards);
     try {
       return new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(manifest);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("the manifest of a feed cannot be written", e);
     }
-  }
-
-  private static Map<String, Object> described(Shard shard) {
-    Map<String, Object> described = new LinkedHashMap<>();
-    described.put("rank", shard.rank());
-    described.put("host", shard.host());
-    described.put("executor", shard.executor());
-    described.put("lease", shard.lease());
-    described.put("pid", shard.pid());
-    described.put("gpu", shard.gpu());
-    described.put("handle", shard.handle());
-    described.put("offset", shard.offset());
-    described.put("bytes", shard.bytes());
-    described.put("batches", shard.batches());
-    described.put("rows", shard.rows());
-    return described;
   }
 
   /** Writes {@link #manifest()} to a file of the driver's host. */

@@ -11,24 +11,23 @@ import io.weft.tensor.TensorType;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
 import io.weft.tensor.dlpack.DlpackTensor;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /** A batch of a shard on the GPU. Its views are for the task's thread, leases for any. */
-final class GpuShardBatch implements GpuFeedBatch {
+final class GpuShardBatch implements GpuFeedBatch, EpochSteps.Held {
   private final RankGpu gpu;
   private final FeedShard.ShardChunk chunk;
   private final CudaMemory memory;
   private final Event ready;
 
-  /** The epoch's hold, and one for each lease. */
-  private final AtomicInteger holds = new AtomicInteger(1);
+  /** The last one gives the memory back once nothing uses it. */
+  private final BatchHolds holds;
 
   private GpuShardBatch(RankGpu gpu, FeedShard.ShardChunk chunk, CudaMemory memory, Event ready) {
     this.gpu = gpu;
     this.chunk = chunk;
     this.memory = memory;
     this.ready = ready;
+    this.holds = new BatchHolds(memory::close);
   }
 
   /** Starts the upload of a batch. */
@@ -54,7 +53,7 @@ final class GpuShardBatch implements GpuFeedBatch {
 
   @Override
   public GpuTensor tensor(String column) {
-    requireHeld();
+    holds.require();
     GpuBatchLayout.Place place = gpu.layout().place(column);
     TensorType type = place.type(rows());
     TypedBuffer buffer =
@@ -69,13 +68,13 @@ final class GpuShardBatch implements GpuFeedBatch {
 
   @Override
   public void orderBefore(long stream) {
-    requireHeld();
+    holds.require();
     CudaLane.order(ready, stream(stream), gpu.deadline());
   }
 
   @Override
   public void usedOn(long stream) {
-    requireHeld();
+    holds.require();
     memory.usedUntil(gpu.uploads().lane().after("the use of a batch", stream(stream)));
   }
 
@@ -104,45 +103,21 @@ final class GpuShardBatch implements GpuFeedBatch {
 
   @Override
   public FeedLease retain() {
-    int before = holds.getAndUpdate(count -> count == 0 ? 0 : count + 1);
-    if (before == 0) {
-      throw over();
-    }
-    AtomicBoolean closed = new AtomicBoolean();
-    return () -> {
-      if (!closed.getAndSet(true)) {
-        letGo();
-      }
-    };
-  }
-
-  private void requireHeld() {
-    if (holds.get() == 0) {
-      throw over();
-    }
-  }
-
-  private static IllegalStateException over() {
-    return new IllegalStateException(
-        "the batch is over: it is valid until the next one, retain() keeps it longer");
+    return holds.retain();
   }
 
   /** Whether nobody holds it any more. */
   boolean isOver() {
-    return holds.get() == 0;
+    return holds.isOver();
   }
 
-  /** One hold less; the last one gives the memory back once nothing uses it. */
-  void letGo() {
-    if (holds.getAndUpdate(count -> Math.max(0, count - 1)) == 1) {
-      memory.close();
-    }
+  @Override
+  public void letGo() {
+    holds.letGo();
   }
 
   /** Ends all holds, with the task. */
   void end() {
-    if (holds.getAndSet(0) > 0) {
-      memory.close();
-    }
+    holds.endAll();
   }
 }

@@ -8,18 +8,13 @@ import io.weft.tensor.dlpack.DlpackForm;
 import io.weft.tensor.dlpack.DlpackTensor;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.arrow.vector.VectorSchemaRoot;
 
 /** A batch of a shard. Its views are for the task's thread, leases for any. */
-final class ShardBatch implements FeedBatch {
+final class ShardBatch implements FeedBatch, EpochSteps.Held {
   private final FeedShard shard;
   private final FeedShard.ShardChunk chunk;
-
-  /** The epoch's hold, and one for each lease. */
-  private final AtomicInteger holds = new AtomicInteger(1);
-
+  private final BatchHolds holds = new BatchHolds(this::closeArrow);
   private BatchRoot arrow;
 
   ShardBatch(FeedShard shard, FeedShard.ShardChunk chunk) {
@@ -96,39 +91,25 @@ final class ShardBatch implements FeedBatch {
     if (shard.isClosed()) {
       throw new IllegalStateException("the batch's task has ended, and its memory is gone");
     }
-    if (holds.get() == 0) {
-      throw over();
-    }
+    holds.require();
     return chunk.view();
-  }
-
-  private static IllegalStateException over() {
-    return new IllegalStateException(
-        "the batch is over: it is valid until the next one, retain() keeps it longer");
   }
 
   @Override
   public FeedLease retain() {
-    int before = holds.getAndUpdate(count -> count == 0 ? 0 : count + 1);
-    if (before == 0) {
-      throw over();
-    }
-    AtomicBoolean closed = new AtomicBoolean();
-    return () -> {
-      if (!closed.getAndSet(true)) {
-        letGo();
-      }
-    };
+    return holds.retain();
   }
 
-  /** One hold less; the last one closes what was made of the batch. */
-  void letGo() {
-    if (holds.decrementAndGet() == 0) {
-      synchronized (holds) {
-        if (arrow != null) {
-          arrow.close();
-          arrow = null;
-        }
+  @Override
+  public void letGo() {
+    holds.letGo();
+  }
+
+  private void closeArrow() {
+    synchronized (holds) {
+      if (arrow != null) {
+        arrow.close();
+        arrow = null;
       }
     }
   }

@@ -9,9 +9,11 @@ import io.weft.tensor.Tensor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.function.Supplier;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -177,11 +179,18 @@ final class StepDump implements AutoCloseable {
     }
   }
 
+  /** Whole or not at all: attempts before this one have written the file, and somebody reads it. */
   private void write(Map<String, Object> dump) {
     Path file = file();
     try {
       Files.createDirectories(file.getParent());
-      new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(file.toFile(), dump);
+      Path draft = file.resolveSibling(file.getFileName() + "." + UUID.randomUUID() + ".part");
+      try {
+        new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(draft.toFile(), dump);
+        Files.move(draft, file, StandardCopyOption.ATOMIC_MOVE);
+      } finally {
+        Files.deleteIfExists(draft);
+      }
       LOG.info("Rank {} wrote step {} to {}", shard.rank(), at.step(), file);
     } catch (IOException e) {
       LOG.warn("Rank {} could not write step {} to {}", shard.rank(), at.step(), file, e);
