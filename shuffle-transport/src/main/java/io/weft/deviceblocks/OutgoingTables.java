@@ -40,7 +40,7 @@ public final class OutgoingTables extends ManagedBuffer {
     List<DeviceOutput.Unit> units =
         catalog.find(key).orElseThrow(() -> new IOException(key + " is not here")).units();
     ByteBuffer head = TablesFormat.encode(units);
-    long bytes = head.remaining() + TablesFormat.SUM_BYTES;
+    long bytes = (long) head.remaining() + TablesFormat.SUM_BYTES;
     for (DeviceOutput.Unit unit : units) {
       bytes += unit.memory().bytes();
     }

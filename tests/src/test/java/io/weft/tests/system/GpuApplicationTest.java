@@ -164,6 +164,7 @@ class GpuApplicationTest {
   @Test
   @Order(5)
   void aDecommissionedExecutorsBlocksMoveToAnotherGpu() throws Exception {
+    cluster.awaitWorkingExecutors();
     try (TaskLog log = TaskLog.open(cluster.context())) {
       CompletableFuture<List<GpuExchangeJob.Answer>> job =
           CompletableFuture.supplyAsync(
