@@ -157,13 +157,6 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
    * ended and others run in their place.
    */
   public void decommission(List<ExecutorProcess> leaving) {
-    startDecommission(leaving);
-    leaving.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(90)));
-    awaitExecutors();
-  }
-
-  /** Tells executors to end when their tasks have; does not wait. */
-  public void startDecommission(List<ExecutorProcess> leaving) {
     CoarseGrainedSchedulerBackend backend =
         (CoarseGrainedSchedulerBackend) context().schedulerBackend();
     for (ExecutorProcess executor : leaving) {
@@ -172,6 +165,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
           .as("decommissioning of " + executor)
           .isTrue();
     }
+    leaving.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(90)));
+    awaitExecutors();
   }
 
   /** One of Weft's figures, summed over the executors. */

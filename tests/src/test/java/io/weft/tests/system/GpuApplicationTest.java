@@ -10,7 +10,6 @@ import io.weft.tests.application.GpuTransferJob.Answer;
 import io.weft.tests.application.Notes;
 import io.weft.tests.support.DoubleGpus;
 import io.weft.tests.support.ExecutorProcess;
-import io.weft.tests.support.TaskLog;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.io.IOException;
@@ -18,13 +17,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
-import org.apache.spark.MapOutputTrackerMaster;
-import org.apache.spark.SparkEnv;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -34,7 +30,6 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * An application whose executors have a GPU each, by the jar that users get, on the doubles of
@@ -43,9 +38,6 @@ import scala.jdk.javaapi.CollectionConverters;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class GpuApplicationTest {
   private static final Duration DEADLINE = Duration.ofSeconds(90);
-
-  /** Of the feed. */
-  private static final int MAP_TASKS = 4;
 
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 
@@ -57,9 +49,7 @@ class GpuApplicationTest {
   static void start() {
     DoubleGpus.assume();
     cluster =
-        new WeftCluster(WORKSPACE)
-            .migrating()
-            .set("spark.weft.transfers.deadline", DEADLINE.toSeconds() + "s");
+        new WeftCluster(WORKSPACE).set("spark.weft.transfers.deadline", DEADLINE.toSeconds() + "s");
     DoubleGpus.settings(WORKSPACE.folder()).forEach(cluster::set);
     cluster.start();
   }
@@ -160,47 +150,9 @@ class GpuApplicationTest {
         .forEach(ExecutorProcess::kill);
   }
 
-  /** What it has on its GPU moves to the other's; the next attempt finds all of it there. */
-  @Test
-  @Order(5)
-  void aDecommissionedExecutorsBlocksMoveToAnotherGpu() throws Exception {
-    cluster.awaitWorkingExecutors();
-    try (TaskLog log = TaskLog.open(cluster.context())) {
-      CompletableFuture<List<GpuExchangeJob.Answer>> job =
-          CompletableFuture.supplyAsync(
-              () -> new GpuExchangeJob(libcuda(), notes).run(cluster.session()));
-      String victim = awaitVictim(job);
-      assertThat(outputsOf(victim)).isPositive();
-      cluster.startDecommission(
-          cluster.executors().stream().filter(each -> each.id().equals(victim)).toList());
-      Awaitility.await("what executor " + victim + " has moves")
-          .atMost(Duration.ofMinutes(1))
-          .until(() -> outputsOf(victim) == 0 || job.isDone());
-      Files.writeString(Path.of(notes.folder(), GpuExchangeJob.GO), victim);
-      check(job.get(4, TimeUnit.MINUTES));
-      assertThat(log.mapTasks()).as("map tasks, none of them twice").isEqualTo(MAP_TASKS);
-      assertThat(log.fetchFailures()).isEmpty();
-    }
-  }
-
-  /** Map outputs that the driver believes to be at an executor. */
-  private static long outputsOf(String executor) {
-    MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
-    return CollectionConverters.asJava(tracker.shuffleStatuses()).values().stream()
-        .mapToLong(
-            shuffle ->
-                shuffle.withMapStatuses(
-                    outputs ->
-                        Arrays.stream(outputs)
-                            .filter(output -> output != null)
-                            .filter(output -> output.location().executorId().equals(executor))
-                            .count()))
-        .sum();
-  }
-
   /** Killed as by kill -9 while the other end waits for it in NCCL. */
   @Test
-  @Order(6)
+  @Order(5)
   void aKilledExecutorIsNamedWithWhoWaitsForIt() throws Exception {
     CompletableFuture<List<Answer>> job =
         CompletableFuture.supplyAsync(() -> transfers(true).run(cluster.context()));
