@@ -49,6 +49,11 @@ public final class DeviceCatalog implements AutoCloseable {
     return Optional.ofNullable(shuffles.getOrDefault(key.shuffleId(), Map.of()).get(key.mapId()));
   }
 
+  /** Whether an output is here now. */
+  public boolean contains(BlockKey key) {
+    return find(key).isPresent();
+  }
+
   /** Gives one output back, as {@link #removeShuffle} does; nothing if it is not here. */
   public void remove(BlockKey key) {
     DeviceOutput taken;

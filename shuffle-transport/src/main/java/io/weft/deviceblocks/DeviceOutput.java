@@ -44,6 +44,11 @@ public final class DeviceOutput implements AutoCloseable {
     return key;
   }
 
+  /** Its tables. */
+  List<Unit> units() {
+    return units;
+  }
+
   /** The rows of a partition, in their order. */
   List<Slice> slices(int partition) {
     List<Slice> slices = new ArrayList<>();

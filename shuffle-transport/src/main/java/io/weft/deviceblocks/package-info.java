@@ -9,6 +9,11 @@
  * own executor it reads where they lie, under a lease. A reader without a GPU, or without the room,
  * has them copied to its host, table by table, without a ticket.
  *
+ * <p>An output of an executor that is about to end moves as one stream of bytes over the network of
+ * the hosts: {@code OutgoingTables} copies one table at a time to the host, {@code IncomingTables}
+ * takes them into the arena of an executor that lives on, from where its tiers bring them to its
+ * device.
+ *
  * <p>{@code DeviceCatalog} owns outputs until their shuffle is removed; {@code DeviceBlockServer}
  * owns tickets, which end by themselves, and threads named "weft-device-blocks-N"; {@code
  * DeviceBlockClient} owns a lane, on which requests go one after the other, as arrays between two

@@ -10,6 +10,7 @@ import io.weft.host.ExecutorFolder;
 import io.weft.host.HostRoot;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
+import io.weft.metrics.ExchangeCounter;
 import io.weft.metrics.ExchangeCounters;
 import io.weft.migration.IncomingOutput;
 import io.weft.migration.OutgoingOutput;
@@ -249,6 +250,12 @@ public final class ExecutorExchange implements AutoCloseable {
   /** Prepares to take over a map output that another executor sends. The caller closes it. */
   public IncomingOutput incoming(BlockKey key) {
     return new IncomingOutput(catalog, key, counters);
+  }
+
+  /** Counts a map output that was taken over into memory of a device. */
+  public void countAdopted(long bytes) {
+    counters.increment(ExchangeCounter.OUTPUTS_ADOPTED);
+    counters.add(ExchangeCounter.BYTES_ADOPTED, bytes);
   }
 
   /**

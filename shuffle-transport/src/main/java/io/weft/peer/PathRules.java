@@ -9,7 +9,7 @@ import java.util.stream.Stream;
  * Chooses how two executors exchange blocks, and arrays of their tasks, by what both announced.
  * Both ends and the driver come to the same choice. Immutable.
  *
- * @param mode what the user wants; NCCL is used with {@link TransportMode#AUTO} only
+ * @param mode what the user wants; NCCL and CUDA IPC are used with {@link TransportMode#AUTO} only
  * @param encrypted whether Spark encrypts what it sends between executors
  * @param unencryptedNccl whether NCCL, which does not encrypt, may go between hosts even so
  */
@@ -40,20 +40,39 @@ public record PathRules(TransportMode mode, boolean encrypted, boolean unencrypt
 
   /**
    * How arrays of tasks get from one to the other: from GPU to GPU by NCCL or, where that cannot
-   * be, through memory of both hosts.
+   * be, by CUDA IPC on one kernel, else through memory of both hosts. Whether one end can map what
+   * the other has, as from another container, is found out when they meet.
    */
   public PathChoice arrays(PathEnd one, PathEnd other) {
     Optional<String> obstacle = obstacle(one, other);
-    return obstacle.isPresent()
-        ? throughHosts(one, other, obstacle.get())
-        : new PathChoice(
-            TransferPath.NCCL, "a GPU each, and NCCL " + one.gpu().nccl() + " at both ends");
+    if (obstacle.isEmpty()) {
+      return new PathChoice(
+          TransferPath.NCCL, "a GPU each, and NCCL " + one.gpu().nccl() + " at both ends");
+    }
+    return mayMap(one, other) ? mapped(obstacle.get()) : throughHosts(one, other, obstacle.get());
+  }
+
+  /** Whether each end may try to map memory of the other's GPU: two GPUs, or one, of one kernel. */
+  public boolean mayMap(PathEnd one, PathEnd other) {
+    return mode == TransportMode.AUTO
+        && one.isOnKernelOf(other)
+        && one.gpu().isThere()
+        && other.gpu().isThere();
   }
 
   /**
-   * How arrays go where NCCL does not.
+   * How arrays go where NCCL does not, and the ends map each other's memory.
    *
-   * @param obstacle why not
+   * @param obstacle why not NCCL
+   */
+  public PathChoice mapped(String obstacle) {
+    return new PathChoice(TransferPath.IPC, "no NCCL: " + obstacle + "; " + ONE_KERNEL);
+  }
+
+  /**
+   * How arrays go where neither NCCL nor CUDA IPC does.
+   *
+   * @param obstacle why not NCCL, and perhaps why not CUDA IPC
    */
   public PathChoice throughHosts(PathEnd one, PathEnd other, String obstacle) {
     String reason = "no NCCL: " + obstacle;

@@ -4,6 +4,8 @@ package io.weft.peer;
 public enum TransferPath {
   /** Between GPUs, by NCCL. */
   NCCL("nccl"),
+  /** Between GPUs of one host, or on one GPU, through memory that both map by CUDA IPC. */
+  IPC("ipc"),
   /** Through memory that both map, on one host. */
   SHM("shm"),
   /** By sockets. */

@@ -2,7 +2,7 @@ package io.weft.peer;
 
 /**
  * Which way the blocks of another executor come; own blocks are always read in place. Arrays of
- * GPUs may go by NCCL with {@link #AUTO} only.
+ * GPUs may go by NCCL, or by CUDA IPC, with {@link #AUTO} only.
  */
 public enum TransportMode {
   /** In place from peers on this host, by TCP from the others or where mapping fails. */

@@ -11,8 +11,6 @@ import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
 import io.weft.peer.GpuEnd;
 import io.weft.peer.PathEnd;
-import io.weft.peer.PathRules;
-import io.weft.peer.TransportMode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -48,7 +46,7 @@ final class Executors implements AutoCloseable {
   private final Map<String, SharedArena> arenas = new LinkedHashMap<>();
   private final Map<String, TransferGpu> gpus = new LinkedHashMap<>();
   private TransferWire.Factory wires = CommunicatorWire::new;
-  private TransportMode gpuMode;
+  private GpuWay gpuWay;
 
   Executors(Path folder, Communicators communicators, TransferOptions options) {
     this.folder = folder;
@@ -72,22 +70,21 @@ final class Executors implements AutoCloseable {
   }
 
   /** The device of those that start from now on is a GPU, of their number. */
-  Executors gpus(TransportMode mode) {
-    gpuMode = mode;
+  Executors gpus(GpuWay way) {
+    gpuWay = way;
     return this;
   }
 
   /** The end of the transfers of executor n, on GPU n. */
-  static TransferGpu gpu(
-      int executor, String incarnation, TransportMode mode, CommunicatorFactory hosts) {
+  static TransferGpu gpu(int executor, String incarnation, GpuWay way, CommunicatorFactory hosts) {
     CudaLibrary.GpuDescription gpu = TestGpus.cuda().gpus().get(TestGpus.ordinal(executor));
     String nccl = NcclLibrary.load(TestGpus.options()).version();
-    GpuEnd end = GpuEnd.of(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);
+    GpuEnd end = way.end(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);
     return new TransferGpu(
         new TransferGpu.Options(
             executor + "@" + incarnation,
             new PathEnd("a kernel", end),
-            new PathRules(mode, false, false),
+            way.rules(),
             TestGpus.options(),
             GPU_BYTES,
             hosts));
@@ -114,11 +111,11 @@ final class Executors implements AutoCloseable {
       arenas.put(id, arena);
       CommunicatorFactory hosts = communicators.of(folder, id);
       Optional<GpuResources> gpu = Optional.empty();
-      if (gpuMode != null) {
-        gpus.put(id, gpu(executor, incarnation, gpuMode, hosts));
+      if (gpuWay != null) {
+        gpus.put(id, gpu(executor, incarnation, gpuWay, hosts));
         gpu = Optional.of(gpus.get(id).resources(hosts));
       }
-      Device.Kind kind = gpuMode == null ? Device.Kind.HOST : Device.Kind.CUDA;
+      Device.Kind kind = gpuWay == null ? Device.Kind.HOST : Device.Kind.CUDA;
       CrossHostTransfers made =
           new CrossHostTransfers(
               new Directory(id, own, incarnations, kind),

@@ -6,6 +6,7 @@ import io.weft.collectives.UniqueId;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -33,14 +34,28 @@ class GpuProcessesTest {
   /** A process that dies is noticed long before the deadline, also where NCCL says nothing. */
   @Test
   void arraysGoBothWaysUntilOneProcessIsKilled() throws Exception {
+    exchangeUntilOneIsKilled("10 groups, ");
+  }
+
+  /** What the process that is left has mapped, and what it shared, goes back. */
+  @Test
+  void twoOnOneGpuMapEachOthersMemoryUntilOneIsKilled() throws Exception {
+    TestGpus.assumeDoubles();
+    exchangeUntilOneIsKilled("10 groups, 0 copies through the host", TestGpus.sharedProperty());
+    processes.get(0).order("close");
+    assertThat(processes.get(0).answer()).isEqualTo("nothing is left behind");
+  }
+
+  private void exchangeUntilOneIsKilled(String statistics, String... properties) throws Exception {
+    String[] all = Arrays.copyOf(properties, properties.length + 1);
+    all[properties.length] = TestGpus.property();
     List<String> meetings = List.of(UniqueId.create().encode(), UniqueId.create().encode());
     for (int executor = 0; executor < 2; executor++) {
-      processes.add(
-          new TransferProcess(folder, "host", executor, DEADLINE, meetings, TestGpus.property()));
+      processes.add(new TransferProcess(folder, "host", executor, DEADLINE, meetings, all));
     }
     processes.forEach(process -> process.order("exchange"));
     for (TransferProcess process : processes) {
-      assertThat(process.answer()).startsWith("right, with 1 communicator, 10 groups, ");
+      assertThat(process.answer()).startsWith("right, with 1 communicator, " + statistics);
     }
     processes.get(0).order("wait");
     assertThat(processes.get(0).answer()).isEqualTo("waits");

@@ -14,7 +14,6 @@ import io.weft.crosshost.buffer.BufferShape;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaLane;
-import io.weft.peer.TransportMode;
 import io.weft.tensor.codec.CodecKind;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -30,8 +29,8 @@ abstract class GpuTransferContract extends TransferContract {
     TestGpus.assume();
   }
 
-  /** What the user wants: auto is NCCL, anything else the way through the hosts. */
-  abstract TransportMode mode();
+  /** Which way they take. */
+  abstract GpuWay way();
 
   @Override
   Executors.Communicators communicators() {
@@ -42,7 +41,7 @@ abstract class GpuTransferContract extends TransferContract {
   @Override
   void open(TransferOptions options) {
     super.open(options);
-    executors.gpus(mode());
+    executors.gpus(way());
   }
 
   @Override

@@ -1,6 +1,5 @@
 package io.weft.crosshost;
 
-import io.weft.peer.TransportMode;
 import org.junit.jupiter.api.BeforeAll;
 
 /** Executors with a GPU each, by NCCL. */
@@ -11,7 +10,7 @@ class NcclTransfersTest extends GpuTransferContract {
   }
 
   @Override
-  TransportMode mode() {
-    return TransportMode.AUTO;
+  GpuWay way() {
+    return GpuWay.NCCL;
   }
 }

@@ -8,20 +8,19 @@ import static org.awaitility.Awaitility.await;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
-import io.weft.peer.TransportMode;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-/** Executors with a GPU each that do without NCCL, through memory of the host. */
+/** Executors with a GPU each that do without NCCL and CUDA IPC, through memory of the host. */
 class StagedTransfersTest extends GpuTransferContract {
   /** Less than a stream that is stuck takes to be given up. */
   private static final Duration SOON = Duration.ofSeconds(15);
 
   @Override
-  TransportMode mode() {
-    return TransportMode.SHM;
+  GpuWay way() {
+    return GpuWay.STAGED;
   }
 
   /** What the GPU still does is waited for by nobody but the lane of the pair. */

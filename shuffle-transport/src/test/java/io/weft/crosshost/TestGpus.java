@@ -25,6 +25,8 @@ public final class TestGpus {
   /** Names the folder to a child process, which builds nothing. */
   private static final String FOLDER_PROPERTY = "weft.test.gpuDoubles";
 
+  private static final String SHARED_PROPERTY = "weft.test.sharedGpu";
+
   private static final boolean MACHINE =
       System.getProperty("weft.test.gpus", "doubles").equals("machine");
   private static final Path SOURCES =
@@ -123,7 +125,17 @@ public final class TestGpus {
 
   /** The number of the GPU of an executor; executors share where there are more of them. */
   static int ordinal(int executor) {
-    return executor % count();
+    return Boolean.getBoolean(SHARED_PROPERTY) ? 0 : executor % count();
+  }
+
+  /** Has the executors of child processes share one GPU. */
+  static String sharedProperty() {
+    return "-D" + SHARED_PROPERTY + "=true";
+  }
+
+  /** Copies between the host and GPUs since this was asked last; 0 where there are no doubles. */
+  static int hostCopies() {
+    return !MACHINE && isForThisProcess() ? controls().cudaDoubleHostCopies() : 0;
   }
 
   /** Whether this process was started to use GPUs. */

@@ -13,11 +13,9 @@ import io.weft.crosshost.buffer.BufferShape;
 import io.weft.crosshost.gpu.TransferGpu;
 import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.device.Device;
-import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
-import io.weft.peer.TransportMode;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -40,6 +38,7 @@ final class TransferChild {
 
   private final int executor;
   private final CrossHostTransfers transfers;
+  private final Optional<TransferGpu> gpu;
   private final GpuArrays arrays = new GpuArrays();
 
   private TransferChild(String[] args) throws IOException {
@@ -51,9 +50,9 @@ final class TransferChild {
         new HostCommunicators(
             HostOptions.defaults().withFolder(folder.resolve(args[1])).withHostIdentity(args[1]));
     boolean onGpus = TestGpus.isForThisProcess();
-    Optional<TransferGpu> gpu =
+    this.gpu =
         onGpus
-            ? Optional.of(Executors.gpu(executor, "first", TransportMode.AUTO, hosts))
+            ? Optional.of(Executors.gpu(executor, "first", GpuWay.NCCL, hosts))
             : Optional.empty();
     this.transfers =
         new CrossHostTransfers(
@@ -92,9 +91,10 @@ final class TransferChild {
     try {
       switch (order) {
         case "exchange" -> say(exchange());
-        case "receive" -> say(Content.failure(receive()).getMessage());
+        case "receive" -> say(failure(receive()));
         case "wait" -> waitForEver();
         case "cliques" -> say(cliques());
+        case "close" -> say(close());
         default -> throw new IllegalArgumentException(order);
       }
     } catch (AssertionError | RuntimeException e) {
@@ -104,6 +104,7 @@ final class TransferChild {
 
   /** Arrays of several shapes and types, both ways at once, in ten batches. */
   private String exchange() {
+    int throughHost = 0;
     for (int round = 0; round < 10; round++) {
       List<Placement> placements = new ArrayList<>();
       Random random = new Random(round);
@@ -113,6 +114,7 @@ final class TransferChild {
         BufferShape shape = BufferShape.of(type, 1 + random.nextInt(20_000));
         placements.add(placement(from, shape, key));
       }
+      int unused = TestGpus.hostCopies();
       List<DeferredTransfer> placed = transfers.place(placements);
       for (int key = 0; key < placed.size(); key++) {
         long seed = key;
@@ -123,25 +125,32 @@ final class TransferChild {
             .ifPresent(received -> Content.check(onHost(received.buffer()), seed));
         placed.get(key).close();
       }
+      throughHost += round == 0 ? 0 : TestGpus.hostCopies();
     }
     TransferStatistics statistics = transfers.statistics();
-    return "right, with %d communicator, %d groups, %d manifests"
+    return "right, with %d communicator, %d groups, %d copies through the host, %d manifests"
         .formatted(
             statistics.cliques().created(),
             statistics.get(TransferCounter.GROUPS),
+            throughHost,
             statistics.get(TransferCounter.MANIFESTS));
   }
 
   /** What the other executor never sends. */
-  private Event receive() {
+  private ReceivedBuffer receive() {
     return transfers
         .receive(
             Executors.device(executor),
             List.of(BufferShape.of(DataType.INT8, 1000)),
             List.of(Executors.device(1 - executor)),
             new long[] {99})
-        .get(0)
-        .event();
+        .get(0);
+  }
+
+  private static String failure(ReceivedBuffer received) {
+    try (received) {
+      return Content.failure(received.event()).getMessage();
+    }
   }
 
   private Placement placement(int from, BufferShape shape, int key) {
@@ -160,12 +169,21 @@ final class TransferChild {
   /** Waits for what never comes, and says what came instead. */
   private void waitForEver() {
     long manifests = transfers.statistics().get(TransferCounter.MANIFESTS);
-    Event event = receive();
+    ReceivedBuffer received = receive();
     Awaitility.await()
         .atMost(PATIENCE)
         .until(() -> transfers.statistics().get(TransferCounter.MANIFESTS) > manifests);
     say("waits");
-    say(Content.failure(event).getMessage());
+    say(failure(received));
+  }
+
+  /** Of doubles: an error says what was left behind. */
+  private String close() {
+    transfers.close();
+    gpu.ifPresent(TransferGpu::close);
+    arrays.close();
+    TestGpus.assertClean();
+    return "nothing is left behind";
   }
 
   /** The order in which a batch comes to its cliques; hash codes differ between processes. */

@@ -11,7 +11,6 @@ import io.weft.device.Event;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.library.UnavailableLibraryException;
-import io.weft.peer.TransportMode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -49,7 +48,7 @@ final class TransferRates implements AutoCloseable {
             (home, executor) ->
                 new HostCommunicators(HostOptions.defaults().withFolder(home.resolve("shared"))),
             TransferOptions.DEFAULT);
-    executors.gpus(TransportMode.AUTO).start(2);
+    executors.gpus(GpuWay.NCCL).start(2);
   }
 
   /**

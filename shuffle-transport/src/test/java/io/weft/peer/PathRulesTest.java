@@ -56,9 +56,24 @@ class PathRulesTest {
     PathEnd one = new PathEnd("a", GpuEnd.of("same", 0, "a GPU", "2.28.3"));
     PathEnd sameGpu = new PathEnd("a", GpuEnd.of("same", 0, "a GPU", "2.28.3"));
     PathEnd other = new PathEnd("a", GpuEnd.of("another", 1, "a GPU", "2.27.7"));
-    assertArrays(AUTO, one, sameGpu, TransferPath.SHM, "both are on GPU same, and NCCL takes one");
+    assertArrays(AUTO, one, sameGpu, TransferPath.IPC, "both are on GPU same, and NCCL takes one");
     assertArrays(
-        AUTO, one, other, TransferPath.SHM, "one end has NCCL 2.27.7, the other 2.28.3; both");
+        AUTO, one, other, TransferPath.IPC, "one end has NCCL 2.27.7, the other 2.28.3; both");
+  }
+
+  @Test
+  void gpusOfOneKernelMapEachOthersMemoryWhereNcclIsNot() {
+    PathEnd alone = new PathEnd("a", new GpuEnd("id", 1, "H100", "", "no library"));
+    String reason = "no NCCL: no library; both run on one kernel";
+    assertArrays(AUTO, withGpu("1", "a"), alone, TransferPath.IPC, reason);
+    assertArrays(ENCRYPTED, withGpu("1", "a"), alone, TransferPath.IPC, reason);
+    assertArrays(
+        AUTO, withGpu("1", "b"), alone, TransferPath.TCP, "no library; they run on two kernels");
+    PathEnd none = new PathEnd("a", GpuEnd.without("no driver"));
+    assertThat(AUTO.mayMap(alone, none)).as("an end without a GPU").isFalse();
+    assertThat(new PathRules(TransportMode.SHM, false, false).mayMap(alone, withGpu("1", "a")))
+        .as("where the user wants shm")
+        .isFalse();
   }
 
   @Test

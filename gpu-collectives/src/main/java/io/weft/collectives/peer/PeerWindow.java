@@ -30,6 +30,11 @@ public final class PeerWindow {
   private final List<MappedPeer> peers;
   private boolean unmapped;
 
+  /** Whether the others know that this rank has departed. */
+  private boolean told;
+
+  private boolean released;
+
   PeerWindow(
       int rank,
       CudaMemory memory,
@@ -76,6 +81,11 @@ public final class PeerWindow {
     return buffer.address() - peers.get(rank).address();
   }
 
+  /** Where the memory of a rank lies for this rank's device, until it departs. */
+  public long address(int of) {
+    return peers.get(of).address();
+  }
+
   MappedPeer peer(int of) {
     return peers.get(of);
   }
@@ -113,45 +123,68 @@ public final class PeerWindow {
       return false;
     }
     try {
-      unmapped = true;
-      peers.forEach(MappedPeer::unmapMemory);
-      for (MappedPeer peer : peers) {
-        if (peer.isAlive()) {
-          signals.sayGone(rank, peer.signals());
+      depart(deadline);
+      while (!tryRelease(deadline)) {
+        if (!told || deadline.expired()) {
+          return false;
         }
+        LockSupport.parkNanos(POLL_NANOS);
       }
-      boolean over = stream.awaitRest(deadline) && awaitOthers(deadline);
-      peers.forEach(MappedPeer::unmapSignals);
-      if (over) {
-        release();
-      }
-      return over;
+      return true;
     } catch (CudaException e) {
       LOG.warn("Memory that rank {} shared is kept, as its device failed", rank, e);
       return false;
     }
   }
 
-  /** Other processes may still have the few words mapped, and cannot say when not. */
-  private void release() {
-    exports.get(0).close();
-    if (peers.stream().noneMatch(MappedPeer::isOfAnotherProcess)) {
-      exports.get(1).close();
-      signals.close();
+  /**
+   * Ends it on this rank alone, whose stream is at rest, and waits for none of the others: they are
+   * told through their memory, which is not reached any more. This rank's own memory stays until
+   * {@link #tryRelease} says that it has gone back; for good if the device does not tell the others
+   * by the deadline.
+   *
+   * @throws CudaException when the device failed; the memory stays for good then
+   */
+  public void depart(Deadline deadline) {
+    if (unmapped) {
+      return;
+    }
+    unmapped = true;
+    peers.forEach(MappedPeer::unmapMemory);
+    for (MappedPeer peer : peers) {
+      if (peer.isAlive()) {
+        signals.sayGone(rank, peer.signals());
+      }
+    }
+    if (stream.awaitRest(deadline)) {
+      peers.forEach(MappedPeer::unmapSignals);
+      told = true;
     }
   }
 
-  private boolean awaitOthers(Deadline deadline) {
-    while (signals.read(deadline)) {
-      if (areAllGone()) {
-        return true;
-      }
-      if (deadline.expired()) {
-        return false;
-      }
-      LockSupport.parkNanos(POLL_NANOS);
+  /**
+   * Gives this rank's memory back if it departed and the others did too, or their processes are
+   * gone.
+   *
+   * @param deadline for the device to read what the others have said
+   * @return whether it has been given back, by this call or before
+   * @throws CudaException when the device failed
+   */
+  public boolean tryRelease(Deadline deadline) {
+    if (!released && told && signals.read(deadline) && areAllGone()) {
+      release();
+      released = true;
     }
-    return false;
+    return released;
+  }
+
+  /** Other processes may still have the few words mapped, and cannot say when not. */
+  private void release() {
+    exports.get(0).close();
+    if (peers.stream().noneMatch(peer -> peer.isOfAnotherProcess() && peer.isAlive())) {
+      exports.get(1).close();
+      signals.close();
+    }
   }
 
   private boolean areAllGone() {

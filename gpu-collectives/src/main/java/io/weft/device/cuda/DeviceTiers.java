@@ -7,6 +7,7 @@ import io.weft.device.EventTimeoutException;
 import io.weft.device.HostLane;
 import io.weft.device.Lane.Priority;
 import io.weft.memory.Bytes;
+import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import java.time.Duration;
 import java.util.Comparator;
@@ -108,6 +109,23 @@ public final class DeviceTiers implements AutoCloseable {
   }
 
   /**
+   * Takes over bytes that lie on the host; they come to the device when they are leased.
+   *
+   * @param written out of the arena of these tiers, and given back to it when the result is closed
+   * @param bytes of it, 1 to 2^31 - 64
+   */
+  public TieredMemory adopt(Extent written, long bytes) {
+    if (bytes < 1 || bytes > Math.min(LARGEST_BYTES, written.length())) {
+      throw new IllegalArgumentException(
+          bytes + " bytes of " + written.length() + " are not 1 to " + LARGEST_BYTES);
+    }
+    TieredMemory memory = new TieredMemory(this, written, bytes);
+    TierMoves.sign(memory);
+    all.add(memory);
+    return memory;
+  }
+
+  /**
    * The pool on the device. Others may take of it what they {@link #adopt} later, or give back;
    * where it is full they have something {@link #spill spilled}.
    */
@@ -151,6 +169,10 @@ public final class DeviceTiers implements AutoCloseable {
           moves.load(memory, takeOnDevice(memory.bytes()));
           return memory.leaseThere();
         });
+  }
+
+  HostCopy copy(TieredMemory memory) {
+    return run("copying " + Bytes.text(memory.bytes()), () -> moves.copy(memory));
   }
 
   private CudaMemory takeOnDevice(long bytes) {

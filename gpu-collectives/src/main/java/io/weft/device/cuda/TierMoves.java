@@ -88,6 +88,41 @@ final class TierMoves {
     return true;
   }
 
+  /** Notes what lies on disk, where the memory does. */
+  static void sign(TieredMemory memory) {
+    if (isOnDisk(memory.extent())) {
+      memory.checksum(checksum(memory.extent(), memory.bytes()));
+    }
+  }
+
+  /** Copies memory to the arena, from wherever it lies, and leaves it there. */
+  HostCopy copy(TieredMemory memory) {
+    requireWorking();
+    Extent to = takeExtent(memory.bytes());
+    try {
+      copy(memory, to);
+    } catch (RuntimeException e) {
+      if (broken == null) {
+        arena.free(to);
+      }
+      throw e;
+    }
+    return new HostCopy(arena, to, memory.bytes());
+  }
+
+  private void copy(TieredMemory memory, Extent to) {
+    CudaMemory onDevice = memory.onDevice();
+    if (onDevice != null) {
+      copied(
+          () -> bounce.copyToHost(to.address(), onDevice.address(), memory.bytes(), this::await));
+      return;
+    }
+    CudaMemory fromPinned = memory.pinned();
+    verify(memory, memory.extent());
+    long from = fromPinned == null ? memory.extent().address() : fromPinned.address();
+    Memory.copy(from, to.address(), memory.bytes());
+  }
+
   private static boolean isOnDisk(Extent extent) {
     return extent != null && extent.kind() == MemoryKind.DISK;
   }

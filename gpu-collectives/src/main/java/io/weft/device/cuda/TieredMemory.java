@@ -18,6 +18,10 @@ public final class TieredMemory implements AutoCloseable {
   private int checksum;
 
   private int leases;
+
+  /** Of those who read it wherever it lies. */
+  private int holds;
+
   private long lastUse;
   private boolean moving;
   private boolean closed;
@@ -26,6 +30,14 @@ public final class TieredMemory implements AutoCloseable {
     this.tiers = tiers;
     this.bytes = onDevice.bytes();
     this.onDevice = onDevice;
+    this.lastUse = System.nanoTime();
+  }
+
+  /** Bytes in the arena. */
+  TieredMemory(DeviceTiers tiers, Extent extent, long bytes) {
+    this.tiers = tiers;
+    this.bytes = bytes;
+    this.extent = extent;
     this.lastUse = System.nanoTime();
   }
 
@@ -57,11 +69,26 @@ public final class TieredMemory implements AutoCloseable {
     return there == null ? tiers.load(this) : there;
   }
 
-  /** Null where it has to be brought first. */
-  synchronized TieredLease leaseThere() {
+  /**
+   * Keeps it, wherever it lies, also when it is closed.
+   *
+   * @throws IllegalStateException when it was closed
+   */
+  public synchronized TieredHold hold() {
+    requireOpen();
+    holds++;
+    return new TieredHold(tiers, this);
+  }
+
+  private void requireOpen() {
     if (closed) {
       throw new IllegalStateException("memory of " + bytes + " bytes of " + tiers + " was closed");
     }
+  }
+
+  /** Null where it has to be brought first. */
+  synchronized TieredLease leaseThere() {
+    requireOpen();
     if (onDevice == null || moving) {
       return null;
     }
@@ -77,11 +104,27 @@ public final class TieredMemory implements AutoCloseable {
   void release() {
     boolean last;
     synchronized (this) {
-      last = --leases == 0 && closed;
+      leases--;
+      last = isFree();
     }
     if (last) {
       tiers.free(this);
     }
+  }
+
+  void endHold() {
+    boolean last;
+    synchronized (this) {
+      holds--;
+      last = isFree();
+    }
+    if (last) {
+      tiers.free(this);
+    }
+  }
+
+  private boolean isFree() {
+    return closed && leases == 0 && holds == 0;
   }
 
   /** Whether it could give way; then how long ago it was used last, in nanoseconds. */
@@ -122,6 +165,11 @@ public final class TieredMemory implements AutoCloseable {
     return there;
   }
 
+  /** What it has on the device; null when it lies elsewhere. */
+  synchronized CudaMemory onDevice() {
+    return onDevice;
+  }
+
   synchronized CudaMemory pinned() {
     return pinned;
   }
@@ -146,7 +194,7 @@ public final class TieredMemory implements AutoCloseable {
     extent = null;
   }
 
-  /** Gives it back when its last lease has ended. */
+  /** Gives it back when its last lease and hold have ended. */
   @Override
   public void close() {
     synchronized (this) {
@@ -154,7 +202,7 @@ public final class TieredMemory implements AutoCloseable {
         return;
       }
       closed = true;
-      if (leases > 0) {
+      if (!isFree()) {
         return;
       }
     }

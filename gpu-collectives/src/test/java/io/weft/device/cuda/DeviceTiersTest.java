@@ -8,6 +8,7 @@ import io.weft.device.HostEvent;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
 import io.weft.memory.ArenaOptions;
+import io.weft.memory.Extent;
 import io.weft.memory.Memory;
 import io.weft.memory.SharedArena;
 import java.io.IOException;
@@ -183,6 +184,65 @@ class DeviceTiersTest {
           .hasMessageContaining("no room for 1023.5 KiB");
       memories.remove(11).close();
       for (int i = 0; i < 11; i++) {
+        check(memories.get(i), i);
+      }
+      memories.forEach(TieredMemory::close);
+    }
+  }
+
+  /** From each tier, and it stays where it is. */
+  @Test
+  void copiesAreMadeWhereverTheMemoryLies() {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = fill(tiers, 9);
+      List<MemoryTier> before = memories.stream().map(TieredMemory::tier).toList();
+      assertThat(before).contains(MemoryTier.values());
+      for (int i = 0; i < 9; i++) {
+        try (TieredHold hold = memories.get(i).hold();
+            HostCopy copy = hold.copy()) {
+          assertThat(copy.view().remaining()).isEqualTo(SIZE);
+          assertThat(copy.view().get(SIZE - 1)).isEqualTo((byte) i);
+        }
+      }
+      assertThat(memories).extracting(TieredMemory::tier).containsExactlyElementsOf(before);
+      memories.forEach(TieredMemory::close);
+    }
+  }
+
+  @Test
+  void aHoldKeepsClosedMemoryThatCanStillBeRead() {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      TieredMemory memory = filled(tiers, 5);
+      TieredHold hold = memory.hold();
+      memory.close();
+      assertThatThrownBy(memory::hold).hasMessageContaining("was closed");
+      assertThat(tiers.spill(SIZE)).isEqualTo(SIZE);
+      HostCopy copy = hold.copy();
+      assertThat(copy.view().get(0)).isEqualTo((byte) 5);
+      copy.close();
+      copy.close();
+      assertThatThrownBy(copy::view).hasMessageContaining("was closed");
+      hold.close();
+      hold.close();
+      assertThatThrownBy(hold::copy).hasMessageContaining("was closed");
+      await().until(() -> tiers.bytes(MemoryTier.PINNED) == 0);
+    }
+  }
+
+  /** As from another executor; two lie in shared memory, one on disk. */
+  @Test
+  void whatArrivesOnTheHostComesToTheDeviceWhenItIsLeased() throws IOException {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        Extent extent = arena.allocate(SIZE);
+        Memory.setMemory(extent.address(), SIZE, (byte) i);
+        memories.add(tiers.adopt(extent, SIZE));
+      }
+      assertThat(memories)
+          .extracting(TieredMemory::tier)
+          .containsExactly(MemoryTier.SHARED_MEMORY, MemoryTier.SHARED_MEMORY, MemoryTier.DISK);
+      for (int i = 0; i < 3; i++) {
         check(memories.get(i), i);
       }
       memories.forEach(TieredMemory::close);

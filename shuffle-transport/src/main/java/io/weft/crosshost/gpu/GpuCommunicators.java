@@ -24,10 +24,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes the communicators of pairs of GPUs: of NCCL where both ends can, else of the hosts. Both
- * ends tell each other what they have and come to the same choice; it is logged with its reason,
- * once for each. Where NCCL fails to start, the pair goes through the hosts, and NCCL is not tried
- * again with that life of the peer. Thread-safe.
+ * Makes the communicators of pairs of GPUs: of NCCL where both ends can, else of the hosts, whose
+ * wires map memory of the GPUs where they can. Both ends tell each other what they have and come to
+ * the same choice; it is logged with its reason, once for each. Where NCCL fails to start, the pair
+ * goes through the hosts, and NCCL is not tried again with that life of the peer. Thread-safe.
  */
 final class GpuCommunicators implements CommunicatorFactory {
   private static final Logger LOG = LoggerFactory.getLogger(GpuCommunicators.class);
@@ -155,8 +155,22 @@ final class GpuCommunicators implements CommunicatorFactory {
 
   private Communicator throughHosts(
       Bootstrap meeting, CommunicatorOptions options, RankEnd peer, String reason) {
-    say(peer, rules.throughHosts(own.end(), peer.end(), reason));
-    return new HostRoute(hosts.create(meeting, options));
+    boolean mayMap = rules.mayMap(own.end(), peer.end());
+    boolean tries = mayMap && own.seesProcessOf(peer);
+    if (!tries) {
+      String namespaces = mayMap ? "; no CUDA IPC: the processes do not see each other" : "";
+      say(peer, rules.throughHosts(own.end(), peer.end(), reason + namespaces));
+    }
+    return new HostRoute(
+        hosts.create(meeting, options), tries, obstacle -> sayMapped(peer, reason, obstacle));
+  }
+
+  private void sayMapped(RankEnd peer, String reason, String obstacle) {
+    say(
+        peer,
+        obstacle.isEmpty()
+            ? rules.mapped(reason)
+            : rules.throughHosts(own.end(), peer.end(), reason + "; no CUDA IPC: " + obstacle));
   }
 
   private void say(RankEnd peer, PathChoice choice) {

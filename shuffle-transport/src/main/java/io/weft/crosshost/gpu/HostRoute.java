@@ -11,13 +11,19 @@ import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /**
- * The host's communicator of a clique of GPUs: says by its type that arrays have to be staged.
+ * The host's communicator of a clique of GPUs: says by its type that it does not move memory of
+ * GPUs.
  *
  * @param hosts which moves memory of the host only; closed with this one
+ * @param mayMap whether the ends try to map each other's memory before they stage arrays, the same
+ *     at both
+ * @param mapped is told how that went: why it did not, or an empty text
  */
-record HostRoute(Communicator hosts) implements Communicator {
+record HostRoute(Communicator hosts, boolean mayMap, Consumer<String> mapped)
+    implements Communicator {
   @Override
   public int rank() {
     return hosts.rank();

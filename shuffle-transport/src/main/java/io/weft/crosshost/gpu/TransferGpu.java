@@ -96,9 +96,7 @@ public final class TransferGpu implements AutoCloseable {
 
   private TransferWire wire(Communicator communicator) {
     if (communicator instanceof HostRoute route) {
-      OpenedGpu gpu = opening.get();
-      return new StagedWire(
-          new CommunicatorWire(route.hosts()), gpu.device(), gpu.pinned(), route.timeout());
+      return new HostWire(route, opening.get());
     }
     return new CommunicatorWire(communicator);
   }

@@ -33,6 +33,7 @@ class GpuCommunicatorsTest {
   private final AtomicInteger attempts = new AtomicInteger();
   private boolean encrypted;
   private String secondKernel = "one";
+  private String secondPids = "pid:[1]";
 
   /** In the place of NCCL: works as communicators within a process do. */
   private CommunicatorFactory works() {
@@ -52,7 +53,10 @@ class GpuCommunicatorsTest {
   private GpuCommunicators end(int rank, Supplier<CommunicatorFactory> nccl) {
     GpuEnd gpu = GpuEnd.of("uuid-" + rank, 0, "a GPU", "2.28.3");
     return new GpuCommunicators(
-        new RankEnd(rank + "@life", new PathEnd(rank == 0 ? "one" : secondKernel, gpu)),
+        new RankEnd(
+            rank + "@life",
+            new PathEnd(rank == 0 ? "one" : secondKernel, gpu),
+            rank == 0 ? "pid:[1]" : secondPids),
         new PathRules(TransportMode.AUTO, encrypted, false),
         nccl,
         LocalCommunicator::create);
@@ -140,6 +144,23 @@ class GpuCommunicatorsTest {
                 }));
     assertWorkAndClose(meet(ends), HostRoute.class);
     assertThat(attempts).hasValue(0);
+  }
+
+  private static void assertMayMap(List<Object> made, boolean expected) throws Exception {
+    assertWorkAndClose(made, HostRoute.class);
+    assertThat(made)
+        .allSatisfy(each -> assertThat(((HostRoute) each).mayMap()).isEqualTo(expected));
+  }
+
+  /** Else memory might be freed that a process that is not seen still maps. */
+  @Test
+  void endsOfOneKernelMapMemoryIfTheySeeEachOthersProcesses() throws Exception {
+    assertMayMap(meet(ends(fails(Kind.IO), fails(Kind.IO))), true);
+    secondPids = "pid:[2]";
+    assertMayMap(meet(ends(fails(Kind.IO), fails(Kind.IO))), false);
+    secondPids = "pid:[1]";
+    secondKernel = "two";
+    assertMayMap(meet(ends(fails(Kind.IO), fails(Kind.IO))), false);
   }
 
   @Test

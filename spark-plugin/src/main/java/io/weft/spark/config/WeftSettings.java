@@ -62,9 +62,10 @@ public final class WeftSettings {
           "How blocks of other executors are read. auto reads in place what lies on the same host and"
               + " the rest by TCP; shm is auto, but fails where memory on the same host cannot be"
               + " mapped; tcp reads everything of other executors by TCP. With auto, arrays that tasks"
-              + " exchange between GPUs go by NCCL where both executors can use it, else through"
-              + " memory of the hosts, and so do blocks of shuffles that lie on GPUs; those on the host"
-              + " never go by NCCL. The Weft tab and the logs say which way is taken and why.");
+              + " exchange between GPUs go by NCCL where both executors can use it, else by"
+              + " CUDA IPC on one host, else through memory of the hosts, and so do blocks of"
+              + " shuffles that lie on GPUs; those on the host never go by NCCL. The Weft tab and the"
+              + " logs say which way is taken and why.");
 
   /** Which NCCL is loaded. */
   public static final Setting<String> NCCL_LIBRARY =

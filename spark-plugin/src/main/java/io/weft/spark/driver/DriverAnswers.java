@@ -4,7 +4,9 @@ import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.feed.FeedNews;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.AskDepartures;
+import io.weft.spark.message.Messages.AskEnded;
 import io.weft.spark.message.Messages.Departures;
+import io.weft.spark.message.Messages.Ended;
 import io.weft.spark.message.Messages.Found;
 import io.weft.spark.message.Messages.Hello;
 import io.weft.spark.message.Messages.Lookup;
@@ -80,6 +82,8 @@ public final class DriverAnswers {
       return transfers.cliques().answer(meet.call());
     } else if (message instanceof AskDepartures ask) {
       return new Departures(transfers.departed().since(ask.known()));
+    } else if (message instanceof AskEnded ask) {
+      return new Ended(DriverState.ended(ask.shuffles()));
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

@@ -19,6 +19,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Function;
+import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -88,6 +89,18 @@ public final class DriverState {
     return env != null && env.shuffleManager() instanceof WeftShuffleManager manager
         ? of.apply(manager).counts()
         : Map.of();
+  }
+
+  /**
+   * Those of some shuffles that Spark has forgotten: it registers a shuffle before its first map
+   * task, forgets it for good, and gives no number twice.
+   */
+  static List<Integer> ended(List<Integer> shuffles) {
+    SparkEnv env = SparkEnv.get();
+    if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
+      return List.of();
+    }
+    return shuffles.stream().filter(shuffle -> !tracker.containsShuffle(shuffle)).toList();
   }
 
   void greeted(String executorId) {

@@ -2,6 +2,7 @@ package io.weft.spark.executor;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
+import io.weft.catalog.BlockKey;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
@@ -32,6 +33,8 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
@@ -56,6 +59,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   private ExecutorTransfers transfers;
   private ExecutorGpu gpu;
   private StatusReporter reporter;
+  private EndedShuffles ended;
 
   @Override
   public void init(PluginContext context, Map<String, String> fromDriver) {
@@ -128,10 +132,23 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
                 exchange.statistics(), collectives.statistics(), transfers.statistics());
     register(context.metricRegistry(), statistics);
     reporter = StatusReporter.start(context, options.host(), statistics);
+    ended =
+        new EndedShuffles(
+                context,
+                this::heldShuffles,
+                shuffle -> SparkEnv.get().shuffleManager().unregisterShuffle(shuffle))
+            .start();
     WeftExecutor.start(exchange, context);
     collectives.start();
     transfers.start();
     gpu.start();
+  }
+
+  /** On the host and on the GPU. */
+  private List<Integer> heldShuffles() {
+    List<BlockKey> keys = new ArrayList<>(exchange.outputs());
+    gpu.openExchange().ifPresent(device -> keys.addAll(device.catalog().keys()));
+    return keys.stream().map(BlockKey::shuffleId).distinct().toList();
   }
 
   /** What ranks share lies in the executor's folder, and is swept with it if the executor dies. */
@@ -207,6 +224,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
     WeftExecutor.stop();
     reporter.close();
+    ended.close();
     gpu.close();
     transfers.close();
     collectives.close();

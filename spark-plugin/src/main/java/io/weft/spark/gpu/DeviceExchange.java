@@ -1,5 +1,6 @@
 package io.weft.spark.gpu;
 
+import io.weft.catalog.BlockKey;
 import io.weft.collectives.buffer.DataType;
 import io.weft.crosshost.CrossHostTransfers;
 import io.weft.crosshost.DeviceId;
@@ -15,6 +16,7 @@ import io.weft.deviceblocks.DeviceCatalog;
 import io.weft.deviceblocks.DeviceRows;
 import io.weft.deviceblocks.DeviceSlice;
 import io.weft.deviceblocks.HostReadServer;
+import io.weft.deviceblocks.IncomingTables;
 import io.weft.exchange.ExecutorExchange;
 import io.weft.memory.Bytes;
 import io.weft.memory.SharedArena;
@@ -42,19 +44,20 @@ public final class DeviceExchange {
   private final OpenedGpu gpu;
   private final Duration patience;
   private final DeviceTiers tiers;
+  private final SharedArena arena;
   private final DevicePartitioner partitioner;
   private final DeviceCatalog catalog = new DeviceCatalog();
   private final DeviceBlockServer server;
   private final HostReadServer hostReads;
   private final DeviceBlockClient client;
   private final DeviceDownloads downloads;
-  private final SharedArena arena;
 
   private DeviceExchange(
       OpenedGpu gpu, Options options, DeviceTiers tiers, DevicePartitioner partitioner) {
     this.gpu = gpu;
     this.patience = options.patience();
     this.tiers = tiers;
+    this.arena = options.exchange().arena();
     this.partitioner = partitioner;
     DeviceId own = options.transfers().devices().get(GPU);
     this.server = new DeviceBlockServer(catalog, options.transfers(), own, patience);
@@ -63,7 +66,6 @@ public final class DeviceExchange {
             catalog, options.exchange().calls()::ask, options.transfers(), own, patience);
     this.downloads = new DeviceDownloads(gpu.device(), gpu.pinned(), patience);
     this.hostReads = new HostReadServer(catalog, own.executor(), this::copy, patience);
-    this.arena = options.exchange().arena();
   }
 
   /** The number of an executor's GPU among its devices. */
@@ -120,6 +122,11 @@ public final class DeviceExchange {
   /** The blocks of this executor. */
   public DeviceCatalog catalog() {
     return catalog;
+  }
+
+  /** Prepares to take over a map output that another executor sends. The caller closes it. */
+  public IncomingTables incoming(BlockKey key) {
+    return new IncomingTables(catalog, tiers, arena, key);
   }
 
   /** The way to the blocks of all executors. */

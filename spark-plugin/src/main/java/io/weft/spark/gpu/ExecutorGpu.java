@@ -178,13 +178,7 @@ public final class ExecutorGpu implements AutoCloseable {
 
   /** Gives back what a shuffle has on the GPU. */
   public void removeShuffle(int shuffleId) {
-    DeviceExchange kept;
-    synchronized (this) {
-      kept = exchange;
-    }
-    if (kept != null) {
-      kept.catalog().removeShuffle(shuffleId);
-    }
+    openExchange().ifPresent(kept -> kept.catalog().removeShuffle(shuffleId));
   }
 
   /** Gives everything back, but memory that others still use. */

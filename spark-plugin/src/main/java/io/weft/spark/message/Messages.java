@@ -24,6 +24,7 @@ public final class Messages {
           Meet,
           MeetClique,
           AskDepartures,
+          AskEnded,
           RankNews {}
 
   /** Asked first: may an executor of this version join? Answered by a {@link Verdict}. */
@@ -65,6 +66,23 @@ public final class Messages {
   public record AskDepartures(int known) implements ToDriver {}
 
   /**
+   * Asks which of these shuffles have ended. Answered by {@link Ended}.
+   *
+   * @param shuffles at most {@link #MOST} of which the executor holds outputs
+   */
+  public record AskEnded(List<Integer> shuffles) implements ToDriver {
+    /** So many go into one message. */
+    public static final int MOST = 4096;
+
+    public AskEnded {
+      shuffles = List.copyOf(shuffles);
+      if (shuffles.size() > MOST) {
+        throw new IllegalArgumentException(shuffles.size() + " shuffles are more than " + MOST);
+      }
+    }
+  }
+
+  /**
    * Told by a rank of a feed when it begins and when it fails. Answered by a {@link Verdict}, so
    * that the rank knows that the driver has it.
    *
@@ -75,6 +93,13 @@ public final class Messages {
    */
   public record RankNews(int feed, int attempt, int rank, boolean own, String error)
       implements ToDriver {}
+
+  /** Shuffles that Spark does not know any more. */
+  public record Ended(List<Integer> shuffles) implements Serializable {
+    public Ended {
+      shuffles = List.copyOf(shuffles);
+    }
+  }
 
   /** Executors that are gone, in the order in which the driver heard of it. */
   public record Departures(List<Departure> departures) implements Serializable {

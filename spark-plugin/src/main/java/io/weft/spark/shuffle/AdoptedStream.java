@@ -2,7 +2,6 @@ package io.weft.spark.shuffle;
 
 import io.weft.catalog.BlockKey;
 import io.weft.exchange.ExecutorExchange;
-import io.weft.migration.IncomingOutput;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.apache.spark.SparkEnv;
@@ -27,13 +26,16 @@ final class AdoptedStream implements StreamCallbackWithID {
 
   private final String id;
   private final BlockKey key;
-  private final IncomingOutput output;
+  private final Arrival output;
   private Exception failure;
 
   AdoptedStream(ExecutorExchange exchange, ShuffleBlockBatchId block) {
     this.id = block.name();
     this.key = new BlockKey(block.shuffleId(), block.mapId());
-    this.output = exchange.incoming(key);
+    this.output =
+        MovedBlocks.isOnDevice(block)
+            ? Arrival.onDevice(exchange, key)
+            : Arrival.onHost(exchange, key);
   }
 
   @Override
@@ -60,7 +62,7 @@ final class AdoptedStream implements StreamCallbackWithID {
       throw new IOException(key + " was not taken over: " + failure.getMessage(), failure);
     }
     try (output) {
-      report(output.finish());
+      output.finish().ifPresent(this::report);
     }
   }
 

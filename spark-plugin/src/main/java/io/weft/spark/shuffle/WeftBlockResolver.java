@@ -27,8 +27,7 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * What Spark asks about blocks that lie on an executor. For those of its own shuffle Spark's
  * resolver answers. An executor that is decommissioned also offers what Weft holds: each map output
- * as one block, under the name of a batch of all its partitions, which Spark's own migration never
- * uses.
+ * as one block, see {@link MovedBlocks}.
  *
  * <p>Thread-safe.
  */
@@ -47,7 +46,7 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   @Override
   public Seq<ShuffleBlockInfo> getStoredShuffles() {
     var all = new ArrayList<>(CollectionConverters.asJava(sorted.getStoredShuffles()));
-    WeftExecutor.current().map(ExecutorExchange::outputs).stream()
+    WeftExecutor.current().map(MovedBlocks::keys).stream()
         .flatMap(java.util.List::stream)
         .filter(key -> !skipped.contains(key.shuffleId()))
         .map(key -> new ShuffleBlockInfo(key.shuffleId(), key.mapId()))
@@ -59,12 +58,11 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   public List<Tuple2<BlockId, ManagedBuffer>> getMigrationBlocks(ShuffleBlockInfo info) {
     Optional<ExecutorExchange> exchange = WeftExecutor.current();
     BlockKey key = new BlockKey(info.shuffleId(), info.mapId());
-    if (exchange.isEmpty() || !exchange.get().holds(key)) {
+    if (exchange.isEmpty() || !MovedBlocks.holds(exchange.get(), key)) {
       return sorted.getMigrationBlocks(info);
     }
     try {
-      BlockId id = new ShuffleBlockBatchId(info.shuffleId(), info.mapId(), 0, Integer.MAX_VALUE);
-      Tuple2<BlockId, ManagedBuffer> block = new Tuple2<>(id, exchange.get().outgoing(key));
+      Tuple2<BlockId, ManagedBuffer> block = MovedBlocks.outgoing(exchange.get(), key);
       return CollectionConverters.asScala(java.util.List.of(block)).toList();
     } catch (ChecksumException e) {
       LOG.warn(

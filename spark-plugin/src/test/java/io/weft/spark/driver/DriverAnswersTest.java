@@ -10,7 +10,9 @@ import io.weft.spark.driver.DriverAnswers.TransferMeetings;
 import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.AskDepartures;
+import io.weft.spark.message.Messages.AskEnded;
 import io.weft.spark.message.Messages.Departures;
+import io.weft.spark.message.Messages.Ended;
 import io.weft.spark.message.Messages.Found;
 import io.weft.spark.message.Messages.Hello;
 import io.weft.spark.message.Messages.Lookup;
@@ -27,6 +29,7 @@ import io.weft.spark.transfers.DepartedExecutors;
 import io.weft.spark.transfers.Departure;
 import io.weft.spark.transfers.DepartureListener;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkConf;
@@ -93,6 +96,14 @@ class DriverAnswersTest {
     assertThat(state.reports()).containsExactly(report);
     assertThat(answers.to(new MemoryPressure("1"))).isNull();
     assertThat(pressed).containsExactly("1");
+  }
+
+  /** Without a driver of Spark nobody knows. */
+  @Test
+  void whoAsksForEndedShufflesHearsOfNoneThatMayLive() {
+    assertThat(answers.to(new AskEnded(List.of(1, 2)))).isEqualTo(new Ended(List.of()));
+    assertThatThrownBy(() -> new AskEnded(Collections.nCopies(AskEnded.MOST + 1, 1)))
+        .isInstanceOf(IllegalArgumentException.class);
   }
 
   @Test

@@ -3,7 +3,6 @@ package io.weft.spark.rapids;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
-import io.weft.peer.TransportMode;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -31,13 +30,11 @@ class RapidsProcessesTest {
   }
 
   @ParameterizedTest
-  @EnumSource(
-      value = TransportMode.class,
-      names = {"AUTO", "SHM"})
-  void tablesComeUntilTheServerIsKilled(TransportMode mode) throws Exception {
-    try (ServingProcess server = new ServingProcess(folder, mode);
+  @EnumSource(GpuWay.class)
+  void tablesComeUntilTheServerIsKilled(GpuWay way) throws Exception {
+    try (ServingProcess server = new ServingProcess(folder, way);
         TestExecutor reader =
-            new TestExecutor(folder, 0, mode, Map.of(), DEADLINE, Duration.ofMinutes(5))) {
+            new TestExecutor(folder, 0, way, Map.of(), DEADLINE, Duration.ofMinutes(5))) {
       RapidsShuffleClient client = reader.client(server.id());
       FetchTask whole = new FetchTask();
       client.fetch(ALL, whole);

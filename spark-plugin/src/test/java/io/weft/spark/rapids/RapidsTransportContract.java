@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
-import io.weft.peer.TransportMode;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -34,7 +33,7 @@ abstract class RapidsTransportContract {
 
   private final List<TestExecutor> executors = new ArrayList<>();
 
-  abstract TransportMode mode();
+  abstract GpuWay way();
 
   @BeforeAll
   static void needsDoubles() {
@@ -47,7 +46,7 @@ abstract class RapidsTransportContract {
 
   private TestExecutor start(
       int executor, Map<String, String> settings, Duration deadline, Duration idle) {
-    TestExecutor started = new TestExecutor(folder, executor, mode(), settings, deadline, idle);
+    TestExecutor started = new TestExecutor(folder, executor, way(), settings, deadline, idle);
     executors.add(started);
     return started;
   }

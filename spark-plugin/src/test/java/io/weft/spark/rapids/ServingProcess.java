@@ -1,6 +1,5 @@
 package io.weft.spark.rapids;
 
-import io.weft.peer.TransportMode;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -24,7 +23,7 @@ final class ServingProcess implements AutoCloseable {
   private final BlockManagerId id;
 
   /** Starts it and waits for its port. */
-  ServingProcess(Path shared, TransportMode mode) throws Exception {
+  ServingProcess(Path shared, GpuWay way) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
@@ -37,7 +36,7 @@ final class ServingProcess implements AutoCloseable {
             System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
             ServingProcess.class.getName(),
             shared.toString(),
-            mode.name()));
+            way.name()));
     process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
     BufferedReader out = process.inputReader(StandardCharsets.UTF_8);
     String topology =
@@ -70,7 +69,7 @@ final class ServingProcess implements AutoCloseable {
         new TestExecutor(
             Path.of(args[0]),
             1,
-            TransportMode.valueOf(args[1]),
+            GpuWay.valueOf(args[1]),
             Map.of(),
             Duration.ofSeconds(60),
             Duration.ofMinutes(5));

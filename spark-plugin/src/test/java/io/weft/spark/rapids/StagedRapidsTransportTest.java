@@ -1,11 +1,9 @@
 package io.weft.spark.rapids;
 
-import io.weft.peer.TransportMode;
-
 /** Data through pinned memory of the hosts. */
 class StagedRapidsTransportTest extends RapidsTransportContract {
   @Override
-  TransportMode mode() {
-    return TransportMode.SHM;
+  GpuWay way() {
+    return GpuWay.STAGED;
   }
 }

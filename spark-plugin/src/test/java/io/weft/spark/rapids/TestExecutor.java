@@ -19,8 +19,6 @@ import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.memory.Memory;
 import io.weft.peer.GpuEnd;
 import io.weft.peer.PathEnd;
-import io.weft.peer.PathRules;
-import io.weft.peer.TransportMode;
 import io.weft.spark.rapids.data.LaneParts;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -57,14 +55,14 @@ final class TestExecutor implements AutoCloseable {
   TestExecutor(
       Path shared,
       int executor,
-      TransportMode mode,
+      GpuWay way,
       Map<String, String> settings,
       Duration deadline,
       Duration idle) {
     HostCommunicators hosts =
         new HostCommunicators(
             HostOptions.defaults().withFolder(shared.resolve("shared")).withHostIdentity("host"));
-    gpu = gpu(executor, mode, hosts);
+    gpu = gpu(executor, way, hosts);
     GpuResources resources = gpu.resources(hosts);
     device = Doubles.cuda().open(executor);
     pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, GPU_BYTES);
@@ -91,15 +89,15 @@ final class TestExecutor implements AutoCloseable {
     server.start();
   }
 
-  private static TransferGpu gpu(int executor, TransportMode mode, HostCommunicators hosts) {
+  private static TransferGpu gpu(int executor, GpuWay way, HostCommunicators hosts) {
     CudaLibrary.GpuDescription gpu = Doubles.cuda().gpus().get(executor);
     String nccl = NcclLibrary.load(Doubles.options()).version();
-    GpuEnd end = GpuEnd.of(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);
+    GpuEnd end = way.end(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);
     return new TransferGpu(
         new TransferGpu.Options(
             executor + "@first",
             new PathEnd("a kernel", end),
-            new PathRules(mode, false, false),
+            way.rules(),
             Doubles.options(),
             GPU_BYTES,
             hosts));

@@ -1,0 +1,40 @@
+package io.weft.device.cuda;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** Keeps a {@link TieredMemory}, which may move meanwhile, so that it can be read. Thread-safe. */
+public final class TieredHold implements AutoCloseable {
+  private final DeviceTiers tiers;
+  private final TieredMemory memory;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  TieredHold(DeviceTiers tiers, TieredMemory memory) {
+    this.tiers = tiers;
+    this.memory = memory;
+  }
+
+  public long bytes() {
+    return memory.bytes();
+  }
+
+  /**
+   * Copies it to the host, from wherever it lies; it stays there.
+   *
+   * @throws IllegalStateException when this was closed, the arena is full, or what lies on disk is
+   *     not what was written
+   * @throws CudaException when the device fails
+   */
+  public HostCopy copy() {
+    if (closed.get()) {
+      throw new IllegalStateException("the hold of " + memory.bytes() + " bytes was closed");
+    }
+    return tiers.copy(memory);
+  }
+
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      memory.endHold();
+    }
+  }
+}

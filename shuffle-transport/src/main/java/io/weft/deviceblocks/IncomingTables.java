@@ -1,0 +1,139 @@
+package io.weft.deviceblocks;
+
+import io.weft.catalog.BlockKey;
+import io.weft.device.cuda.DeviceTiers;
+import io.weft.memory.Extent;
+import io.weft.memory.Memory;
+import io.weft.memory.SharedArena;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+
+/**
+ * Takes a map output of another executor's device out of its stream. Its tables arrive in this
+ * executor's arena, as if its tiers had spilled them, so nobody waits for the device; they come
+ * there when they are read. Closing without {@link #finish} frees everything. For one thread at a
+ * time.
+ */
+public final class IncomingTables implements AutoCloseable {
+  private final DeviceCatalog catalog;
+  private final DeviceTiers tiers;
+  private final SharedArena arena;
+  private final BlockKey key;
+  private final CRC32C sum = new CRC32C();
+  private final ByteArrayOutputStream start = new ByteArrayOutputStream(TablesFormat.HEAD_BYTES);
+  private final List<Extent> extents = new ArrayList<>();
+  private int indexBytes = -1;
+  private List<TablesFormat.Described> units;
+  private int unit;
+  private long filled;
+
+  /**
+   * Expects an output, of which nothing has arrived yet.
+   *
+   * @param arena of the tiers
+   */
+  public IncomingTables(DeviceCatalog catalog, DeviceTiers tiers, SharedArena arena, BlockKey key) {
+    this.catalog = catalog;
+    this.tiers = tiers;
+    this.arena = arena;
+    this.key = key;
+  }
+
+  /**
+   * Takes the next bytes, all of them.
+   *
+   * @throws IOException if they are not those of this output, or the arena is full
+   */
+  public void append(ByteBuffer bytes) throws IOException {
+    while (bytes.hasRemaining()) {
+      if (indexBytes < 0) {
+        if (collect(bytes, TablesFormat.HEAD_BYTES)) {
+          indexBytes = TablesFormat.decodeHead(start.toByteArray());
+          start.reset();
+        }
+      } else if (units == null) {
+        if (collect(bytes, indexBytes)) {
+          sum.update(start.toByteArray());
+          units = TablesFormat.decodeIndex(start.toByteArray());
+          start.reset();
+        }
+      } else if (unit < units.size()) {
+        fill(bytes);
+      } else if (start.size() == TablesFormat.SUM_BYTES) {
+        throw new IOException(key + " has " + bytes.remaining() + " bytes more, or still more");
+      } else {
+        boolean unused = collect(bytes, TablesFormat.SUM_BYTES);
+      }
+    }
+  }
+
+  /** Grows with what arrives, never by what the head promises; true once it is all there. */
+  private boolean collect(ByteBuffer bytes, int wanted) {
+    byte[] taken = new byte[Math.min(bytes.remaining(), wanted - start.size())];
+    bytes.get(taken);
+    start.writeBytes(taken);
+    return start.size() == wanted;
+  }
+
+  private void fill(ByteBuffer bytes) throws IOException {
+    long whole = units.get(unit).bytes();
+    if (filled == 0) {
+      extents.add(arena.allocate(whole));
+    }
+    int count = (int) Math.min(bytes.remaining(), whole - filled);
+    ByteBuffer piece = bytes.slice().limit(count);
+    sum.update(piece.duplicate());
+    Memory.view(null, extents.get(unit).address() + filled, count).put(piece);
+    bytes.position(bytes.position() + count);
+    filled += count;
+    if (filled == whole) {
+      filled = 0;
+      unit++;
+    }
+  }
+
+  /**
+   * Publishes the output here, after its last byte; where it is here already, drops this copy.
+   *
+   * @return bytes of its tables
+   * @throws IOException if bytes are missing or not as they were sent, or the shuffle was removed
+   *     here meanwhile
+   */
+  public long finish() throws IOException {
+    if (units == null || start.size() < TablesFormat.SUM_BYTES) {
+      throw new IOException("%s was cut short at unit %d, byte %d".formatted(key, unit, filled));
+    }
+    if ((int) sum.getValue() != ByteBuffer.wrap(start.toByteArray()).getInt()) {
+      throw new IOException(key + " did not arrive as it was sent: its checksum differs");
+    }
+    long bytes = units.stream().mapToLong(TablesFormat.Described::bytes).sum();
+    if (catalog.find(key).isEmpty()) {
+      catalog.publish(new DeviceOutput(key, adopted()));
+    }
+    return bytes;
+  }
+
+  private List<DeviceOutput.Unit> adopted() {
+    List<DeviceOutput.Unit> made = new ArrayList<>();
+    for (int i = 0; i < units.size(); i++) {
+      TablesFormat.Described described = units.get(i);
+      made.add(
+          new DeviceOutput.Unit(
+              tiers.adopt(extents.get(i), described.bytes()),
+              described.layouts(),
+              described.offsets()));
+    }
+    extents.clear();
+    return made;
+  }
+
+  @Override
+  public void close() {
+    extents.forEach(arena::free);
+    extents.clear();
+  }
+}

@@ -1,0 +1,39 @@
+package io.weft.crosshost;
+
+import static io.weft.crosshost.Executors.device;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.device.Event;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Executors of one kernel with a GPU each that do without NCCL: each reads what the other has
+ * copied into memory that both map.
+ */
+class IpcTransfersTest extends GpuTransferContract {
+  @BeforeAll
+  static void needsTwo() {
+    TestGpus.assume(2);
+  }
+
+  @Override
+  GpuWay way() {
+    return GpuWay.IPC;
+  }
+
+  @Test
+  void nothingGoesThroughTheHost() {
+    TestGpus.assumeDoubles();
+    executors.start(2);
+    exchange(1);
+    List<SourceBuffer> sources = sources(0, 2, 3);
+    int unused = TestGpus.controls().cudaDoubleHostCopies();
+    List<ReceivedBuffer> received = receive(1, 0, 2, 3);
+    List<Event> sent = executors.get(0).send(sources, List.of(device(1), device(1)), keys(2, 3));
+    sent.forEach(Content::await);
+    checkAll(received, 2, 3);
+    assertThat(TestGpus.controls().cudaDoubleHostCopies()).isZero();
+  }
+}

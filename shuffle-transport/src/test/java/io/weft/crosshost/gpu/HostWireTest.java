@@ -1,0 +1,208 @@
+package io.weft.crosshost.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.bootstrap.ThreadBootstrap;
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.local.LocalCommunicator;
+import io.weft.collectives.nccl.DeviceBuffer;
+import io.weft.crosshost.TestGpus;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.CudaMemorySource;
+import io.weft.memory.Memory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Two ends of a wire on one GPU: mapped, staged, and what becomes of rooms. */
+class HostWireTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final long BYTES = 3 * SharedRoom.WAVE_BYTES - 12_345;
+  private static final long PLENTY = 256 << 20;
+
+  private final List<String> said = new ArrayList<>();
+  private final List<OpenedGpu> ends = new ArrayList<>();
+  private final List<HostWire> wires = new ArrayList<>();
+  private final List<Communicator> communicators = new ArrayList<>();
+  private CudaDevice device;
+  private CudaMemoryPool pool;
+
+  @BeforeAll
+  static void needsDoubles() {
+    TestGpus.assumeDoubles();
+  }
+
+  @BeforeEach
+  void open() {
+    device = TestGpus.cuda().open(0);
+    pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, PLENTY);
+  }
+
+  @AfterEach
+  void nothingIsLeftBehind() {
+    TestGpus.controls().cudaDoublePause(0);
+    wires.forEach(HostWire::close);
+    communicators.forEach(Communicator::close);
+    ends.forEach(OpenedGpu::close);
+    pool.close();
+    device.close();
+    TestGpus.assertClean();
+  }
+
+  /** Two ends, of which each has so much memory for rooms. */
+  private void meet(long first, long second, CudaMemorySource source) throws Exception {
+    List<Bootstrap> meeting = ThreadBootstrap.open(2);
+    List<CompletableFuture<Communicator>> made = new ArrayList<>();
+    for (int rank = 0; rank < 2; rank++) {
+      CudaDevice own = TestGpus.cuda().open(0);
+      CudaMemoryPool memory = CudaMemoryPool.open(own, CudaMemoryPool.Kind.DEVICE, PLENTY);
+      ends.add(
+          new OpenedGpu(
+              own,
+              memory,
+              CudaMemoryPool.open(own, CudaMemoryPool.Kind.PINNED, PLENTY),
+              CudaMemoryPool.open(own, source, rank == 0 ? first : second),
+              new GpuBuffers(memory),
+              new DepartedRooms()));
+      Bootstrap bootstrap = meeting.get(rank);
+      made.add(
+          CompletableFuture.supplyAsync(
+              () ->
+                  LocalCommunicator.create(
+                      bootstrap, CommunicatorOptions.DEFAULT.withTimeout(PATIENCE))));
+    }
+    for (int rank = 0; rank < 2; rank++) {
+      communicators.add(made.get(rank).get(60, TimeUnit.SECONDS));
+      wires.add(
+          new HostWire(new HostRoute(communicators.get(rank), true, this::say), ends.get(rank)));
+    }
+  }
+
+  private synchronized void say(String obstacle) {
+    said.add(obstacle);
+  }
+
+  private static TypedBuffer bytes(CudaMemory memory) {
+    return TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT8, memory.bytes());
+  }
+
+  private CompletableFuture<Void> move(int end, List<TypedBuffer> to, List<TypedBuffer> from) {
+    return CompletableFuture.runAsync(
+        () -> wires.get(end).move(to, from), task -> new Thread(task, "end-" + end).start());
+  }
+
+  /** Both ways at once, of different lengths. */
+  private void exchange() {
+    try (CudaMemory there = pool.take(BYTES);
+        CudaMemory arrived = pool.take(BYTES);
+        CudaMemory back = pool.take(1000);
+        CudaMemory returned = pool.take(1000)) {
+      for (long at = 0; at < BYTES; at++) {
+        Memory.putByte(there.address() + at, (byte) (at * 31 >> 3));
+      }
+      Memory.setMemory(back.address(), 1000, (byte) 9);
+      CompletableFuture<Void> other = move(1, List.of(bytes(back)), List.of(bytes(arrived)));
+      move(0, List.of(bytes(there)), List.of(bytes(returned))).join();
+      other.join();
+      long wrong = 0;
+      for (long at = 0; at < BYTES; at++) {
+        wrong += Memory.getByte(arrived.address() + at) == (byte) (at * 31 >> 3) ? 0 : 1;
+      }
+      assertThat(wrong).isZero();
+      assertThat(Memory.getByte(returned.address() + 999)).isEqualTo((byte) 9);
+    }
+  }
+
+  @Test
+  void wavesGoThroughMemoryThatBothMap() throws Exception {
+    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    exchange();
+    int unused = TestGpus.controls().cudaDoubleHostCopies();
+    exchange();
+    assertThat(TestGpus.controls().cudaDoubleHostCopies()).isZero();
+    assertThat(said).containsExactly("", "");
+  }
+
+  @Test
+  void whereOneEndHasNoRoomBothStage() throws Exception {
+    meet(SharedRoom.BYTES, 1 << 20, CudaMemoryPool.Kind.DEVICE);
+    exchange();
+    exchange();
+    assertThat(said).hasSize(2).allSatisfy(each -> assertThat(each).contains("exceed the budget"));
+    assertThat(ends.get(0).shared().takenBytes()).isZero();
+    assertThat(TestGpus.controls().cudaDoubleHostCopies()).isPositive();
+  }
+
+  /** Found while they map. */
+  @Test
+  void whereMemoryCannotBeMappedBothStage() throws Exception {
+    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.PINNED);
+    exchange();
+    assertThat(said)
+        .hasSize(2)
+        .allSatisfy(each -> assertThat(each).contains("cannot be exported to other processes"));
+    assertThat(ends.get(0).shared().takenBytes()).isZero();
+  }
+
+  /** The other end may still read it. */
+  @Test
+  void aRoomStaysUntilTheOtherEndHasLeftItToo() throws Exception {
+    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    exchange();
+    wires.remove(0).close();
+    assertThat(ends.get(0).departed().look()).isOne();
+    assertThat(ends.get(0).shared().takenBytes()).isEqualTo(SharedRoom.BYTES);
+    wires.remove(0).close();
+    assertThat(ends.get(0).departed().look()).isZero();
+    assertThat(ends.get(0).shared().takenBytes()).isZero();
+  }
+
+  /** What is sent is neither given back nor used again before the GPU has come to rest. */
+  @Test
+  void abortEndsAMoveWhileTheGpuIsStuck() throws Exception {
+    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    exchange();
+    CudaMemory from = pool.take(BYTES);
+    CudaMemory to = pool.take(BYTES);
+    TestGpus.controls().cudaDoublePause(1);
+    CompletableFuture<Void> sending = move(0, List.of(bytes(from)), List.of());
+    CompletableFuture<Void> receiving = move(1, List.of(), List.of(bytes(to)));
+    wires.forEach(wire -> wire.abort("for the test"));
+    assertThatThrownBy(() -> sending.get(15, TimeUnit.SECONDS))
+        .hasMessageContaining("for the test");
+    assertThatThrownBy(() -> receiving.get(15, TimeUnit.SECONDS))
+        .hasMessageContaining("for the test");
+    from.close();
+    to.close();
+    assertThat(pool.takenBytes()).isPositive();
+    TestGpus.controls().cudaDoublePause(0);
+    wires.forEach(HostWire::close);
+    wires.clear();
+    await().untilAsserted(() -> assertThat(pool.takenBytes()).isZero());
+  }
+
+  /** Nobody waits for an end that never comes to the first meeting. */
+  @Test
+  void abortEndsTheFirstMeeting() throws Exception {
+    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    CompletableFuture<Void> alone = move(0, List.of(), List.of());
+    await().until(() -> ends.get(0).shared().takenBytes() > 0);
+    wires.get(0).abort("for the test");
+    assertThatThrownBy(() -> alone.get(15, TimeUnit.SECONDS)).hasMessageContaining("for the test");
+    assertThat(ends.get(0).shared().takenBytes()).isZero();
+  }
+}

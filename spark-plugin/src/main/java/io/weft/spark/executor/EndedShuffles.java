@@ -1,0 +1,111 @@
+package io.weft.spark.executor;
+
+import io.weft.spark.message.MessageCodec;
+import io.weft.spark.message.Messages.AskEnded;
+import io.weft.spark.message.Messages.Ended;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntConsumer;
+import java.util.function.Supplier;
+import org.apache.spark.api.plugin.PluginContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Frees what this executor holds of shuffles whose end it has missed: Spark tells only executors
+ * that it believes to live, and may take one for lost that goes on, as after a fetch failure. Once
+ * a minute the driver is asked about shuffles that were held a minute before too.
+ *
+ * <p>One daemon thread, "weft-ended-shuffles", ended by {@link #close()}.
+ */
+final class EndedShuffles implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(EndedShuffles.class);
+  private static final long PERIOD_SECONDS = 60;
+
+  private final PluginContext context;
+  private final Supplier<Collection<Integer>> held;
+  private final IntConsumer free;
+  private final ScheduledExecutorService thread;
+
+  /** Held when it looked last. */
+  private Set<Integer> before = Set.of();
+
+  /** Of more than one message has, the next ones are asked about next time. */
+  private int lastAsked = -1;
+
+  /**
+   * Looks at nothing yet.
+   *
+   * @param held shuffles of which outputs are here, repeated or not
+   * @param free frees what is here of one
+   */
+  EndedShuffles(
+      PluginContext context, Supplier<Collection<Integer>> held, IntConsumer free) {
+    this.context = context;
+    this.held = held;
+    this.free = free;
+    this.thread = Executors.newSingleThreadScheduledExecutor(EndedShuffles::newThread);
+  }
+
+  private static Thread newThread(Runnable task) {
+    Thread thread = new Thread(task, "weft-ended-shuffles");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  /** Looks from time to time. */
+  EndedShuffles start() {
+    var unused =
+        thread.scheduleWithFixedDelay(
+            this::look, PERIOD_SECONDS, PERIOD_SECONDS, TimeUnit.SECONDS);
+    return this;
+  }
+
+  /** Looks once; on one thread at a time. */
+  void look() {
+    try {
+      List<Integer> asked = next();
+      if (!asked.isEmpty()) {
+        ask(asked);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (Exception e) {
+      LOG.debug("The driver was not heard on shuffles that have ended; later it may be", e);
+    }
+  }
+
+  private List<Integer> next() {
+    TreeSet<Integer> all = new TreeSet<>(held.get());
+    TreeSet<Integer> old = new TreeSet<>(all);
+    old.retainAll(before);
+    before = all;
+    List<Integer> inTurn = new ArrayList<>(old.tailSet(lastAsked, false));
+    inTurn.addAll(old.headSet(lastAsked, true));
+    List<Integer> asked = inTurn.subList(0, Math.min(AskEnded.MOST, inTurn.size()));
+    lastAsked = asked.isEmpty() ? -1 : asked.get(asked.size() - 1);
+    return asked;
+  }
+
+  private void ask(List<Integer> asked) throws Exception {
+    Ended ended =
+        (Ended) MessageCodec.decode(context.ask(MessageCodec.encode(new AskEnded(asked))));
+    for (int shuffle : ended.shuffles()) {
+      if (asked.contains(shuffle)) {
+        LOG.info("Shuffle {} has ended, of which this executor was not told: it is freed", shuffle);
+        free.accept(shuffle);
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    thread.shutdownNow();
+  }
+}

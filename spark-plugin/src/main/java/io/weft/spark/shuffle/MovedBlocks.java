@@ -1,0 +1,73 @@
+package io.weft.spark.shuffle;
+
+import io.weft.catalog.BlockKey;
+import io.weft.deviceblocks.DeviceCatalog;
+import io.weft.deviceblocks.OutgoingTables;
+import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.ExecutorGpu;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.ShuffleBlockBatchId;
+import scala.Tuple2;
+
+/**
+ * What Weft holds of map outputs here, on the host and on a device, under the names by which it
+ * moves to other executors: batches of all partitions, which Spark's own migration never uses.
+ * Stateless.
+ */
+final class MovedBlocks {
+  private static final int HOST = Integer.MAX_VALUE;
+  private static final int DEVICE = Integer.MAX_VALUE - 1;
+
+  private MovedBlocks() {}
+
+  /** Whether what moves under this name was on a device. */
+  static boolean isOnDevice(ShuffleBlockBatchId block) {
+    return block.endReduceId() == DEVICE;
+  }
+
+  /** All that is here. */
+  static List<BlockKey> keys(ExecutorExchange exchange) {
+    List<BlockKey> keys = new ArrayList<>(exchange.outputs());
+    device().map(DeviceCatalog::keys).ifPresent(keys::addAll);
+    return keys;
+  }
+
+  /** Whether an output is here. */
+  static boolean holds(ExecutorExchange exchange, BlockKey key) {
+    return exchange.holds(key) || isOnDevice(key);
+  }
+
+  /**
+   * An output, ready to be sent.
+   *
+   * @throws IOException if it was removed
+   */
+  static Tuple2<BlockId, ManagedBuffer> outgoing(ExecutorExchange exchange, BlockKey key)
+      throws IOException {
+    boolean onDevice = isOnDevice(key);
+    BlockId id =
+        new ShuffleBlockBatchId(key.shuffleId(), key.mapId(), 0, onDevice ? DEVICE : HOST);
+    return new Tuple2<>(id, onDevice ? outgoing(key) : exchange.outgoing(key));
+  }
+
+  private static OutgoingTables outgoing(BlockKey key) throws IOException {
+    return OutgoingTables.of(
+        device().orElseThrow(() -> new IOException("the GPU of " + key + " was closed")), key);
+  }
+
+  private static boolean isOnDevice(BlockKey key) {
+    return device().filter(blocks -> blocks.contains(key)).isPresent();
+  }
+
+  private static Optional<DeviceCatalog> device() {
+    return ExecutorGpu.running()
+        .flatMap(ExecutorGpu::openExchange)
+        .map(DeviceExchange::catalog);
+  }
+}
