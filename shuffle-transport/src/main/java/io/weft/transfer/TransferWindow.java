@@ -161,7 +161,9 @@ final class TransferWindow implements AutoCloseable {
           }
         };
     OpenBlocks message = plan.message(extent.length(), access.limits());
-    BlockTransfer transfer = new BlockTransfer(plan, message, access.arena(), extent, news, since);
+    BlockTransfer transfer =
+        new BlockTransfer(
+            plan, message, access.arena(), extent, news, since, access.limits().timeout());
     IncomingBlocks incoming = new IncomingBlocks(transfer, signal);
     itself[0] = incoming;
     held.put(incoming, new Held(extent.length(), second));
