@@ -99,13 +99,7 @@ class LentMemoryTest {
         new TransferPlan(null, List.of(request("peer", KEY, 0, 1, 1)), 0, 100, 1 << 20, false);
     transfer =
         new BlockTransfer(
-            plan,
-            message,
-            arena,
-            arena.allocate(1 << 20),
-            changed -> {},
-            0,
-            Duration.ofMinutes(1));
+            plan, message, arena, arena.allocate(1 << 20), changed -> {}, 0, Duration.ofMinutes(1));
     transfer.start(CompletableFuture.completedFuture(connection));
   }
 
