@@ -289,7 +289,7 @@ final class CliqueChannel implements AutoCloseable {
       throw failure.get();
     }
     if (isDeath(failure.get())) {
-      queue.takeReady(transfer -> fail(transfer, failure.get()));
+      failReady(failure.get());
       throw failure.get();
     }
     LOG.info("{} meets anew: {}", key, failure.get().getMessage());
@@ -308,7 +308,7 @@ final class CliqueChannel implements AutoCloseable {
       wire = access.open(lease);
       failIfEnded();
     } catch (RuntimeException e) {
-      queue.takeReady(transfer -> fail(transfer, e));
+      failReady(e);
       throw e;
     }
   }
@@ -340,10 +340,11 @@ final class CliqueChannel implements AutoCloseable {
     }
   }
 
-  private boolean fail(PreparedTransfer transfer, RuntimeException cause) {
-    counters.increment(TransferCounter.FAILED);
-    transfer.endBecause(cause);
-    return true;
+  /** No lock is held: whoever hears of the failure may start others at once. */
+  private void failReady(RuntimeException cause) {
+    List<PreparedTransfer> ready = queue.takeReady();
+    counters.add(TransferCounter.FAILED, ready.size());
+    ready.forEach(transfer -> transfer.endBecause(cause));
   }
 
   private boolean settle() {

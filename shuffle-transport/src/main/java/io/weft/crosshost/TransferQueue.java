@@ -28,7 +28,10 @@ final class TransferQueue {
     return !transfers.isEmpty() && transfers.peek().isReady();
   }
 
-  /** Takes out what is ready, in order, until the taker refuses one. */
+  /**
+   * Takes out what is ready, in order, until the taker refuses one. The taker runs under the
+   * queue's lock and must not end a transfer: whoever hears of the end may come back here.
+   */
   synchronized void takeReady(Predicate<PreparedTransfer> taker) {
     take(receives, taker);
     take(sends, taker);
@@ -38,6 +41,13 @@ final class TransferQueue {
     while (isReady(from) && taker.test(from.peek())) {
       from.remove();
     }
+  }
+
+  /** Takes out all that is ready. */
+  synchronized List<PreparedTransfer> takeReady() {
+    List<PreparedTransfer> ready = new ArrayList<>();
+    takeReady(ready::add);
+    return ready;
   }
 
   /** Takes out all. */

@@ -10,8 +10,12 @@ import org.apache.spark.network.client.RpcResponseCallback;
  * Thread-safe.
  */
 public interface PeerConnection {
-  /** Asks for blocks; the answer, or the end of the connection, comes to the callback. */
-  void open(OpenBlocks request, RpcResponseCallback callback);
+  /**
+   * Asks for blocks; the answer, or the end of the connection, comes to the callback.
+   *
+   * @param turn is told what moves while the answer is to come, unless that grants nothing
+   */
+  void open(OpenBlocks request, Turn turn, RpcResponseCallback callback);
 
   /**
    * Asks a service of the peer; the answer, or the end of the connection, comes to the callback.
@@ -20,16 +24,20 @@ public interface PeerConnection {
     callback.onFailure(new UnsupportedOperationException("this connection carries blocks only"));
   }
 
-  /** Asks for the bytes of a stream. Streams of one connection come one after the other. */
-  void receive(StreamId stream, StreamReceiver receiver);
+  /**
+   * Asks for the bytes of a stream. Streams of one connection come one after the other.
+   *
+   * @param turn is told what moves until the stream has ended
+   */
+  void receive(StreamId stream, Turn turn, StreamReceiver receiver);
 
   /** Tells the peer that a stream is not wanted. */
   void decline(StreamId stream);
 
   /**
    * When it was made, or an answer that grants blocks or bytes of any stream came over it last, as
-   * {@link System#nanoTime()} has it. Answers and streams queue behind each other, so whoever waits
-   * for one of them does not wait in vain while this moves.
+   * {@link System#nanoTime()} has it. It may move while something that was asked for is lost: what
+   * somebody waits for has a {@link Turn}.
    */
   long lastMoved();
 

@@ -17,7 +17,7 @@ import org.apache.spark.network.client.TransportClient;
 final class SparkConnection implements PeerConnection {
   private final TransportClient client;
   private final Optional<InPlaceReads> inPlace;
-  private volatile long lastMoved = System.nanoTime();
+  private final Turns turns = new Turns();
 
   SparkConnection(TransportClient client) {
     this.client = client;
@@ -25,7 +25,8 @@ final class SparkConnection implements PeerConnection {
   }
 
   @Override
-  public void open(OpenBlocks request, RpcResponseCallback callback) {
+  public void open(OpenBlocks request, Turn turn, RpcResponseCallback callback) {
+    turns.begin(turn);
     client.sendRpc(
         request.encode(),
         new RpcResponseCallback() {
@@ -33,13 +34,15 @@ final class SparkConnection implements PeerConnection {
           public void onSuccess(ByteBuffer answer) {
             // A peer that is too busy may say so again and again without anything moving.
             if (!BlocksRefused.isOne(answer)) {
-              lastMoved = System.nanoTime();
+              turns.moved(turn);
             }
+            turns.end(turn);
             callback.onSuccess(answer);
           }
 
           @Override
           public void onFailure(Throwable cause) {
+            turns.end(turn);
             callback.onFailure(cause);
           }
         });
@@ -51,8 +54,9 @@ final class SparkConnection implements PeerConnection {
   }
 
   @Override
-  public void receive(StreamId stream, StreamReceiver receiver) {
-    StreamCallback marking = new MarkingStream(receiver);
+  public void receive(StreamId stream, Turn turn, StreamReceiver receiver) {
+    turns.begin(turn);
+    StreamCallback marking = new MarkingStream(receiver, turn);
     client.stream(
         stream.toString(),
         inPlace
@@ -63,24 +67,28 @@ final class SparkConnection implements PeerConnection {
   /** Remembers that bytes came, of whatever stream. */
   private final class MarkingStream implements StreamCallback {
     private final StreamReceiver receiver;
+    private final Turn turn;
 
-    MarkingStream(StreamReceiver receiver) {
+    MarkingStream(StreamReceiver receiver, Turn turn) {
       this.receiver = receiver;
+      this.turn = turn;
     }
 
     @Override
     public void onData(String stream, ByteBuffer data) throws IOException {
-      lastMoved = System.nanoTime();
+      turns.moved(turn);
       receiver.onData(stream, data);
     }
 
     @Override
     public void onComplete(String stream) throws IOException {
+      turns.end(turn);
       receiver.onComplete(stream);
     }
 
     @Override
     public void onFailure(String stream, Throwable cause) throws IOException {
+      turns.end(turn);
       receiver.onFailure(stream, cause);
     }
   }
@@ -124,7 +132,7 @@ final class SparkConnection implements PeerConnection {
 
   @Override
   public long lastMoved() {
-    return lastMoved;
+    return turns.lastMoved();
   }
 
   @Override

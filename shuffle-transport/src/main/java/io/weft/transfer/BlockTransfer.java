@@ -7,6 +7,7 @@ import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.tcp.PeerConnection;
 import io.weft.tcp.StreamReceiver;
+import io.weft.tcp.Turn;
 import io.weft.wire.BlocksOpened;
 import io.weft.wire.BlocksRefused;
 import io.weft.wire.DamagedMessageException;
@@ -15,6 +16,7 @@ import io.weft.wire.StreamId;
 import io.weft.wire.WireException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -36,8 +38,14 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private final Consumer<BlockTransfer> signal;
   private final Optional<SealingKey> key;
 
+  private final long patienceNanos;
+
   private volatile PeerConnection connection;
   private volatile long lastProgress;
+
+  /** Of what was asked for last, once something was. */
+  private volatile Turn turn;
+
   private volatile BlocksOpened answer;
   private volatile Throwable failure;
   private volatile int refusedRange = -1;
@@ -67,6 +75,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
    * @param signal told, on any thread, whenever there is something new to be seen
    * @param startedAt when the first attempt at these blocks made progress last, as {@link
    *     System#nanoTime()} has it
+   * @param patience how long nothing may come
    */
   BlockTransfer(
       TransferPlan plan,
@@ -75,7 +84,8 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
       Extent extent,
       Optional<SealingKey> key,
       Consumer<BlockTransfer> signal,
-      long startedAt) {
+      long startedAt,
+      Duration patience) {
     this.plan = plan;
     this.arena = arena;
     this.extent = extent;
@@ -84,6 +94,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
     this.key = key;
     this.signal = signal;
     this.lastProgress = startedAt;
+    this.patienceNanos = patience.toNanos();
   }
 
   /** Sends the request as soon as there is a connection. */
@@ -102,11 +113,17 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private void open(PeerConnection connected) {
     connection = connected;
     try {
-      connected.open(message, this);
+      connected.open(message, newTurn(), this);
     } catch (RuntimeException e) {
       // As when its event loop is being shut down.
       fail(new IOException("the request cannot be sent: " + e, e));
     }
+  }
+
+  private Turn newTurn() {
+    Turn made = new Turn(later(lastProgress, connection.lastMoved()), patienceNanos);
+    turn = made;
+    return made;
   }
 
   TransferPlan plan() {
@@ -114,17 +131,31 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   }
 
   /**
-   * When something came of it last, or over its connection: transfers of all readers queue there,
-   * and only when nothing comes of any of them this one waits in vain.
+   * When something came of it last, or of what was asked of its connection before: transfers of all
+   * readers queue there. Whoever is refused has no place in that queue, and waits as long as the
+   * connection moves at all.
    */
   long lastProgress() {
     long own = lastProgress;
-    PeerConnection shared = connection;
-    if (shared == null) {
+    Turn asked = turn;
+    if (asked == null) {
       return own;
     }
-    long moved = shared.lastMoved();
-    return moved - own > 0 ? moved : own;
+    return later(own, isRefused() ? connection.lastMoved() : asked.lastMoved());
+  }
+
+  private static long later(long one, long other) {
+    return other - one > 0 ? other : one;
+  }
+
+  private boolean isRefused() {
+    return failure instanceof RefusedException;
+  }
+
+  /** Whether its connection has brought what was asked for later, but not this. */
+  boolean isOvertaken() {
+    Turn asked = turn;
+    return asked != null && connection.lastMoved() - asked.lastMoved() > 0;
   }
 
   /** The answer, or null as long as there is none. */
@@ -261,7 +292,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
       }
     }
     if (wanted) {
-      connection.receive(opened.stream(), this);
+      connection.receive(opened.stream(), newTurn(), this);
     } else if (opened.chunks() > 0) {
       connection.decline(opened.stream());
     }

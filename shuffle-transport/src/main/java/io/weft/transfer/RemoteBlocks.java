@@ -300,7 +300,8 @@ final class RemoteBlocks implements AutoCloseable {
       return busyForTooLong(silent, refusal);
     }
     PeerConnection connection = silent.transfer().connection();
-    if (connection != null) {
+    boolean overtaken = silent.transfer().isOvertaken();
+    if (connection != null && !overtaken) {
       // Requests behind this one on the connection are as stuck, and can be repeated on another.
       connection.abort();
     }
@@ -316,7 +317,8 @@ final class RemoteBlocks implements AutoCloseable {
             stage
                 + " within "
                 + access.limits().timeout().toMillis()
-                + " ms (spark.weft.fetch.timeout)"));
+                + " ms (spark.weft.fetch.timeout)"
+                + (overtaken ? ", while what was asked for much later comes" : "")));
   }
 
   private BlockFetchException failure(IncomingBlocks failed, Throwable cause) {

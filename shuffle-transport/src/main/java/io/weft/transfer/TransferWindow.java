@@ -164,7 +164,15 @@ final class TransferWindow implements AutoCloseable {
         };
     OpenBlocks message = plan.message(extent.length(), access.limits());
     BlockTransfer transfer =
-        new BlockTransfer(plan, message, access.arena(), extent, access.key(), news, since);
+        new BlockTransfer(
+            plan,
+            message,
+            access.arena(),
+            extent,
+            access.key(),
+            news,
+            since,
+            access.limits().timeout());
     IncomingBlocks incoming = new IncomingBlocks(transfer, signal);
     itself[0] = incoming;
     held.put(incoming, new Held(extent.length(), second));

@@ -1,6 +1,7 @@
 package io.weft.crosshost;
 
 import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.clique.CommunicatorCache;
 import io.weft.collectives.nccl.NcclLibrary;
 import io.weft.crosshost.gpu.TransferGpu;
 import io.weft.crosshost.wire.CommunicatorWire;
@@ -42,6 +43,7 @@ final class Executors implements AutoCloseable {
   private TransferOptions options;
   private final Map<String, String> incarnations = new ConcurrentHashMap<>();
   private final PairMeetings meetings = new PairMeetings();
+  private CommunicatorCache.Meetings network = meetings;
   private final Map<String, CrossHostTransfers> transfers = new LinkedHashMap<>();
   private final Map<String, SharedArena> arenas = new LinkedHashMap<>();
   private final Map<String, TransferGpu> gpus = new LinkedHashMap<>();
@@ -60,6 +62,12 @@ final class Executors implements AutoCloseable {
 
   Executors wires(TransferWire.Factory factory) {
     wires = factory;
+    return this;
+  }
+
+  /** Where the executors that start from now on meet, instead of where they would. */
+  Executors network(CommunicatorCache.Meetings instead) {
+    network = instead;
     return this;
   }
 
@@ -119,7 +127,7 @@ final class Executors implements AutoCloseable {
       CrossHostTransfers made =
           new CrossHostTransfers(
               new Directory(id, own, incarnations, kind),
-              new CrossHostTransfers.Resources(hosts, meetings, wires, arena, gpu),
+              new CrossHostTransfers.Resources(hosts, network, wires, arena, gpu),
               options);
       transfers.put(id, made);
       return made;

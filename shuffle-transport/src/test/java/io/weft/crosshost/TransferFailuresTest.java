@@ -14,15 +14,19 @@ import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.crosshost.wire.Manifest;
 import io.weft.crosshost.wire.ManifestEntry;
 import io.weft.crosshost.wire.TransferWire;
+import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.Assertions;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
@@ -184,6 +188,42 @@ class TransferFailuresTest extends TransferFixture {
     assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(2);
     assertThat(executors.count(0, TransferCounter.GROUPS)).isEqualTo(1);
     assertThat(executors.get(1).statistics().buffers().out()).isZero();
+  }
+
+  /** Nothing is locked where a failure is heard, or what is started there would wait for ever. */
+  @Test
+  void whoHearsOfAFailureMayStartOthersAtOnce() throws Exception {
+    CountDownLatch heard = new CountDownLatch(1);
+    executors
+        .network(
+            (key, rank) -> {
+              boolean unused = awaitQuietly(heard);
+              throw new IOException("there is nowhere to meet");
+            })
+        .start(2);
+    CompletableFuture<Boolean> started = new CompletableFuture<>();
+    Event first = send(0, 1, 1).get(0);
+    first.whenDone(
+        failure -> {
+          Event second = send(0, 1, 2).get(0);
+          started.complete(Assertions.catchThrowable(() -> awaitShortly(second)) == null);
+        });
+    heard.countDown();
+    assertThat(started.get(60, TimeUnit.SECONDS)).as("the second came to its clique").isTrue();
+    assertThat(failure(first)).hasMessageContaining("there is nowhere to meet");
+  }
+
+  private static boolean awaitQuietly(CountDownLatch latch) {
+    try {
+      return latch.await(60, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private static void awaitShortly(Event event) {
+    event.awaitRecorded(Deadline.after(Duration.ofSeconds(20)));
   }
 
   /** An executor that is gone ends what waits for it, and is not met any more. */

@@ -225,7 +225,8 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     private final Map<String, StreamReceiver> streams = new HashMap<>();
     private int requests;
     private volatile boolean active = true;
-    private volatile long lastMoved = System.nanoTime();
+    private final Turns turns = new Turns();
+    private final Map<String, Turn> streamTurns = new HashMap<>();
 
     @Override
     public boolean isActive() {
@@ -234,11 +235,12 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
 
     @Override
     public long lastMoved() {
-      return lastMoved;
+      return turns.lastMoved();
     }
 
     @Override
-    public void open(OpenBlocks request, RpcResponseCallback callback) {
+    public void open(OpenBlocks request, Turn turn, RpcResponseCallback callback) {
+      turns.begin(turn);
       byte[] bytes = bytes(request.encode());
       run(
           () -> {
@@ -286,7 +288,8 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     }
 
     @Override
-    public void receive(StreamId stream, StreamReceiver callback) {
+    public void receive(StreamId stream, Turn turn, StreamReceiver callback) {
+      turns.begin(turn);
       String name = stream.toString();
       run(
           () -> {
@@ -295,6 +298,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
               return;
             }
             streams.put(name, callback);
+            streamTurns.put(name, turn);
             there.send(name.getBytes(StandardCharsets.US_ASCII), this::stream);
           });
     }
@@ -324,7 +328,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     private void data(String name, ByteBuffer data) {
       StreamReceiver callback = streams.get(name);
       if (callback != null) {
-        lastMoved = System.nanoTime();
+        turns.moved(streamTurns.get(name));
         deliver(() -> hand(callback, name, data));
       }
     }

@@ -73,6 +73,10 @@ class InPlaceReadsTest {
     }
   }
 
+  private static Turn turn() {
+    return new Turn(System.nanoTime(), TimeUnit.MINUTES.toNanos(1));
+  }
+
   /** Every stream has the same bytes. */
   private static final class Server extends RpcHandler {
     @Override
@@ -205,7 +209,7 @@ class InPlaceReadsTest {
           Receiver[] receivers = new Receiver[STREAMS];
           for (int i = 0; i < STREAMS; i++) {
             receivers[i] = new Receiver(connection, Integer.MAX_VALUE);
-            connection.receive(new StreamId(1, i), receivers[i]);
+            connection.receive(new StreamId(1, i), turn(), receivers[i]);
           }
           for (Receiver receiver : receivers) {
             receiver.end.get(30, TimeUnit.SECONDS);
@@ -230,7 +234,7 @@ class InPlaceReadsTest {
         setting,
         connection -> {
           Receiver receiver = new Receiver(connection, BYTES / 2);
-          connection.receive(new StreamId(1, 0), receiver);
+          connection.receive(new StreamId(1, 0), turn(), receiver);
           assertThat(receiver.end)
               .failsWithin(30, TimeUnit.SECONDS)
               .withThrowableOfType(ExecutionException.class);
@@ -251,7 +255,7 @@ class InPlaceReadsTest {
           for (int i = 0; i < STREAMS; i++) {
             last = new Receiver(connection, Integer.MAX_VALUE);
             last.onData = () -> marks.add(client.getChannel().config().getOption(SO_RCVLOWAT));
-            connection.receive(new StreamId(1, i), last);
+            connection.receive(new StreamId(1, i), turn(), last);
           }
           last.end.get(30, TimeUnit.SECONDS);
           assertThat(marks).contains(LowWaterMark.BYTES).endsWith(1);

@@ -144,13 +144,18 @@ class StuckReaderTest {
     /** From now on nothing is taken from the socket, whatever comes. */
     void askAndTakeNothing() {
       client.getChannel().config().setAutoRead(false);
-      opened.forEach(stream -> connection.receive(stream, IGNORING));
+      opened.forEach(stream -> connection.receive(stream, turn(), IGNORING));
+    }
+
+    private static Turn turn() {
+      return new Turn(System.nanoTime(), TimeUnit.MINUTES.toNanos(1));
     }
 
     private ByteBuffer ask(OpenBlocks request) {
       CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
       connection.open(
           request,
+          turn(),
           new RpcResponseCallback() {
             @Override
             public void onSuccess(ByteBuffer response) {

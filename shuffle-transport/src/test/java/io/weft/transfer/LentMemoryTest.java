@@ -10,6 +10,7 @@ import io.weft.memory.Memory;
 import io.weft.memory.SharedArena;
 import io.weft.tcp.PeerConnection;
 import io.weft.tcp.StreamReceiver;
+import io.weft.tcp.Turn;
 import io.weft.wire.BlockRange;
 import io.weft.wire.BlocksOpened;
 import io.weft.wire.ChunkTable;
@@ -19,6 +20,7 @@ import io.weft.wire.StreamId;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
@@ -48,12 +50,12 @@ class LentMemoryTest {
     private StreamReceiver receiver;
 
     @Override
-    public void open(OpenBlocks request, RpcResponseCallback callback) {
+    public void open(OpenBlocks request, Turn turn, RpcResponseCallback callback) {
       callback.onSuccess(answer().encode());
     }
 
     @Override
-    public void receive(StreamId stream, StreamReceiver newReceiver) {
+    public void receive(StreamId stream, Turn turn, StreamReceiver newReceiver) {
       receiver = newReceiver;
     }
 
@@ -98,7 +100,14 @@ class LentMemoryTest {
         new TransferPlan(null, List.of(request("peer", KEY, 0, 1, 1)), 0, 100, 1 << 20, false);
     transfer =
         new BlockTransfer(
-            plan, message, arena, arena.allocate(1 << 20), Optional.empty(), changed -> {}, 0);
+            plan,
+            message,
+            arena,
+            arena.allocate(1 << 20),
+            Optional.empty(),
+            changed -> {},
+            0,
+            Duration.ofMinutes(1));
     transfer.start(CompletableFuture.completedFuture(connection));
   }
 

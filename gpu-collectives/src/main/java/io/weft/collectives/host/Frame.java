@@ -13,17 +13,30 @@ import java.nio.ByteBuffer;
  *  32 long bytes
  * </pre>
  *
- * <p>Holds one header outside the heap. One thread at a time.
+ * <p>Between hosts a CRC32C of the header follows it, and behind the message's bytes, where there
+ * are any, comes one of the header and the bytes.
+ *
+ * <p>Holds one header and its two sums outside the heap. One thread at a time.
  */
 final class Frame {
   static final int BYTES = 40;
 
-  private final ByteBuffer memory = ByteBuffer.allocateDirect(BYTES);
+  /** Of either sum. */
+  static final int SUM_BYTES = 4;
+
+  private static final int WHOLE_SUM = BYTES + SUM_BYTES;
+
+  private final ByteBuffer memory = ByteBuffer.allocateDirect(BYTES + 2 * SUM_BYTES);
   private final long address = Memory.addressOf(memory);
 
-  /** Where the header is. */
+  /** Where the header is, and its sum behind it. */
   long address() {
     return address;
+  }
+
+  /** Where the sum of the whole message is. */
+  long wholeSumAddress() {
+    return address + WHOLE_SUM;
   }
 
   void write(Signature signature, long sequence, int phase, int step, long bytes) {
@@ -57,6 +70,25 @@ final class Frame {
     return Memory.getLong(address + 32);
   }
 
+  /** The header's sum; it is the caller's to set. */
+  int sum() {
+    return Memory.getInt(address + BYTES);
+  }
+
+  void sum(int ofHeader) {
+    Memory.putInt(address + BYTES, ofHeader);
+  }
+
+  /** The sum of header and bytes; it is the caller's to set. */
+  int wholeSum() {
+    return Memory.getInt(wholeSumAddress());
+  }
+
+  void wholeSum(int ofMessage) {
+    Memory.putInt(wholeSumAddress(), ofMessage);
+  }
+
+  /** Whether the headers are equal; sums do not count. */
   boolean sameAs(Frame other) {
     for (int at = 0; at < BYTES; at += 8) {
       if (Memory.getLong(address + at) != Memory.getLong(other.address + at)) {

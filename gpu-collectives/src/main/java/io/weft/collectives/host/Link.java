@@ -26,4 +26,9 @@ interface Link {
    * @return how many, possibly 0
    */
   int take(long address, long bytes);
+
+  /** Whether bytes go through a network, which may damage them, and so need sums. */
+  default boolean leavesHost() {
+    return false;
+  }
 }

@@ -1,18 +1,16 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.operation.Signature;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.IntSupplier;
 
 /**
  * Messages between pairs of ranks over one kind of link. Any number are under way at once; those
- * with one peer in one direction keep their order. Nothing blocks but {@link #finish}.
- *
- * <p>Every message is preceded by a {@link Frame}, and the receiver knows beforehand what it has to
- * say. One thread at a time.
+ * with one peer in one direction keep their order. Nothing blocks but {@link #finish} and what
+ * awaits. One thread at a time.
  */
 final class PointToPoint {
   /** Gives the link to a rank; asked once for each. */
@@ -29,23 +27,13 @@ final class PointToPoint {
   private final Deque<Transfer> spare = new ArrayDeque<>();
   private final List<Channel> active = new ArrayList<>();
 
-  /** One peer. */
+  /** One peer; listed while something is under way. */
   private static final class Channel {
-    private final int peer;
-    private final Link link;
-    private final Deque<Transfer> out = new ArrayDeque<>();
-    private final Deque<Transfer> in = new ArrayDeque<>();
-    private final Frame arrived = new Frame();
-    private boolean pushed = true;
+    private final MessageChannel messages;
     private boolean listed;
 
-    private Channel(int peer, Link link) {
-      this.peer = peer;
-      this.link = link;
-    }
-
-    private boolean isIdle() {
-      return out.isEmpty() && in.isEmpty() && pushed;
+    private Channel(MessageChannel messages) {
+      this.messages = messages;
     }
   }
 
@@ -56,17 +44,17 @@ final class PointToPoint {
     this.channels = new Channel[nranks];
   }
 
-  private Channel channel(int peer) {
+  private MessageChannel channel(int peer) {
     Channel channel = channels[peer];
     if (channel == null) {
-      channel = new Channel(peer, source.open(peer));
+      channel = new Channel(new MessageChannel(me, peer, source.open(peer), spare));
       channels[peer] = channel;
     }
     if (!channel.listed) {
       channel.listed = true;
       active.add(channel);
     }
-    return channel;
+    return channel.messages;
   }
 
   /**
@@ -75,23 +63,19 @@ final class PointToPoint {
    * @param step what distinguishes it from others of the same call to the same peer
    */
   void send(Call call, int step, int peer, long address, long bytes) {
-    Transfer transfer = transfer(address);
-    transfer.frame().write(call.signature(), call.sequence(), call.phase(), step, bytes);
-    channel(peer).out.add(transfer);
+    channel(peer).send(address).write(call.signature(), call.sequence(), call.phase(), step, bytes);
   }
 
   /** Starts receiving the message that the peer sends with the same call and step. */
   void receive(Call call, int step, int peer, long address, long bytes) {
-    Transfer transfer = transfer(address);
-    transfer.frame().write(call.signature(), call.sequence(), call.phase(), step, bytes);
-    channel(peer).in.add(transfer);
+    channel(peer)
+        .receive(address)
+        .write(call.signature(), call.sequence(), call.phase(), step, bytes);
   }
 
   /** Starts sending a message of a pair. */
   void send(Signature signature, long number, int peer, long address, long bytes) {
-    Transfer transfer = transfer(address);
-    transfer.frame().write(signature, number, 0, 0, bytes);
-    channel(peer).out.add(transfer);
+    channel(peer).send(address).write(signature, number, 0, 0, bytes);
   }
 
   /**
@@ -100,18 +84,7 @@ final class PointToPoint {
    * @param signature that of the matching send
    */
   void receive(Signature signature, long number, int peer, long address, long bytes) {
-    Transfer transfer = transfer(address);
-    transfer.frame().write(signature, number, 0, 0, bytes);
-    channel(peer).in.add(transfer);
-  }
-
-  private Transfer transfer(long address) {
-    Transfer transfer = spare.poll();
-    if (transfer == null) {
-      transfer = new Transfer();
-    }
-    transfer.start(address);
-    return transfer;
+    channel(peer).receive(address).write(signature, number, 0, 0, bytes);
   }
 
   /** Whether nothing is under way. */
@@ -124,97 +97,14 @@ final class PointToPoint {
     boolean moved = false;
     for (int i = active.size() - 1; i >= 0; i--) {
       Channel channel = active.get(i);
-      moved |= progressOut(channel);
-      moved |= progressIn(channel);
-      if (channel.isIdle()) {
+      moved |= channel.messages.progressOut();
+      moved |= channel.messages.progressIn();
+      if (channel.messages.isIdle()) {
         channel.listed = false;
         active.remove(i);
       }
     }
     return moved;
-  }
-
-  private boolean progressOut(Channel channel) {
-    boolean moved = false;
-    for (Transfer next = channel.out.peek(); next != null; next = channel.out.peek()) {
-      moved |= put(channel, next);
-      if (!next.isDone()) {
-        break;
-      }
-      spare.add(channel.out.remove());
-    }
-    if (moved || !channel.pushed) {
-      channel.pushed = channel.link.push();
-      moved |= channel.pushed;
-    }
-    return moved;
-  }
-
-  private static boolean put(Channel channel, Transfer transfer) {
-    long before = transfer.left();
-    if (transfer.inHeader()) {
-      long at = transfer.headerMoved();
-      transfer.move(channel.link.put(transfer.frame().address() + at, Frame.BYTES - at));
-    }
-    if (!transfer.inHeader() && !transfer.isDone()) {
-      transfer.move(channel.link.put(transfer.next(), transfer.left()));
-    }
-    return transfer.left() != before;
-  }
-
-  private boolean progressIn(Channel channel) {
-    boolean moved = false;
-    for (Transfer next = channel.in.peek(); next != null; next = channel.in.peek()) {
-      moved |= take(channel, next);
-      if (!next.isDone()) {
-        break;
-      }
-      spare.add(channel.in.remove());
-    }
-    return moved;
-  }
-
-  private boolean take(Channel channel, Transfer transfer) {
-    long before = transfer.left();
-    if (transfer.inHeader()) {
-      long at = transfer.headerMoved();
-      transfer.move(channel.link.take(channel.arrived.address() + at, Frame.BYTES - at));
-      if (!transfer.inHeader() && !channel.arrived.sameAs(transfer.frame())) {
-        throw mismatch(channel, transfer.frame());
-      }
-    }
-    if (!transfer.inHeader() && !transfer.isDone()) {
-      transfer.move(channel.link.take(transfer.next(), transfer.left()));
-    }
-    return transfer.left() != before;
-  }
-
-  private CollectiveException mismatch(Channel channel, Frame expected) {
-    Frame arrived = channel.arrived;
-    if (!expected.signature().isCollective()) {
-      return new CollectiveException(
-          CollectiveException.Kind.MISMATCH,
-          List.of(Math.min(me, channel.peer), Math.max(me, channel.peer)),
-          "rank "
-              + channel.peer
-              + " sends its message #"
-              + describe(arrived)
-              + " but rank "
-              + me
-              + " receives message #"
-              + describe(expected));
-    }
-    return Disagreement.between(
-        me,
-        expected.signature(),
-        expected.sequence(),
-        channel.peer,
-        arrived.signature(),
-        arrived.sequence());
-  }
-
-  private static String describe(Frame frame) {
-    return frame.sequence() + ": " + frame.signature() + " in " + frame.bytes() + " bytes";
   }
 
   /** Waits until everything under way has been sent and received. */
@@ -235,20 +125,22 @@ final class PointToPoint {
 
   /** Waits until at most so many messages are still to come from a peer; the others go on. */
   void awaitReceives(int peer, int left) {
-    await(channel(peer).in, left);
+    MessageChannel channel = channel(peer);
+    await(channel::receiving, left);
   }
 
   /** Waits until at most so many messages to a peer still need their bytes; the others go on. */
   void awaitSends(int peer, int left) {
-    await(channel(peer).out, left);
+    MessageChannel channel = channel(peer);
+    await(channel::sending, left);
   }
 
-  private void await(Deque<Transfer> transfers, int left) {
-    if (transfers.size() <= left) {
+  private void await(IntSupplier underWay, int left) {
+    if (underWay.getAsInt() <= left) {
       return;
     }
     waiting.begin();
-    while (transfers.size() > left) {
+    while (underWay.getAsInt() > left) {
       if (progress()) {
         waiting.moved(this::awaited);
       } else {
@@ -280,8 +172,9 @@ final class PointToPoint {
 
   private List<Integer> ranksWith(boolean incoming) {
     return active.stream()
-        .filter(channel -> !incoming || !channel.in.isEmpty())
-        .map(channel -> channel.peer)
+        .map(channel -> channel.messages)
+        .filter(messages -> !incoming || messages.receiving() > 0)
+        .map(MessageChannel::peer)
         .sorted()
         .toList();
   }

@@ -16,7 +16,7 @@ import java.io.IOException;
  */
 record RankAddress(String hostIdentity, String process, String folder, String token) {
   /** Changes with the meaning of any message between ranks. */
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
 
   byte[] encode() throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();

@@ -121,6 +121,11 @@ final class SocketLink implements Link, AutoCloseable {
     return length;
   }
 
+  @Override
+  public boolean leavesHost() {
+    return true;
+  }
+
   private int read(ByteBuffer target) {
     try {
       int read = channel.read(target);

@@ -7,6 +7,7 @@ package io.weft.collectives.host;
 final class Transfer {
   private final Frame frame = new Frame();
   private long address;
+  private int sumBytes;
   private long moved;
 
   /** What the header says, or is expected to say. */
@@ -14,33 +15,69 @@ final class Transfer {
     return frame;
   }
 
-  /** Starts over with other bytes; the header is the caller's to write. */
-  void start(long bytesAt) {
+  /**
+   * Starts over with other bytes; the header is the caller's to write.
+   *
+   * @param summed whether sums go with it
+   */
+  void start(long bytesAt, boolean summed) {
     address = bytesAt;
+    sumBytes = summed ? Frame.SUM_BYTES : 0;
     moved = 0;
   }
 
+  private int headBytes() {
+    return Frame.BYTES + sumBytes;
+  }
+
+  private long bodyEnd() {
+    return headBytes() + frame.bytes();
+  }
+
+  private long end() {
+    return bodyEnd() + (frame.bytes() > 0 ? sumBytes : 0);
+  }
+
   boolean isDone() {
-    return moved == Frame.BYTES + frame.bytes();
+    return moved == end();
   }
 
   boolean inHeader() {
-    return moved < Frame.BYTES;
+    return moved < headBytes();
   }
 
-  /** Header bytes moved. */
-  long headerMoved() {
+  boolean inBody() {
+    return !inHeader() && moved < bodyEnd();
+  }
+
+  /** Whether all but the sum of the whole has moved. */
+  boolean inSum() {
+    return moved >= bodyEnd() && !isDone();
+  }
+
+  /** Bytes moved, of everything. */
+  long moved() {
     return moved;
+  }
+
+  /** Bytes of the header and its sum that are left. */
+  long headerLeft() {
+    return headBytes() - moved;
   }
 
   /** Where the next of the message's bytes goes or comes from. */
   long next() {
-    return address + (moved - Frame.BYTES);
+    return address + (moved - headBytes());
   }
 
   /** Bytes of the message that are left. */
-  long left() {
-    return Frame.BYTES + frame.bytes() - moved;
+  long bodyLeft() {
+    return bodyEnd() - moved;
+  }
+
+  /** Bytes of the whole's sum that have moved. */
+  long sumMoved() {
+    return moved - bodyEnd();
   }
 
   void move(long bytes) {

@@ -7,18 +7,26 @@ import java.nio.channels.SocketChannel;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.zip.CRC32C;
 
 /**
- * Messages of known length over a socket that does not block: an int, the number of bytes, and the
- * bytes.
+ * Messages of known length over a socket that does not block. Damage on the way is an error: of a
+ * length at once, so that nobody waits for bytes that nobody sent.
+ *
+ * <pre>
+ *   0 int bytes | 4 int CRC32C of the bytes | 8 int CRC32C of the 8 bytes before | 12 bytes
+ * </pre>
  *
  * <p>Any thread may {@link #send}; all else is for one thread. Owns the socket.
  */
 public final class FrameChannel implements AutoCloseable {
+  private static final int HEADER_BYTES = 12;
+  private static final int SUMMED_BYTES = 8;
+
   private final SocketChannel channel;
   private final int mostBytes;
   private final Queue<ByteBuffer> out = new ConcurrentLinkedQueue<>();
-  private final ByteBuffer header = ByteBuffer.allocate(4);
+  private final ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
   private byte[] message;
   private ByteBuffer body;
 
@@ -40,7 +48,16 @@ public final class FrameChannel implements AutoCloseable {
 
   /** Queues a message; it leaves with {@link #flush}. */
   public void send(byte[] content) {
-    out.add(ByteBuffer.allocate(4 + content.length).putInt(content.length).put(content).flip());
+    ByteBuffer message = ByteBuffer.allocate(HEADER_BYTES + content.length);
+    message.putInt(content.length).putInt(sum(content, content.length));
+    message.putInt(sum(message.array(), SUMMED_BYTES)).put(content);
+    out.add(message.flip());
+  }
+
+  private static int sum(byte[] bytes, int length) {
+    CRC32C sum = new CRC32C();
+    sum.update(bytes, 0, length);
+    return (int) sum.getValue();
   }
 
   /** Writes what the socket takes; returns whether nothing is left. */
@@ -59,12 +76,15 @@ public final class FrameChannel implements AutoCloseable {
    * The next message that has come whole, if any.
    *
    * @throws EOFException when the other side has closed the connection
+   * @throws IOException also when a message is too long or was damaged on its way; nothing more is
+   *     to be taken then
    */
   public Optional<byte[]> poll() throws IOException {
     if (body == null) {
       if (!fill(header)) {
         return Optional.empty();
       }
+      requireSum("a message's header", header.array(), SUMMED_BYTES, header.getInt(SUMMED_BYTES));
       int length = header.getInt(0);
       if (length < 0 || length > mostBytes) {
         throw new IOException(
@@ -76,9 +96,21 @@ public final class FrameChannel implements AutoCloseable {
     if (!fill(body)) {
       return Optional.empty();
     }
+    requireSum(
+        "a message of " + message.length + " bytes", message, message.length, header.getInt(4));
     body = null;
     header.clear();
     return Optional.of(message);
+  }
+
+  private static void requireSum(String what, byte[] bytes, int length, int promised)
+      throws IOException {
+    int found = sum(bytes, length);
+    if (found != promised) {
+      throw new IOException(
+          "%s was damaged on its way: it has CRC32C %08x, it was %08x"
+              .formatted(what, found, promised));
+    }
   }
 
   private boolean fill(ByteBuffer buffer) throws IOException {

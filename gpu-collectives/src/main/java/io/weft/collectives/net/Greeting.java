@@ -49,7 +49,7 @@ public record Greeting(int from, int to, Purpose purpose) {
   static final int WELCOME_BYTES = 32;
 
   private static final int MAGIC = 0x57465443;
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
   private static final int PROOF = 36;
   private static final String ALGORITHM = "HmacSHA256";
 

@@ -14,6 +14,7 @@ import io.weft.memory.Memory;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Arrays;
@@ -50,10 +51,10 @@ class MessageFuzzTest {
   }
 
   private static void round(SplittableRandom random) {
-    if (random.nextBoolean()) {
-      control(random);
-    } else {
-      frame(random);
+    switch (random.nextInt(3)) {
+      case 0 -> control(random);
+      case 1 -> frame(random);
+      default -> summed(random);
     }
   }
 
@@ -123,10 +124,17 @@ class MessageFuzzTest {
   /** A link on which bytes lie ready and to which nothing is sent. */
   private static final class Prepared implements Link {
     private final byte[] content;
+    private final boolean summed;
     private int taken;
 
-    Prepared(byte[] content) {
+    Prepared(byte[] content, boolean summed) {
       this.content = content;
+      this.summed = summed;
+    }
+
+    @Override
+    public boolean leavesHost() {
+      return summed;
     }
 
     @Override
@@ -163,7 +171,7 @@ class MessageFuzzTest {
     byte[] content = Arrays.copyOf(head, Frame.BYTES + 64);
     Arrays.fill(content, Frame.BYTES, content.length, (byte) 7);
     ByteBuffer target = ByteBuffer.allocateDirect(64);
-    PointToPoint messages = receiver(content);
+    PointToPoint messages = receiver(content, false);
     messages.receive(signature, 5, 1, Memory.addressOf(target), 64);
     boolean genuine = Arrays.equals(head, sound);
     try {
@@ -181,12 +189,54 @@ class MessageFuzzTest {
     }
   }
 
-  private static PointToPoint receiver(byte[] content) {
+  /** A message from another host, of which anything may have changed. */
+  private static void summed(SplittableRandom random) {
+    Signature signature = new Signature(random.nextInt(1 << 24), random.nextInt(3) - 1, 64);
+    byte[] sound = withSums(signature, random.nextInt(65));
+    int bytes = Math.max(0, sound.length - Frame.BYTES - 2 * Frame.SUM_BYTES);
+    byte[] content = Fuzz.mangled(sound, random);
+    ByteBuffer target = ByteBuffer.allocateDirect(64);
+    PointToPoint messages = receiver(content, true);
+    messages.receive(signature, 5, 1, Memory.addressOf(target), bytes);
+    boolean genuine = Arrays.equals(Arrays.copyOf(content, sound.length), sound);
+    try {
+      while (!messages.isDone() && messages.progress()) {
+        // On until nothing moves.
+      }
+      assertThat(messages.isDone())
+          .as("%d of %d bytes came", content.length, sound.length)
+          .isEqualTo(genuine && content.length >= sound.length);
+    } catch (CollectiveException e) {
+      assertThat(genuine).as("%s", e.getMessage()).isFalse();
+      assertThat(e.kind()).isEqualTo(Kind.IO);
+      assertThat(e.ranks()).containsExactly(1);
+    }
+  }
+
+  private static byte[] withSums(Signature signature, int bytes) {
+    Frame frame = new Frame();
+    frame.write(signature, 5, 0, 0, bytes);
+    ByteBuffer body = ByteBuffer.allocateDirect(bytes);
+    MessageSum sum = new MessageSum();
+    frame.sum(sum.startWith(frame));
+    sum.add(Memory.addressOf(body), bytes);
+    ByteBuffer all = ByteBuffer.allocate(Frame.BYTES + bytes + 2 * Frame.SUM_BYTES);
+    for (int i = 0; i < Frame.BYTES; i++) {
+      all.put(Memory.getByte(frame.address() + i));
+    }
+    all.order(ByteOrder.nativeOrder()).putInt(frame.sum()).put(body);
+    if (bytes > 0) {
+      all.putInt(sum.value());
+    }
+    return Arrays.copyOf(all.array(), all.position());
+  }
+
+  private static PointToPoint receiver(byte[] content, boolean summed) {
     Call call = new Call();
     call.start(new Signature(0, -1, 0), 0, Deadline.after(Duration.ofSeconds(60)));
     Neighbours neighbours = new PrivateBlocks(2, new BufferSizes(128, 128, 1024)).neighbours(0);
     HostWatch watch = new HostWatch(0, call, Optional::empty, neighbours, RemoteRanks.NONE, 0);
     return new PointToPoint(
-        0, 2, peer -> new Prepared(content), new Waiting(watch, neighbours.size(), false));
+        0, 2, peer -> new Prepared(content, summed), new Waiting(watch, neighbours.size(), false));
   }
 }

@@ -169,7 +169,9 @@ public final class WeftSettings {
           Duration.ofMinutes(2),
           APPLICATION,
           "A request to another executor that makes no progress for this long fails, and Spark runs"
-              + " the map task again. Also how long a reader keeps asking the driver for an"
+              + " the map task again. Requests of all tasks to one executor share a connection and"
+              + " come in order, so what was asked for before, or less than this time after it,"
+              + " counts as its progress. Also how long a reader keeps asking the driver for an"
               + " executor's address. A number without a unit is seconds.");
 
   /** How much is asked of one peer at a time. */
