@@ -22,8 +22,6 @@ import scala.collection.Iterator;
  */
 final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   private final Iterator<ColumnarBatch> input;
-  private final StructType schema;
-  private final DeviceExchange device;
   private final DeviceUploader uploader;
   private final Queue<Batch> ready = new ArrayDeque<>();
   private Batch current;
@@ -53,8 +51,6 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
       DeviceExchange device,
       TaskContext context) {
     this.input = input;
-    this.schema = schema;
-    this.device = device;
     this.uploader =
         new DeviceUploader(
             device,
