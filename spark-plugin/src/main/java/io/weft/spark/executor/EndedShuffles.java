@@ -45,8 +45,7 @@ final class EndedShuffles implements AutoCloseable {
    * @param held shuffles of which outputs are here, repeated or not
    * @param free frees what is here of one
    */
-  EndedShuffles(
-      PluginContext context, Supplier<Collection<Integer>> held, IntConsumer free) {
+  EndedShuffles(PluginContext context, Supplier<Collection<Integer>> held, IntConsumer free) {
     this.context = context;
     this.held = held;
     this.free = free;
@@ -62,8 +61,7 @@ final class EndedShuffles implements AutoCloseable {
   /** Looks from time to time. */
   EndedShuffles start() {
     var unused =
-        thread.scheduleWithFixedDelay(
-            this::look, PERIOD_SECONDS, PERIOD_SECONDS, TimeUnit.SECONDS);
+        thread.scheduleWithFixedDelay(this::look, PERIOD_SECONDS, PERIOD_SECONDS, TimeUnit.SECONDS);
     return this;
   }
 

@@ -62,8 +62,7 @@ interface Arrival extends AutoCloseable {
         .orElseGet(() -> new Dropped(key));
   }
 
-  private static Arrival onDevice(
-      ExecutorExchange exchange, DeviceExchange device, BlockKey key) {
+  private static Arrival onDevice(ExecutorExchange exchange, DeviceExchange device, BlockKey key) {
     return new Arrival() {
       private final IncomingTables tables = device.incoming(key);
 

@@ -51,8 +51,7 @@ final class MovedBlocks {
   static Tuple2<BlockId, ManagedBuffer> outgoing(ExecutorExchange exchange, BlockKey key)
       throws IOException {
     boolean onDevice = isOnDevice(key);
-    BlockId id =
-        new ShuffleBlockBatchId(key.shuffleId(), key.mapId(), 0, onDevice ? DEVICE : HOST);
+    BlockId id = new ShuffleBlockBatchId(key.shuffleId(), key.mapId(), 0, onDevice ? DEVICE : HOST);
     return new Tuple2<>(id, onDevice ? outgoing(key) : exchange.outgoing(key));
   }
 
@@ -66,8 +65,6 @@ final class MovedBlocks {
   }
 
   private static Optional<DeviceCatalog> device() {
-    return ExecutorGpu.running()
-        .flatMap(ExecutorGpu::openExchange)
-        .map(DeviceExchange::catalog);
+    return ExecutorGpu.running().flatMap(ExecutorGpu::openExchange).map(DeviceExchange::catalog);
   }
 }
