@@ -62,23 +62,29 @@ public final class DeviceUploader implements AutoCloseable {
   }
 
   /**
-   * Appends the rows of a batch, which is free to change afterwards.
+   * Appends rows of a batch until a table is made of them or the batch is at its end: nobody need
+   * hold more than one table. The rows that were appended are free to change afterwards.
    *
+   * @param start the first row
+   * @return the first row that was not appended; the batch's number of rows at its end
    * @throws IOException if there is no memory on the host to gather them
    */
-  public void append(ColumnarBatch batch) throws IOException {
-    for (int start = 0; start < batch.numRows(); ) {
-      int count = Math.min(stepRows, batch.numRows() - start);
-      builder.append(batch, start, count);
-      start += count;
+  public int append(ColumnarBatch batch, int start) throws IOException {
+    int row = start;
+    while (row < batch.numRows()) {
+      int count = Math.min(stepRows, batch.numRows() - row);
+      builder.append(batch, row, count);
+      row += count;
       if (builder.rows() > 0) {
         long rowBytes = Math.max(1, builder.bytes() / builder.rows());
         stepRows = (int) Math.max(1, Math.min(MOST_STEP_ROWS, stepBytes() / rowBytes));
       }
       if (builder.rows() >= MOST_ROWS || builder.bytes() >= device.unitBytes()) {
         builder.flush();
+        return row;
       }
     }
+    return row;
   }
 
   private long stepBytes() {

@@ -27,6 +27,11 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   private final DeviceUploader uploader;
   private final Queue<Batch> ready = new ArrayDeque<>();
   private Batch current;
+
+  /** Being appended; null in between. */
+  private ColumnarBatch onHost;
+
+  private int row;
   private boolean ended;
 
   /**
@@ -83,20 +88,31 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
     return !ready.isEmpty();
   }
 
-  /** A batch on the device goes behind what was gathered before, and is the last one asked for. */
+  /**
+   * Goes on until there is a table or the input has given its next batch. A batch on the host is
+   * valid until the input is asked for another, so its rows are appended as tables are wanted.
+   */
   private void fill() throws IOException {
     closeCurrent();
-    if (!input.hasNext()) {
+    if (onHost != null) {
+      row = uploader.append(onHost, row);
+      onHost = row < onHost.numRows() ? onHost : null;
+    } else if (!input.hasNext()) {
       ended = true;
       uploader.flush();
-      return;
+    } else {
+      take(input.next());
     }
-    ColumnarBatch batch = input.next();
+  }
+
+  /** A batch on the device goes behind what was gathered before. */
+  private void take(ColumnarBatch batch) throws IOException {
     if (DeviceBatch.of(batch).isPresent()) {
       uploader.flush();
       add(batch, false);
     } else {
-      uploader.append(batch);
+      onHost = batch;
+      row = 0;
     }
   }
 

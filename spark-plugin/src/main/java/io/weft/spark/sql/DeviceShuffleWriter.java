@@ -109,7 +109,10 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
   private void append(ColumnarBatch batch) throws IOException {
     var onDevice = DeviceBatch.of(batch);
     if (onDevice.isEmpty()) {
-      uploader.append(batch);
+      int row = 0;
+      while (row < batch.numRows()) {
+        row = uploader.append(batch, row);
+      }
     } else {
       uploader.flush();
       add(batch, onDevice.get());

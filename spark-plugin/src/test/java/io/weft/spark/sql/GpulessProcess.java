@@ -39,7 +39,10 @@ final class GpulessProcess {
     command.add(GpulessProcess.class.getName());
     Path output = folder.resolve("output.txt");
     Process process =
-        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
     try {
       assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).as("it ends").isTrue();
     } finally {

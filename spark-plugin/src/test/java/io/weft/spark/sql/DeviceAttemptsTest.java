@@ -1,0 +1,70 @@
+package io.weft.spark.sql;
+
+import static org.apache.spark.sql.functions.col;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.deviceblocks.DeviceCatalog;
+import io.weft.spark.DoubleGpus;
+import io.weft.spark.LocalSpark;
+import io.weft.spark.gpu.ExecutorGpu;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Blocks on the device that are lost. Spark takes their executor, this JVM, for lost with them. */
+class DeviceAttemptsTest {
+  private static LocalSpark spark;
+
+  @BeforeAll
+  static void start() {
+    spark =
+        DoubleGpus.start(
+            Map.of(
+                "spark.master", "local[2,4]",
+                "spark.weft.route", "auto",
+                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
+                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false"));
+  }
+
+  @AfterAll
+  static void nothingIsLeftBehind() {
+    if (spark != null) {
+      spark.close();
+      DoubleGpus.assertClean();
+    }
+  }
+
+  /** A fetch failure names it, its map task runs again, and the query goes on. */
+  @Test
+  void aBlockThatIsLostIsComputedAgain() {
+    Dataset<Row> rows = spark.session().range(0, 3000, 1, 3).selectExpr("id", "id % 7 k");
+    Dataset<Row> exchanged = WeftGpu.onDevice(rows).repartition(4, col("k"));
+    MapPartitionsFunction<Row, String> losing =
+        all -> {
+          DeviceCatalog catalog = ExecutorGpu.current().exchange().catalog();
+          TaskContext context = TaskContext.get();
+          if (context.stageAttemptNumber() == 0 && context.partitionId() == 0) {
+            catalog.remove(catalog.keys().get(catalog.keys().size() - 1));
+            throw new IllegalStateException("a task that fails once");
+          }
+          List<String> found = new ArrayList<>();
+          all.forEachRemaining(row -> found.add("" + row));
+          return found.iterator();
+        };
+    List<String> found =
+        exchanged.mapPartitions(losing, Encoders.STRING()).collectAsList().stream()
+            .sorted()
+            .toList();
+    assertThat(found)
+        .isEqualTo(rows.collectAsList().stream().map(row -> "" + row).sorted().toList());
+    assertThat(DoubleGpus.violations()).isEmpty();
+  }
+}
