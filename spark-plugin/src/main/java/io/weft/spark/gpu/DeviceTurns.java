@@ -50,12 +50,13 @@ final class DeviceTurns {
     }
     Deadline deadline = Deadline.after(patience);
     boolean turn = acquired();
-    while (!turn && !deadline.expired()) {
+    while (!turn) {
       wanted.run();
+      if (deadline.expired()) {
+        LOG.warn("Task {} goes on beside the {} for which the GPU has memory", task, most);
+        break;
+      }
       turn = acquired();
-    }
-    if (!turn) {
-      LOG.warn("Task {} goes on beside the {} for which the GPU has memory", task, most);
     }
     tasks.put(task, turn);
     return true;
