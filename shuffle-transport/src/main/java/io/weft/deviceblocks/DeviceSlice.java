@@ -1,6 +1,7 @@
 package io.weft.deviceblocks;
 
 import io.weft.catalog.BlockKey;
+import io.weft.device.Event;
 import io.weft.table.TableLayout;
 import java.util.List;
 import java.util.Optional;
@@ -50,6 +51,26 @@ public final class DeviceSlice {
    */
   public DeviceRows lease() {
     return DeviceRows.inPlace(slice, slice.memory().lease());
+  }
+
+  /**
+   * Keeps it on the device, if it lies there; nothing where it lies on the host.
+   *
+   * @throws IllegalStateException if its shuffle was removed
+   */
+  public Optional<DeviceRows> leaseIfThere() {
+    return slice.memory().leaseIfThere().map(lease -> DeviceRows.inPlace(slice, lease));
+  }
+
+  /**
+   * Copies some of it to the host from wherever it lies, which needs no room on the device.
+   *
+   * @param offset of the first byte
+   * @param to address on the host, which has to stay until the event is released
+   * @return complete when the bytes are there; failed when its shuffle was removed
+   */
+  public Event read(long offset, long length, long to) {
+    return slice.memory().read(slice.offset() + offset, length, to);
   }
 
   /** Whether a map output is in a catalog. */

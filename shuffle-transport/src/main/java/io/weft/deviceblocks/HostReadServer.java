@@ -80,11 +80,16 @@ public final class HostReadServer implements AutoCloseable {
     }
   }
 
-  /** Takes a question; does not block. */
+  /**
+   * Takes a question; does not block. What is only looked up is answered at once: it must not wait
+   * behind copies, as who asks takes no answer in time for a lost executor.
+   */
   public CompletableFuture<byte[]> answer(byte[] question) {
     try {
-      return CompletableFuture.supplyAsync(() -> answerNow(question), threads);
-    } catch (RejectedExecutionException e) {
+      return question[0] == HostQuestions.READ
+          ? CompletableFuture.supplyAsync(() -> answerNow(question), threads)
+          : CompletableFuture.completedFuture(answerNow(question));
+    } catch (RejectedExecutionException | UncheckedIOException e) {
       return CompletableFuture.failedFuture(e);
     }
   }
@@ -124,12 +129,22 @@ public final class HostReadServer implements AutoCloseable {
     if (!known || !isWithin(piece, slices.get(piece.table()).layout().bytes())) {
       throw new IOException(piece + " is not within the " + slices.size() + " tables there");
     }
-    byte[] bytes = copies.copy(slices.get(piece.table()), piece.offset(), piece.length());
+    byte[] bytes = copy(slices.get(piece.table()), piece);
     return BlockQuestions.message(
         out -> {
           out.writeByte(HostQuestions.THERE);
           out.write(bytes);
         });
+  }
+
+  private byte[] copy(DeviceSlice slice, HostQuestions.Piece piece) throws DeviceFetchException {
+    try {
+      return copies.copy(slice, piece.offset(), piece.length());
+    } catch (RuntimeException e) {
+      // Where its shuffle was removed meanwhile, that is the answer.
+      List<DeviceSlice> unused = DeviceSlice.of(catalog, piece.block(), executor);
+      throw e;
+    }
   }
 
   private static boolean isWithin(HostQuestions.Piece piece, long bytes) {

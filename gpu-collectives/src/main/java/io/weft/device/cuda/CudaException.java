@@ -5,6 +5,7 @@ import java.util.Set;
 /** A call of the CUDA driver failed. */
 public class CudaException extends RuntimeException {
   private static final long serialVersionUID = 1L;
+  private static final int OUT_OF_MEMORY = 2;
 
   /** After these every call of the process on the GPU fails: nothing but its end helps. */
   private static final Set<Integer> LOST =
@@ -29,6 +30,11 @@ public class CudaException extends RuntimeException {
         ? "; this process has lost the GPU and has to be restarted, Xid lines in the kernel's log"
             + " tell more"
         : "";
+  }
+
+  /** Whether it fails only for lack of memory on the device. */
+  public boolean isOutOfMemory() {
+    return code == OUT_OF_MEMORY;
   }
 
   /** The driver's number, such as 2 for CUDA_ERROR_OUT_OF_MEMORY. */

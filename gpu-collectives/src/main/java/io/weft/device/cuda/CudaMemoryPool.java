@@ -86,7 +86,8 @@ public final class CudaMemoryPool implements AutoCloseable {
    *
    * @param bytes one or more
    * @throws CudaException when the driver has no more
-   * @throws IllegalStateException when the budget is used up or the pool was closed
+   * @throws NoRoomException when the budget is used up
+   * @throws IllegalStateException when the pool was closed
    */
   public CudaMemory take(long bytes) {
     if (bytes < 1 || bytes > LARGEST_BYTES) {
@@ -172,7 +173,7 @@ public final class CudaMemoryPool implements AutoCloseable {
     }
     if (room < least) {
       evicted.clear();
-      throw new IllegalStateException(
+      throw new NoRoomException(
           Bytes.text(least)
               + " more of "
               + source.what()
@@ -184,7 +185,8 @@ public final class CudaMemoryPool implements AutoCloseable {
               + Bytes.text(takenBytes)
               + " are taken and "
               + Bytes.text(reservedBytes)
-              + " allocated");
+              + " allocated",
+          null);
     }
     segments.removeAll(evicted);
     evicted.forEach(segment -> reservedBytes -= segment.bytes());

@@ -31,7 +31,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class DeviceTiers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceTiers.class);
-  private static final int OUT_OF_MEMORY = 2;
   private static final long LARGEST_BYTES = Integer.MAX_VALUE - 63L;
 
   private final String name;
@@ -175,15 +174,21 @@ public final class DeviceTiers implements AutoCloseable {
     return run("copying " + Bytes.text(memory.bytes()), () -> moves.copy(memory));
   }
 
+  Event read(TieredMemory memory, long offset, long length, long to) {
+    return lane.submit(
+        "reading " + Bytes.text(length) + " of " + this,
+        () -> moves.read(memory, offset, length, to));
+  }
+
   private CudaMemory takeOnDevice(long bytes) {
     while (true) {
       RuntimeException full;
       try {
         return device.take(bytes);
-      } catch (IllegalStateException e) {
+      } catch (NoRoomException e) {
         full = e;
       } catch (CudaException e) {
-        if (e.code() != OUT_OF_MEMORY) {
+        if (!e.isOutOfMemory()) {
           throw e;
         }
         full = e;
@@ -204,8 +209,8 @@ public final class DeviceTiers implements AutoCloseable {
     return spilled.get();
   }
 
-  private IllegalStateException allLeased(long bytes, RuntimeException full) {
-    return new IllegalStateException(
+  private NoRoomException allLeased(long bytes, RuntimeException full) {
+    return new NoRoomException(
         this
             + " has no room for "
             + Bytes.text(bytes)

@@ -123,6 +123,28 @@ final class TierMoves {
     Memory.copy(from, to.address(), memory.bytes());
   }
 
+  /** Copies some of it to the host; it stays where it lies. */
+  void read(TieredMemory memory, long offset, long length, long to) {
+    if (memory.isClosed()) {
+      throw new IllegalStateException("memory of " + memory.bytes() + " bytes was closed");
+    }
+    CudaMemory onDevice = memory.onDevice();
+    if (onDevice != null) {
+      requireWorking();
+      long from = onDevice.address() + offset;
+      copied(() -> bounce.copyToHost(to, from, length, this::await));
+      return;
+    }
+    CudaMemory fromPinned = memory.pinned();
+    Extent fromExtent = memory.extent();
+    if (!memory.isVerified()) {
+      verify(memory, fromExtent);
+      memory.verified();
+    }
+    long from = fromPinned == null ? fromExtent.address() : fromPinned.address();
+    Memory.copy(from + offset, to, length);
+  }
+
   private static boolean isOnDisk(Extent extent) {
     return extent != null && extent.kind() == MemoryKind.DISK;
   }
@@ -154,7 +176,7 @@ final class TierMoves {
     try {
       return arena.allocate(bytes);
     } catch (ArenaFullException e) {
-      throw new IllegalStateException("nothing can be spilled from " + stream.device(), e);
+      throw new NoRoomException("nothing can be spilled from " + stream.device(), e);
     }
   }
 

@@ -1,7 +1,9 @@
 package io.weft.device.cuda;
 
+import io.weft.device.Event;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
+import java.util.Optional;
 
 /**
  * Bytes that lie on the device while there is room, and give way to others when there is not. They
@@ -16,6 +18,9 @@ public final class TieredMemory implements AutoCloseable {
 
   /** Of what lies on disk. */
   private int checksum;
+
+  /** Whether what lies on disk was held against it since it came there. */
+  private boolean verified;
 
   private int leases;
 
@@ -61,12 +66,38 @@ public final class TieredMemory implements AutoCloseable {
   /**
    * Brings it to the device, where it is not there, and keeps it there.
    *
-   * @throws IllegalStateException when it was closed, or everything else on the device is leased
+   * @throws NoRoomException when everything else on the device is leased
+   * @throws IllegalStateException when it was closed
    * @throws CudaException when the device fails
    */
   public TieredLease lease() {
     TieredLease there = leaseThere();
     return there == null ? tiers.load(this) : there;
+  }
+
+  /**
+   * Keeps it on the device, if it lies there; where it lies on the host it stays there.
+   *
+   * @throws IllegalStateException when it was closed
+   */
+  public Optional<TieredLease> leaseIfThere() {
+    return Optional.ofNullable(leaseThere());
+  }
+
+  /**
+   * Copies some of it to the host, from wherever it lies, which needs no room on the device.
+   *
+   * @param offset of the first byte
+   * @param to address on the host, which has to stay until the event is released
+   * @return complete when the bytes are there; failed when it was closed, or what lies on disk is
+   *     not what was written
+   */
+  public Event read(long offset, long length, long to) {
+    if (offset < 0 || length < 0 || length > bytes - offset) {
+      throw new IllegalArgumentException(
+          length + " bytes from " + offset + " are not within " + bytes);
+    }
+    return tiers.read(this, offset, length, to);
   }
 
   /**
@@ -185,6 +216,19 @@ public final class TieredMemory implements AutoCloseable {
 
   synchronized void checksum(int ofExtent) {
     checksum = ofExtent;
+    verified = false;
+  }
+
+  synchronized boolean isVerified() {
+    return verified;
+  }
+
+  synchronized void verified() {
+    verified = true;
+  }
+
+  synchronized boolean isClosed() {
+    return closed;
   }
 
   /** It is on the device again; where it lay before is free. */

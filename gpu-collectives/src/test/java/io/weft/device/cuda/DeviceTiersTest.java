@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.weft.device.Deadline;
 import io.weft.device.HostEvent;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
@@ -209,6 +210,33 @@ class DeviceTiersTest {
     }
   }
 
+  /** From each tier, with nothing on the device that could give way; and it stays where it is. */
+  @Test
+  void memoryIsReadWhereverItLies() {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = fill(tiers, 9);
+      List<MemoryTier> before = memories.stream().map(TieredMemory::tier).toList();
+      assertThat(before).contains(MemoryTier.values());
+      List<TieredLease> leases =
+          memories.stream().flatMap(memory -> memory.leaseIfThere().stream()).toList();
+      assertThat(leases).hasSize(4);
+      long to = Memory.allocate(8);
+      for (int i = 0; i < 9; i++) {
+        memories.get(i).read(SIZE - 8, 8, to).await(Deadline.after(PATIENCE));
+        assertThat(Memory.getByte(to)).isEqualTo((byte) i);
+        assertThat(Memory.getByte(to + 7)).isEqualTo((byte) i);
+      }
+      assertThat(memories).extracting(TieredMemory::tier).containsExactlyElementsOf(before);
+      TieredMemory last = memories.get(8);
+      assertThatThrownBy(() -> last.read(1, SIZE, to)).hasMessageContaining("are not within");
+      leases.forEach(TieredLease::close);
+      memories.forEach(TieredMemory::close);
+      assertThatThrownBy(() -> last.read(0, 8, to).await(Deadline.after(PATIENCE)))
+          .hasStackTraceContaining("was closed");
+      Memory.free(to);
+    }
+  }
+
   @Test
   void aHoldKeepsClosedMemoryThatCanStillBeRead() {
     try (DeviceTiers tiers = tiers(PATIENCE)) {
@@ -245,6 +273,28 @@ class DeviceTiersTest {
       for (int i = 0; i < 3; i++) {
         check(memories.get(i), i);
       }
+      memories.forEach(TieredMemory::close);
+    }
+  }
+
+  @Test
+  void whatIsDamagedOnDiskIsNotRead() {
+    try (DeviceTiers tiers = tiers(PATIENCE)) {
+      List<TieredMemory> memories = fill(tiers, 10);
+      TieredMemory damaged =
+          memories.stream()
+              .filter(each -> each.tier() == MemoryTier.DISK)
+              .findFirst()
+              .orElseThrow();
+      long there = damaged.extent().address();
+      byte was = Memory.getByte(there);
+      Memory.setMemory(there, 1, (byte) ~was);
+      long to = Memory.allocate(8);
+      assertThatThrownBy(() -> damaged.read(SIZE - 8, 8, to).await(Deadline.after(PATIENCE)))
+          .hasStackTraceContaining("have another checksum now");
+      Memory.setMemory(there, 1, was);
+      damaged.read(SIZE - 8, 8, to).await(Deadline.after(PATIENCE));
+      Memory.free(to);
       memories.forEach(TieredMemory::close);
     }
   }

@@ -10,6 +10,8 @@ import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceTiers;
+import io.weft.device.cuda.MemoryTier;
+import io.weft.device.cuda.NoRoomException;
 import io.weft.deviceblocks.DeviceBlockClient;
 import io.weft.deviceblocks.DeviceBlockServer;
 import io.weft.deviceblocks.DeviceCatalog;
@@ -26,9 +28,12 @@ import io.weft.table.DeviceTable;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * Exchanges whose blocks lie in memory of this executor's GPU: its kernels, its tiers, its blocks
@@ -41,6 +46,9 @@ public final class DeviceExchange {
   /** Of the memory on the device: tasks hold several tables at a time. */
   private static final long SHARES = 32;
 
+  /** A task reads one, makes or uploads another, and packs a third behind the one in flight. */
+  private static final long UNITS_OF_TASK = 4;
+
   private final OpenedGpu gpu;
   private final Duration patience;
   private final DeviceTiers tiers;
@@ -51,6 +59,7 @@ public final class DeviceExchange {
   private final HostReadServer hostReads;
   private final DeviceBlockClient client;
   private final DeviceDownloads downloads;
+  private final DeviceTurns turns;
 
   private DeviceExchange(
       OpenedGpu gpu, Options options, DeviceTiers tiers, DevicePartitioner partitioner) {
@@ -66,6 +75,10 @@ public final class DeviceExchange {
             catalog, options.exchange().calls()::ask, options.transfers(), own, patience);
     this.downloads = new DeviceDownloads(gpu.device(), gpu.pinned(), patience);
     this.hostReads = new HostReadServer(catalog, own.executor(), this::copy, patience);
+    this.turns =
+        new DeviceTurns(
+            (int) Math.max(1, tiers.memory().budgetBytes() / (UNITS_OF_TASK * unitBytes())),
+            patience);
   }
 
   /** The number of an executor's GPU among its devices. */
@@ -139,9 +152,30 @@ public final class DeviceExchange {
     return HostReadServer.isFor(question) ? hostReads.answer(question) : server.answer(question);
   }
 
+  /** Why tasks should not work here at the moment; empty where they can. */
+  Optional<String> obstacle() {
+    return downloads.obstacle();
+  }
+
   /** Memory of the host for what goes to the device. */
   SharedArena arena() {
     return arena;
+  }
+
+  /**
+   * Waits until no more tasks work here than there is memory for; the first time that a task asks.
+   * Its turn ends with it.
+   */
+  public void admit(TaskContext context) {
+    long task = context.taskAttemptId();
+    if (turns.take(task, context::killTaskIfInterrupted)) {
+      context.addTaskCompletionListener((TaskCompletionListener) ended -> turns.giveBack(task));
+    }
+  }
+
+  /** Tasks that work here. */
+  int tasks() {
+    return turns.taken();
   }
 
   /** Bytes of a table that pays for a copy, and leaves room for those of other tasks. */
@@ -168,15 +202,8 @@ public final class DeviceExchange {
     byte[] bytes = new byte[length];
     Tensor host = Tensor.allocate(TensorType.of(DataType.INT8, length));
     Event copied = null;
-    try (DeviceRows rows = withRoom(slice.leasedBytes(), () -> {}, slice::lease)) {
-      copied =
-          downloads.copy(
-              "a reader's copy of " + slice.layout(),
-              host.address(),
-              rows.address() + offset,
-              length,
-              HostEvent.completed("a block"));
-      rows.usedUntil(copied);
+    try {
+      copied = startCopy(slice, offset, length, host.address());
       copied.await(deadline());
       host.byteBuffer().get(bytes);
     } finally {
@@ -187,6 +214,27 @@ public final class DeviceExchange {
       }
     }
     return bytes;
+  }
+
+  /** What was spilled is read where it lies: a reader on a host needs no room on the device. */
+  private Event startCopy(DeviceSlice slice, long offset, int length, long to) {
+    // Where downloads have failed, the tiers still copy what lies on the device.
+    Optional<DeviceRows> there =
+        downloads.obstacle().isPresent() ? Optional.empty() : slice.leaseIfThere();
+    if (there.isEmpty()) {
+      return slice.read(offset, length, to);
+    }
+    try (DeviceRows rows = there.get()) {
+      Event copied =
+          downloads.copy(
+              "a reader's copy of " + slice.layout(),
+              to,
+              rows.address() + offset,
+              length,
+              HostEvent.completed("a block"));
+      rows.usedUntil(copied);
+      return copied;
+    }
   }
 
   /** A deadline for the device, or another executor. */
@@ -205,21 +253,30 @@ public final class DeviceExchange {
    *
    * @param bytes about as many as it takes
    * @param wanted is asked in between, and throws when nobody wants the result any more
-   * @throws IllegalStateException if there is no room in time
+   * @throws IllegalStateException if there is no room in time; whatever else fails goes through at
+   *     once
    */
   public <T> T withRoom(long bytes, Runnable wanted, Supplier<T> taking) {
     Deadline deadline = deadline();
     while (true) {
       try {
         return taking.get();
-      } catch (IllegalStateException | CudaException e) {
+      } catch (NoRoomException | CudaException e) {
+        if (e instanceof CudaException cuda && !cuda.isOutOfMemory()) {
+          throw e;
+        }
         wanted.run();
         if (deadline.expired() || bytes > tiers.memory().budgetBytes()) {
           throw new IllegalStateException(
-              "no room for about %s on %s, see %s: %s"
+              ("no room for about %s on %s, where %d tasks have %s beside blocks of shuffles,"
+                      + " see %s: %s")
                   .formatted(
                       Bytes.text(bytes),
                       gpu.device(),
+                      turns.taken(),
+                      Bytes.text(
+                          Math.max(
+                              0, tiers.memory().takenBytes() - tiers.bytes(MemoryTier.DEVICE))),
                       WeftSettings.GPU_EXCHANGE_MEMORY,
                       e.getMessage()),
               e);

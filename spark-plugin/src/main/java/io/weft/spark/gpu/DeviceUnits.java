@@ -1,6 +1,7 @@
 package io.weft.spark.gpu;
 
 import io.weft.deviceblocks.DeviceOutput;
+import io.weft.memory.Bytes;
 import io.weft.table.PartitionedTable;
 import io.weft.table.PendingPartitions;
 import io.weft.table.TableLayout;
@@ -12,6 +13,9 @@ import java.util.List;
  * next one comes. For one task thread.
  */
 public final class DeviceUnits implements AutoCloseable {
+  /** As {@link io.weft.device.cuda.DeviceTiers} keep. */
+  private static final long MOST_BYTES = Integer.MAX_VALUE - 63L;
+
   private final DeviceExchange device;
   private final Runnable wanted;
   private final List<DeviceOutput.Unit> units = new ArrayList<>();
@@ -48,6 +52,7 @@ public final class DeviceUnits implements AutoCloseable {
       return;
     }
     PartitionedTable packed = inFlight;
+    requireKeepable(packed.memory().bytes());
     packed.ready().await(device.deadline());
     List<TableLayout> layouts = new ArrayList<>();
     long[] offsets = new long[rows.length];
@@ -60,6 +65,20 @@ public final class DeviceUnits implements AutoCloseable {
     }
     units.add(new DeviceOutput.Unit(device.tiers().adopt(packed.memory()), layouts, offsets));
     inFlight = null;
+  }
+
+  /**
+   * A block is kept and read as one piece of memory of the host where it has to be.
+   *
+   * @throws IllegalArgumentException if that is not possible, with the way out
+   */
+  static void requireKeepable(long bytes) {
+    if (bytes > MOST_BYTES) {
+      throw new IllegalArgumentException(
+          ("a table of %s cannot be exchanged: %s are the most for one; the function that makes"
+                  + " the batches has to make smaller ones")
+              .formatted(Bytes.text(bytes), Bytes.text(MOST_BYTES)));
+    }
   }
 
   /** All blocks, which are the caller's from now on. */

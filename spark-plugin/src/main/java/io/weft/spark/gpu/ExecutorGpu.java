@@ -1,5 +1,6 @@
 package io.weft.spark.gpu;
 
+import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.library.UnavailableLibraryException;
 import io.weft.device.probe.ProbeOptions;
@@ -21,8 +22,16 @@ public final class ExecutorGpu implements AutoCloseable {
   private static volatile ExecutorGpu running;
 
   private final Options options;
+  private final HeldOutputs held;
   private OpenedGpu opened;
-  private DeviceExchange exchange;
+
+  /** Read without the monitor, under which a GPU is opened, by those that must not wait for it. */
+  private volatile DeviceExchange exchange;
+
+  /** Why it could not be opened; it is tried again when the time is over. */
+  private IllegalStateException failure;
+
+  private Deadline untilTriedAgain;
   private boolean closed;
 
   /**
@@ -48,6 +57,7 @@ public final class ExecutorGpu implements AutoCloseable {
   /** A GPU that is not opened yet. */
   public ExecutorGpu(Options options) {
     this.options = options;
+    this.held = new HeldOutputs(hostReads(), options.patience().multipliedBy(2));
   }
 
   /** That of the executor in this JVM, if Weft runs. */
@@ -76,10 +86,7 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   private CompletableFuture<byte[]> answer(byte[] question) {
-    DeviceExchange serving;
-    synchronized (this) {
-      serving = exchange;
-    }
+    DeviceExchange serving = exchange;
     if (serving != null) {
       return serving.answer(question);
     }
@@ -92,13 +99,20 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   /** Exchanges between GPUs, if this executor takes part in any so far. */
-  public synchronized Optional<DeviceExchange> openExchange() {
+  public Optional<DeviceExchange> openExchange() {
     return Optional.ofNullable(exchange);
   }
 
   /** The way to blocks of other executors' GPUs that needs none here. */
   public HostReadClient hostReads() {
-    return new HostReadClient(options.exchange().calls()::ask, options.executorId());
+    return new HostReadClient(
+        (executor, question) -> options.exchange().calls().ask(executor, question),
+        options.executorId());
+  }
+
+  /** What other executors have on their GPUs. */
+  public HeldOutputs heldOutputs() {
+    return held;
   }
 
   /** Why tasks cannot use a GPU here; empty where they can. */
@@ -125,6 +139,7 @@ public final class ExecutorGpu implements AutoCloseable {
           "executor %s ends: %s was closed".formatted(options.executorId(), options.gpu()));
     }
     if (opened == null) {
+      requireNoFailure();
       try {
         opened = OpenedGpu.open(options.libraries(), options.gpu().uuid(), options.memoryBytes());
       } catch (UnavailableLibraryException | CudaException | IllegalArgumentException e) {
@@ -139,9 +154,15 @@ public final class ExecutorGpu implements AutoCloseable {
    *
    * @throws IllegalStateException as {@link #open}, or where its kernels cannot be loaded
    */
-  public synchronized DeviceExchange exchange() {
+  public DeviceExchange exchange() {
+    DeviceExchange there = exchange;
+    return there == null ? openedExchange() : there;
+  }
+
+  private synchronized DeviceExchange openedExchange() {
     OpenedGpu gpu = open();
     if (exchange == null) {
+      requireNoFailure();
       try {
         exchange =
             DeviceExchange.open(
@@ -160,17 +181,26 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   private IllegalStateException cannotOpen(RuntimeException cause) {
-    return new IllegalStateException(
-        "executor %s cannot use %s: %s"
-            .formatted(options.executorId(), options.gpu(), cause.getMessage()),
-        cause);
+    failure =
+        new IllegalStateException(
+            "executor %s cannot use %s: %s"
+                .formatted(options.executorId(), options.gpu(), cause.getMessage()),
+            cause);
+    untilTriedAgain = Deadline.after(options.patience());
+    return failure;
+  }
+
+  /** Opening takes seconds also where it fails: not each task is to try. */
+  private void requireNoFailure() {
+    if (failure != null && !untilTriedAgain.expired()) {
+      throw new IllegalStateException(failure.getMessage(), failure);
+    }
   }
 
   /** Why there are no exchanges between GPUs here; empty where there are. */
   public String exchangeObstacle() {
     try {
-      DeviceExchange unused = exchange();
-      return "";
+      return exchange().obstacle().orElse("");
     } catch (IllegalStateException e) {
       return e.getMessage();
     }
@@ -178,6 +208,7 @@ public final class ExecutorGpu implements AutoCloseable {
 
   /** Gives back what a shuffle has on the GPU. */
   public void removeShuffle(int shuffleId) {
+    held.forget(shuffleId);
     openExchange().ifPresent(kept -> kept.catalog().removeShuffle(shuffleId));
   }
 
@@ -196,6 +227,7 @@ public final class ExecutorGpu implements AutoCloseable {
       exchange = null;
       closed = true;
     }
+    held.close();
     boolean through = lastExchange == null || lastExchange.close();
     if (last != null) {
       last.close(through);

@@ -35,10 +35,11 @@ final class HostTables implements TableFetch {
   public boolean hasNext() throws DeviceFetchException {
     while (layouts.isEmpty() && !blocks.isEmpty()) {
       wanted.run();
-      block = blocks.remove();
+      block = blocks.peek();
       table = 0;
       try {
         layouts.addAll(client.tables(executor, block));
+        blocks.remove(); // Not before: what fails is not the end of the data.
       } catch (InterruptedException e) {
         throw interrupted(e);
       }
@@ -51,12 +52,14 @@ final class HostTables implements TableFetch {
     if (!hasNext()) {
       throw new NoSuchElementException("there are no more tables");
     }
-    TableLayout layout = layouts.remove();
+    TableLayout layout = layouts.peek();
     Tensor copy = Tensor.allocate(TensorType.of(DataType.INT8, layout.bytes()));
     boolean there = false;
     try {
-      client.read(executor, block, table++, layout, copy.address());
+      client.read(executor, block, table, layout, copy.address());
       there = true;
+      table++;
+      layouts.remove();
       return FetchedTable.onHost(layout, copy);
     } catch (InterruptedException e) {
       throw interrupted(e);

@@ -14,6 +14,7 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.DeviceUploads;
+import io.weft.device.cuda.NoRoomException;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Bytes;
 import io.weft.spark.config.WeftSettings;
@@ -102,7 +103,10 @@ public final class OpenedGpu {
     while (true) {
       try {
         return memory.take(bytes);
-      } catch (IllegalStateException | CudaException e) {
+      } catch (NoRoomException | CudaException e) {
+        if (e instanceof CudaException cuda && !cuda.isOutOfMemory()) {
+          throw e;
+        }
         wanted.run();
         if (deadline.expired()) {
           throw new IllegalStateException(

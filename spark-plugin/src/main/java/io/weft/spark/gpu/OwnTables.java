@@ -2,6 +2,7 @@ package io.weft.spark.gpu;
 
 import io.weft.deviceblocks.DeviceBlock;
 import io.weft.deviceblocks.DeviceFetchException;
+import io.weft.deviceblocks.DeviceRows;
 import io.weft.deviceblocks.DeviceSlice;
 import java.util.ArrayDeque;
 import java.util.List;
@@ -19,6 +20,9 @@ final class OwnTables implements TableFetch {
   private final Runnable wanted;
   private final Queue<DeviceSlice> slices = new ArrayDeque<>();
 
+  /** Of the slices. */
+  private DeviceBlock block;
+
   OwnTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable wanted) {
     this.device = device;
     this.executor = executor;
@@ -29,7 +33,9 @@ final class OwnTables implements TableFetch {
   @Override
   public boolean hasNext() throws DeviceFetchException {
     while (slices.isEmpty() && !blocks.isEmpty()) {
-      slices.addAll(DeviceSlice.of(device.catalog(), blocks.remove(), executor));
+      block = blocks.peek();
+      slices.addAll(DeviceSlice.of(device.catalog(), block, executor));
+      blocks.remove();
     }
     return !slices.isEmpty();
   }
@@ -39,9 +45,20 @@ final class OwnTables implements TableFetch {
     if (!hasNext()) {
       throw new NoSuchElementException("there are no more tables");
     }
-    DeviceSlice slice = slices.remove();
-    return FetchedTable.onDevice(
-        device, device.withRoom(slice.leasedBytes(), wanted, slice::lease), true);
+    DeviceSlice slice = slices.peek();
+    DeviceRows rows = leased(slice);
+    slices.remove();
+    return FetchedTable.onDevice(device, rows, true);
+  }
+
+  private DeviceRows leased(DeviceSlice slice) throws DeviceFetchException {
+    try {
+      return device.withRoom(slice.leasedBytes(), wanted, slice::lease);
+    } catch (IllegalStateException e) {
+      // Where its shuffle was removed meanwhile, that is the reason.
+      List<DeviceSlice> unused = DeviceSlice.of(device.catalog(), block, executor);
+      throw e;
+    }
   }
 
   @Override

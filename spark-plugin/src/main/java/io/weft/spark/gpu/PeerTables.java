@@ -34,16 +34,17 @@ final class PeerTables implements TableFetch {
 
   @Override
   public boolean hasNext() throws DeviceFetchException {
-    if (rows == null) {
+    if (rows == null && throughHosts == null) {
       fetch();
     }
     return throughHosts == null ? !rows.isEmpty() : throughHosts.hasNext();
   }
 
   private void fetch() throws DeviceFetchException {
-    rows = new ArrayDeque<>();
     try {
-      device.client().fetch(executor, blocks, wanted).forEach(rows::addAll);
+      Queue<DeviceRows> fetched = new ArrayDeque<>();
+      device.client().fetch(executor, blocks, wanted).forEach(fetched::addAll);
+      rows = fetched; // Not before: a fetch that fails is not the end of the data.
     } catch (DeviceFetchException e) {
       wanted.run();
       if (e.getCause() == null) {

@@ -37,7 +37,7 @@ public interface TableFetch extends AutoCloseable {
    * The ways to blocks: in place for those of this executor, from device to device for those of
    * others, and through the hosts where that is not possible.
    *
-   * @param device of this executor, or null if it has none
+   * @param device of this executor, or null if it has none or cannot use it at the moment
    * @param own whether the blocks are those of this executor
    * @param executor that has the blocks on its device
    * @param wanted is asked while it waits, and throws when nobody wants them any more
@@ -48,7 +48,7 @@ public interface TableFetch extends AutoCloseable {
       String executor,
       List<DeviceBlock> blocks,
       Runnable wanted) {
-    if (own) {
+    if (own && device != null) {
       return List.of(new OwnTables(device, executor, blocks, wanted));
     }
     if (device == null) {

@@ -10,6 +10,9 @@
  * somebody asks them for values. Map outputs belong to the executor's catalog from when they are
  * published until their shuffle is removed.
  *
+ * <p>{@code HeldOutputs} owns threads named "weft-device-questions-N", which end when nothing is
+ * asked.
+ *
  * <p>No class of the driver's binding, or of JNA, is loaded where there is no GPU.
  */
 package io.weft.spark.gpu;

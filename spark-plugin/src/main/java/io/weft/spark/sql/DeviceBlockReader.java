@@ -3,6 +3,7 @@ package io.weft.spark.sql;
 import io.weft.deviceblocks.DeviceBlock;
 import io.weft.deviceblocks.DeviceFetchException;
 import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.FetchedTable;
 import io.weft.spark.gpu.TableFetch;
 import io.weft.spark.shuffle.ShuffleBlocks;
@@ -126,6 +127,7 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
     } catch (DeviceFetchException e) {
       context.killTaskIfInterrupted();
       BlockRequest request = requests.get(e.block());
+      ExecutorGpu.current().heldOutputs().forget(request.key().shuffleId());
       throw Unchecked.<RuntimeException>raise(
           blocks.failure(
               new BlockFetchException(request, e.block().partition(), e.getMessage(), e)));

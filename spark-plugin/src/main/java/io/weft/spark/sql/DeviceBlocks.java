@@ -2,23 +2,20 @@ package io.weft.spark.sql;
 
 import io.weft.catalog.BlockKey;
 import io.weft.deviceblocks.DeviceSlice;
-import io.weft.deviceblocks.HostReadClient;
-import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.gpu.HeldOutputs;
 import io.weft.spark.shuffle.ShuffleBlocks;
+import io.weft.spark.shuffle.Unchecked;
+import io.weft.transfer.BlockFetchException;
 import io.weft.transfer.BlockRequest;
-import java.io.IOException;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * What a reduce task has to read, by where it lies: a map task writes to its executor's GPU where
@@ -28,51 +25,78 @@ import org.slf4j.LoggerFactory;
  * @param onHosts all others
  */
 record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onHosts) {
-  private static final Logger LOG = LoggerFactory.getLogger(DeviceBlocks.class);
-
-  /** Asks every executor that has map outputs; one that does not answer has none on a GPU. */
+  /**
+   * Asks executors that have map outputs. Throws Spark's fetch failure, unchecked, where one does
+   * not answer: what it has on a GPU must not be taken for what is nowhere.
+   */
   static DeviceBlocks of(ShuffleBlocks blocks, TaskContext context) {
-    Map<String, List<BlockRequest>> byExecutor = new LinkedHashMap<>();
+    ExecutorGpu gpu = ExecutorGpu.current();
+    return of(
+        blocks,
+        SparkEnv.get().executorId(),
+        key -> gpu.openExchange().map(own -> DeviceSlice.isHeld(own.catalog(), key)).orElse(false),
+        gpu.heldOutputs(),
+        context::killTaskIfInterrupted);
+  }
+
+  /**
+   * Asks executors that have map outputs.
+   *
+   * @param own this executor, which is not asked
+   * @param held whether an output is on its GPU
+   * @param wanted is asked while it waits, and throws when nobody wants the answer any more
+   */
+  static DeviceBlocks of(
+      ShuffleBlocks blocks,
+      String own,
+      Predicate<BlockKey> held,
+      HeldOutputs others,
+      Runnable wanted) {
+    Map<String, List<BlockKey>> asked = new LinkedHashMap<>();
     for (BlockRequest request : blocks.requests()) {
-      byExecutor.computeIfAbsent(request.executorId(), id -> new ArrayList<>()).add(request);
+      if (!request.executorId().equals(own)) {
+        asked.computeIfAbsent(request.executorId(), id -> new ArrayList<>()).add(request.key());
+      }
     }
+    Map<String, Set<BlockKey>> found = found(blocks, asked, others, wanted);
     Map<String, List<BlockRequest>> onDevices = new LinkedHashMap<>();
     List<BlockRequest> onHosts = new ArrayList<>();
-    byExecutor.forEach(
-        (executor, requests) -> {
-          Set<BlockKey> held = held(executor, requests, context);
-          for (BlockRequest request : requests) {
-            if (held.contains(request.key())) {
-              onDevices.computeIfAbsent(executor, id -> new ArrayList<>()).add(request);
-            } else {
-              onHosts.add(request);
-            }
-          }
-        });
+    for (BlockRequest request : blocks.requests()) {
+      String executor = request.executorId();
+      boolean onDevice =
+          executor.equals(own)
+              ? held.test(request.key())
+              : found.get(executor).contains(request.key());
+      if (onDevice) {
+        onDevices.computeIfAbsent(executor, id -> new ArrayList<>()).add(request);
+      } else {
+        onHosts.add(request);
+      }
+    }
     return new DeviceBlocks(onDevices, new ShuffleBlocks(onHosts, blocks.locations()));
   }
 
-  private static Set<BlockKey> held(
-      String executor, List<BlockRequest> requests, TaskContext context) {
-    context.killTaskIfInterrupted();
-    ExecutorGpu gpu = ExecutorGpu.current();
-    List<BlockKey> keys = requests.stream().map(BlockRequest::key).toList();
-    if (executor.equals(SparkEnv.get().executorId())) {
-      Optional<DeviceExchange> own = gpu.openExchange();
-      Set<BlockKey> held = new HashSet<>(keys);
-      held.removeIf(key -> own.isEmpty() || !DeviceSlice.isHeld(own.get().catalog(), key));
-      return held;
-    }
-    HostReadClient client = gpu.hostReads();
+  private static Map<String, Set<BlockKey>> found(
+      ShuffleBlocks blocks,
+      Map<String, List<BlockKey>> asked,
+      HeldOutputs others,
+      Runnable wanted) {
     try {
-      return client.held(executor, keys);
-    } catch (IOException e) {
-      LOG.warn("What executor {} had on a GPU is gone: {}", executor, e.getMessage());
-      return Set.of();
+      return others.find(asked, wanted);
+    } catch (HeldOutputs.UnansweredException e) {
+      wanted.run();
+      BlockRequest first =
+          blocks.requests().stream()
+              .filter(request -> request.executorId().equals(e.executor()))
+              .findFirst()
+              .orElseThrow();
+      throw Unchecked.<RuntimeException>raise(
+          blocks.failure(
+              new BlockFetchException(first, first.startPartition(), e.getMessage(), e)));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      context.killTaskIfInterrupted();
-      throw new IllegalStateException("interrupted while asking executor " + executor, e);
+      wanted.run();
+      throw new IllegalStateException("interrupted while asking executors " + asked.keySet(), e);
     }
   }
 }

@@ -4,6 +4,7 @@ import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
+import org.apache.spark.TaskContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -14,12 +15,20 @@ final class DeviceHere {
 
   private DeviceHere() {}
 
-  /** Opens it, the first time. Where there is none, says once why. */
+  /**
+   * Opens it, the first time, and waits for the task's turn to use it. Where there is none, says
+   * once why.
+   */
   static Optional<DeviceExchange> find() {
     ExecutorGpu gpu = ExecutorGpu.current();
     String obstacle = gpu.exchangeObstacle();
     if (obstacle.isEmpty()) {
-      return Optional.of(gpu.exchange());
+      DeviceExchange device = gpu.exchange();
+      TaskContext context = TaskContext.get();
+      if (context != null) {
+        device.admit(context);
+      }
+      return Optional.of(device);
     }
     if (!SAID.getAndSet(obstacle).equals(obstacle)) {
       LOG.info("Batches for GPUs stay on the host: {}", obstacle);

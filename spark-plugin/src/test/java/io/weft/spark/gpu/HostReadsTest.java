@@ -2,18 +2,31 @@ package io.weft.spark.gpu;
 
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.catalog.BlockKey;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.MemoryTier;
 import io.weft.deviceblocks.DeviceBlock;
+import io.weft.deviceblocks.DeviceCatalog;
 import io.weft.deviceblocks.DeviceFetchException;
+import io.weft.deviceblocks.HostReadClient;
+import io.weft.deviceblocks.HostReadServer;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.sql.WeftGpu;
+import io.weft.table.TableLayout;
+import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.types.StructType;
@@ -26,6 +39,7 @@ import org.junit.jupiter.api.Test;
 class HostReadsTest {
   private static final int PARTITIONS = 3;
   private static final String OWNER = "driver";
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private static LocalSpark spark;
   private static StructType schema;
@@ -37,6 +51,8 @@ class HostReadsTest {
         DoubleGpus.start(
             Map.of(
                 "spark.weft.route", "auto",
+                "spark.weft.gpu.exchangeMemory", "64m",
+                "spark.weft.gpu.pinnedMemory", "8m",
                 "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
                 "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false"));
     Dataset<Row> rows =
@@ -98,7 +114,86 @@ class HostReadsTest {
     List<String> throughHost = rows(TableFetch.of(null, false, OWNER, blocks, () -> {}));
     assertThat(inPlace).hasSize(120_000);
     assertThat(throughHost).isEqualTo(inPlace);
+    assertThat(rows(TableFetch.of(null, true, OWNER, blocks, () -> {})))
+        .as("own blocks while the device cannot be used")
+        .isEqualTo(inPlace);
     assertThat(DoubleGpus.violations()).isEmpty();
+  }
+
+  /** Blocks that were spilled are read where they lie: nothing of the device is needed. */
+  @Test
+  void readersOfTheHostNeedNoRoomOnTheDevice() throws Exception {
+    List<DeviceBlock> blocks = blocks();
+    DeviceExchange device = ExecutorGpu.current().exchange();
+    List<String> expected = rows(TableFetch.of(device, true, OWNER, blocks, () -> {}));
+    assertThat(device.tiers().spill(Long.MAX_VALUE)).isPositive();
+    try (CudaMemory all = device.tiers().memory().take(device.tiers().memory().budgetBytes())) {
+      assertThat(rows(TableFetch.of(null, false, OWNER, blocks, () -> {}))).isEqualTo(expected);
+      assertThat(device.tiers().bytes(MemoryTier.DEVICE)).isZero();
+    }
+  }
+
+  /** As where Spark gives a shuffle up while somebody still reads it. */
+  @Test
+  void aShuffleThatIsRemovedDuringTheCopyIsMissing() throws Exception {
+    Dataset<Row> other =
+        WeftGpu.onDevice(spark.session().range(1000).toDF()).repartition(PARTITIONS, col("id"));
+    List<BlockKey> before = ExecutorGpu.current().exchange().catalog().keys();
+    assertThat(other.collectAsList()).hasSize(1000);
+    DeviceCatalog catalog = ExecutorGpu.current().exchange().catalog();
+    BlockKey key =
+        catalog.keys().stream().filter(each -> !before.contains(each)).findFirst().orElseThrow();
+    AtomicBoolean remove = new AtomicBoolean();
+    HostReadServer.Copies failing =
+        (slice, offset, length) -> {
+          if (remove.get()) {
+            catalog.removeShuffle(key.shuffleId());
+          }
+          throw new IllegalStateException("its memory was closed");
+        };
+    try (HostReadServer server = new HostReadServer(catalog, OWNER, failing, PATIENCE)) {
+      HostReadClient client =
+          new HostReadClient((executor, question) -> answer(server, question), "7");
+      DeviceBlock block = new DeviceBlock(key, 0, 1);
+      TableLayout layout = client.tables(OWNER, block).get(0);
+      assertThatThrownBy(() -> client.read(OWNER, block, 0, layout, 0))
+          .isInstanceOf(DeviceFetchException.class)
+          .hasMessageContaining("its memory was closed");
+      remove.set(true);
+      assertThatThrownBy(() -> client.read(OWNER, block, 0, layout, 0))
+          .isInstanceOf(DeviceFetchException.class)
+          .hasMessageContaining("is not on the GPU of executor driver (any more)");
+    }
+  }
+
+  private static byte[] answer(HostReadServer server, byte[] question) throws IOException {
+    try {
+      return server.answer(question).get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    } catch (ExecutionException | InterruptedException | TimeoutException e) {
+      throw new IOException(e);
+    }
+  }
+
+  /** Whoever goes on after a failure must not take what was read for all there is. */
+  @Test
+  void aFetchThatFailsIsNotTheEndOfTheData() {
+    BlockKey there = blocks().get(0).key();
+    DeviceBlock gone =
+        new DeviceBlock(new BlockKey(there.shuffleId(), there.mapId() + 1_000_000), 0, 1);
+    DeviceExchange device = ExecutorGpu.current().exchange();
+    for (TableFetch fetch :
+        List.of(
+            new HostTables(OWNER, List.of(gone), () -> {}),
+            new PeerTables(device, OWNER, List.of(gone), () -> {}),
+            new OwnTables(device, OWNER, List.of(gone), () -> {}))) {
+      for (int i = 0; i < 2; i++) {
+        assertThatThrownBy(fetch::hasNext)
+            .as("%s, time %d", fetch.getClass(), i)
+            .isInstanceOf(DeviceFetchException.class);
+      }
+      fetch.close();
+      assertThatNoException().isThrownBy(fetch::close);
+    }
   }
 
   @Test

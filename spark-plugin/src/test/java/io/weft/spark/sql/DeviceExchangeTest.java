@@ -44,6 +44,8 @@ class DeviceExchangeTest {
                 "spark.weft.route", "auto",
                 "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
                 "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false",
+                // All rows are sampled, so that ranges are the same each time.
+                "spark.sql.execution.rangeExchange.sampleSizePerPartition", "10000",
                 "spark.weft.gpu.exchangeMemory", "16m",
                 "spark.weft.gpu.pinnedMemory", "4m"));
   }

@@ -1,0 +1,248 @@
+package io.weft.spark.gpu;
+
+import static org.apache.spark.sql.functions.col;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.catalog.BlockKey;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.NoRoomException;
+import io.weft.device.probe.ProbeOptions;
+import io.weft.deviceblocks.DeviceBlock;
+import io.weft.deviceblocks.DeviceFetchException;
+import io.weft.memory.Memory;
+import io.weft.peer.GpuEnd;
+import io.weft.spark.DoubleGpus;
+import io.weft.spark.LocalSpark;
+import io.weft.spark.sql.WeftGpu;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Encoders;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The GPU of an executor while it is being opened, is full, or fails. */
+class ExecutorGpuTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final int MIB = 1 << 20;
+  private static final int SIZE = 6 * MIB;
+
+  private static LocalSpark spark;
+
+  @BeforeAll
+  static void start() {
+    spark =
+        DoubleGpus.start(
+            Map.of(
+                "spark.weft.route", "auto",
+                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
+                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false",
+                "spark.weft.gpu.exchangeMemory", "32m"));
+  }
+
+  @AfterAll
+  static void nothingIsLeftBehind() {
+    if (spark != null) {
+      spark.close();
+      DoubleGpus.assertClean();
+    }
+  }
+
+  /** The monitor is held while a GPU is opened: event loops and readers do not wait for it. */
+  @Test
+  void questionsAreAnsweredWhileAGpuIsOpened() throws Exception {
+    ExecutorGpu gpu = ExecutorGpu.current();
+    DeviceExchange exchange = gpu.exchange();
+    BlockKey key = new BlockKey(77_777, 1);
+    synchronized (gpu) {
+      CompletableFuture<Void> others =
+          CompletableFuture.runAsync(
+              () -> {
+                assertThat(gpu.openExchange()).containsSame(exchange);
+                assertThat(gpu.exchange()).isSameAs(exchange);
+                gpu.removeShuffle(key.shuffleId());
+                try {
+                  assertThat(gpu.hostReads().held("driver", List.of(key))).isEmpty();
+                } catch (IOException | InterruptedException e) {
+                  throw new IllegalStateException(e);
+                }
+              });
+      others.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    }
+  }
+
+  @Test
+  void whatCannotBeOpenedIsNotTriedByEachTask(@TempDir Path nothing) {
+    ProbeOptions nowhere =
+        ProbeOptions.defaults().withRoot(nothing).withNcclLibrary(nothing.resolve("libnccl.so.2"));
+    GpuEnd end = GpuEnd.of(UUID.randomUUID().toString(), 0, "A double", "2.28.3");
+    try (ExecutorGpu gpu =
+        new ExecutorGpu(
+            new ExecutorGpu.Options("7", end, nowhere, null, MIB, MIB, MIB, PATIENCE))) {
+      IllegalStateException first =
+          catchThrowableOfType(IllegalStateException.class, gpu::exchange);
+      assertThat(first).hasMessageContaining("executor 7 cannot use GPU 0 (A double");
+      assertThatThrownBy(gpu::exchange).hasMessage(first.getMessage()).hasCauseReference(first);
+      assertThatThrownBy(gpu::open).hasMessage(first.getMessage()).hasCauseReference(first);
+      assertThat(gpu.exchangeObstacle()).isEqualTo(first.getMessage());
+    }
+  }
+
+  /** What does not fail for lack of room is not waited for, and nothing is spilled for it. */
+  @Test
+  void onlyRoomIsWaitedFor() {
+    DeviceExchange device = ExecutorGpu.current().exchange();
+    AtomicInteger tries = new AtomicInteger();
+    assertThatThrownBy(
+            () ->
+                device.withRoom(
+                    1,
+                    () -> {},
+                    () -> {
+                      tries.incrementAndGet();
+                      throw new IllegalStateException("memory was closed");
+                    }))
+        .hasMessage("memory was closed");
+    assertThat(tries).hasValue(1);
+    long budget = device.tiers().memory().budgetBytes();
+    CudaMemory all = device.take(budget, () -> {});
+    try (all) {
+      assertThatThrownBy(() -> device.tiers().memory().take(1)).isInstanceOf(NoRoomException.class);
+      CudaMemory later =
+          device.take(
+              MIB,
+              () -> {
+                tries.incrementAndGet();
+                all.close();
+              });
+      later.close();
+      assertThat(tries).hasValue(2);
+    }
+  }
+
+  /** As where one reads while Spark gives its shuffle up. */
+  @Test
+  void anOwnBlockThatIsGoneIsNoLackOfRoom() throws Exception {
+    DeviceExchange device = ExecutorGpu.current().exchange();
+    List<BlockKey> before = device.catalog().keys();
+    assertThat(
+            WeftGpu.onDevice(spark.session().range(1000).toDF())
+                .repartition(3, col("id"))
+                .collectAsList())
+        .hasSize(1000);
+    BlockKey key =
+        device.catalog().keys().stream()
+            .filter(each -> !before.contains(each))
+            .findFirst()
+            .orElseThrow();
+    TableFetch own =
+        TableFetch.of(device, true, "driver", List.of(new DeviceBlock(key, 0, 1)), () -> {}).get(0);
+    assertThat(own.hasNext()).isTrue();
+    device.catalog().removeShuffle(key.shuffleId());
+    assertThatThrownBy(own::next).isInstanceOf(DeviceFetchException.class);
+    assertThatThrownBy(own::next).as("again").isInstanceOf(DeviceFetchException.class);
+  }
+
+  @Test
+  void tasksThatUseTheDeviceHaveATurn() {
+    MapPartitionsFunction<Long, Integer> turns =
+        rows -> {
+          rows.forEachRemaining(row -> {});
+          return List.of(ExecutorGpu.current().exchange().tasks()).iterator();
+        };
+    List<Integer> found =
+        WeftGpu.onDevice(spark.session().range(1000).toDF())
+            .repartition(3, col("id"))
+            .as(Encoders.LONG())
+            .mapPartitions(turns, Encoders.INT())
+            .collectAsList();
+    assertThat(found).isNotEmpty().allMatch(tasks -> tasks > 0);
+    await().atMost(PATIENCE).until(() -> ExecutorGpu.current().exchange().tasks() == 0);
+  }
+
+  /** One copy that takes too long does not end the use of the GPU for good. */
+  @Test
+  void downloadsGoOnWhenTheDeviceComesToRest() {
+    DeviceExchange device = ExecutorGpu.current().exchange();
+    long to = Memory.allocate(SIZE);
+    try (CudaMemoryPool pinned = pool(device, 16 * MIB);
+        CudaMemory from = device.take(SIZE, () -> {});
+        DeviceDownloads downloads =
+            new DeviceDownloads(device.gpu().device(), pinned, Duration.ofMillis(100))) {
+      DoubleGpus.controls().cudaDoublePause(1);
+      Event late = copy(downloads, to, from);
+      try {
+        await().atMost(PATIENCE).until(() -> downloads.obstacle().isPresent());
+        assertThat(downloads.obstacle().orElseThrow())
+            .contains("copies from the GPU to the host have failed")
+            .contains("did not end within");
+      } finally {
+        DoubleGpus.controls().cudaDoublePause(0);
+      }
+      assertThatThrownBy(() -> late.await(Deadline.after(PATIENCE)))
+          .isInstanceOf(EventFailedException.class);
+      await().atMost(PATIENCE).until(() -> downloads.obstacle().isEmpty());
+      Memory.setMemory(from.address(), SIZE, (byte) 7);
+      copy(downloads, to, from).await(Deadline.after(PATIENCE));
+      assertThat(Memory.getByte(to + SIZE - 1)).isEqualTo((byte) 7);
+    } finally {
+      Memory.free(to);
+    }
+  }
+
+  private static CudaMemoryPool pool(DeviceExchange device, long bytes) {
+    return CudaMemoryPool.open(device.gpu().device(), CudaMemoryPool.Kind.PINNED, bytes);
+  }
+
+  private static Event copy(DeviceDownloads downloads, long to, CudaMemory from) {
+    return downloads.copy("a test", to, from.address(), SIZE, HostEvent.completed("nothing"));
+  }
+
+  /** The second of the two buffers is what there is no memory for. */
+  @Test
+  void downloadsGoOnWhenThereIsPinnedMemoryAgain() {
+    DeviceExchange device = ExecutorGpu.current().exchange();
+    long to = Memory.allocate(SIZE);
+    try (CudaMemoryPool pinned = pool(device, 8 * MIB);
+        CudaMemory from = device.take(SIZE, () -> {});
+        DeviceDownloads downloads = new DeviceDownloads(device.gpu().device(), pinned, PATIENCE)) {
+      try (CudaMemory others = pinned.take(4 * MIB)) {
+        assertThat(others.bytes()).isEqualTo(4 * MIB);
+        assertThatThrownBy(() -> copy(downloads, to, from).await(Deadline.after(PATIENCE)))
+            .hasStackTraceContaining("exceed the budget");
+      }
+      assertThat(downloads.obstacle()).isEmpty();
+      Memory.setMemory(from.address(), SIZE, (byte) 9);
+      copy(downloads, to, from).await(Deadline.after(PATIENCE));
+      assertThat(Memory.getByte(to + SIZE - 1)).isEqualTo((byte) 9);
+    } finally {
+      Memory.free(to);
+    }
+  }
+
+  @Test
+  void tablesThatCannotBeKeptSayWhy() {
+    DeviceUnits.requireKeepable(Integer.MAX_VALUE - 63L);
+    assertThatThrownBy(() -> DeviceUnits.requireKeepable(1L << 32))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("a table of 4.0 GiB cannot be exchanged")
+        .hasMessageContaining("has to make smaller ones");
+  }
+}

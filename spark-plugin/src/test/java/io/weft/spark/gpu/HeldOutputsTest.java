@@ -1,0 +1,136 @@
+package io.weft.spark.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.catalog.BlockKey;
+import io.weft.deviceblocks.DeviceBlockClient;
+import io.weft.deviceblocks.HostReadClient;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.Test;
+
+class HeldOutputsTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final BlockKey A = new BlockKey(3, 1);
+  private static final BlockKey B = new BlockKey(3, 2);
+  private static final Map<String, List<BlockKey>> ASKED = Map.of("1", List.of(A), "2", List.of(B));
+
+  /** Executors that were asked, in their order. */
+  private final List<String> questions = Collections.synchronizedList(new ArrayList<>());
+
+  /** Executor 1 has its output on its GPU, the others do not. */
+  private byte[] answer(String executor) {
+    questions.add(executor);
+    return new byte[] {(byte) (executor.equals("1") ? 1 : 0)};
+  }
+
+  private static HeldOutputs outputs(DeviceBlockClient.Questions questions, Duration patience) {
+    return new HeldOutputs(new HostReadClient(questions, "9"), patience);
+  }
+
+  @Test
+  void executorsAreAskedOnceForEachOutput() throws Exception {
+    try (HeldOutputs outputs = outputs((executor, question) -> answer(executor), PATIENCE)) {
+      Map<String, Set<BlockKey>> expected = Map.of("1", Set.of(A), "2", Set.of());
+      assertThat(outputs.find(ASKED, () -> {})).isEqualTo(expected);
+      assertThat(outputs.find(ASKED, () -> {})).isEqualTo(expected);
+      assertThat(questions).containsExactlyInAnyOrder("1", "2");
+      outputs.forget(3);
+      assertThat(outputs.find(ASKED, () -> {})).isEqualTo(expected);
+      assertThat(questions).hasSize(4);
+    }
+  }
+
+  /** None is answered before all are asked. */
+  @Test
+  void executorsAreAskedAllAtOnce() throws Exception {
+    CyclicBarrier all = new CyclicBarrier(2);
+    try (HeldOutputs outputs =
+        outputs(
+            (executor, question) -> {
+              try {
+                int unused = all.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+              } catch (BrokenBarrierException | TimeoutException e) {
+                throw new IOException(e);
+              }
+              return answer(executor);
+            },
+            PATIENCE)) {
+      assertThat(outputs.find(ASKED, () -> {})).containsEntry("1", Set.of(A));
+    }
+  }
+
+  @Test
+  void aQuestionThatFailsIsPutOnceMore() throws Exception {
+    try (HeldOutputs outputs =
+        outputs(
+            (executor, question) -> {
+              byte[] answer = answer(executor);
+              if (Collections.frequency(questions, "1") == 1 && executor.equals("1")) {
+                throw new IOException("a connection that breaks once");
+              }
+              return answer;
+            },
+            PATIENCE)) {
+      assertThat(outputs.find(ASKED, () -> {})).containsEntry("1", Set.of(A));
+      assertThat(questions).containsExactlyInAnyOrder("1", "1", "2");
+    }
+  }
+
+  /** It is no answer, least of all that nothing is there. */
+  @Test
+  void anExecutorThatNeverAnswersIsNamed() {
+    try (HeldOutputs outputs =
+        outputs(
+            (executor, question) -> {
+              byte[] answer = answer(executor);
+              if (executor.equals("1")) {
+                throw new IOException("nobody is there");
+              }
+              return answer;
+            },
+            PATIENCE)) {
+      assertThatThrownBy(() -> outputs.find(ASKED, () -> {}))
+          .isInstanceOfSatisfying(
+              HeldOutputs.UnansweredException.class, e -> assertThat(e.executor()).isEqualTo("1"))
+          .hasMessageContaining("executor 1 does not say which map outputs are on its GPU")
+          .hasMessageContaining("nobody is there");
+      assertThat(Collections.frequency(questions, "1")).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void waitingEndsInTimeAndWhereNobodyWantsTheAnswer() {
+    CyclicBarrier never = new CyclicBarrier(9);
+    DeviceBlockClient.Questions silent =
+        (executor, question) -> {
+          try {
+            return new byte[never.await()];
+          } catch (BrokenBarrierException e) {
+            throw new IOException(e);
+          }
+        };
+    try (HeldOutputs outputs = outputs(silent, Duration.ofMillis(1))) {
+      assertThatThrownBy(() -> outputs.find(Map.of("1", List.of(A)), () -> {}))
+          .isInstanceOf(HeldOutputs.UnansweredException.class)
+          .hasMessageContaining("no answer within");
+    }
+    try (HeldOutputs outputs = outputs(silent, PATIENCE)) {
+      Runnable killed =
+          () -> {
+            throw new IllegalStateException("the task was killed");
+          };
+      assertThatThrownBy(() -> outputs.find(ASKED, killed)).hasMessage("the task was killed");
+    }
+  }
+}
