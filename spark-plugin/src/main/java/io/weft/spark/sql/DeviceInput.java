@@ -27,6 +27,11 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   private final DeviceUploader uploader;
   private final Queue<Batch> ready = new ArrayDeque<>();
   private Batch current;
+
+  /** Of the host, with rows from {@code nextRow} on that are not uploaded yet. */
+  private ColumnarBatch rest;
+
+  private int nextRow;
   private boolean ended;
 
   /**
@@ -80,12 +85,28 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+    if (ready.isEmpty()) {
+      closeCurrent(); // A task may go on for long, and what it holds cannot be spilled.
+    }
     return !ready.isEmpty();
   }
 
-  /** A batch on the device goes behind what was gathered before, and is the last one asked for. */
+  /**
+   * Goes on with the batch of the host until a table is full: with all of its tables at a time a
+   * task would wait for memory that it holds itself.
+   */
   private void fill() throws IOException {
     closeCurrent();
+    if (rest != null) {
+      nextRow = uploader.append(rest, nextRow);
+      rest = nextRow < rest.numRows() ? rest : null;
+    } else {
+      nextBatch();
+    }
+  }
+
+  /** A batch on the device goes behind what was gathered before, and is the last one asked for. */
+  private void nextBatch() throws IOException {
     if (!input.hasNext()) {
       ended = true;
       uploader.flush();
@@ -95,8 +116,9 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
     if (DeviceBatch.of(batch).isPresent()) {
       uploader.flush();
       add(batch, false);
-    } else {
-      uploader.append(batch);
+    } else if (batch.numRows() > 0) {
+      rest = batch;
+      nextRow = 0;
     }
   }
 
