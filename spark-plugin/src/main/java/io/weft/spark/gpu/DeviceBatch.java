@@ -98,13 +98,16 @@ public final class DeviceBatch {
       return host;
     }
     boolean there = false;
-    Event copied = device.download(table, host.address());
+    Event copied = null;
     try {
+      copied = device.download(table, host.address());
       copied.await(device.deadline());
       there = true;
       return host;
     } finally {
-      if (!there) {
+      if (copied == null) {
+        host.close();
+      } else if (!there) {
         copied.whenReleased(host::close);
       }
     }

@@ -5,6 +5,7 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
 import io.weft.spark.columns.ChunkBuilder;
 import io.weft.spark.columns.ChunkView;
+import io.weft.spark.columns.RowsAhead;
 import io.weft.table.DeviceTable;
 import io.weft.table.TableLayout;
 import java.io.IOException;
@@ -14,18 +15,16 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
  * Makes tables on the device of batches on the host: gathers as many rows as pay for a copy, in the
- * order in which they come. For one task thread.
+ * order in which they come, and no more, whatever their sizes: only a single row can make a larger
+ * table. For one task thread.
  */
 public final class DeviceUploader implements AutoCloseable {
   private static final int MOST_ROWS = 1 << 22;
 
-  /** Appended before one looks how large rows are. */
+  /** Measured at first; as long as all fit it is twice as many the next time. */
   private static final int FIRST_ROWS = 64;
 
   private static final int MOST_STEP_ROWS = 1 << 12;
-
-  /** Of a table, that are appended at a time. */
-  private static final int STEPS = 4;
 
   private final DeviceExchange device;
   private final StructType schema;
@@ -33,6 +32,7 @@ public final class DeviceUploader implements AutoCloseable {
   private final Consumer<DeviceTable> consumer;
   private final String name;
   private final ChunkBuilder builder;
+  private final RowsAhead ahead;
 
   /** Opened with the first table. */
   private DeviceUploads uploads;
@@ -59,36 +59,43 @@ public final class DeviceUploader implements AutoCloseable {
     this.consumer = consumer;
     this.name = name;
     this.builder = new ChunkBuilder(schema, device.arena(), this::upload);
+    this.ahead = new RowsAhead(schema);
   }
 
   /**
-   * Appends rows of a batch until a table is made of them or the batch is at its end: nobody need
-   * hold more than one table. The rows that were appended are free to change afterwards.
+   * Appends the rows of a batch, which is free to change afterwards.
    *
-   * @param start the first row
-   * @return the first row that was not appended; the batch's number of rows at its end
    * @throws IOException if there is no memory on the host to gather them
    */
-  public int append(ColumnarBatch batch, int start) throws IOException {
-    int row = start;
-    while (row < batch.numRows()) {
-      int count = Math.min(stepRows, batch.numRows() - row);
-      builder.append(batch, row, count);
-      row += count;
-      if (builder.rows() > 0) {
-        long rowBytes = Math.max(1, builder.bytes() / builder.rows());
-        stepRows = (int) Math.max(1, Math.min(MOST_STEP_ROWS, stepBytes() / rowBytes));
-      }
-      if (builder.rows() >= MOST_ROWS || builder.bytes() >= device.unitBytes()) {
-        builder.flush();
-        return row;
-      }
+  public void append(ColumnarBatch batch) throws IOException {
+    for (int row = 0; row < batch.numRows(); ) {
+      row = append(batch, row);
     }
-    return row;
   }
 
-  private long stepBytes() {
-    return device.unitBytes() / STEPS;
+  /**
+   * Appends some of the rows of a batch: at most what makes one table full, whose size they are
+   * measured for beforehand. The batch has to stay as it is until all of its rows are appended.
+   *
+   * @param first row that is not appended yet
+   * @return the next one; {@code first} where a full table was handed on instead
+   * @throws IOException if there is no memory on the host to gather them
+   */
+  public int append(ColumnarBatch batch, int first) throws IOException {
+    int most = Math.min(stepRows, Math.min(MOST_ROWS - builder.rows(), batch.numRows() - first));
+    long room = device.unitBytes() - (builder.rows() > 0 ? builder.bytes() : 0);
+    int count = ahead.fitting(batch, first, most, room);
+    stepRows = Math.max(1, Math.min(MOST_STEP_ROWS, 2 * count));
+    if (count == 0 && builder.rows() > 0) {
+      builder.flush();
+      return first;
+    }
+    int appended = Math.max(1, count);
+    builder.append(batch, first, appended);
+    if (builder.rows() >= MOST_ROWS || builder.bytes() >= device.unitBytes()) {
+      builder.flush();
+    }
+    return first + appended;
   }
 
   /** Makes a table of the last rows, if there are any. */

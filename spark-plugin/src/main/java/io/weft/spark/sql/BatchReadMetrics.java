@@ -49,6 +49,6 @@ final class BatchReadMetrics implements FetchListener {
   /** A batch on the GPU went to the plan above. */
   void deviceBatch(int rows) {
     batch(rows);
-    ours.deviceTablesRead().add(1);
+    ours.readOnDevice();
   }
 }

@@ -74,6 +74,17 @@ record DependencyBuilder(
         onDevices && ids != null);
   }
 
+  /** Why batches are taken apart into rows before they are split; empty where they are not. */
+  static Optional<String> rowsObstacle(Partitioning partitioning, SQLConf conf) {
+    boolean sorts =
+        partitioning instanceof RoundRobinPartitioning
+            && partitioning.numPartitions() > 1
+            && conf.sortBeforeRepartition();
+    return sorts
+        ? Optional.of("a repartition sorts rows first (spark.sql.execution.sortBeforeRepartition)")
+        : Optional.empty();
+  }
+
   private Optional<PartitionIds> partitionIds(RDD<ColumnarBatch> batches) {
     if (partitioning.numPartitions() == 1) {
       return Optional.of(new SingleIds());
@@ -84,7 +95,8 @@ record DependencyBuilder(
     if (partitioning instanceof RangePartitioning range) {
       return Optional.of(RangeIds.sample(range, child.output(), batches));
     }
-    if (partitioning instanceof RoundRobinPartitioning && !SQLConf.get().sortBeforeRepartition()) {
+    if (partitioning instanceof RoundRobinPartitioning
+        && rowsObstacle(partitioning, SQLConf.get()).isEmpty()) {
       return Optional.of(new RoundRobinIds(partitioning.numPartitions()));
     }
     return Optional.empty();

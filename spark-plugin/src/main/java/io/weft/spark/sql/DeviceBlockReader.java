@@ -25,7 +25,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
  * The tables of blocks on GPUs, one after the other, as batches. A batch is valid until the next
- * one is asked for, or this is closed. For one task thread.
+ * one is asked for, or it is known that there is none, or this is closed. For one task thread.
  */
 final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable {
   private final StructType schema;
@@ -85,6 +85,7 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
       }
       fetches.remove().close();
     }
+    closeCurrent(); // A task may go on for long, and what it holds cannot be spilled.
     return false;
   }
 

@@ -26,10 +26,10 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   private final Queue<Batch> ready = new ArrayDeque<>();
   private Batch current;
 
-  /** Being appended; null in between. */
-  private ColumnarBatch onHost;
+  /** Of the host, with rows from {@code nextRow} on that are not uploaded yet. */
+  private ColumnarBatch rest;
 
-  private int row;
+  private int nextRow;
   private boolean ended;
 
   /**
@@ -81,34 +81,40 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+    if (ready.isEmpty()) {
+      closeCurrent(); // A task may go on for long, and what it holds cannot be spilled.
+    }
     return !ready.isEmpty();
   }
 
   /**
-   * Goes on until there is a table or the input has given its next batch. A batch on the host is
-   * valid until the input is asked for another, so its rows are appended as tables are wanted.
+   * Goes on with the batch of the host until a table is full: with all of its tables at a time a
+   * task would wait for memory that it holds itself.
    */
   private void fill() throws IOException {
     closeCurrent();
-    if (onHost != null) {
-      row = uploader.append(onHost, row);
-      onHost = row < onHost.numRows() ? onHost : null;
-    } else if (!input.hasNext()) {
-      ended = true;
-      uploader.flush();
+    if (rest != null) {
+      nextRow = uploader.append(rest, nextRow);
+      rest = nextRow < rest.numRows() ? rest : null;
     } else {
-      take(input.next());
+      nextBatch();
     }
   }
 
-  /** A batch on the device goes behind what was gathered before. */
-  private void take(ColumnarBatch batch) throws IOException {
+  /** A batch on the device goes behind what was gathered before, and is the last one asked for. */
+  private void nextBatch() throws IOException {
+    if (!input.hasNext()) {
+      ended = true;
+      uploader.flush();
+      return;
+    }
+    ColumnarBatch batch = input.next();
     if (DeviceBatch.of(batch).isPresent()) {
       uploader.flush();
       add(batch, false);
-    } else {
-      onHost = batch;
-      row = 0;
+    } else if (batch.numRows() > 0) {
+      rest = batch;
+      nextRow = 0;
     }
   }
 

@@ -50,7 +50,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
 
   @Override
   public RDD<ColumnarBatch> doExecuteColumnar() {
-    return mapped(child.executeColumnar(), child.schema(), schema(), function);
+    return mapped(RowBatches.of(child), child.schema(), schema(), function);
   }
 
   /** Static, so that the plan does not travel to the tasks. */
@@ -100,7 +100,11 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
 
     @Override
     public boolean hasNext() {
-      return input.hasNext();
+      if (input.hasNext()) {
+        return true;
+      }
+      closeCurrent(); // A task may go on for long, and what it holds cannot be spilled.
+      return false;
     }
 
     @Override

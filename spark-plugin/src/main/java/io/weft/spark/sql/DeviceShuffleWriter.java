@@ -55,6 +55,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     String name = "shuffle-%d-map-%d".formatted(dependency.shuffleId(), mapId);
     PartitionIds partitions = dependency.partitionIds().orElseThrow();
     this.split = new DeviceSplit(device, partitions, dependency.schema(), name, wanted);
+    freeAtEnd(split::close); // It has a lane, whatever comes of the rest.
     this.units = new DeviceUnits(device, dependency.numPartitions(), wanted);
     this.uploader =
         new DeviceUploader(
@@ -102,7 +103,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     metrics.incBytesWritten(writtenBytes());
     dependency.exchangeMetrics().dataSize().add(rowBytes);
     dependency.exchangeMetrics().batchesWritten().add(tables);
-    dependency.exchangeMetrics().deviceTablesWritten().add(tables);
+    dependency.exchangeMetrics().writtenOnDevice(tables);
   }
 
   /** Rows keep their order, as partitions may depend on it. */

@@ -1,8 +1,8 @@
 package io.weft.spark.sql;
 
 import io.weft.spark.config.WeftSettings;
-import io.weft.spark.gpu.TableTypes;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import java.util.Optional;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -34,8 +34,11 @@ final class DeviceStrategy extends SparkStrategy {
     if (!ours || !WeftSettings.ENABLED.get(plan.conf())) {
       return false;
     }
-    var obstacle = TableTypes.obstacle(plan.schema());
-    obstacle.ifPresent(DeviceRoute::say);
+    if (plan.schema().isEmpty()) {
+      return false; // Rows that are only counted: there is nothing to exchange.
+    }
+    Optional<String> obstacle = DeviceRoute.obstacle(plan.schema(), 1);
+    obstacle.ifPresent(plan::say);
     return obstacle.isEmpty();
   }
 }

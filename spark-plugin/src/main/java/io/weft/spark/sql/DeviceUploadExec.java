@@ -52,7 +52,7 @@ public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatc
 
   @Override
   public RDD<ColumnarBatch> doExecuteColumnar() {
-    return uploaded(child.executeColumnar(), child.schema());
+    return uploaded(RowBatches.of(child), child.schema());
   }
 
   /** Static, so that the plan does not travel to the tasks. */

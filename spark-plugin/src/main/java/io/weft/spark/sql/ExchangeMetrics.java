@@ -19,8 +19,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * @param ownBytes bytes read in place from the reading executor's own arena
  * @param sameHostBytes bytes read in place from other executors on the host
  * @param inPlaceBytes the sum of both
- * @param deviceTablesWritten those of the batches written that are tables on GPUs
- * @param deviceTablesRead those of the batches read
+ * @param deviceTablesWritten those of the batches written that are tables on GPUs; null where all
+ *     blocks lie on hosts
+ * @param deviceTablesRead those of the batches read, or null likewise
  */
 record ExchangeMetrics(
     SQLMetric dataSize,
@@ -45,17 +46,25 @@ record ExchangeMetrics(
   /** What Spark leaves out when it shows the minimum over the tasks. */
   private static final long UNSET = -1;
 
-  /** Spark's metrics of the node with ours added, as the node's {@code metrics} shows them. */
+  /**
+   * Spark's metrics of the node with ours added, as the node's {@code metrics} shows them.
+   *
+   * @param onDevices whether blocks may lie on GPUs, which is counted then
+   */
   static scala.collection.immutable.Map<String, SQLMetric> addTo(
-      scala.collection.immutable.Map<String, SQLMetric> sparks, SparkContext context) {
+      scala.collection.immutable.Map<String, SQLMetric> sparks,
+      SparkContext context,
+      boolean onDevices) {
     Map<String, SQLMetric> all = new LinkedHashMap<>(CollectionConverters.asJava(sparks));
     all.put(BATCHES_WRITTEN, SQLMetrics.createMetric(context, "batches written"));
     all.put(BATCHES_READ, SQLMetrics.createMetric(context, "batches read"));
     all.put(OWN_BYTES, size(context, "bytes in place, own executor"));
     all.put(SAME_HOST_BYTES, size(context, "bytes in place, other executors of the host"));
     all.put(IN_PLACE_BYTES, size(context, "bytes read in place"));
-    all.put(DEVICE_TABLES_WRITTEN, SQLMetrics.createMetric(context, "batches written on GPUs"));
-    all.put(DEVICE_TABLES_READ, SQLMetrics.createMetric(context, "batches read on GPUs"));
+    if (onDevices) {
+      all.put(DEVICE_TABLES_WRITTEN, SQLMetrics.createMetric(context, "batches written on GPUs"));
+      all.put(DEVICE_TABLES_READ, SQLMetrics.createMetric(context, "batches read on GPUs"));
+    }
     return ScalaInterop.map(all);
   }
 
@@ -72,7 +81,21 @@ record ExchangeMetrics(
         metrics.apply(OWN_BYTES),
         metrics.apply(SAME_HOST_BYTES),
         metrics.apply(IN_PLACE_BYTES),
-        metrics.apply(DEVICE_TABLES_WRITTEN),
-        metrics.apply(DEVICE_TABLES_READ));
+        metrics.getOrElse(DEVICE_TABLES_WRITTEN, () -> null),
+        metrics.getOrElse(DEVICE_TABLES_READ, () -> null));
+  }
+
+  /** Tables were written to a GPU. */
+  void writtenOnDevice(long tables) {
+    if (deviceTablesWritten != null) {
+      deviceTablesWritten.add(tables);
+    }
+  }
+
+  /** A table that lies on a GPU was read. */
+  void readOnDevice() {
+    if (deviceTablesRead != null) {
+      deviceTablesRead.add(1);
+    }
   }
 }

@@ -1,14 +1,21 @@
 package io.weft.spark.sql;
 
 import io.weft.spark.gpu.DeviceFunction;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** What a function makes of each batch on a GPU. Immutable. */
-public final class MapOnDevice extends LogicalPlan {
+/**
+ * What a function makes of each batch on a GPU. Its columns are new ones, so a query that has it
+ * twice asks for another instance. Immutable.
+ */
+public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelation {
   private final Seq<Attribute> output;
   private final DeviceFunction function;
   private final LogicalPlan child;
@@ -36,6 +43,15 @@ public final class MapOnDevice extends LogicalPlan {
   @Override
   public AttributeSet producedAttributes() {
     return outputSet();
+  }
+
+  @Override
+  public LogicalPlan newInstance() {
+    List<Attribute> columns = new ArrayList<>();
+    for (Attribute column : CollectionConverters.asJava(output)) {
+      columns.add(column.newInstance());
+    }
+    return new MapOnDevice(ScalaInterop.seq(columns), function, child);
   }
 
   /** The function may look at all columns, so none is left out. */

@@ -1,5 +1,6 @@
 package io.weft.spark.sql;
 
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.IndexedSeq;
@@ -8,10 +9,30 @@ import scala.collection.immutable.Seq;
 /** Rows that are to lie on GPUs from here on; otherwise what its child is. Immutable. */
 public final class OnDevice extends LogicalPlan {
   private final LogicalPlan child;
+  private final AtomicBoolean said;
 
   /** Found by reflection: Spark copies plan nodes through their public constructor. */
-  public OnDevice(LogicalPlan child) {
+  public OnDevice(LogicalPlan child, AtomicBoolean said) {
     this.child = child;
+    this.said = said;
+  }
+
+  /** Of rows that a program asked for. */
+  static OnDevice of(LogicalPlan child) {
+    return new OnDevice(child, new AtomicBoolean());
+  }
+
+  /** Says why rows stay on the host, however often they are planned. */
+  void say(String reason) {
+    if (said.compareAndSet(false, true)) {
+      DeviceRoute.say(reason);
+    }
+  }
+
+  /** Makes Spark's reflective copies pass it on as the last constructor argument. */
+  @Override
+  public Seq<Object> otherCopyArgs() {
+    return ScalaInterop.seq((Object) said);
   }
 
   LogicalPlan child() {
@@ -30,7 +51,7 @@ public final class OnDevice extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new OnDevice(children.apply(0));
+    return new OnDevice(children.apply(0), said);
   }
 
   @Override

@@ -77,13 +77,8 @@ final class RoutePolicy {
     if (keepsRowChecksums(exchange.conf())) {
       return RouteChoice.refused("row checksums are on (" + CHECKSUMS + "*)");
     }
-    boolean sortsRows =
-        exchange.outputPartitioning() instanceof RoundRobinPartitioning
-            && exchange.outputPartitioning().numPartitions() > 1
-            && exchange.conf().sortBeforeRepartition();
-    return sortsRows
-        ? RouteChoice.refused(
-            "a repartition sorts rows first (spark.sql.execution.sortBeforeRepartition)")
-        : RouteChoice.columns("its input is batches");
+    return DependencyBuilder.rowsObstacle(exchange.outputPartitioning(), exchange.conf())
+        .map(RouteChoice::refused)
+        .orElseGet(() -> RouteChoice.columns("its input is batches"));
   }
 }

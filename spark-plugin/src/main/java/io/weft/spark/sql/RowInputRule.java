@@ -6,8 +6,9 @@ import org.apache.spark.sql.execution.SparkPlan;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Takes out the conversion to batches that Spark puts between a row operator and our exchange: the
- * exchange takes rows as they are and builds its columns partition by partition.
+ * Takes out the conversion to batches that Spark puts between a row operator and a node of ours
+ * that takes rows as they are: our exchange builds its columns partition by partition, and those
+ * for GPUs know strings that the conversion does not.
  */
 final class RowInputRule extends Rule<SparkPlan> {
   @Override
@@ -16,16 +17,18 @@ final class RowInputRule extends Rule<SparkPlan> {
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
           public boolean isDefinedAt(SparkPlan node) {
-            return node instanceof WeftShuffleExchangeExec exchange
-                && exchange.child() instanceof RowToColumnarExec;
+            return takesRows(node) && node.children().apply(0) instanceof RowToColumnarExec;
           }
 
           @Override
           public SparkPlan apply(SparkPlan node) {
-            RowToColumnarExec conversion =
-                (RowToColumnarExec) ((WeftShuffleExchangeExec) node).child();
+            RowToColumnarExec conversion = (RowToColumnarExec) node.children().apply(0);
             return node.withNewChildren(ScalaInterop.seq(conversion.child()));
           }
         });
+  }
+
+  private static boolean takesRows(SparkPlan node) {
+    return node instanceof WeftShuffleExchangeExec || node instanceof GivesDeviceBatches;
   }
 }

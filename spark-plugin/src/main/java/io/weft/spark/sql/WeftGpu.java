@@ -4,6 +4,7 @@ import io.weft.spark.config.Activation;
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.TableTypes;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import java.util.Objects;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -30,7 +31,7 @@ public final class WeftGpu {
    */
   public static Dataset<Row> onDevice(Dataset<Row> rows) {
     var data = (org.apache.spark.sql.classic.Dataset<Row>) rows;
-    return planned(data, new OnDevice(data.queryExecution().analyzed()));
+    return planned(data, OnDevice.of(data.logicalPlan()));
   }
 
   /**
@@ -53,9 +54,9 @@ public final class WeftGpu {
     }
     require(rows.schema(), "the rows");
     require(schema, "the function's result");
+    Objects.requireNonNull(function, "there is no function for the batches");
     var data = (org.apache.spark.sql.classic.Dataset<Row>) rows;
-    LogicalPlan child = data.queryExecution().analyzed();
-    return planned(data, new MapOnDevice(attributes(schema), function, child));
+    return planned(data, new MapOnDevice(attributes(schema), function, data.logicalPlan()));
   }
 
   private static void require(StructType schema, String what) {

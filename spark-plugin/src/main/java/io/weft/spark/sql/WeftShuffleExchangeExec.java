@@ -65,7 +65,8 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
   }
 
   private Optional<String> deviceObstacle() {
-    return DeviceRoute.obstacle(schema(), outputPartitioning().numPartitions());
+    return DependencyBuilder.rowsObstacle(outputPartitioning(), conf())
+        .or(() -> DeviceRoute.obstacle(schema(), outputPartitioning().numPartitions()));
   }
 
   /** Batches only: Spark puts its own conversion above where rows are wanted. */
@@ -83,7 +84,7 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
 
   private synchronized Map<String, SQLMetric> makeMetrics() {
     if (metrics == null) {
-      metrics = ExchangeMetrics.addTo(super.metrics(), sparkContext());
+      metrics = ExchangeMetrics.addTo(super.metrics(), sparkContext(), isOnDevices());
     }
     return metrics;
   }

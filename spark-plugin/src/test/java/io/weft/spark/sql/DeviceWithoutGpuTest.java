@@ -45,9 +45,8 @@ class DeviceWithoutGpuTest {
   void rowsGoBetweenHosts() {
     Dataset<Row> exchanged = WeftGpu.onDevice(rows()).repartition(4, col("id"));
     assertThat(RowTexts.unordered(exchanged)).isEqualTo(RowTexts.unordered(rows()));
-    List<WeftShuffleExchangeExec> exchanges = Plans.wefts(exchanged);
-    assertThat(exchanges).hasSize(1);
-    assertThat(exchanges.get(0).simpleString(1000)).doesNotContain("GPUs");
+    assertThat(Plans.nodes(Plans.of(exchanged), DeviceUploadExec.class)).isEmpty();
+    assertThat(Plans.of(exchanged).toString()).doesNotContain("GPUs");
     WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
     assertThat(manager.hostExchanges().counts()).containsKey("spark.weft.transport is not auto");
   }

@@ -49,6 +49,9 @@ class ExchangeMetricsTest {
     assertThat(value(metrics, ExchangeMetrics.IN_PLACE_BYTES)).isEqualTo(written);
     assertThat(value(metrics, ExchangeMetrics.BATCHES_WRITTEN)).isGreaterThanOrEqualTo(2 * 3);
     assertThat(value(metrics, ExchangeMetrics.BATCHES_READ)).isBetween(3L, 6L);
+    assertThat(metrics)
+        .doesNotContainKeys(
+            ExchangeMetrics.DEVICE_TABLES_WRITTEN, ExchangeMetrics.DEVICE_TABLES_READ);
   }
 
   private static Map<String, SQLMetric> metrics(String query) {

@@ -1,0 +1,184 @@
+package io.weft.spark.sql;
+
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.expr;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.spark.DoubleGpus;
+import io.weft.spark.LocalSpark;
+import io.weft.spark.shuffle.WeftShuffleManager;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What becomes of batches on a GPU in plans of many kinds, held against Spark's own shuffle. */
+class DevicePlansTest {
+  private static LocalSpark spark;
+
+  @TempDir static Path folder;
+
+  @BeforeAll
+  static void start() {
+    spark =
+        DoubleGpus.start(
+            Map.of(
+                "spark.master", "local[2]",
+                "spark.weft.route", "auto",
+                "spark.sql.warehouse.dir", folder.resolve("warehouse").toString(),
+                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
+                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false"));
+  }
+
+  @AfterAll
+  static void nothingIsLeftBehind() {
+    if (spark != null) {
+      spark.close();
+      DoubleGpus.assertClean();
+    }
+  }
+
+  private static SparkSession session() {
+    return spark.session();
+  }
+
+  private static Map<String, Long> hostExchanges() {
+    return ((WeftShuffleManager) SparkEnv.get().shuffleManager()).hostExchanges().counts();
+  }
+
+  private static Dataset<Row> mapped(Dataset<Row> rows) {
+    return WeftGpu.mapBatches(rows, rows.schema(), DeviceFunctions::copy);
+  }
+
+  private static Dataset<Row> collated() {
+    return session()
+        .range(0, 500, 1, 2)
+        .selectExpr("id", "concat(if(id % 2 = 0, 'Ab', 'aB'), id % 10) collate UTF8_LCASE s");
+  }
+
+  private static void assertSame(Dataset<Row> rows, UnaryOperator<Dataset<Row>> query) {
+    List<String> expected =
+        spark.withSortShuffle(session -> RowTexts.unordered(query.apply(WeftGpu.onDevice(rows))));
+    Dataset<Row> ours = query.apply(WeftGpu.onDevice(rows));
+    assertThat(RowTexts.unordered(ours)).isEqualTo(expected);
+    assertThat(Plans.wefts(ours).get(0).simpleString(1000)).contains("blocks on GPUs");
+  }
+
+  @Test
+  void stringsWithACollationFromRowsAndFromFiles() {
+    Dataset<Row> rows = collated();
+    String path = folder.resolve("collated").toString();
+    rows.write().parquet(path);
+    Dataset<Row> stored = session().read().parquet(path);
+    for (Dataset<Row> each : List.of(rows, stored)) {
+      assertSame(each, all -> all.repartition(4, col("id")));
+      assertSame(
+          each,
+          all -> all.repartition(4, col("s")).groupBy("s").agg(expr("count(id) n")).select("n"));
+      assertThat(RowTexts.unordered(mapped(each))).isEqualTo(RowTexts.unordered(each));
+      assertThat(RowTexts.unordered(WeftGpu.onDevice(each))).isEqualTo(RowTexts.unordered(each));
+    }
+  }
+
+  /** Bits of NaN that differ, and both zeros, are the same keys to Spark. */
+  @Test
+  void numbersThatAreEqualByValueOnly() {
+    List<Double> values =
+        List.of(
+            Double.NaN,
+            Double.longBitsToDouble(0x7ff8000000000123L),
+            Double.longBitsToDouble(0xfff8000000000001L),
+            0.0,
+            -0.0,
+            Double.NEGATIVE_INFINITY,
+            1.5);
+    Dataset<Row> rows =
+        session()
+            .createDataset(values, Encoders.DOUBLE())
+            .selectExpr("value x", "cast(value as float) f");
+    for (String key : List.of("x", "f")) {
+      assertSame(
+          rows,
+          all ->
+              all.repartition(5, col(key))
+                  .selectExpr("hex(cast(x as string)) x", "f", "spark_partition_id() p"));
+    }
+  }
+
+  @Test
+  void resultsOfAFunctionMeetThemselves() {
+    Dataset<Row> rows = session().range(0, 100, 1, 2).selectExpr("id", "id % 10 k");
+    Dataset<Row> made = mapped(rows);
+    Supplier<Dataset<Row>> joined =
+        () -> made.as("a").join(made.as("b"), expr("a.k = b.id")).selectExpr("a.id x", "b.k y");
+    assertThat(RowTexts.unordered(joined.get()))
+        .isEqualTo(
+            RowTexts.unordered(
+                rows.as("a").join(rows.as("b"), expr("a.k = b.id")).selectExpr("a.id", "b.k")));
+    assertThat(made.intersect(made).count()).isEqualTo(100);
+    assertThat(made.union(made).count()).isEqualTo(200);
+    Dataset<Row> sums = made.groupBy("k").agg(expr("sum(id) total"));
+    assertThat(made.join(sums, "k").count()).isEqualTo(100);
+  }
+
+  @Test
+  void aFunctionIsAskedFor() {
+    Dataset<Row> rows = session().range(3).toDF();
+    assertThatThrownBy(() -> WeftGpu.mapBatches(rows, rows.schema(), null))
+        .isInstanceOf(NullPointerException.class)
+        .hasMessageContaining("no function");
+  }
+
+  /** A command has run when its result is there, and runs once. */
+  @Test
+  void commandsRunOnce() {
+    session().sql("create table made_once (id bigint) using parquet");
+    Dataset<Row> result = session().sql("insert into made_once values (1)");
+    assertThat(WeftGpu.onDevice(result).collectAsList()).isEmpty();
+    assertThat(session().table("made_once").count()).isEqualTo(1);
+    Dataset<Row> shown = session().sql("show tables");
+    assertThat(WeftGpu.onDevice(shown).repartition(2, col("tableName")).count()).isEqualTo(1);
+  }
+
+  /** Blocks are not said to be on GPUs where rows are sorted before they are split. */
+  @Test
+  void aRepartitionThatSortsRowsGoesBetweenHosts() {
+    session().conf().set("spark.weft.route", "columns");
+    try {
+      Dataset<Row> spread = WeftGpu.onDevice(session().range(100).toDF()).repartition(3);
+      assertThat(spread.collectAsList()).hasSize(100);
+      WeftShuffleExchangeExec exchange = Plans.wefts(spread).get(0);
+      assertThat(exchange.simpleString(1000)).doesNotContain("GPUs");
+      assertThat(exchange.metrics().contains(ExchangeMetrics.DEVICE_TABLES_READ)).isFalse();
+      assertThat(hostExchanges())
+          .containsKey(
+              "a repartition sorts rows first (spark.sql.execution.sortBeforeRepartition)");
+    } finally {
+      session().conf().set("spark.weft.route", "auto");
+    }
+  }
+
+  @Test
+  void aReasonIsCountedOnceForWhatWasAskedFor() {
+    assertThat(WeftGpu.onDevice(session().range(10).toDF()).count()).isEqualTo(10);
+    assertThat(hostExchanges()).doesNotContainKey("it has no columns");
+    Dataset<Row> arrays = WeftGpu.onDevice(session().range(10).selectExpr("id", "map(id, 1) m"));
+    Dataset<Row> spread = arrays.repartition(3, col("id"));
+    for (int run = 0; run < 2; run++) {
+      assertThat(spread.select("id", "m").collectAsList()).hasSize(10);
+    }
+    assertThat(hostExchanges())
+        .containsEntry("column m is map<bigint,int>, which has no place in a table of a GPU", 1L);
+  }
+}
