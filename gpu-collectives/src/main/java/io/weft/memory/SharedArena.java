@@ -128,7 +128,7 @@ public final class SharedArena implements AutoCloseable {
   }
 
   /**
-   * Hands out disk. Nobody is asked to make room.
+   * Hands out disk. Where it is full, the {@link #onPressure} hooks are asked to make room.
    *
    * @param bytes 1 to 2^31 - 64
    * @return as of {@link #allocate}
@@ -136,7 +136,13 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the arena is closed
    */
   public Extent allocateDisk(long bytes) throws ArenaFullException {
-    Extent extent = fromTier(disk, Granules.covering(bytes), bytes > options.segmentBytes());
+    int granules = Granules.covering(bytes);
+    boolean oversize = bytes > options.segmentBytes();
+    Extent extent = fromTier(disk, granules, oversize);
+    if (extent == null) {
+      reclaim();
+      extent = fromTier(disk, granules, oversize);
+    }
     if (extent == null) {
       throw full(bytes, disk);
     }
@@ -322,8 +328,9 @@ public final class SharedArena implements AutoCloseable {
 
   /**
    * Adds a hook to be called, one thread at a time and outside all locks, whenever shared memory is
-   * full, so before an extent is taken from disk or refused. It may free extents and must not
-   * allocate. It should be quick when it has nothing to free.
+   * full, so before an extent is taken from disk or refused, and before {@link #allocateDisk}
+   * refuses one. It may free extents and must not allocate. It should be quick when it has nothing
+   * to free.
    */
   public void onPressure(Runnable reclaim) {
     reclaims.add(reclaim);

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -80,6 +81,22 @@ class PrivateMemoryTest {
           .hasMessageContaining("spark.weft.spill.size")
           .hasMessageNotContaining("privateMemory");
       arena.free(extent);
+    }
+  }
+
+  @Test
+  void whereTheDiskIsFullWhatIsNoLongerNeededMakesRoom() throws IOException {
+    try (SharedArena arena = open(4, 1, 1)) {
+      Extent unneeded = arena.allocateDisk(SEGMENT);
+      AtomicBoolean freed = new AtomicBoolean();
+      arena.onPressure(
+          () -> {
+            if (!freed.getAndSet(true)) {
+              arena.free(unneeded);
+            }
+          });
+      arena.free(arena.allocateDisk(SEGMENT));
+      assertThat(freed).isTrue();
     }
   }
 

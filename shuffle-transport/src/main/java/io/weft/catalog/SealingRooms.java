@@ -14,8 +14,11 @@ import java.util.Optional;
  * allocated can be sealed. For one task thread.
  */
 final class SealingRooms {
-  /** A task fills at most this part of the private memory, and one chunk. */
-  private static final int TASKS = 32;
+  /** Tasks that are taken to run at once. */
+  private static final int TASKS = Math.max(32, Runtime.getRuntime().availableProcessors());
+
+  /** A task fills at most this part of the private memory, and one chunk; half is for readers. */
+  private static final int SHARES = 2 * TASKS;
 
   private final SharedArena arena;
   private final Optional<ChunkSealer> sealer;
@@ -46,7 +49,7 @@ final class SealingRooms {
   }
 
   boolean isCrowded() {
-    return !rooms.isEmpty() && privateBytes >= arena.privateBytes() / TASKS;
+    return !rooms.isEmpty() && privateBytes >= arena.privateBytes() / SHARES;
   }
 
   /** Seals a chunk into its room, which the caller owns from then on, and frees it. */

@@ -22,7 +22,6 @@ import java.util.Set;
  *     the first choice was taken
  */
 public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbackReason) {
-  static final Path SHARED_MEMORY = Path.of("/dev/shm");
   private static final Set<String> MEMORY_FILE_SYSTEMS = Set.of("tmpfs", "ramfs", "hugetlbfs");
 
   public HostRoot {
@@ -102,8 +101,8 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
 
   private static boolean isMemory(Path folder) {
     try {
-      return folder.equals(SHARED_MEMORY)
-          || MEMORY_FILE_SYSTEMS.contains(Files.getFileStore(folder).type());
+      // By what it is, not by its name: in a container /dev/shm may be a folder on a disk.
+      return MEMORY_FILE_SYSTEMS.contains(Files.getFileStore(folder).type());
     } catch (IOException e) {
       return false;
     }

@@ -66,7 +66,7 @@ final class AnswerBuilder {
     MapOutput index = output.index();
     int in = startPartition;
     int chunk = first;
-    while (chunk < end && fits(index.length(chunk))) {
+    while (chunk < end && fits(index, chunk)) {
       while (chunk >= index.firstChunk(in + 1)) {
         in++;
       }
@@ -76,8 +76,18 @@ final class AnswerBuilder {
     return chunk;
   }
 
-  private boolean fits(long bytes) {
+  /**
+   * The reader asks for room by what chunks have when they are opened, so the first one is measured
+   * by that alone; the others also by what is sent, which the budget of what is served was taken
+   * for.
+   */
+  private boolean fits(MapOutput index, int chunk) {
+    long bytes = table.count() == 0 ? index.length(chunk) : most(index, chunk);
     return bytes <= room && table.count() < request.mostChunks();
+  }
+
+  private static long most(MapOutput index, int chunk) {
+    return Math.max(index.length(chunk), index.storedBytes(chunk));
   }
 
   private void add(OwnedOutput output, int chunk, int inPartition) {
@@ -94,7 +104,7 @@ final class AnswerBuilder {
         request.checksums() ? output.checksum(chunk) : Checksum.NONE,
         packed == null ? (int) index.storedBytes(chunk) : packed.bytes(),
         bytes);
-    room -= Math.min(room, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    room -= Math.min(room, (most(index, chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     stream.add(output, chunk, packed);
   }
 

@@ -159,7 +159,9 @@ public final class WeftSettings {
           "With spark.io.encryption.enabled: memory of its own that each executor may use, while"
               + " shared memory is full, for what is on its way to and from Spark's local folders,"
               + " where everything is encrypted. It is taken when it is needed and given back after a"
-              + " minute. Without encryption none is.");
+              + " minute. Without encryption none is. Segments, also those in shared memory, are no"
+              + " longer than this, and chunks no longer than a sixteenth of a segment, so a size below"
+              + " spark.weft.memory.segmentSize makes both shorter.");
 
   /** How long a fetch may make no progress. */
   public static final Setting<Duration> FETCH_TIMEOUT =

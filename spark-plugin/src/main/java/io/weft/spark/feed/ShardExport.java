@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import io.weft.host.LentFolder;
 import io.weft.peer.PeerAddress;
+import io.weft.spark.config.WeftSettings;
 import io.weft.spark.executor.LentFolders;
 import io.weft.spark.executor.WeftExecutor;
 import io.weft.spark.metrics.FeedCounter;
@@ -9,6 +10,7 @@ import io.weft.spark.metrics.FeedCounters;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 
@@ -21,10 +23,12 @@ final class ShardExport {
    *
    * @param task of this attempt: an earlier one may have left a file; if it fails after all, or is
    *     killed, the file goes
-   * @throws IOException if it cannot be written to the executor's folder
+   * @throws IOException if it cannot be written to the executor's folder, or that is on a disk that
+   *     is to be encrypted
    */
   static FeedExport.Shard write(FeedShard shard, int number, TaskContext task) throws IOException {
     PeerAddress here = WeftExecutor.exchange().address();
+    requireMemoryOrPlainDisk(here);
     String name = "feed-%d-rank-%d-task-%d".formatted(number, shard.rank(), task.taskAttemptId());
     try {
       LentFolder folder = LentFolder.create(Path.of(here.folder()), name);
@@ -40,6 +44,18 @@ final class ShardExport {
       return written;
     } catch (IOException e) {
       throw unwritten(shard, here, e);
+    }
+  }
+
+  /**
+   * Nobody chose the executor's folder for files that everything else there is encrypted against.
+   */
+  private static void requireMemoryOrPlainDisk(PeerAddress here) throws IOException {
+    boolean encrypted = WeftSettings.isDiskEncrypted(SparkEnv.get().conf());
+    if (encrypted && !WeftExecutor.exchange().isInMemory()) {
+      throw new IOException(
+          "executor %s has no shared memory, and the exported file would lie unencrypted on disk in %s although %s is true. Give it a memory file system, /dev/shm or spark.weft.memory.folder"
+              .formatted(here.executorId(), here.folder(), WeftSettings.DISK_ENCRYPTION));
     }
   }
 

@@ -1,6 +1,7 @@
 package io.weft.spark.shuffle;
 
 import io.weft.catalog.MapOutputWriter;
+import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import java.io.IOException;
 import org.apache.spark.TaskContext;
@@ -14,6 +15,9 @@ import org.apache.spark.TaskContext;
 final class PartitionChunks {
   /** Each partition has its next byte's address and its chunk's end, side by side. */
   private static final int LIMIT = 1;
+
+  /** Bytes below which no chunk is made smaller, unless its only record is. */
+  private static final long LEAST = 512;
 
   private final MapOutputWriter output;
   private final TaskContext context;
@@ -96,17 +100,50 @@ final class PartitionChunks {
     long start = System.nanoTime();
     context.killTaskIfInterrupted();
     commit(partition);
-    if (output.isCrowded()) {
-      commitAll();
+    boolean committed = true;
+    while (committed && output.isCrowded()) {
+      committed = commitLargest();
     }
-    long size = Math.max(bytes, nextBytes(partition));
-    Extent chunk = output.allocate(size);
+    Extent chunk = allocate(bytes, Math.max(bytes, nextBytes(partition)));
     chunks[partition] = chunk;
     ends[2 * partition] = chunk.address();
     ends[2 * partition + LIMIT] = chunk.address() + chunk.length();
-    nextBytes[partition] = Math.min(2 * size, maxChunk);
+    nextBytes[partition] = Math.min(2 * chunk.length(), maxChunk);
     nanos += System.nanoTime() - start;
     return chunk.address();
+  }
+
+  /** A chunk as long as is wanted; a shorter one where committing the others had to make room. */
+  private Extent allocate(long bytes, long wanted) throws IOException {
+    try {
+      return output.allocate(wanted);
+    } catch (ArenaFullException e) {
+      commitAll();
+      return output.allocate(Math.max(bytes, LEAST));
+    }
+  }
+
+  /**
+   * Commits the chunks that are at least as long as the average, however little is in them. Those
+   * that follow are half as long, so that in the end there is room for one of every partition.
+   *
+   * @return whether there was one
+   */
+  private boolean commitLargest() {
+    long total = 0;
+    int open = 0;
+    for (Extent chunk : chunks) {
+      total += chunk == null ? 0 : chunk.length();
+      open += chunk == null ? 0 : 1;
+    }
+    for (int partition = 0; partition < partitions; partition++) {
+      Extent chunk = chunks[partition];
+      if (chunk != null && chunk.length() * open >= total) {
+        commit(partition);
+        nextBytes[partition] = Math.max(LEAST, chunk.length() / 2);
+      }
+    }
+    return open > 0;
   }
 
   private long nextBytes(int partition) {
