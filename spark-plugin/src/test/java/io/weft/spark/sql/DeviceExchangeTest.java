@@ -149,26 +149,15 @@ class DeviceExchangeTest {
   @Test
   void partitionsThatOnlySparkComputesAreSentAlong() {
     assertSame(by(5, "k % 3", "upper(s)"), facts(spark.session(), ROWS), true);
-    assertRangesAreSame();
+    assertSame(
+        rows -> rows.repartitionByRange(4, col("k"), col("s").desc()),
+        facts(spark.session(), ROWS),
+        true);
     spark.session().conf().set("spark.sql.execution.sortBeforeRepartition", "false");
     try {
       assertSame(rows -> rows.repartition(6), facts(spark.session(), ROWS), true);
     } finally {
       spark.session().conf().unset("spark.sql.execution.sortBeforeRepartition");
-    }
-  }
-
-  /** Spark samples by the number of an RDD; of all rows the bounds of ranges are the same. */
-  private static void assertRangesAreSame() {
-    String sample = "spark.sql.execution.rangeExchange.sampleSizePerPartition";
-    spark.session().conf().set(sample, String.valueOf(100 * ROWS));
-    try {
-      assertSame(
-          rows -> rows.repartitionByRange(4, col("k"), col("s").desc()),
-          facts(spark.session(), ROWS),
-          true);
-    } finally {
-      spark.session().conf().unset(sample);
     }
   }
 
