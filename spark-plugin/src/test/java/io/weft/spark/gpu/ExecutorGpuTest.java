@@ -99,8 +99,8 @@ class ExecutorGpuTest {
       IllegalStateException first =
           catchThrowableOfType(IllegalStateException.class, gpu::exchange);
       assertThat(first).hasMessageContaining("executor 7 cannot use GPU 0 (A double");
-      assertThatThrownBy(gpu::exchange).hasMessage(first.getMessage()).hasCauseReference(first);
-      assertThatThrownBy(gpu::open).hasMessage(first.getMessage()).hasCauseReference(first);
+      assertThatThrownBy(gpu::exchange).hasMessage(first.getMessage()).cause().isSameAs(first);
+      assertThatThrownBy(gpu::open).hasMessage(first.getMessage()).cause().isSameAs(first);
       assertThat(gpu.exchangeObstacle()).isEqualTo(first.getMessage());
     }
   }
