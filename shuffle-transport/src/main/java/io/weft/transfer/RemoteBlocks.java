@@ -43,6 +43,10 @@ final class RemoteBlocks implements AutoCloseable {
   private final Map<IncomingBlocks, String> refusals = new HashMap<>();
 
   private boolean sendable = true;
+
+  /** Nothing comes or is used up before what a peer was too busy for. */
+  private boolean starving;
+
   private int turn;
   private int sendTurn;
 
@@ -95,7 +99,7 @@ final class RemoteBlocks implements AutoCloseable {
     long now = System.nanoTime();
     for (int i = postponed.size(); i > 0 && postponed.peek().left(now) <= 0; i--) {
       Postponed due = postponed.remove();
-      IncomingBlocks again = window.resume(due);
+      IncomingBlocks again = window.resume(due, starving);
       if (again == null) {
         postponed.add(new Postponed(due.refused(), due.second(), now, due.delayNanos()));
       } else {
@@ -103,6 +107,7 @@ final class RemoteBlocks implements AutoCloseable {
         refusals.put(again, due.refused().transfer().failure().getMessage());
         due.refused().breakOff();
         due.refused().transfer().plan().queue().replace(due.refused(), again);
+        starving = false;
       }
     }
   }
@@ -279,6 +284,9 @@ final class RemoteBlocks implements AutoCloseable {
         handle(event);
       } else if (slowest.isEmpty() && postponed.isEmpty()) {
         throw new IllegalStateException("nothing is under way, but chunks are missing");
+      } else if (slowest.isEmpty()) {
+        // All that has come waits behind what a peer was too busy for, and keeps its memory.
+        starving = true;
       } else if (slowest.isPresent()
           && System.nanoTime() - slowest.get().transfer().lastProgress() >= timeout) {
         throw timeout(slowest.get());

@@ -142,11 +142,12 @@ final class TransferWindow implements AutoCloseable {
   /**
    * Asks again what a peer was too busy for; null if there is no memory for it now.
    *
+   * @param needed whether nothing is used up before this has come
    * @throws UncheckedIOException as {@link #send} does
    */
-  IncomingBlocks resume(Postponed postponed) {
+  IncomingBlocks resume(Postponed postponed, boolean needed) {
     BlockTransfer busy = postponed.refused().transfer();
-    Extent extent = reserve(busy.plan(), isAnythingUnderWay());
+    Extent extent = reserve(busy.plan(), !needed && isAnythingUnderWay());
     return extent == null
         ? null
         : start(busy.plan(), extent, postponed.second(), busy.lastProgress());
