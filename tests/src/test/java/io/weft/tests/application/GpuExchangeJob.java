@@ -18,9 +18,13 @@ import org.apache.spark.sql.SparkSession;
  * A feed whose rows go from GPU to GPU, into two ranks that look at every row.
  *
  * @param libcuda the double, which is asked for broken rules
- * @param notes of a rank that waits to be killed, or null: rank 1 of the first attempt
+ * @param notes of a rank that waits to be killed, or to be told to fail, or null: rank 1 of the
+ *     first attempt
  */
 public record GpuExchangeJob(String libcuda, Notes notes) implements Serializable {
+  /** The note that has the waiting rank fail. */
+  public static final String GO = "go";
+
   private static final int WIDTH = 32;
   private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(3);
 
@@ -44,6 +48,9 @@ public record GpuExchangeJob(String libcuda, Notes notes) implements Serializabl
               if (notes != null && context.stageAttemptNumber() == 0 && task.rank() == 1) {
                 notes.leave("victim", SparkEnv.get().executorId());
                 awaitKill(context);
+                if (notes.isThere(GO)) {
+                  throw new IllegalStateException("this attempt was told to fail");
+                }
               }
               ArrayList<Long> ids = new ArrayList<>();
               try (OnGpu gpu = new OnGpu();
@@ -60,9 +67,9 @@ public record GpuExchangeJob(String libcuda, Notes notes) implements Serializabl
             });
   }
 
-  private static void awaitKill(BarrierTaskContext context) {
+  private void awaitKill(BarrierTaskContext context) {
     long deadline = System.nanoTime() + LIMIT_NANOS;
-    while (!context.isInterrupted() && System.nanoTime() < deadline) {
+    while (!context.isInterrupted() && !notes.isThere(GO) && System.nanoTime() < deadline) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
     }
   }

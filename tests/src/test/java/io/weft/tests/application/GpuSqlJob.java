@@ -48,7 +48,8 @@ public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
   public static List<String> expected(SparkSession session) {
     session.conf().set("spark.weft.enabled", "false");
     try {
-      return texts(rows(session).repartition(PARTITIONS, functions.col("k"), functions.col("s")));
+      return sorted(
+          texts(rows(session).repartition(PARTITIONS, functions.col("k"), functions.col("s"))));
     } finally {
       session.conf().set("spark.weft.enabled", "true");
     }
@@ -56,6 +57,11 @@ public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
 
   /** The rows by way of the GPUs, as {@link #expected}. */
   public List<String> run(SparkSession session) {
+    return sorted(query(session));
+  }
+
+  /** As {@link #run}, to be run by {@link #sorted}. */
+  public Dataset<String> query(SparkSession session) {
     Dataset<Row> onDevice = WeftGpu.onDevice(rows(session));
     Dataset<Row> exchanged =
         onDevice.repartition(PARTITIONS, functions.col("k"), functions.col("s"));
@@ -64,14 +70,13 @@ public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
     return texts(mapped);
   }
 
-  private static List<String> texts(Dataset<Row> rows) {
-    return rows
-        .withColumn("partition", functions.spark_partition_id())
-        .toJSON()
-        .collectAsList()
-        .stream()
-        .sorted()
-        .toList();
+  private static Dataset<String> texts(Dataset<Row> rows) {
+    return rows.withColumn("partition", functions.spark_partition_id()).toJSON();
+  }
+
+  /** The rows of a query, sorted. */
+  public static List<String> sorted(Dataset<String> query) {
+    return query.collectAsList().stream().sorted().toList();
   }
 
   private DeviceTable copy(DeviceTable batch, DeviceWork work) throws java.io.IOException {

@@ -36,6 +36,11 @@ public record Notes(String folder) implements Serializable {
     }
   }
 
+  /** Whether somebody has left a note. */
+  boolean isThere(String name) {
+    return Files.exists(Path.of(folder, name));
+  }
+
   /** Leaves a note, a whole file at once for whoever waits for it. */
   void leave(String name, String text) {
     try {

@@ -174,14 +174,19 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
    * ended and others run in their place.
    */
   public void decommission(List<ExecutorProcess> leaving) {
+    startDecommission(leaving);
+    leaving.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(90)));
+    awaitExecutors();
+  }
+
+  /** Tells executors to end when their tasks have; does not wait. */
+  public void startDecommission(List<ExecutorProcess> leaving) {
     for (ExecutorProcess executor : leaving) {
       ExecutorDecommissionInfo why = new ExecutorDecommissionInfo("the test", Option.empty());
       assertThat(backend().decommissionExecutor(executor.id(), why, false, false))
           .as("decommissioning of " + executor)
           .isTrue();
     }
-    leaving.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(90)));
-    awaitExecutors();
   }
 
   /** One of Weft's figures, summed over the executors. */

@@ -10,17 +10,23 @@ import io.weft.tests.application.GpuTransferJob;
 import io.weft.tests.application.GpuTransferJob.Answer;
 import io.weft.tests.application.Notes;
 import io.weft.tests.support.DoubleGpus;
+import io.weft.tests.support.TaskLog;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.io.IOException;
+import java.lang.ref.Reference;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
+import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.Dataset;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -30,6 +36,7 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * An application whose executors have a GPU each, by the jar that users get, on the doubles of
@@ -38,6 +45,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class GpuApplicationTest {
   private static final Duration DEADLINE = Duration.ofSeconds(90);
+
+  /** Of the feed. */
+  private static final int MAP_TASKS = 4;
 
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 
@@ -49,7 +59,9 @@ class GpuApplicationTest {
   static void start() {
     DoubleGpus.assume();
     cluster =
-        new WeftCluster(WORKSPACE).set("spark.weft.transfers.deadline", DEADLINE.toSeconds() + "s");
+        new WeftCluster(WORKSPACE)
+            .migrating()
+            .set("spark.weft.transfers.deadline", DEADLINE.toSeconds() + "s");
     DoubleGpus.settings(WORKSPACE.folder()).forEach(cluster::set);
     cluster.start();
   }
@@ -148,9 +160,49 @@ class GpuApplicationTest {
     cluster.executor(victim).kill();
   }
 
-  /** Killed as by kill -9 while the other end waits for it in NCCL. */
+  /** What it has on its GPU moves to the other's; the next attempt finds all of it there. */
   @Test
   @Order(5)
+  void aDecommissionedExecutorsBlocksMoveToAnotherGpu() throws Exception {
+    cluster.awaitExecutors();
+    try (TaskLog log = TaskLog.open(cluster.context())) {
+      CompletableFuture<List<GpuExchangeJob.Answer>> job =
+          CompletableFuture.supplyAsync(
+              () -> new GpuExchangeJob(libcuda(), notes).run(cluster.session()));
+      String victim = awaitVictim(job);
+      assertThat(outputsOf(victim)).isPositive();
+      cluster.startDecommission(
+          cluster.executors().stream().filter(each -> each.id().equals(victim)).toList());
+      Awaitility.await("what executor " + victim + " has moves")
+          .atMost(Duration.ofMinutes(1))
+          .until(() -> outputsOf(victim) == 0 || job.isDone());
+      Files.writeString(Path.of(notes.folder(), GpuExchangeJob.GO), victim);
+      check(job.get(4, TimeUnit.MINUTES));
+      assertThat(log.mapTasks())
+          .as("map tasks, none of them twice, and two attempts of the ranks, who write as well")
+          .isEqualTo(MAP_TASKS + 2 * 2);
+      assertThat(log.fetchFailures()).isEmpty();
+    }
+  }
+
+  /** Map outputs that the driver believes to be at an executor. */
+  private static long outputsOf(String executor) {
+    MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
+    return CollectionConverters.asJava(tracker.shuffleStatuses()).values().stream()
+        .mapToLong(
+            shuffle ->
+                shuffle.withMapStatuses(
+                    outputs ->
+                        Arrays.stream(outputs)
+                            .filter(output -> output != null)
+                            .filter(output -> output.location().executorId().equals(executor))
+                            .count()))
+        .sum();
+  }
+
+  /** Killed as by kill -9 while the other end waits for it in NCCL. */
+  @Test
+  @Order(6)
   void aKilledExecutorIsNamedWithWhoWaitsForIt() throws Exception {
     CompletableFuture<List<Answer>> job =
         CompletableFuture.supplyAsync(() -> transfers(true).run(cluster.context()));
@@ -167,22 +219,24 @@ class GpuApplicationTest {
 
   /** Map outputs stay on the GPUs; half of what a task reads comes from the other executor's. */
   @Test
-  @Order(6)
+  @Order(7)
   void batchesOfSqlGoFromGpuToGpu() {
     long arrays = cluster.sum("transferReceived");
     GpuSqlJob job = new GpuSqlJob(libcuda(), null);
-    assertThat(job.run(cluster.session())).isEqualTo(GpuSqlJob.expected(cluster.session()));
+    Dataset<String> query = job.query(cluster.session());
+    assertThat(GpuSqlJob.sorted(query)).isEqualTo(GpuSqlJob.expected(cluster.session()));
     assertThat(cluster.sum("transferReceived")).isGreaterThan(arrays);
     List<GpuSqlJob.Answer> answers = job.ask(cluster.session());
     assertThat(answers).extracting(GpuSqlJob.Answer::violations).containsOnly("");
     assertThat(answers).extracting(GpuSqlJob.Answer::executorId).doesNotHaveDuplicates().hasSize(2);
     assertThat(answers).extracting(GpuSqlJob.Answer::gpu).doesNotHaveDuplicates();
     assertThat(answers).extracting(GpuSqlJob.Answer::outputs).allMatch(outputs -> outputs > 0);
+    Reference.reachabilityFence(query); // Spark forgets the shuffle of a query that nobody has.
   }
 
   /** Killed as by kill -9 while it reads: what it had on its GPU is computed again. */
   @Test
-  @Order(7)
+  @Order(8)
   void aKilledExecutorsMapOutputsAreComputedAgain() throws Exception {
     List<String> expected = GpuSqlJob.expected(cluster.session());
     CompletableFuture<List<String>> job =
