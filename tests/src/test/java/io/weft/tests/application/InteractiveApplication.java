@@ -28,6 +28,8 @@ import org.apache.spark.sql.SparkSession;
  *   <li>{@code version}, {@code manager}: says Spark's version, the class of the shuffle manager
  *   <li>{@code statistics}: says the counters of every executor
  * </ul>
+ *
+ * It fails when its context was stopped by somebody else.
  */
 public final class InteractiveApplication {
   private final SparkSession session;
@@ -71,6 +73,9 @@ public final class InteractiveApplication {
     } catch (Exception e) {
       e.printStackTrace();
       Stage.say("failed " + number + ": " + e.toString().replace('\n', ' '));
+      if (session.sparkContext().isStopped()) {
+        throw new IllegalStateException("the application was stopped meanwhile", e);
+      }
     }
   }
 
