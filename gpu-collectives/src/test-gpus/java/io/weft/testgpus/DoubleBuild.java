@@ -35,11 +35,13 @@ public final class DoubleBuild {
   /**
    * Both, as new as they are.
    *
+   * @param flags for libcuda, such as -DWEFT_DOUBLE_DEVICES=1 for one GPU in place of eight
    * @throws IOException where there is no compiler
    * @throws AssertionError if it does not take the sources
    */
-  public static void into(Path folder) throws IOException {
-    compile(List.of(), "cuda_double.c", Files.createDirectories(folder).resolve(CUDA), List.of());
+  public static void into(Path folder, String... flags) throws IOException {
+    compile(
+        List.of(flags), "cuda_double.c", Files.createDirectories(folder).resolve(CUDA), List.of());
     nccl(folder, folder, List.of());
   }
 

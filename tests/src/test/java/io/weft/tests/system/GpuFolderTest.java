@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * The folder that is taken to a machine with a GPU is complete, and its script goes through: on the
- * doubles, with one suite of each kind.
+ * double of one GPU, with one suite of each kind.
  */
 class GpuFolderTest {
   private static final Duration PATIENCE = Duration.ofMinutes(4);
@@ -35,7 +35,7 @@ class GpuFolderTest {
   @Test
   void itsScriptGoesThroughOnDoubles() throws IOException {
     Path doubles = folder.resolve("doubles");
-    DoubleBuild.into(doubles);
+    DoubleBuild.into(doubles, "-DWEFT_DOUBLE_DEVICES=1");
     Path script = BuildTree.root().resolve("tests/gpu/target/weft-gpu/run");
     Path results = folder.resolve("results");
     List<String> command =
@@ -61,6 +61,8 @@ class GpuFolderTest {
           .hasSize(6)
           .allMatch(line -> line.endsWith("not judged on doubles"));
     }
+    assertThat(Files.readString(results.resolve("results.txt")))
+        .contains("    skipped: needs 4 GPUs, there are 1");
     assertThat(Files.readString(results.resolve("results.json")))
         .contains("\"suite\": \"DeviceAttemptsTest\"")
         .contains("\"shareOfCopy\"")
