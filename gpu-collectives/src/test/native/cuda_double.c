@@ -21,6 +21,11 @@
 #include <unistd.h>
 
 #define DEVICES 8
+
+/* Fewer where the compiler is told so. */
+#ifndef WEFT_DOUBLE_DEVICES
+#define WEFT_DOUBLE_DEVICES DEVICES
+#endif
 #define GRANULARITY ((size_t)2 << 20)
 #define MOST_IMPORTERS 64
 #define DEVICE_BYTES ((size_t)2 << 30)
@@ -126,7 +131,7 @@ static struct event *events;
 static struct stream *streams;
 static size_t used[DEVICES];
 static int initialized;
-static int visible = DEVICES;
+static int visible = WEFT_DOUBLE_DEVICES;
 static int driver_version = 12080;
 static int paused;
 static int stalling;
