@@ -5,8 +5,7 @@ public final class TestColumns {
   private TestColumns() {}
 
   /** A column without rows. */
-  public static ColumnVector empty(DType type) {
-    int id = type.getTypeId().getNativeId();
-    return new ColumnVector(ColumnVector.makeEmptyCudfColumn(id, type.getScale()));
+  public static ColumnVector empty(DType.DTypeEnum type, int scale) {
+    return new ColumnVector(ColumnVector.makeEmptyCudfColumn(type.getNativeId(), scale));
   }
 }

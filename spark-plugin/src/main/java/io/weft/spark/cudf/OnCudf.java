@@ -24,8 +24,7 @@ final class OnCudf implements DeviceFunction {
 
   @Override
   public DeviceTable apply(DeviceTable batch, DeviceWork work) throws Exception {
-    CudaStream stream =
-        CudfHere.stream(work.lane().stream().device(), start, work.deadline());
+    CudaStream stream = CudfHere.stream(work.lane().stream().device(), start, work.deadline());
     CudaLane.order(batch.ready(), stream, work.deadline());
     try {
       return applied(batch, work, stream);

@@ -208,19 +208,19 @@ class CudfBatchesTest {
     StructType price = new StructType().add("price", DataTypes.createDecimalType(9, 2));
     assertRefused(
         price,
-        empty(DType.create(DType.DTypeEnum.DECIMAL32, -2)),
+        empty(DType.DTypeEnum.DECIMAL32, -2),
         "is decimal(9,2), which is DECIMAL64 scale:-2 in cudf; it is DECIMAL32 scale:-2 with 0");
-    assertRefused(one, empty(DType.STRUCT), "it is STRUCT with 0 nulls");
-    assertRefused(one, empty(DType.LIST), "it is LIST with 0 nulls");
+    assertRefused(one, empty(DType.DTypeEnum.STRUCT, 0), "it is STRUCT with 0 nulls");
+    assertRefused(one, empty(DType.DTypeEnum.LIST, 0), "it is LIST with 0 nulls");
   }
 
   private static CudfFunction only(int column) {
     return batch -> new Table(batch.getColumn(column));
   }
 
-  private static CudfFunction empty(DType type) {
+  private static CudfFunction empty(DType.DTypeEnum type, int scale) {
     return batch -> {
-      try (ColumnVector column = TestColumns.empty(type)) {
+      try (ColumnVector column = TestColumns.empty(type, scale)) {
         return new Table(column);
       }
     };
@@ -241,15 +241,13 @@ class CudfBatchesTest {
 
   @Test
   void typesThatNoBatchHas() {
-    StructType lists =
-        new StructType().add("l", DataTypes.createArrayType(DataTypes.LongType));
+    StructType lists = new StructType().add("l", DataTypes.createArrayType(DataTypes.LongType));
     assertThatThrownBy(() -> CudfBatches.function(lists, batch -> batch))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("batches cannot be tables of cudf: column l is array<bigint>");
   }
 
   private static void assertRefused(StructType schema, CudfFunction function, String why) {
-    assertThatThrownBy(() -> texts(mapped(facts(), schema, function)))
-        .hasStackTraceContaining(why);
+    assertThatThrownBy(() -> texts(mapped(facts(), schema, function))).hasStackTraceContaining(why);
   }
 }

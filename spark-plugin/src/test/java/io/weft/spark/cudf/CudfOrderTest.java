@@ -128,7 +128,9 @@ class CudfOrderTest {
     }
   }
 
-  /** The copies are enqueued, not done, when the function's table is closed and the call returns. */
+  /**
+   * The copies are enqueued, not done, when the function's table is closed and the call returns.
+   */
   @Test
   void beforeWhatTakesTheResult() throws Exception {
     try (DeviceTable batch = uploaded()) {
@@ -153,6 +155,7 @@ class CudfOrderTest {
   @Test
   void theMemoryOfABatchOutlivesAFailure() {
     DeviceTable batch = uploaded();
+    batch.ready().await(device.deadline());
     CudfFunction failing =
         table -> {
           DoubleGpus.controls().cudaDoublePause(1);
