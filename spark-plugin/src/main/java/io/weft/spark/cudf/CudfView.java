@@ -15,8 +15,9 @@ import org.apache.spark.sql.types.StructType;
 /**
  * A table of cudf over one of Weft, in its memory: cudf's columns have values, validity bits and
  * offsets as {@link TableLayout} does, and what it demands of their places holds, as every section
- * begins at a multiple of 64 bytes and validity is as long as one. Has no part in the memory's end:
- * whoever makes it keeps the table until cudf's work has ended. One thread.
+ * begins at a multiple of 64 bytes, validity is as long as one, and nulls of Weft have no bytes.
+ * Has no part in the memory's end: whoever makes it keeps the table until cudf's work has ended.
+ * One thread.
  */
 final class CudfView implements AutoCloseable {
   private static final Optional<Long> NO_NULLS = Optional.of(0L);

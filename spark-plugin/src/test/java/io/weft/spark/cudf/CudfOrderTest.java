@@ -3,6 +3,9 @@ package io.weft.spark.cudf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ai.rapids.cudf.ColumnView;
+import ai.rapids.cudf.DType;
+import ai.rapids.cudf.DeviceMemoryBufferView;
 import ai.rapids.cudf.Rmm;
 import ai.rapids.cudf.Table;
 import io.weft.device.Event;
@@ -26,6 +29,7 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.types.DataTypes;
@@ -169,6 +173,36 @@ class CudfOrderTest {
     } finally {
       DoubleGpus.controls().cudaDoublePause(0);
     }
+  }
+
+  /** Without that the other tests would prove little. */
+  @Test
+  void theDoubleNotesWhatCudfCouldNotTake() throws Exception {
+    Optional<Long> none = Optional.of(0L);
+    CudfFunction wrong =
+        table -> {
+          long end = table.getColumn(1).getData().getAddress() + ROWS * Long.BYTES;
+          try (ColumnView crooked = new ColumnView(DType.INT8, 8, none, place(end - 8, 8), null);
+              ColumnView gone = new ColumnView(DType.INT8, 1, none, place(64, 1), null);
+              ColumnView few = new ColumnView(DType.INT64, 2, none, place(0, 8), null)) {
+            assertThat(CudfDouble.live()).contains("views of cudf: 5").contains("tables of cudf");
+            assertThat(crooked.getRowCount() + gone.getRowCount() + few.getRowCount()).isPositive();
+          }
+          return table;
+        };
+    try (DeviceTable batch = uploaded();
+        DeviceTable made =
+            CudfBatches.function(SCHEMA, CudfDouble::initialise, wrong).apply(batch, work)) {
+      assertThat(made.rows()).isEqualTo(ROWS);
+    }
+    assertThat(DoubleGpus.violations())
+        .contains("values begin at 0x")
+        .contains("1 bytes of values are not on cudf's device")
+        .contains("8 bytes of values for 2 rows of type 4");
+  }
+
+  private static DeviceMemoryBufferView place(long address, long bytes) {
+    return new DeviceMemoryBufferView(address, bytes);
   }
 
   @Test
