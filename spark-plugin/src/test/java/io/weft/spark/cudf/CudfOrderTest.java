@@ -62,14 +62,18 @@ class CudfOrderTest {
 
   @AfterEach
   void nothingIsLeftBehind() {
-    if (work != null) {
-      work.close();
-      Awaitility.await("no memory of the function on the device")
-          .atMost(PATIENCE)
-          .until(() -> device.tiers().memory().takenBytes() == 0);
-      pinned.close();
+    DoubleGpus.controls().cudaDoublePause(0);
+    try {
+      if (work != null) {
+        work.close();
+        Awaitility.await("no memory of the function on the device")
+            .atMost(PATIENCE)
+            .until(() -> device.tiers().memory().takenBytes() == 0);
+        pinned.close();
+      }
+    } finally {
+      spark.close();
     }
-    spark.close();
     DoubleGpus.assertClean();
     assertThat(CudfDouble.live()).isEmpty();
   }
@@ -90,9 +94,13 @@ class CudfOrderTest {
     }
   }
 
-  private static DeviceFunction evens() {
-    return CudfBatches.function(
-        SCHEMA, CudfDouble::initialise, batch -> batch.filter(batch.getColumn(0)));
+  private DeviceTable evens(DeviceTable batch) {
+    CudfFunction function = table -> table.filter(table.getColumn(0));
+    try {
+      return CudfBatches.function(SCHEMA, CudfDouble::initialise, function).apply(batch, work);
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   private void assertEvens(DeviceTable made) {
@@ -112,23 +120,18 @@ class CudfOrderTest {
   void behindTheBatch() throws Exception {
     DoubleGpus.controls().cudaDoublePause(1);
     try (DeviceTable batch = uploaded()) {
-      CompletableFuture<DeviceTable> result =
-          CompletableFuture.supplyAsync(
-              () -> {
-                try {
-                  return evens().apply(batch, work);
-                } catch (Exception e) {
-                  throw new IllegalStateException(e);
-                }
-              });
-      Awaitility.await("cudf waits for its stream")
-          .atMost(PATIENCE)
-          .until(() -> CudfDouble.resting() == 1 || result.isDone());
-      assertThat(result).isNotDone();
-      DoubleGpus.controls().cudaDoublePause(0);
+      CompletableFuture<DeviceTable> result = CompletableFuture.supplyAsync(() -> evens(batch));
+      boolean early;
+      try {
+        Awaitility.await("cudf waits for its stream")
+            .atMost(PATIENCE)
+            .until(() -> CudfDouble.resting() == 1 || result.isDone());
+        early = result.isDone();
+      } finally {
+        DoubleGpus.controls().cudaDoublePause(0);
+      }
       assertEvens(result.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
-    } finally {
-      DoubleGpus.controls().cudaDoublePause(0);
+      assertThat(early).isFalse();
     }
   }
 
