@@ -26,7 +26,8 @@ final class CudfTypes {
     for (StructField field : schema.fields()) {
       if (kind(field.dataType()) == ColumnKind.TENSOR) {
         throw new IllegalArgumentException(
-            "batches cannot be tables of cudf: column %s has tensors. Lists of cudf have offsets, which tensors of one shape do not"
+            ("batches cannot be tables of cudf: column %s has tensors. Lists of cudf have offsets,"
+                    + " which tensors of one shape do not")
                 .formatted(field.name()));
       }
     }
