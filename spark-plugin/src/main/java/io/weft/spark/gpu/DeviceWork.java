@@ -1,5 +1,6 @@
 package io.weft.spark.gpu;
 
+import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
@@ -62,6 +63,11 @@ public final class DeviceWork implements AutoCloseable {
       columns.add(TableColumn.of(kind, field.nullable()));
     }
     return TableLayout.of(columns, rows, stringBytes);
+  }
+
+  /** A deadline for the device. */
+  public Deadline deadline() {
+    return device.deadline();
   }
 
   /** The columns that were declared. */
