@@ -9,17 +9,19 @@ import java.util.Objects;
  * lasting memory, the rest is working memory. Neither part lends to the other.
  *
  * @param bytes of both parts; 0 for an arena without
+ * @param users who need working memory at once, about; at least 1
  * @param patience how long those who need working memory wait for what others give back
  */
-public record PrivateMemory(long bytes, Duration patience) {
+public record PrivateMemory(long bytes, int users, Duration patience) {
   /** Of an arena without private memory. */
-  public static final PrivateMemory NONE = new PrivateMemory(0, Duration.ZERO);
+  public static final PrivateMemory NONE = new PrivateMemory(0, 1, Duration.ZERO);
 
   public PrivateMemory {
     Objects.requireNonNull(patience, "patience");
-    if (bytes < 0 || patience.isNegative()) {
+    if (bytes < 0 || users < 1 || patience.isNegative()) {
       throw new IllegalArgumentException(
-          "private memory of " + bytes + " bytes with a patience of " + patience);
+          "private memory of %d bytes for %d users with a patience of %s"
+              .formatted(bytes, users, patience));
     }
   }
 

@@ -243,9 +243,12 @@ public final class SharedArena implements AutoCloseable {
     supply.deleteIdle(lasting, idle.toNanos());
   }
 
-  /** Most bytes of private memory that are out for moments; 0 of an arena without. */
-  public long workingBytes() {
-    return working.budgetBytes;
+  /**
+   * What each of its users should have at most of the private memory for moments while it asks for
+   * more of it, so that half is left for those who need one piece; 0 of an arena without.
+   */
+  public long workingShare() {
+    return working.budgetBytes / 2 / options.privateMemory().users();
   }
 
   /** The name under which other processes of this user find a segment that has a file. */

@@ -34,7 +34,7 @@ class PrivateMemoryTest {
             (long) memorySegments * SEGMENT,
             (long) diskSegments * SEGMENT,
             0,
-            new PrivateMemory((long) privateSegments * SEGMENT, PATIENCE)));
+            new PrivateMemory((long) privateSegments * SEGMENT, 4, PATIENCE)));
   }
 
   @Test
@@ -149,7 +149,7 @@ class PrivateMemoryTest {
 
   @Test
   void lessThanTwoSegmentsAreRefused() {
-    PrivateMemory little = new PrivateMemory(2 * SEGMENT - 1, PATIENCE);
+    PrivateMemory little = new PrivateMemory(2 * SEGMENT - 1, 4, PATIENCE);
     assertThatThrownBy(() -> new ArenaOptions(folders.arena, List.of(), SEGMENT, 0, 0, 0, little))
         .hasMessageContaining("private memory of 131071 bytes")
         .hasMessageContaining("two segments of 65536");
@@ -157,13 +157,23 @@ class PrivateMemoryTest {
 
   @Test
   void halfOfItInWholeSegmentsIsForThoseWhoKeepIt() {
-    PrivateMemory five = new PrivateMemory(5 * SEGMENT, PATIENCE);
+    PrivateMemory five = new PrivateMemory(5 * SEGMENT, 4, PATIENCE);
     assertThat(five.lastingBytes(SEGMENT)).isEqualTo(2 * SEGMENT);
     assertThat(five.workingBytes(SEGMENT)).isEqualTo(3 * SEGMENT);
     assertThat(five.describe(SEGMENT))
         .isEqualTo("192.0 KiB of private memory for moments and 128.0 KiB for long");
     assertThat(PrivateMemory.NONE.workingBytes(SEGMENT)).isZero();
-    assertThatThrownBy(() -> new PrivateMemory(-1, PATIENCE)).hasMessageContaining("-1 bytes");
+    assertThatThrownBy(() -> new PrivateMemory(-1, 4, PATIENCE)).hasMessageContaining("-1 bytes");
+  }
+
+  @Test
+  void oneWhoNeedsManyPiecesSharesHalfWithTheOthers() throws IOException {
+    try (SharedArena arena = open(1, 0, 8)) {
+      assertThat(arena.workingShare()).isEqualTo(4 * SEGMENT / 2 / 4);
+    }
+    try (SharedArena arena = open(1, 0, 0)) {
+      assertThat(arena.workingShare()).isZero();
+    }
   }
 
   @Test

@@ -42,7 +42,7 @@ class WorkingMemoryTest {
             (long) memorySegments * SEGMENT,
             0,
             0,
-            new PrivateMemory(4 * SEGMENT, patience)));
+            new PrivateMemory(4 * SEGMENT, 4, patience)));
   }
 
   private static List<Extent> takeAll(SharedArena arena) throws IOException {

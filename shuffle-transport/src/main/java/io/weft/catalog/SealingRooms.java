@@ -16,12 +16,6 @@ import java.util.Optional;
  * allocated can be sealed. For one task thread.
  */
 final class SealingRooms {
-  /** Tasks that are taken to run at once. */
-  private static final int TASKS = Math.max(32, Runtime.getRuntime().availableProcessors());
-
-  /** A task fills at most this part of the working memory, and one chunk; half is for readers. */
-  private static final int SHARES = 2 * TASKS;
-
   private final SharedArena arena;
   private final Optional<ChunkSealer> sealer;
   private final IdentityHashMap<Extent, Extent> rooms = new IdentityHashMap<>();
@@ -50,8 +44,9 @@ final class SealingRooms {
     privateBytes += chunk.length();
   }
 
+  /** Whether a task has its share. It takes that and one chunk; the other half is for readers. */
   boolean isCrowded() {
-    return !rooms.isEmpty() && privateBytes >= arena.workingBytes() / SHARES;
+    return !rooms.isEmpty() && privateBytes >= arena.workingShare();
   }
 
   /** Seals a chunk into its room, which the caller owns from then on, and frees it. */

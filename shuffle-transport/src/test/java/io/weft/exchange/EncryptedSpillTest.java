@@ -197,7 +197,7 @@ class EncryptedSpillTest {
     owner(mode, true);
     byte[] other = new byte[16];
     other[0] = 1;
-    PrivateMemory memory = new PrivateMemory(64 << 20, Duration.ZERO);
+    PrivateMemory memory = new PrivateMemory(64 << 20, 4, Duration.ZERO);
     cluster.encryption(new DiskEncryption(new SealingKey(other), memory));
     assertUnreadable(cluster.open("reader"), "encrypted with another key than this executor has");
   }

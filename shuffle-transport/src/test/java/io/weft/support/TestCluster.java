@@ -103,7 +103,7 @@ public final class TestCluster implements AutoCloseable {
 
   /** As {@link #encrypted}, with a key of so many zeros and so much private memory. */
   public TestCluster encryption(int keyBytes, long privateBytes) {
-    PrivateMemory memory = new PrivateMemory(privateBytes, Duration.ofMillis(200));
+    PrivateMemory memory = new PrivateMemory(privateBytes, 4, Duration.ofMillis(200));
     return encryption(new DiskEncryption(new SealingKey(new byte[keyBytes]), memory));
   }
 

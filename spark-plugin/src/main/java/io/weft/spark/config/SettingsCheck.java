@@ -16,10 +16,10 @@ public final class SettingsCheck {
   private SettingsCheck() {}
 
   /**
-   * Checks every key and value, and what they are together.
+   * Checks every key and value.
    *
-   * @throws InvalidSettingException if a key is unknown, a value not allowed, or there is too
-   *     little memory for the tasks of an executor; the message lists every mistake, a line each
+   * @throws InvalidSettingException if a key is unknown or a value not allowed; the message lists
+   *     every mistake, a line each
    */
   public static void check(SparkConf conf) {
     List<String> mistakes = new ArrayList<>();
@@ -27,9 +27,6 @@ public final class SettingsCheck {
         .filter(entry -> entry._1().startsWith(WeftSettings.PREFIX))
         .sorted(Comparator.comparing(Tuple2::_1))
         .forEach(entry -> mistake(entry._1(), entry._2()).ifPresent(mistakes::add));
-    if (mistakes.isEmpty()) {
-      SpillMemory.mistake(conf).ifPresent(mistakes::add);
-    }
     if (!mistakes.isEmpty()) {
       throw new InvalidSettingException(String.join(System.lineSeparator(), mistakes));
     }

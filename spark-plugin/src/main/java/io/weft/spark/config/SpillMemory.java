@@ -16,11 +16,14 @@ public final class SpillMemory {
   /** A task reads a chunk while it still has the one before it, and writes a third. */
   private static final int CHUNKS_OF_A_TASK = 3;
 
+  private static final int MANY_TASKS = 32;
   private static final long LEAST_CHUNK = 4L << 10;
   private static final long MOST_CHUNK = 4L << 20;
 
   /** A segment has room for at least so many chunks, or open ones would waste whole segments. */
   private static final long CHUNKS_PER_SEGMENT = 16;
+
+  private static final String ADVICE = ". Raise it, or make spark.weft.memory.segmentSize smaller";
 
   private static final Pattern LOCAL = Pattern.compile("local\\[(\\d+|\\*)(,.*)?]");
   private static final Pattern CLUSTER = Pattern.compile("local-cluster\\[\\d+,\\s*(\\d+),.*]");
@@ -32,11 +35,16 @@ public final class SpillMemory {
     return Math.min(MOST_CHUNK, Math.max(LEAST_CHUNK, segmentBytes / CHUNKS_PER_SEGMENT));
   }
 
-  /** What is wrong, where there is less than a chunk for each task. */
-  static Optional<String> mistake(SparkConf conf) {
-    return isShort(conf, 1)
-        ? Optional.of(describe(conf, "which is less than a chunk for each") + advice())
-        : Optional.empty();
+  /**
+   * Checks an application at its start.
+   *
+   * @throws InvalidSettingException if there is less than a chunk for each task
+   */
+  public static void check(SparkConf conf) {
+    if (isShort(conf, 1)) {
+      throw new InvalidSettingException(
+          describe(conf, "which is less than a chunk for each") + ADVICE);
+    }
   }
 
   /** What to know, where tasks will wait for each other while shared memory is full. */
@@ -45,7 +53,7 @@ public final class SpillMemory {
         ? Optional.of(
             describe(conf, "which is less than the three that each may need")
                 + ": they wait for each other while shared memory is full"
-                + advice())
+                + ADVICE)
         : Optional.empty();
   }
 
@@ -75,8 +83,9 @@ public final class SpillMemory {
             chunkBytes(conf));
   }
 
-  private static String advice() {
-    return ". Raise it, or make spark.weft.memory.segmentSize smaller";
+  /** Tasks that are taken to run at once: on executors of unknown size, rather too many. */
+  static int users(SparkConf conf) {
+    return tasks(conf).orElse(Math.max(MANY_TASKS, Runtime.getRuntime().availableProcessors()));
   }
 
   /** Tasks that an executor runs at once; empty where only the executor will know. */

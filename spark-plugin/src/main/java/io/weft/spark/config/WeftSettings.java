@@ -474,7 +474,8 @@ public final class WeftSettings {
 
   /** How much private memory an executor may use where disks are encrypted, and for whom. */
   public static PrivateMemory privateMemory(SparkConf conf) {
-    return new PrivateMemory(SPILL_PRIVATE_MEMORY.get(conf), FETCH_TIMEOUT.get(conf));
+    return new PrivateMemory(
+        SPILL_PRIVATE_MEMORY.get(conf), SpillMemory.users(conf), FETCH_TIMEOUT.get(conf));
   }
 
   /** Whether Spark encrypts what it writes to its local folders, so Weft does as well. */
