@@ -73,14 +73,16 @@ public final class SpillMemory {
   }
 
   private static String describe(SparkConf conf, String finding) {
-    return "%s is %d bytes, of which %d are for the %d tasks that an executor runs at once, %s; a chunk has up to %d bytes"
-        .formatted(
-            SPILL_PRIVATE_MEMORY.key(),
-            SPILL_PRIVATE_MEMORY.get(conf),
-            workingBytes(conf),
-            tasks(conf).orElseThrow(),
-            finding,
-            chunkBytes(conf));
+    String text =
+        "%s is %d bytes, of which %d are for the %d tasks that an executor runs at once, %s; a chunk"
+            + " has up to %d bytes";
+    return text.formatted(
+        SPILL_PRIVATE_MEMORY.key(),
+        SPILL_PRIVATE_MEMORY.get(conf),
+        workingBytes(conf),
+        tasks(conf).orElseThrow(),
+        finding,
+        chunkBytes(conf));
   }
 
   /** Tasks that are taken to run at once: on executors of unknown size, rather too many. */
