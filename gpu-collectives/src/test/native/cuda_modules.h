@@ -406,3 +406,4 @@ CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blo
 
 #include "../../main/cuda/partition.cu"
 #include "../../main/cuda/peers.cu"
+#include "../../main/cuda/multicast.cu"

@@ -47,6 +47,12 @@ public final class DoubleLibraries {
 
     void cudaDoubleStall(int stall);
 
+    void cudaDoubleMulticast(int devices);
+
+    void cudaDoubleComputeCapability(int major);
+
+    void cudaDoubleFailBindings(int bindings);
+
     int cudaDoubleStalled();
 
     int cudaDoublePageableCopies();
@@ -97,6 +103,11 @@ public final class DoubleLibraries {
                   Path.of("target", "gpu-doubles", "" + ProcessHandle.current().pid()))
               .toAbsolutePath();
       compile(List.of(), "cuda_double.c", target.resolve("libcuda.so.1"), List.of());
+      compile(
+          List.of("-DWEFT_DOUBLE_WITHOUT_MULTICAST"),
+          "cuda_double.c",
+          Files.createDirectories(target.resolve("without-multicast")).resolve("libcuda.so.1"),
+          List.of());
       compileNccl(target, ".", List.of());
       compileNccl(target, "old", List.of("-DWEFT_DOUBLE_OLD", "-Wno-unused-function"));
       compileNccl(

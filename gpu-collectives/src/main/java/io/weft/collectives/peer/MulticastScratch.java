@@ -1,0 +1,51 @@
+package io.weft.collectives.peer;
+
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.VirtualMemory;
+
+/**
+ * Device memory that a multicast window needs beside the caller's: a few bytes to meet in, and the
+ * slots for what does not fill whole units, in memory that can be bound. Confined to the thread of
+ * the window.
+ */
+final class MulticastScratch implements AutoCloseable {
+  private static final int LOBBY_BYTES = 512;
+
+  private final CudaMemoryPool lobbyPool;
+  private final CudaMemoryPool endsPool;
+  private final CudaMemory lobby;
+  private final CudaMemory ends;
+
+  MulticastScratch(CudaDevice device) {
+    VirtualMemory source = VirtualMemory.forMulticast(device);
+    this.lobbyPool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, LOBBY_BYTES);
+    this.endsPool = CudaMemoryPool.open(device, source, source.granularity());
+    this.lobby = lobbyPool.take(LOBBY_BYTES);
+    try {
+      this.ends = endsPool.take(MulticastExchange.ENDS_ROOM);
+    } catch (RuntimeException e) {
+      lobby.close();
+      lobbyPool.close();
+      endsPool.close();
+      throw e;
+    }
+  }
+
+  CudaMemory lobby() {
+    return lobby;
+  }
+
+  CudaMemory ends() {
+    return ends;
+  }
+
+  @Override
+  public void close() {
+    ends.close();
+    endsPool.close();
+    lobby.close();
+    lobbyPool.close();
+  }
+}

@@ -1,0 +1,45 @@
+package io.weft.device.descriptor;
+
+import com.sun.jna.Native;
+import io.weft.device.library.NativeBinding;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+
+/** The functions of libc that Java does not offer, of 64-bit Linux. Bound when first used. */
+final class LibcFunctions {
+  static {
+    NativeBinding.bind(Path.of("libc.so.6"), LibcFunctions.class);
+  }
+
+  private LibcFunctions() {}
+
+  static native int socket(int domain, int type, int protocol);
+
+  static native int bind(int socket, byte[] address, int length);
+
+  static native int listen(int socket, int backlog);
+
+  static native int accept4(int socket, long address, long length, int flags);
+
+  static native int connect(int socket, byte[] address, int length);
+
+  static native int getsockopt(int socket, int level, int name, int[] value, int[] length);
+
+  static native long sendmsg(int socket, long message, int flags);
+
+  static native long recvmsg(int socket, long message, int flags);
+
+  static native int geteuid();
+
+  static native int close(int descriptor);
+
+  /** Throws what a result below zero means. */
+  static long check(long result, String what) {
+    if (result < 0) {
+      throw new UncheckedIOException(
+          new IOException(what + " failed with error " + Native.getLastError() + " of the system"));
+    }
+    return result;
+  }
+}
