@@ -189,6 +189,36 @@ class NcclProcessesTest {
     assertSurvivorsNameTheVictim();
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {2, 4})
+  void devicesOfSeveralProcessesWriteByMulticast(int nranks) throws Exception {
+    start(nranks, Duration.ofSeconds(60));
+    assertThat(all("multicast once")).containsOnly("right");
+  }
+
+  @Test
+  void rankKilledBetweenWritesByMulticastIsNamed() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    assertThat(all("multicast for ever")).containsOnly("loops");
+    processes.get(VICTIM).signal("KILL");
+    assertSurvivorsNameTheVictim();
+    processes.remove(VICTIM).close();
+    assertThat(all("close")).containsOnly("closed");
+    assertThat(all("left")).allSatisfy(answer -> assertThat(answer).isBlank());
+  }
+
+  /** The others wait for it to say what it has. */
+  @Test
+  void rankKilledBeforeTheOthersHaveMulticastIsNamed() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    processes.subList(0, VICTIM).forEach(rank -> rank.order("multicast once"));
+    processes.get(VICTIM).signal("KILL");
+    assertSurvivorsNameTheVictim();
+    processes.remove(VICTIM).close();
+    assertThat(all("close")).containsOnly("closed");
+    assertThat(all("left")).allSatisfy(answer -> assertThat(answer).isBlank());
+  }
+
   /** In the middle of a graph, which the others are in as well. */
   @Test
   void rankKilledInsideAReplayIsNamed() throws Exception {

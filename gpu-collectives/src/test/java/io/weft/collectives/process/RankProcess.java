@@ -20,6 +20,7 @@ import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.DeviceBuffer;
 import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.GpuDoubles;
+import io.weft.collectives.nccl.MulticastCommunicators;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.SharingCommunicators;
 import io.weft.collectives.replay.MovedBuffers;
@@ -27,6 +28,7 @@ import io.weft.collectives.replay.Recording;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.descriptor.OpenDescriptors;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.logging.CapturedLogs;
 import java.io.BufferedReader;
@@ -219,6 +221,8 @@ final class RankProcess implements AutoCloseable {
             loop(DataType.INT32);
           }
           case "share" -> share(order[1].equals("for ever"));
+          case "multicast" -> multicast(order[1].equals("for ever"));
+          case "left" -> say(DoubleLibraries.live().replaceAll("(?m)^(?!multicast).*", ""));
           case "replay" -> replay(Integer.parseInt(order[1]));
           case "close" -> {
             communicator.close();
@@ -282,6 +286,31 @@ final class RankProcess implements AutoCloseable {
       boolean byDevices = DoubleLibraries.cudaControls().cudaDoubleLaunches() > 0;
       sharing.close();
       say(byDevices ? "right" : "not by the devices");
+    }
+
+    /** All-gathers and broadcasts of any size, written by multicast of the devices. */
+    private void multicast(boolean forEver) {
+      DoubleLibraries.cudaControls().cudaDoubleMulticast(0xff);
+      Communicator sharing = MulticastCommunicators.share((DeviceCommunicator) communicator);
+      int nranks = sharing.nranks();
+      for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
+        long count = 1 + round * 37 % 1000;
+        TypedBuffer all = CommunicatorContract.buffer(DataType.INT8, count * nranks);
+        sharing.allGather(CommunicatorContract.filled(sharing, DataType.INT8, count), all);
+        Values.check("gathered", all, i -> Values.of((int) (i / count), i % count));
+        TypedBuffer data = CommunicatorContract.filled(sharing, DataType.INT8, count);
+        int root = round % nranks;
+        sharing.broadcast(data, root);
+        Values.check("broadcast", data, i -> Values.of(root, i));
+        if (forEver && round == 10) {
+          say("loops");
+        }
+      }
+      sharing.close();
+      GpuDoubles.closeDevices();
+      String left = DoubleLibraries.violations() + DoubleLibraries.live();
+      long sockets = OpenDescriptors.count("weft-cuda-double");
+      say(left.isEmpty() && sockets == 0 ? "right" : left + sockets + " files are open");
     }
 
     /** Replays a graph until that fails; with chunks it dies inside, after so many of them. */
