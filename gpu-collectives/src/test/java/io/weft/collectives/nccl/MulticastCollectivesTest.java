@@ -1,7 +1,7 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.CommunicatorFactory;
-import io.weft.collectives.contract.CollectivesContract;
+import io.weft.collectives.contract.ReplicationContract;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.device.library.DoubleLibraries;
@@ -11,9 +11,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The contract of collectives, of which devices write all-gathers and broadcasts by multicast. */
+/** The contract of all-gathers and broadcasts that devices write by multicast. */
 @UsesDoubles
-class MulticastCollectivesTest implements CollectivesContract {
+class MulticastCollectivesTest implements ReplicationContract {
   @TempDir Path folder;
 
   @Override
