@@ -16,6 +16,7 @@ public final class Descriptor implements AutoCloseable {
     if (number < 0) {
       throw new IllegalArgumentException(number + " is no descriptor");
     }
+    LibcFunctions.load();
     return new Descriptor(number);
   }
 

@@ -55,6 +55,7 @@ public final class DescriptorInbox implements AutoCloseable {
   }
 
   private static Descriptor socket() {
+    LibcFunctions.load();
     int type = WITH_BORDERS | NOT_BLOCKING | CLOSE_ON_EXEC;
     return Descriptor.of(
         (int) LibcFunctions.check(LibcFunctions.socket(UNIX, type, 0), "opening a socket"));

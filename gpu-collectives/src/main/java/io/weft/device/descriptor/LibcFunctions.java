@@ -6,13 +6,23 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 
-/** The functions of libc that Java does not offer, of 64-bit Linux. Bound when first used. */
+/** The functions of libc that Java does not offer, of 64-bit Linux. To be loaded before any call. */
 final class LibcFunctions {
-  static {
-    NativeBinding.bind(Path.of("libc.so.6"), LibcFunctions.class);
-  }
+  private static boolean bound;
 
   private LibcFunctions() {}
+
+  /**
+   * Binds them, unless they are.
+   *
+   * @throws io.weft.device.library.UnavailableLibraryException without JNA or on another system
+   */
+  static synchronized void load() {
+    if (!bound) {
+      NativeBinding.bind(Path.of("libc.so.6"), LibcFunctions.class);
+      bound = true;
+    }
+  }
 
   static native int socket(int domain, int type, int protocol);
 
