@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 
-/** The functions of libc that Java does not offer, of 64-bit Linux. To be loaded before any call. */
+/** Functions of libc that Java does not offer, of 64-bit Linux. To be loaded before any call. */
 final class LibcFunctions {
   private static boolean bound;
 
