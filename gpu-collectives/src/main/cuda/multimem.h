@@ -27,6 +27,7 @@ INLINE void settle_aliases(void) {
 
 #pragma GCC visibility push(hidden)
 void double_store_to_all(const char *kernel, void *address, const void *value, int bytes);
+void double_settle_aliases(void);
 #pragma GCC visibility pop
 
 #define store_to_all(address, value)                                       \
@@ -35,7 +36,7 @@ void double_store_to_all(const char *kernel, void *address, const void *value, i
     double_store_to_all(__func__, address, &stored, (int)sizeof stored); \
   } while (0)
 
-INLINE void settle_aliases(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+INLINE void settle_aliases(void) { double_settle_aliases(); }
 
 #endif
 

@@ -147,6 +147,9 @@ static int violations;
 static char violation_text[MOST_TEXT];
 static __thread struct context *current;
 
+/* Of the thread of a stream. */
+static __thread int running_device = -1;
+
 #define MOST_COUNTS 32
 
 static struct { const char *kind; int live; } counts[MOST_COUNTS];
@@ -363,6 +366,7 @@ int double_stream_device(void *stream, const char *caller) {
 
 static void *stream_loop(void *argument) {
   struct stream *stream = argument;
+  running_device = stream->device;
   pthread_mutex_lock(&lock);
   for (;;) {
     while ((stream->first == NULL && !stream->closing) || ((paused || held == stream->device) && stream->first != NULL)) {
@@ -1432,7 +1436,7 @@ CUresult cuDeviceCanAccessPeer(int *can, int device, int peer) {
 CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
   switch (attribute) {
     case 75: *value = compute_capability; break;
-    case 103: *value = 1; break;
+    case 103: *value = memory_descriptors; break;
     case 132: *value = multicast_devices >> device & 1; break;
     default:
       double_violation("cuDeviceGetAttribute of %d, of which the double knows nothing", attribute);

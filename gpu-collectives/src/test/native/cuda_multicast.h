@@ -67,7 +67,9 @@ struct multicast {
 static struct multicast *multicasts;
 static int multicast_devices = 0x55;
 static int compute_capability = 9;
+static int memory_descriptors = 1;
 static int binding_faults;
+static int unbinding_faults;
 
 /* A bit for each device that has multicast; as it starts every second, as if a switch had those. */
 void cudaDoubleMulticast(int devices) { multicast_devices = devices; }
@@ -77,6 +79,12 @@ void cudaDoubleComputeCapability(int major) { compute_capability = major; }
 
 /* So many bindings fail from now on, for want of resources. */
 void cudaDoubleFailBindings(int bindings) { binding_faults = bindings; }
+
+/* So many bindings do not end from now on. */
+void cudaDoubleFailUnbindings(int bindings) { unbinding_faults = bindings; }
+
+/* Whether memory can be given to other processes as a file descriptor. */
+void cudaDoubleDescriptors(int offered) { memory_descriptors = offered; }
 
 static struct multicast **place_of_multicast(const struct multicast *multicast) {
   struct multicast **each = &multicasts;
@@ -263,6 +271,11 @@ MULTICAST_API CUresult cuMulticastUnbind(struct multicast *multicast, int device
   pthread_mutex_lock(&lock);
   CUresult result = check_object(multicast, "cuMulticastUnbind");
   int found = 0;
+  if (result == SUCCESS && unbinding_faults > 0) {
+    unbinding_faults--;
+    pthread_mutex_unlock(&lock);
+    return ILLEGAL_STATE;
+  }
   for (int i = 0; result == SUCCESS && i < MOST_BINDINGS; i++) {
     struct binding *each = &multicast->team->bindings[device][i];
     if (multicast->bound[device][i] != NULL && each->offset == offset && each->bytes == bytes) {
@@ -423,12 +436,19 @@ static void store_to_device(struct multicast *multicast, int device, size_t at, 
   double_violation("%s writes where device %d has bound nothing", kernel, device);
 }
 
+/* What this thread wrote is not seen at other addresses yet. */
+static void note_unsettled(void);
+
 /* The instruction: what a real device does with any other address is not defined. */
 void double_store_to_all(const char *kernel, void *address, const void *value, int bytes) {
+  note_unsettled();
   pthread_mutex_lock(&lock);
   struct allocation *found = covering(address, bytes);
   if (found == NULL || found->kind != MULTICAST || (size_t)address % bytes != 0) {
     double_violation("%s writes to an address that is not of multicast", kernel);
+  } else if (found->device != running_device || !found->accessible) {
+    double_violation("%s of device %d writes to an address of multicast of device %d", kernel,
+                     running_device, found->device);
   } else {
     size_t at = (size_t)((char *)address - found->start);
     unsigned added = atomic_load(&found->multicast->team->added);

@@ -53,6 +53,14 @@ public final class DoubleLibraries {
 
     void cudaDoubleFailBindings(int bindings);
 
+    void cudaDoubleFailUnbindings(int bindings);
+
+    void cudaDoubleDescriptors(int offered);
+
+    void cudaDoubleHoldKernel(int device, String name);
+
+    int cudaDoubleRuns(int device, String name);
+
     int cudaDoubleStalled();
 
     int cudaDoublePageableCopies();
