@@ -3,16 +3,22 @@ package io.weft.collectives.peer;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.MulticastObject;
 import io.weft.device.cuda.MulticastSupport;
 import io.weft.device.descriptor.Descriptor;
 import io.weft.device.descriptor.DescriptorInbox;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Opens a multicast window: every rank says what it has, rank 0 creates the object and leaves a
@@ -21,6 +27,11 @@ import java.util.function.Supplier;
  * fails on one rank fails on all. Confined to the thread of its stream.
  */
 final class MulticastOpening {
+  private static final Logger LOG = LoggerFactory.getLogger(MulticastOpening.class);
+
+  /** How long ranks that could not end together wait for the others to end. */
+  private static final Duration LINGER = Duration.ofSeconds(5);
+
   private final Communicator hosts;
   private final CudaMemory memory;
   private final CudaStream stream;
@@ -135,38 +146,92 @@ final class MulticastOpening {
     return Refusal.named(hosts.rank(), "share memory by multicast", part);
   }
 
-  /** No device has written to anything yet; all ranks do this together, or the hosts are broken. */
+  /**
+   * No device has written to anything yet, so this rank's memory goes back when its object has
+   * ended, whatever the others do. All ranks do this together, or the hosts are broken.
+   *
+   * @throws CollectiveException not of kind INVALID, on all ranks, when an object does not end
+   */
   private void giveUp(Throwable cause) {
+    if (inbox != null) {
+      inbox.close();
+    }
+    if (lobby == null) {
+      releaseMemory();
+      releaseLobby();
+      return;
+    }
+    CollectiveException failure = null;
     try {
-      if (inbox != null) {
-        inbox.close();
-      }
+      rounds.barrier("multicastgivenup", this::endObject);
+    } catch (CollectiveException e) {
+      failure = e;
+    }
+    endLobby(cause);
+    retryEndObject();
+    if (failure != null && cause instanceof CollectiveException e && e.kind() == Kind.INVALID) {
+      failure.addSuppressed(cause);
+      throw failure;
+    }
+  }
+
+  private void endObject() {
+    try {
       if (object != null) {
         object.close();
       }
-      if (lobby == null || endLobby()) {
-        release();
-      }
-    } catch (RuntimeException e) {
-      cause.addSuppressed(e);
+      releaseMemory();
+    } catch (CudaException e) {
+      throw new CollectiveException(
+          Kind.IO,
+          List.of(rank()),
+          "rank " + rank() + " cannot end memory for multicast: " + e.getMessage(),
+          e);
     }
   }
 
-  private boolean endLobby() {
+  /** Once more where it failed, now that all have tried. */
+  private void retryEndObject() {
+    try {
+      endObject();
+    } catch (CollectiveException e) {
+      LOG.warn("Memory for multicast of rank {} is kept, as it may still be bound", rank(), e);
+    }
+  }
+
+  /** Broken hosts leave what the ranks say to each other by their memory, for which they linger. */
+  private void endLobby(Throwable cause) {
     try {
       lobby.close(hosts);
-      return true;
+      releaseLobby();
     } catch (RuntimeException e) {
-      return lobby.leave(deadline);
+      if (e != cause) {
+        cause.addSuppressed(e);
+      }
+      if (lobby.leave(Deadline.after(LINGER))) {
+        releaseLobby();
+      } else {
+        LOG.warn("A few bytes that rank {} shared are kept: another may still write there", rank());
+      }
     }
   }
 
-  private void release() {
+  private int rank() {
+    return hosts.rank();
+  }
+
+  private void releaseMemory() {
     if (scratch != null) {
-      scratch.close();
+      scratch.closeEnds();
     }
     if (lease != null) {
       lease.complete();
+    }
+  }
+
+  private void releaseLobby() {
+    if (scratch != null) {
+      scratch.closeLobby();
     }
   }
 }

@@ -10,7 +10,7 @@ import io.weft.device.cuda.VirtualMemory;
  * slots for what does not fill whole units, in memory that can be bound. Confined to the thread of
  * the window.
  */
-final class MulticastScratch implements AutoCloseable {
+final class MulticastScratch {
   private static final int LOBBY_BYTES = 512;
 
   private final CudaMemoryPool lobbyPool;
@@ -26,8 +26,7 @@ final class MulticastScratch implements AutoCloseable {
     try {
       this.ends = endsPool.take(MulticastExchange.ENDS_ROOM);
     } catch (RuntimeException e) {
-      lobby.close();
-      lobbyPool.close();
+      closeLobby();
       endsPool.close();
       throw e;
     }
@@ -41,10 +40,14 @@ final class MulticastScratch implements AutoCloseable {
     return ends;
   }
 
-  @Override
-  public void close() {
+  /** The slots are not bound any more. */
+  void closeEnds() {
     ends.close();
     endsPool.close();
+  }
+
+  /** No rank has the place to meet any more. */
+  void closeLobby() {
     lobby.close();
     lobbyPool.close();
   }

@@ -121,7 +121,7 @@ public final class MulticastWindow implements ReachableMemory {
     hosts.barrier();
     object.unmap();
     hosts.barrier();
-    object.close();
+    endObject();
     lobby.close(hosts);
     release();
   }
@@ -136,7 +136,7 @@ public final class MulticastWindow implements ReachableMemory {
       if (!lobby.leave(deadline)) {
         return false;
       }
-      object.close();
+      endObject();
       release();
       return true;
     } catch (CudaException e) {
@@ -145,9 +145,17 @@ public final class MulticastWindow implements ReachableMemory {
     }
   }
 
+  /**
+   * No device writes to this rank's memory any more, so that it goes back as soon as it is free.
+   */
+  private void endObject() {
+    object.close();
+    scratch.closeEnds();
+    lease.complete();
+  }
+
   private void release() {
     released = true;
-    scratch.close();
-    lease.complete();
+    scratch.closeLobby();
   }
 }

@@ -31,8 +31,10 @@ public final class MulticastObject implements AutoCloseable {
   private final long granularity;
   private final List<Binding> bindings = new ArrayList<>();
 
-  /** Where it is mapped for the device; 0 where it is not. */
+  /** The addresses it has for the device; 0 where it has none. */
   private long address;
+
+  private boolean mapped;
 
   private boolean closed;
 
@@ -186,33 +188,45 @@ public final class MulticastObject implements AutoCloseable {
       throw e;
     }
     address = reserved;
+    mapped = true;
     return reserved;
   }
 
   /** Takes it from this device, of which nothing writes to it any more; memory stays bound. */
   public void unmap() {
+    String what = "multicast memory of " + device;
+    device.use();
+    if (mapped) {
+      VirtualRange.unmap(address, bytes, what);
+      mapped = false;
+    }
     if (address != 0) {
-      device.use();
-      VirtualRange.free(address, bytes, "multicast memory of " + device);
+      VirtualRange.giveUp(address, bytes, what);
       address = 0;
     }
   }
 
-  /** Ends it here; no device writes to this one's memory any more. */
+  /**
+   * Ends it here; no device writes to this one's memory any more.
+   *
+   * @throws CudaException when the driver does not let go of everything: memory may be bound still.
+   *     The next call goes on from there
+   */
   @Override
   public void close() {
     if (closed) {
       return;
     }
-    closed = true;
-    device.use();
     unmap();
-    for (Binding each : bindings) {
+    while (!bindings.isEmpty()) {
+      Binding next = bindings.get(0);
       CudaLibrary.check(
           CudaMulticastFunctions.cuMulticastUnbind(
-              handle, ordinalHandle(), each.offset(), each.bytes()),
+              handle, ordinalHandle(), next.offset(), next.bytes()),
           "unbinding memory of " + device);
+      bindings.remove(0);
     }
     CudaLibrary.check(CudaFunctions.cuMemRelease(handle), "releasing multicast memory");
+    closed = true;
   }
 }

@@ -40,8 +40,19 @@ final class VirtualRange {
 
   /** Unmaps, and gives up the addresses. */
   static void free(long address, long bytes, String what) {
+    unmap(address, bytes, what);
+    giveUp(address, bytes, what);
+  }
+
+  /** Unmaps, and keeps the addresses. */
+  static void unmap(long address, long bytes, String what) {
     CudaLibrary.check(CudaFunctions.cuMemUnmap(address, bytes), "unmapping " + what);
-    CudaLibrary.check(CudaFunctions.cuMemAddressFree(address, bytes), "giving up addresses");
+  }
+
+  /** Gives up addresses where nothing is mapped. */
+  static void giveUp(long address, long bytes, String what) {
+    CudaLibrary.check(
+        CudaFunctions.cuMemAddressFree(address, bytes), "giving up addresses of " + what);
   }
 
   /** CUmemAccessDesc: location and flags. */

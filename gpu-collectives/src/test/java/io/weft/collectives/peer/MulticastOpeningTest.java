@@ -18,17 +18,28 @@ import io.weft.device.cuda.VirtualMemory;
 import io.weft.device.descriptor.OpenDescriptors;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Ranks that cannot have a window by multicast, or do not come to its end. */
 @UsesDoubles
 class MulticastOpeningTest {
   private static final Duration LONG = Duration.ofSeconds(60);
   private static final int EVERY_SECOND_DEVICE = 2;
+
+  /** All have bound their memory, and tell each other. */
+  private static final int LAST_GATHER = 12;
 
   private long socketsBefore;
   private long filesBefore;
@@ -42,6 +53,8 @@ class MulticastOpeningTest {
 
   @AfterEach
   void nothingIsLeftBehind() {
+    DoubleLibraries.cudaControls().cudaDoubleFailBindings(0);
+    DoubleLibraries.cudaControls().cudaDoubleFailUnbindings(0);
     DoubleLibraries.assertClean();
     assertThat(OpenDescriptors.count("socket:")).isEqualTo(socketsBefore);
     assertThat(OpenDescriptors.count("weft-cuda-double")).isEqualTo(filesBefore);
@@ -52,30 +65,81 @@ class MulticastOpeningTest {
     void run(Communicator communicator);
   }
 
-  private static CollectiveException failure(
-      Communicator communicator, int ordinal, Preparation preparation) {
+  /**
+   * What a rank does before it comes to its next all-gather on the host, the first of which is 1.
+   */
+  private interface Interruption {
+    void at(int gather, Communicator communicator, CudaMemory memory);
+  }
+
+  private final Map<Integer, CudaMemoryPool> pools = new ConcurrentHashMap<>();
+
+  private CollectiveException failure(
+      Communicator communicator,
+      int ordinal,
+      Duration timeout,
+      Preparation preparation,
+      Interruption interruption) {
     try (CudaDevice device = DoubleLibraries.cuda().open(ordinal);
         CudaStream stream = CudaStream.open(device, "test", Priority.NORMAL);
         CudaMemoryPool pool =
             CudaMemoryPool.open(device, VirtualMemory.forMulticast(device), 8 << 20);
         CudaMemory memory = pool.take(1000)) {
+      pools.put(communicator.rank(), pool);
       return catchThrowableOfType(
           CollectiveException.class,
           () ->
               MulticastWindow.open(
-                  communicator,
+                  interrupted(communicator, memory, interruption),
                   memory,
                   stream,
-                  Deadline.after(LONG),
+                  Deadline.after(timeout),
                   () -> preparation.run(communicator)));
     }
   }
 
-  private static List<CollectiveException> failures(
-      int nranks, int everyDevice, Preparation preparation) {
+  private static Communicator interrupted(
+      Communicator communicator, CudaMemory memory, Interruption interruption) {
+    AtomicInteger gathers = new AtomicInteger();
+    return (Communicator)
+        Proxy.newProxyInstance(
+            MulticastOpeningTest.class.getClassLoader(),
+            new Class<?>[] {Communicator.class},
+            (proxy, method, arguments) -> {
+              if (method.getName().equals("allGather")) {
+                interruption.at(gathers.incrementAndGet(), communicator, memory);
+              }
+              try {
+                return method.invoke(communicator, arguments);
+              } catch (InvocationTargetException e) {
+                throw e.getCause();
+              }
+            });
+  }
+
+  private List<CollectiveException> failures(int nranks, int everyDevice, Preparation preparation) {
     try (RankGang gang = RankGang.open(LocalCommunicator::create, nranks, LONG)) {
       return gang.ask(
-          communicator -> failure(communicator, communicator.rank() * everyDevice, preparation));
+          communicator ->
+              failure(
+                  communicator,
+                  communicator.rank() * everyDevice,
+                  LONG,
+                  preparation,
+                  (gather, rank, memory) -> {}));
+    }
+  }
+
+  private List<CollectiveException> failures(Duration timeout, Interruption interruption) {
+    try (RankGang gang = RankGang.open(LocalCommunicator::create, 3, timeout)) {
+      return gang.ask(
+          communicator ->
+              failure(
+                  communicator,
+                  communicator.rank() * EVERY_SECOND_DEVICE,
+                  timeout,
+                  MulticastOpeningTest::doNothing,
+                  interruption));
     }
   }
 
@@ -133,5 +197,58 @@ class MulticastOpeningTest {
               }
             });
     assertThat(failures).allSatisfy(failure -> assertThat(failure).hasMessageContaining("it goes"));
+  }
+
+  /** Before the object is there, while ranks join it, and when they have bound their memory. */
+  @ParameterizedTest
+  @ValueSource(ints = {7, 8, 9, 10, 11, LAST_GATHER})
+  void rankThatGoesLaterHoldsUpNobodyAndKeepsNoMemory(int last) {
+    List<CollectiveException> failures =
+        failures(
+            LONG,
+            (gather, communicator, memory) -> {
+              if (gather == last && communicator.rank() == 1) {
+                communicator.abort("it goes");
+              }
+            });
+    assertThat(failures).allSatisfy(failure -> assertThat(failure).hasMessageContaining("it goes"));
+  }
+
+  /** Nothing was written by anybody, so nobody has to wait for it with memory. */
+  @Test
+  void memoryGoesBackAlsoWhileARankIsStuck() {
+    List<CollectiveException> failures =
+        failures(
+            Duration.ofSeconds(2),
+            (gather, communicator, memory) -> {
+              if (gather == LAST_GATHER) {
+                memory.close();
+                assertThat(pools.get(communicator.rank()).takenBytes()).isPositive();
+              }
+              if (gather == LAST_GATHER && communicator.rank() == 1) {
+                Awaitility.await()
+                    .until(() -> pools.get(0).takenBytes() + pools.get(2).takenBytes() == 0);
+              }
+            });
+    assertThat(failures)
+        .allSatisfy(
+            failure -> {
+              assertThat(failure.kind()).isEqualTo(Kind.TIMEOUT);
+              assertThat(failure.ranks()).containsExactly(1);
+            });
+  }
+
+  /** That is no refusal, after which the ranks would go on. */
+  @Test
+  void memoryThatCannotBeGivenUpIsAnErrorOnAll() {
+    DoubleLibraries.cudaControls().cudaDoubleFailBindings(1);
+    DoubleLibraries.cudaControls().cudaDoubleFailUnbindings(1);
+    assertThat(failures(3, EVERY_SECOND_DEVICE, MulticastOpeningTest::doNothing))
+        .allSatisfy(
+            failure -> {
+              assertThat(failure.kind()).isEqualTo(Kind.IO);
+              assertThat(failure)
+                  .hasMessageMatching("rank . cannot end memory for multicast: unbinding .*");
+            });
   }
 }
