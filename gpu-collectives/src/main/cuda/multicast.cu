@@ -5,6 +5,10 @@
  * Only whole units of 16 bytes at multiples of 16 are written in their place, as there is no
  * narrower instruction for all that begins or ends anywhere. The bytes before and behind go to a slot
  * of the rank, from where each rank copies them when all are there.
+ *
+ * Memory has two addresses here, that of multicast and its own. Who stores by one of them settles
+ * that before its kernel ends, as the next to store there may use the other. What reads the blocks
+ * later is another launch, behind the second barrier, and needs no more than that.
  */
 #include "signals.h"
 #include "multimem.h"
@@ -102,4 +106,5 @@ KERNEL(weft_multicast_ends, ends_arguments, 256) {
       to[a.bytes - tail + at] = byte;
     }
   }
+  settle_aliases();
 }

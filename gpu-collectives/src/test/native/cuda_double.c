@@ -1116,6 +1116,7 @@ static void release_physical_locked(struct physical *physical) {
 }
 
 #include "cuda_multicast.h"
+#include "cuda_stores.h"
 
 CUresult cuMemRelease(void *handle) {
   pthread_mutex_lock(&lock);

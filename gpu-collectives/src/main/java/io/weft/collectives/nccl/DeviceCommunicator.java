@@ -50,8 +50,10 @@ public interface DeviceCommunicator extends Communicator {
    *     rank writes to it any more
    * @throws CollectiveException of kind INVALID, on all ranks, when one cannot take part, for which
    *     the communicator does not break: the driver offers no multicast, the GPU is older than
-   *     compute capability 9.0, two ranks are on one GPU, or they are not 2 to 16 of one host; see
-   *     {@link io.weft.device.cuda.MulticastSupport#whyNot}
+   *     compute capability 9.0, two ranks are on one GPU, or they are not 2 to 16 of one host, one
+   *     user and one network namespace; the memory is another, of another GPU, not the first of its
+   *     segment, or not as much on all ranks; see {@link
+   *     io.weft.device.cuda.MulticastSupport#whyNot}
    */
   SharedWindow shareByMulticast(CudaMemory memory);
 

@@ -41,8 +41,13 @@ public final class MulticastExchange implements AutoCloseable {
     this.stream = stream;
     this.barriers = barriers;
     this.module = CudaModule.load(stream.device(), "multicast");
-    this.write = module.kernel("weft_multicast_write", WRITE_BYTES);
-    this.ends = module.kernel("weft_multicast_ends", ENDS_BYTES);
+    try {
+      this.write = module.kernel("weft_multicast_write", WRITE_BYTES);
+      this.ends = module.kernel("weft_multicast_ends", ENDS_BYTES);
+    } catch (RuntimeException e) {
+      module.close();
+      throw e;
+    }
   }
 
   /**

@@ -9,19 +9,21 @@ import java.util.UUID;
  * What a rank tells the others before they have multicast.
  *
  * <pre>
- *   long, long uuid of the GPU | long bytes | address of the inbox
+ *   long, long uuid of the GPU | long bytes | long bytes of the object | address of the inbox
  * </pre>
  *
  * @param bytes of its memory
+ * @param objectBytes what the object has to have for that by this rank's driver
  * @param inbox where it takes a descriptor
  */
-record MulticastOffer(UUID gpu, long bytes, InboxAddress inbox) {
+record MulticastOffer(UUID gpu, long bytes, long objectBytes, InboxAddress inbox) {
   byte[] encode() {
     byte[] address = inbox.encode();
-    return ByteBuffer.allocate(3 * Long.BYTES + address.length)
+    return ByteBuffer.allocate(4 * Long.BYTES + address.length)
         .putLong(gpu.getMostSignificantBits())
         .putLong(gpu.getLeastSignificantBits())
         .putLong(bytes)
+        .putLong(objectBytes)
         .put(address)
         .array();
   }
@@ -30,9 +32,10 @@ record MulticastOffer(UUID gpu, long bytes, InboxAddress inbox) {
     ByteBuffer in = ByteBuffer.wrap(message);
     UUID gpu = new UUID(in.getLong(), in.getLong());
     long bytes = in.getLong();
+    long objectBytes = in.getLong();
     byte[] address = new byte[in.remaining()];
     in.get(address);
-    return new MulticastOffer(gpu, bytes, InboxAddress.decode(address));
+    return new MulticastOffer(gpu, bytes, objectBytes, InboxAddress.decode(address));
   }
 
   /**
@@ -49,6 +52,13 @@ record MulticastOffer(UUID gpu, long bytes, InboxAddress inbox) {
             List.of(0, rank),
             "rank 0 shares %d bytes by multicast but rank %d %d: they have to be as many"
                 .formatted(offers.get(0).bytes(), rank, own.bytes()),
+            null);
+      }
+      if (own.objectBytes() != offers.get(0).objectBytes()) {
+        throw Refusal.of(
+            List.of(0, rank),
+            "by its driver rank 0 needs %d bytes for multicast, rank %d by its own %d"
+                .formatted(offers.get(0).objectBytes(), rank, own.objectBytes()),
             null);
       }
       for (int other = 0; other < rank; other++) {

@@ -92,7 +92,7 @@ final class MulticastOpening {
     lease = new HostEvent("a multicast window of " + memory.bytes() + " bytes");
     memory.usedUntil(lease);
     return new MulticastOffer(
-        stream.device().description().uuid(), memory.bytes(), inbox.address());
+        stream.device().description().uuid(), memory.bytes(), objectBytes, inbox.address());
   }
 
   private void requirePossible() {

@@ -159,6 +159,11 @@ public final class MulticastObject implements AutoCloseable {
           memory.source().what()
               + " cannot be written by multicast, VirtualMemory.forMulticast can");
     }
+    if (each.granularity() % granularity != 0) {
+      throw new IllegalArgumentException(
+          "the driver has granules of %d bytes for multicast of so many GPUs, the memory is in such of %d"
+              .formatted(granularity, each.granularity()));
+    }
     if (memory.address() % granularity != 0) {
       throw new IllegalArgumentException(
           "memory for multicast starts at a multiple of "

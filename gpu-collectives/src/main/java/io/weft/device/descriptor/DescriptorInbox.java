@@ -105,13 +105,15 @@ public final class DescriptorInbox implements AutoCloseable {
    * closed, and so is what comes from another user.
    *
    * @throws IllegalStateException when none was left here
+   * @throws UncheckedIOException when the process has no room for another descriptor
    */
   public Descriptor receive() {
     for (int i = 0; i < MOST_CONNECTIONS; i++) {
       int connection = LibcFunctions.accept4(socket.number(), 0, 0, NOT_BLOCKING | CLOSE_ON_EXEC);
-      if (connection < 0) {
+      if (connection < 0 && LibcFunctions.wasEmpty()) {
         break;
       }
+      LibcFunctions.check(connection, "taking what came to the inbox " + address.name());
       try (Descriptor accepted = Descriptor.of(connection)) {
         List<Descriptor> arrived = take(accepted);
         if (!arrived.isEmpty()) {

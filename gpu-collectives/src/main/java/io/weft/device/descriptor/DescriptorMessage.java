@@ -1,6 +1,8 @@
 package io.weft.device.descriptor;
 
 import io.weft.memory.Memory;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -17,6 +19,7 @@ final class DescriptorMessage implements AutoCloseable {
   private static final long VECTORS = 24;
   private static final long CONTROL = 32;
   private static final long CONTROL_BYTES = 40;
+  private static final long FLAGS = 48;
   private static final long HEADER_BYTES = 56;
 
   private static final long VECTOR_AT = HEADER_BYTES;
@@ -27,6 +30,7 @@ final class DescriptorMessage implements AutoCloseable {
 
   private static final int SOCKET_LEVEL = 1;
   private static final int RIGHTS = 1;
+  private static final int CUT_OFF = 0x8;
   private static final int DONT_WAIT = 0x40;
   private static final int NO_SIGNAL = 0x4000;
   private static final int CLOSE_ON_EXEC = 0x40000000;
@@ -45,13 +49,14 @@ final class DescriptorMessage implements AutoCloseable {
 
   /** To be sent. */
   static DescriptorMessage with(byte[] body, Descriptor descriptor) {
+    int number = descriptor.number();
     DescriptorMessage message = new DescriptorMessage(CONTROL_HEAD + 8);
     long control = message.address + CONTROL_AT;
     Memory.copyFrom(body, Memory.BYTE_ARRAY, message.address + BODY_AT, BODY_BYTES);
     Memory.putLong(control, CONTROL_HEAD + 4);
     Memory.putInt(control + 8, SOCKET_LEVEL);
     Memory.putInt(control + 12, RIGHTS);
-    Memory.putInt(control + CONTROL_HEAD, descriptor.number());
+    Memory.putInt(control + CONTROL_HEAD, number);
     return message;
   }
 
@@ -81,10 +86,20 @@ final class DescriptorMessage implements AutoCloseable {
     byte[] arrived = new byte[BODY_BYTES];
     Memory.copyTo(address + BODY_AT, arrived, Memory.BYTE_ARRAY, BODY_BYTES);
     if (received == BODY_BYTES && Arrays.equals(arrived, body)) {
+      requireWhole(descriptors);
       return descriptors;
     }
     descriptors.forEach(Descriptor::close);
     return List.of();
+  }
+
+  /** What the process has no room for the system leaves out, and says so. */
+  private void requireWhole(List<Descriptor> descriptors) {
+    if (descriptors.isEmpty() && (Memory.getInt(address + FLAGS) & CUT_OFF) != 0) {
+      throw new UncheckedIOException(
+          new IOException(
+              "a descriptor came that this process has no room for: too many are open"));
+    }
   }
 
   private List<Descriptor> descriptors() {

@@ -8,6 +8,11 @@ import java.nio.file.Path;
 
 /** Functions of libc that Java does not offer, of 64-bit Linux. To be loaded before any call. */
 final class LibcFunctions {
+  private static final int TRY_AGAIN = 11;
+  private static final int TOO_MANY_ON_HOST = 23;
+  private static final int TOO_MANY_OPEN = 24;
+  private static final int REFUSED = 111;
+
   private static boolean bound;
 
   private LibcFunctions() {}
@@ -48,8 +53,25 @@ final class LibcFunctions {
   static long check(long result, String what) {
     if (result < 0) {
       throw new UncheckedIOException(
-          new IOException(what + " failed with error " + Native.getLastError() + " of the system"));
+          new IOException(what + " failed with error " + meaning(Native.getLastError())));
     }
     return result;
+  }
+
+  /** Of those that have a cause outside of this process. */
+  private static String meaning(int error) {
+    return switch (error) {
+      case TRY_AGAIN -> error + " of the system: others have filled it";
+      case TOO_MANY_OPEN, TOO_MANY_ON_HOST ->
+          error + " of the system: too many files and sockets are open";
+      case REFUSED ->
+          error + " of the system: it is closed, or in another network namespace of the host";
+      default -> error + " of the system";
+    };
+  }
+
+  /** Whether the last call of this thread failed only because there was nothing to take. */
+  static boolean wasEmpty() {
+    return Native.getLastError() == TRY_AGAIN;
   }
 }

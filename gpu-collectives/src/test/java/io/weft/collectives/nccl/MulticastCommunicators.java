@@ -63,7 +63,19 @@ public final class MulticastCommunicators {
       this.receivePool = CudaMemoryPool.open(device, VirtualMemory.forMulticast(device), 2 * BYTES);
       this.send = sendPool.take(BYTES);
       this.receive = receivePool.take(BYTES);
-      this.window = nccl.shareByMulticast(receive);
+      try {
+        this.window = nccl.shareByMulticast(receive);
+      } catch (RuntimeException e) {
+        closeMemory();
+        throw e;
+      }
+    }
+
+    private void closeMemory() {
+      send.close();
+      receive.close();
+      sendPool.close();
+      receivePool.close();
     }
 
     @Override
@@ -76,10 +88,7 @@ public final class MulticastCommunicators {
       try {
         if (method.getName().equals("close")) {
           window.close();
-          send.close();
-          receive.close();
-          sendPool.close();
-          receivePool.close();
+          closeMemory();
         }
         return method.invoke(nccl, arguments);
       } catch (InvocationTargetException e) {

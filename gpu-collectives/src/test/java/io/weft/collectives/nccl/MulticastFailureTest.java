@@ -84,7 +84,7 @@ class MulticastFailureTest extends MulticastGangs {
       List<SharedWindow> windows =
           gang.ask(communicator -> share(communicator, buffers.get(communicator.rank()).receive()));
       DoubleLibraries.CudaControls controls = DoubleLibraries.cudaControls();
-      int before = controls.cudaDoubleRuns(0, "weft_peer_barrier");
+      int before = barriersAndWrites(controls);
       controls.cudaDoubleHoldKernel(1, "weft_multicast_ends");
       List<Future<Void>> groups =
           gang.askAsync(
@@ -92,14 +92,26 @@ class MulticastFailureTest extends MulticastGangs {
                 twoUnalignedBroadcasts(communicator, buffers.get(communicator.rank()));
                 return null;
               });
-      Awaitility.await().until(() -> controls.cudaDoubleRuns(0, "weft_peer_barrier") == before + 3);
-      controls.cudaDoubleHoldKernel(-1, "");
+      try {
+        Awaitility.await().until(() -> barriersAndWrites(controls) == before + 4);
+      } finally {
+        controls.cudaDoubleHoldKernel(-1, "");
+      }
       for (Future<Void> each : groups) {
         each.get(60, TimeUnit.SECONDS);
       }
       gang.run(communicator -> windows.get(communicator.rank()).close());
       buffers.forEach(Buffers::close);
     }
+  }
+
+  /**
+   * Of rank 0, which is in the third barrier behind the fourth of them; without the first barrier
+   * of an operation it would be in the second, behind two writes.
+   */
+  private static int barriersAndWrites(DoubleLibraries.CudaControls controls) {
+    return controls.cudaDoubleRuns(0, "weft_peer_barrier")
+        + controls.cudaDoubleRuns(0, "weft_multicast_write");
   }
 
   private static void twoUnalignedBroadcasts(Communicator communicator, Buffers buffers) {

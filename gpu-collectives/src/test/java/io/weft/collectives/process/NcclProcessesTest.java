@@ -196,6 +196,7 @@ class NcclProcessesTest {
     assertThat(all("multicast once")).containsOnly("right");
   }
 
+  /** What stays are the words by which the survivors parted: neither knows that none reads them. */
   @Test
   void rankKilledBetweenWritesByMulticastIsNamed() throws Exception {
     start(3, Duration.ofMinutes(5));
@@ -204,7 +205,8 @@ class NcclProcessesTest {
     assertSurvivorsNameTheVictim();
     processes.remove(VICTIM).close();
     assertThat(all("close")).containsOnly("closed");
-    assertThat(all("left")).allSatisfy(answer -> assertThat(answer).isBlank());
+    assertThat(all("left"))
+        .containsOnly("device allocations: 1 pinned buffers: 1 open files of memory: 1 ");
   }
 
   /** The others wait for it to say what it has. */

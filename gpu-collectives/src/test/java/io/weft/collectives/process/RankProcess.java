@@ -173,6 +173,7 @@ final class RankProcess implements AutoCloseable {
     private final CommunicatorOptions options;
     private Bootstrap bootstrap;
     private Communicator communicator;
+    private long socketsBefore;
 
     private Rank(CommunicatorFactory factory, int rank, int nranks, Duration timeout) {
       this.factory = factory;
@@ -196,6 +197,7 @@ final class RankProcess implements AutoCloseable {
           case "create" -> {
             communicator = factory.create(bootstrap, options);
             bootstrap.close();
+            socketsBefore = OpenDescriptors.count("socket:");
             say("created");
           }
           case "relisten" -> {
@@ -222,7 +224,7 @@ final class RankProcess implements AutoCloseable {
           }
           case "share" -> share(order[1].equals("for ever"));
           case "multicast" -> multicast(order[1].equals("for ever"));
-          case "left" -> say(DoubleLibraries.live().replaceAll("(?m)^(?!multicast).*", ""));
+          case "left" -> say(left());
           case "replay" -> replay(Integer.parseInt(order[1]));
           case "close" -> {
             communicator.close();
@@ -291,26 +293,35 @@ final class RankProcess implements AutoCloseable {
     /** All-gathers and broadcasts of any size, written by multicast of the devices. */
     private void multicast(boolean forEver) {
       DoubleLibraries.cudaControls().cudaDoubleMulticast(0xff);
-      Communicator sharing = MulticastCommunicators.share((DeviceCommunicator) communicator);
-      int nranks = sharing.nranks();
-      for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
-        long count = 1 + round * 37 % 1000;
-        TypedBuffer all = CommunicatorContract.buffer(DataType.INT8, count * nranks);
-        sharing.allGather(CommunicatorContract.filled(sharing, DataType.INT8, count), all);
-        Values.check("gathered", all, i -> Values.of((int) (i / count), i % count));
-        TypedBuffer data = CommunicatorContract.filled(sharing, DataType.INT8, count);
-        int root = round % nranks;
-        sharing.broadcast(data, root);
-        Values.check("broadcast", data, i -> Values.of(root, i));
-        if (forEver && round == 10) {
-          say("loops");
+      try (Communicator sharing = MulticastCommunicators.share((DeviceCommunicator) communicator)) {
+        int nranks = sharing.nranks();
+        for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
+          long count = 1 + round * 37 % 1000;
+          TypedBuffer all = CommunicatorContract.buffer(DataType.INT8, count * nranks);
+          sharing.allGather(CommunicatorContract.filled(sharing, DataType.INT8, count), all);
+          Values.check("gathered", all, i -> Values.of((int) (i / count), i % count));
+          TypedBuffer data = CommunicatorContract.filled(sharing, DataType.INT8, count);
+          int root = round % nranks;
+          sharing.broadcast(data, root);
+          Values.check("broadcast", data, i -> Values.of(root, i));
+          if (forEver && round == 10) {
+            say("loops");
+          }
         }
       }
-      sharing.close();
+      String left = left();
+      say(left.isEmpty() ? "right" : left);
+    }
+
+    /** What a communicator that was closed should have given back. */
+    private String left() {
       GpuDoubles.closeDevices();
       String left = DoubleLibraries.violations() + DoubleLibraries.live();
-      long sockets = OpenDescriptors.count("weft-cuda-double");
-      say(left.isEmpty() && sockets == 0 ? "right" : left + sockets + " files are open");
+      long files = OpenDescriptors.count("weft-cuda-double");
+      long sockets = OpenDescriptors.count("socket:");
+      return left
+          + (files == 0 ? "" : "open files of memory: " + files + "\n")
+          + (sockets <= socketsBefore ? "" : "more sockets: " + (sockets - socketsBefore));
     }
 
     /** Replays a graph until that fails; with chunks it dies inside, after so many of them. */

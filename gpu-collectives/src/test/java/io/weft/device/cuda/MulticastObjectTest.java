@@ -118,6 +118,9 @@ class MulticastObjectTest {
       MulticastObject.requireBindable(memory, granule);
       assertThatThrownBy(() -> MulticastObject.requireBindable(behind, granule))
           .hasMessageContaining("starts at a multiple of " + granule);
+      assertThatThrownBy(() -> MulticastObject.requireBindable(memory, 4 * granule))
+          .hasMessageContaining("granules of " + 4 * granule + " bytes for multicast")
+          .hasMessageContaining("such of " + granule);
       assertThatThrownBy(() -> MulticastObject.requireBindable(other, granule))
           .hasMessageContaining("virtual device memory cannot be written by multicast");
     }

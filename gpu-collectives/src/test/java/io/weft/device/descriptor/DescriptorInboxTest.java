@@ -105,7 +105,7 @@ class DescriptorInboxTest {
               })
           .isInstanceOf(UncheckedIOException.class)
           .hasMessageContaining("reaching the inbox " + inbox.address().name())
-          .hasMessageContaining("failed with error 11");
+          .hasMessageContaining("failed with error 11 of the system: others have filled it");
     }
   }
 
@@ -114,7 +114,8 @@ class DescriptorInboxTest {
     DescriptorInbox inbox = DescriptorInbox.open();
     inbox.close();
     inbox.close();
-    assertThatThrownBy(() -> send(inbox.address())).hasMessageContaining("failed with error 111");
+    assertThatThrownBy(() -> send(inbox.address()))
+        .hasMessageContaining("failed with error 111 of the system: it is closed, or in another");
     assertThatThrownBy(inbox::receive).hasMessageContaining("was closed");
   }
 
