@@ -2,17 +2,7 @@
  * Rows that every rank writes straight into the memory of the others: a barrier, the rows, and
  * another barrier, each a launch of its own on one stream. io.weft.collectives.peer launches them.
  */
-#include "system.h"
-
-#define MOST_RANKS 16
-
-/* The first words of what every rank shares beside its rows; all of them start as zero. */
-struct signals {
-  uint32_t came[MOST_RANKS]; /* in how many barriers a rank was seen here */
-  uint32_t barriers;         /* in how many this rank was */
-  uint32_t failed;           /* a barrier was given up: nothing is written any more */
-  uint32_t gone[MOST_RANKS]; /* ranks that write here no more */
-};
+#include "signals.h"
 
 /* In pinned memory: what the host tells the device, and the other way round. */
 struct report {

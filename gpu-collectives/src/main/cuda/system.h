@@ -32,6 +32,10 @@ INLINE void pause_shortly(void) { __nanosleep(200); }
 /* What a thread reads and writes at once, at multiples of its size. */
 typedef uint4 wide;
 
+INLINE wide wide_of(uint64_t low, uint64_t high) {
+  return make_uint4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32));
+}
+
 #else
 
 #include <sched.h>
@@ -57,6 +61,8 @@ typedef struct {
   uint64_t low;
   uint64_t high;
 } __attribute__((aligned(16))) wide;
+
+INLINE wide wide_of(uint64_t low, uint64_t high) { return (wide){low, high}; }
 
 #endif
 

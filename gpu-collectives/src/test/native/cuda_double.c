@@ -43,6 +43,7 @@ enum {
   INVALID_HANDLE = 400,
   NOT_READY = 600,
   PEER_ACCESS_ALREADY_ENABLED = 704,
+  NOT_SUPPORTED = 801,
   ILLEGAL_STATE = 401
 };
 
@@ -54,7 +55,9 @@ struct context {
   int lost;
 };
 
-enum memory_kind { PLAIN, PINNED, VIRTUAL, IMPORTED };
+enum memory_kind { PLAIN, PINNED, VIRTUAL, IMPORTED, MULTICAST };
+
+struct multicast;
 
 /* Behind the bytes of plain device memory, for all processes that map it. */
 struct importers {
@@ -66,6 +69,7 @@ struct physical {
   int file;
   size_t bytes;
   int device;
+  int handle_types;
   int references;
   struct physical *next;
 };
@@ -82,6 +86,7 @@ struct allocation {
   unsigned long inode;         /* of plain and imported memory */
   struct importers *importers; /* of plain and imported memory */
   struct physical *physical;   /* of virtual memory */
+  struct multicast *multicast; /* that is mapped here */
   int accessible;
   struct allocation *next;
 };
@@ -148,7 +153,12 @@ static int violations;
 static char violation_text[MOST_TEXT];
 static __thread struct context *current;
 
-static struct { const char *kind; int live; } counts[16];
+/* Of the thread of a stream. */
+static __thread int running_device = -1;
+
+#define MOST_COUNTS 32
+
+static struct { const char *kind; int live; } counts[MOST_COUNTS];
 
 /* ---- what tests and the other double call ---- */
 
@@ -177,7 +187,7 @@ int cudaDoubleViolations(char *text, int size) {
 void double_count(const char *kind, int delta) {
   static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&own);
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < MOST_COUNTS; i++) {
     if (counts[i].kind == NULL || strcmp(counts[i].kind, kind) == 0) {
       counts[i].kind = kind;
       counts[i].live += delta;
@@ -191,7 +201,7 @@ void double_count(const char *kind, int delta) {
 int cudaDoubleLive(char *text, int size) {
   int sum = 0;
   text[0] = 0;
-  for (int i = 0; i < 16 && counts[i].kind != NULL; i++) {
+  for (int i = 0; i < MOST_COUNTS && counts[i].kind != NULL; i++) {
     if (counts[i].live != 0) {
       size_t length = strlen(text);
       snprintf(text + length, size - length, "%s: %d\n", counts[i].kind, counts[i].live);
@@ -424,6 +434,7 @@ static void remove_stream_locked(struct stream *stream) {
 
 static void *stream_loop(void *argument) {
   struct stream *stream = argument;
+  running_device = stream->device;
   pthread_mutex_lock(&lock);
   for (;;) {
     while ((stream->first == NULL && !stream->closing) || ((paused || held == stream->device) && stream->first != NULL)) {
@@ -1038,7 +1049,8 @@ _Static_assert(sizeof(struct properties) == 32, "as CUmemAllocationProp");
 
 static CUresult check_properties(const struct properties *properties, const char *caller) {
   CUresult result = check_context(caller);
-  if (result == SUCCESS && (properties->type != 1 || properties->location.type != 1 ||
+  if (result == SUCCESS && (properties->type != 1 || (properties->handle_types & ~1) != 0 ||
+                            properties->location.type != 1 ||
                             properties->location.id < 0 || properties->location.id >= DEVICES)) {
     double_violation("%s of type %d at %d, %d", caller, properties->type,
                      properties->location.type, properties->location.id);
@@ -1062,14 +1074,28 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const struct properties *p
   return check_properties(properties, "cuMemGetAllocationGranularity");
 }
 
+static char *reserve_aligned(size_t bytes, size_t alignment) {
+  char *start =
+      mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) {
+    return NULL;
+  }
+  size_t before = -(size_t)start % alignment;
+  if (before > 0) {
+    munmap(start, before);
+  }
+  munmap(start + before + bytes, alignment - before);
+  return start + before;
+}
+
 CUresult cuMemAddressReserve(void **out, size_t bytes, size_t alignment, void *hint,
                              unsigned long long flags) {
-  if (alignment != 0 || hint != NULL || flags != 0 ||
+  if ((alignment & (alignment - 1)) != 0 || hint != NULL || flags != 0 ||
       check_size(bytes, "cuMemAddressReserve") != SUCCESS) {
     return INVALID_VALUE;
   }
-  char *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (start == MAP_FAILED) {
+  char *start = reserve_aligned(bytes, alignment < GRANULARITY ? GRANULARITY : alignment);
+  if (start == NULL) {
     return OUT_OF_MEMORY;
   }
   struct reservation *made = calloc(1, sizeof *made);
@@ -1116,7 +1142,8 @@ CUresult cuMemCreate(struct physical **out, size_t bytes, const struct propertie
   }
   if (result == SUCCESS) {
     struct physical *made = calloc(1, sizeof *made);
-    *made = (struct physical){make_file(bytes), bytes, device, 1, physicals};
+    *made = (struct physical){make_file(bytes), bytes, device, properties->handle_types, 1,
+                              physicals};
     physicals = made;
     used[device] += bytes;
     double_count("memory handles", 1);
@@ -1145,10 +1172,16 @@ static void release_physical_locked(struct physical *physical) {
   }
 }
 
-CUresult cuMemRelease(struct physical *physical) {
+#include "cuda_multicast.h"
+#include "cuda_stores.h"
+
+CUresult cuMemRelease(void *handle) {
   pthread_mutex_lock(&lock);
   CUresult result = SUCCESS;
-  if (*place_of_physical(physical) == NULL) {
+  struct physical *physical = handle;
+  if (is_multicast(handle)) {
+    release_multicast_locked(handle);
+  } else if (*place_of_physical(physical) == NULL) {
     double_violation("cuMemRelease of a handle that is not there");
     result = INVALID_VALUE;
   } else {
@@ -1167,11 +1200,14 @@ static int is_reserved(const char *start, size_t bytes) {
   return 0;
 }
 
-CUresult cuMemMap(void *start, size_t bytes, size_t offset, struct physical *physical,
+CUresult cuMemMap(void *start, size_t bytes, size_t offset, void *handle,
                   unsigned long long flags) {
   pthread_mutex_lock(&lock);
   CUresult result = SUCCESS;
-  if (!is_reserved(start, bytes) || offset != 0 || flags != 0 ||
+  struct physical *physical = handle;
+  if (is_reserved(start, bytes) && offset == 0 && flags == 0 && is_multicast(handle)) {
+    result = map_multicast_locked(start, bytes, handle);
+  } else if (!is_reserved(start, bytes) || offset != 0 || flags != 0 ||
       *place_of_physical(physical) == NULL || physical->bytes != bytes) {
     double_violation("cuMemMap of %zu bytes that are not reserved, or not in the handle", bytes);
     result = INVALID_VALUE;
@@ -1191,12 +1227,15 @@ CUresult cuMemSetAccess(void *start, size_t bytes, const struct access *access, 
   pthread_mutex_lock(&lock);
   struct allocation *found = *place_of(start);
   CUresult result = SUCCESS;
-  if (found == NULL || found->kind != VIRTUAL || found->bytes != bytes || count != 1 ||
-      access->location.type != 1 || access->location.id != found->device || access->flags != 3) {
+  int is_multicast = found != NULL && found->kind == MULTICAST;
+  if (found == NULL || (found->kind != VIRTUAL && !is_multicast) || found->bytes != bytes ||
+      count != 1 || access->location.type != 1 || access->location.id != found->device || access->flags != 3) {
     double_violation("cuMemSetAccess of %zu bytes that are not mapped, or for another", bytes);
     result = INVALID_VALUE;
   } else {
-    mprotect(start, bytes, PROT_READ | PROT_WRITE);
+    if (!is_multicast) {
+      mprotect(start, bytes, PROT_READ | PROT_WRITE);
+    }
     found->accessible = 1;
   }
   pthread_mutex_unlock(&lock);
@@ -1208,7 +1247,8 @@ CUresult cuMemUnmap(void *start, size_t bytes) {
   struct allocation **each = place_of(start);
   struct allocation *found = *each;
   CUresult result = SUCCESS;
-  if (found == NULL || found->kind != VIRTUAL || found->bytes != bytes) {
+  if (found == NULL || (found->kind != VIRTUAL && found->kind != MULTICAST) ||
+      found->bytes != bytes) {
     double_violation("cuMemUnmap of %zu bytes that are not mapped", bytes);
     result = INVALID_VALUE;
   } else if (check_unused(found, "cuMemUnmap") != SUCCESS) {
@@ -1216,7 +1256,12 @@ CUresult cuMemUnmap(void *start, size_t bytes) {
   } else {
     *each = found->next;
     mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    release_physical_locked(found->physical);
+    if (found->kind == MULTICAST) {
+      release_multicast_locked(found->multicast);
+    } else {
+      note_unmapped(found->physical);
+      release_physical_locked(found->physical);
+    }
     free(found);
     double_count("mappings", -1);
   }
@@ -1381,6 +1426,7 @@ CUresult cuGetErrorName(int code, const char **name) {
     case NO_DEVICE: *name = "CUDA_ERROR_NO_DEVICE"; break;
     case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
     case INVALID_HANDLE: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
+    case NOT_SUPPORTED: *name = "CUDA_ERROR_NOT_SUPPORTED"; break;
     case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
     default: *name = "CUDA_ERROR_OF_THE_DOUBLE"; break;
   }
@@ -1447,13 +1493,15 @@ CUresult cuDeviceCanAccessPeer(int *can, int device, int peer) {
   return device >= 0 && device < visible && peer >= 0 && peer < visible ? SUCCESS : INVALID_DEVICE;
 }
 
-/* Every second device has multicast, as if a switch connected those. */
 CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
-  if (attribute != 132) {
-    double_violation("cuDeviceGetAttribute of %d, of which the double knows nothing", attribute);
-    return INVALID_VALUE;
+  switch (attribute) {
+    case 75: *value = compute_capability; break;
+    case 103: *value = memory_descriptors; break;
+    case 132: *value = multicast_devices >> device & 1; break;
+    default:
+      double_violation("cuDeviceGetAttribute of %d, of which the double knows nothing", attribute);
+      return INVALID_VALUE;
   }
-  *value = device % 2 == 0;
   return device >= 0 && device < visible ? SUCCESS : INVALID_DEVICE;
 }
 

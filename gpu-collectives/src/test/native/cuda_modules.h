@@ -21,11 +21,12 @@ struct compiled {
   int argument_bytes;
   int most_threads;
   void (*run)(const void *);
+  int runs[DEVICES]; /* that have begun */
 };
 
 struct function {
   struct module *module;
-  const struct compiled *compiled;
+  struct compiled *compiled;
 };
 
 struct module {
@@ -39,6 +40,8 @@ static struct compiled compiled_kernels[MOST_KERNELS];
 static int compiled_count;
 static struct module *modules;
 static int launches;
+static char held_kernel[64];
+static int held_kernel_device;
 
 /* Memory that was freed and whose addresses nothing has taken since, oldest overwritten first. */
 static struct double_range freed[MOST_FREED];
@@ -55,7 +58,16 @@ void double_add_kernel(const char *name, int argument_bytes, int most_threads,
     give_up("the CUDA double has too many kernels, or one with too large arguments");
   }
   compiled_kernels[compiled_count++] =
-      (struct compiled){name, argument_bytes, most_threads, run};
+      (struct compiled){name, argument_bytes, most_threads, run, {0}};
+}
+
+/* A device does not begin this kernel, and so nothing behind it; "" for none. */
+void cudaDoubleHoldKernel(int device, const char *name) {
+  pthread_mutex_lock(&lock);
+  snprintf(held_kernel, sizeof held_kernel, "%s", name);
+  held_kernel_device = device;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
 }
 
 /* Launches since this was asked last. */
@@ -70,6 +82,7 @@ static __thread struct {
   ucontext_t scheduler;
   ucontext_t fibers[MOST_THREADS];
   int is_done[MOST_THREADS];
+  int is_unsettled[MOST_THREADS]; /* what it wrote by multicast */
   char *stacks;
   uint32_t values[MOST_THREADS];
   void (*run)(const void *);
@@ -78,7 +91,18 @@ static __thread struct {
 
 static void fiber_main(void) {
   block.run(block.argument);
+  if (block.is_unsettled[double_here.thread]) {
+    double_violation("a kernel ends before what it wrote by multicast is seen at other addresses");
+    block.is_unsettled[double_here.thread] = 0;
+  }
   block.is_done[double_here.thread] = 1;
+}
+
+static void note_unsettled(void) { block.is_unsettled[double_here.thread] = 1; }
+
+void double_settle_aliases(void) {
+  block.is_unsettled[double_here.thread] = 0;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* All threads of the block come here before one goes on. */
@@ -144,14 +168,24 @@ static void run_block(const char *kernel, int threads) {
 }
 
 struct launch {
-  const struct compiled *kernel;
+  struct compiled *kernel;
   int blocks;
   int threads;
   char argument[MOST_ARGUMENT_BYTES];
 };
 
+static void begin(struct compiled *kernel) {
+  pthread_mutex_lock(&lock);
+  while (running_device == held_kernel_device && strcmp(kernel->name, held_kernel) == 0) {
+    pthread_cond_wait(&changed, &lock);
+  }
+  kernel->runs[running_device]++;
+  pthread_mutex_unlock(&lock);
+}
+
 static void run_launch(void *argument) {
   struct launch *launch = argument;
+  begin(launch->kernel);
   block.stacks = mmap(NULL, launch->threads * FIBER_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (block.stacks == MAP_FAILED) {
@@ -171,7 +205,7 @@ static void run_launch(void *argument) {
 
 /* ---- modules ---- */
 
-static const struct compiled *find_compiled(const char *name, size_t length) {
+static struct compiled *find_compiled(const char *name, size_t length) {
   for (int i = 0; i < compiled_count; i++) {
     if (strlen(compiled_kernels[i].name) == length &&
         memcmp(compiled_kernels[i].name, name, length) == 0) {
@@ -181,10 +215,19 @@ static const struct compiled *find_compiled(const char *name, size_t length) {
   return NULL;
 }
 
+/* How often a device has begun a kernel. */
+int cudaDoubleRuns(int device, const char *name) {
+  pthread_mutex_lock(&lock);
+  const struct compiled *found = find_compiled(name, strlen(name));
+  int runs = found == NULL ? -1 : found->runs[device];
+  pthread_mutex_unlock(&lock);
+  return runs;
+}
+
 /* One entry of PTX: its name and, in brackets, the size of its one argument. */
 static const char *read_entry(struct module *module, const char *at) {
   size_t length = strcspn(at, "(");
-  const struct compiled *compiled = find_compiled(at, length);
+  struct compiled *compiled = find_compiled(at, length);
   const char *size = strchr(at, '[');
   if (compiled == NULL || size == NULL || atoi(size + 1) != compiled->argument_bytes) {
     double_violation("%.*s of %d bytes in the PTX is not what the double was compiled from",
@@ -406,3 +449,4 @@ CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blo
 
 #include "../../main/cuda/partition.cu"
 #include "../../main/cuda/peers.cu"
+#include "../../main/cuda/multicast.cu"

@@ -48,6 +48,8 @@ public enum Algorithm {
   HIERARCHICAL,
   /** NCCL moved the data between devices, in whichever way it chose. */
   NCCL,
+  /** Devices wrote each element once, to addresses that stand for the memory of all of them. */
+  MULTICAST,
   /**
    * Copied to the host, reduced there and copied back: what NCCL does not compute as it is defined.
    */

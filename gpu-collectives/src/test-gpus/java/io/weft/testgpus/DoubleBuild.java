@@ -52,6 +52,12 @@ public final class DoubleBuild {
     nccl(folder, below, List.of(flags));
   }
 
+  /** Another libcuda in a folder below. */
+  public static void olderCuda(Path folder, String version, String... flags) throws IOException {
+    Path below = Files.createDirectories(folder.resolve(version));
+    compile(List.of(flags), "cuda_double.c", below.resolve(CUDA), List.of());
+  }
+
   private static void nccl(Path folder, Path to, List<String> flags) throws IOException {
     List<String> withCuda = List.of("-L" + folder, "-l:" + CUDA, "-lrt", "-Wl,-rpath," + folder);
     compile(flags, "nccl_double.c", to.resolve(NCCL), withCuda);

@@ -26,7 +26,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * at a time, but for {@link #fail}, {@link #trouble} and {@link #close}.
  */
 final class Agreement implements AutoCloseable {
-  private static final int SIGNATURE_LONGS = 4;
+  /** A signature, updates, and the window that is received in, and where. */
+  private static final int SIGNATURE_LONGS = 6;
 
   /** Behind the tables: rows to receive, the window that they are received in, and where. */
   private static final int RAGGED_TAIL = 3;
@@ -66,24 +67,39 @@ final class Agreement implements AutoCloseable {
     long updates(int rank) {
       return longs.get(rank * SIGNATURE_LONGS + 3);
     }
+
+    Message receivedAt(PeerWindows.Place place) {
+      longs.put(4, place.window()).put(5, place.offset());
+      return this;
+    }
+
+    PeerWindows.Place place(int rank) {
+      int at = rank * SIGNATURE_LONGS + 4;
+      return new PeerWindows.Place(longs.get(at), longs.get(at + 1));
+    }
   }
 
   /**
    * Returns once all ranks have come to this collective.
    *
+   * @param receive where this rank receives
+   * @return the same where all ranks receive there, else NONE
    * @throws CollectiveException naming the ranks that did not come, or run something else
    */
-  void onCollective(Operation operation) {
+  PeerWindows.Place onCollective(Operation operation, PeerWindows.Place receive) {
     long updates =
         operation instanceof RaggedAllToAll ragged ? ragged.layout().updates(host.nranks()) : 0;
-    Message mine = Message.of(operation.signature(), updates);
+    Message mine = Message.of(operation.signature(), updates).receivedAt(receive);
     Message all = Message.of(host.nranks() * SIGNATURE_LONGS);
     timed(() -> host.allGather(mine.buffer(), all.buffer()));
+    boolean together = true;
     for (int rank = 1; rank < host.nranks(); rank++) {
       if (!all.signature(rank).equals(all.signature(0)) || all.updates(rank) != all.updates(0)) {
         throw mismatch(0, rank, describe(all, 0), describe(all, rank));
       }
+      together &= all.place(rank).equals(all.place(0));
     }
+    return together ? receive : PeerWindows.Place.NONE;
   }
 
   private static String describe(Message all, int rank) {

@@ -39,6 +39,25 @@ public interface DeviceCommunicator extends Communicator {
   SharedWindow share(CudaMemory memory);
 
   /**
+   * Has one write of any device reach memory of all ranks, which all ranks do together, in the
+   * order of their operations. An all-gather or a broadcast whose receive buffers lie in it, on all
+   * ranks at the same place, is then written by the devices: each rank writes its elements once,
+   * between two barriers of the devices. NCCL does all others, and those within a graph.
+   *
+   * @param memory of this rank's GPU and of {@link VirtualMemory#forMulticast}, at a multiple of
+   *     its granularity as the first of a segment is; as many bytes on all ranks
+   * @return to be closed when no rank has an operation in it any more; it keeps the memory until no
+   *     rank writes to it any more
+   * @throws CollectiveException of kind INVALID, on all ranks, when one cannot take part, for which
+   *     the communicator does not break: the driver offers no multicast, the GPU is older than
+   *     compute capability 9.0, two ranks are on one GPU, or they are not 2 to 16 of one host, one
+   *     user and one network namespace; the memory is another, of another GPU, not the first of its
+   *     segment, or not as much on all ranks; see {@link
+   *     io.weft.device.cuda.MulticastSupport#whyNot}
+   */
+  SharedWindow shareByMulticast(CudaMemory memory);
+
+  /**
    * Registers memory as a window, which all ranks do together, in the order of their operations:
    * operations on buffers in it go without NCCL's own buffers where NCCL can do so.
    *

@@ -2,7 +2,7 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.peer.PeerWindow;
+import io.weft.collectives.peer.ReachableMemory;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaMemory;
 import java.util.List;
@@ -69,18 +69,32 @@ final class KnownMemory {
 
   /** See {@link DeviceCommunicator#share}. */
   SharedWindow share(CudaMemory memory) {
-    AtomicReference<PeerWindow> shared = new AtomicReference<>();
+    return share(memory, "sharing memory", NcclEngine::share);
+  }
+
+  /** See {@link DeviceCommunicator#shareByMulticast}. */
+  SharedWindow shareByMulticast(CudaMemory memory) {
+    return share(memory, "sharing memory by multicast", NcclEngine::shareByMulticast);
+  }
+
+  /** A way to share. */
+  private interface Sharing {
+    ReachableMemory run(NcclEngine engine, CudaMemory memory, Deadline deadline);
+  }
+
+  private SharedWindow share(CudaMemory memory, String what, Sharing sharing) {
+    AtomicReference<ReachableMemory> shared = new AtomicReference<>();
     AtomicReference<CollectiveException> refusal = new AtomicReference<>();
     NcclSide side = communicator.side(true);
     communicator.inTurn(
-        "sharing memory",
+        what,
         deadline ->
             communicator.run(
                 side,
-                "sharing memory",
+                what,
                 () -> {
                   try {
-                    shared.set(side.engine().share(memory, deadline));
+                    shared.set(sharing.run(side.engine(), memory, deadline));
                   } catch (CollectiveException e) {
                     if (e.kind() != Kind.INVALID) {
                       throw e;
@@ -94,7 +108,7 @@ final class KnownMemory {
     return new SharedWindow(shared.get(), this::unshare);
   }
 
-  private void unshare(PeerWindow window) {
+  private void unshare(ReachableMemory window) {
     NcclSide side = communicator.side(true);
     try {
       communicator.inTurn(

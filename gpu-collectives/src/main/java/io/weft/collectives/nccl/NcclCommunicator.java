@@ -246,6 +246,11 @@ final class NcclCommunicator extends OrderedCommunicator
     return new KnownMemory(this).share(memory);
   }
 
+  @Override
+  public SharedWindow shareByMulticast(CudaMemory memory) {
+    return new KnownMemory(this).shareByMulticast(memory);
+  }
+
   /**
    * Returns only when the engines have let go of all buffers, also where it throws: the first
    * failure of both sides, as the later one is often that the other had stopped.

@@ -1,20 +1,30 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.nccl.PeerWindows.Place;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.Broadcast;
 import io.weft.collectives.operation.Operation;
 import io.weft.collectives.operation.RaggedAllToAll;
 import io.weft.collectives.operation.RaggedLayout;
+import io.weft.collectives.peer.MulticastWindow;
 import io.weft.collectives.peer.PeerWindow;
+import io.weft.collectives.peer.ReachableMemory;
 import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
+import io.weft.device.cuda.BounceBuffers.Wait;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
 import java.time.Duration;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -96,25 +106,55 @@ final class NcclEngine {
   Algorithm runCollectives(List<Operation> operations, Deadline deadline) {
     return guarded(
         () -> {
-          Algorithm algorithm = Algorithm.NCCL;
+          Set<Algorithm> used = EnumSet.noneOf(Algorithm.class);
           for (Operation each : operations) {
-            agreement.onCollective(each);
+            Place receive = agreement.onCollective(each, multicastPlace(each));
             if (ExactReductions.areOfNccl(each)) {
-              launch(each, deadline);
+              used.add(launch(each, receive, deadline));
             } else {
               finish(operations, deadline);
               detour.run(each, waits.until(operations, deadline));
-              algorithm = Algorithm.THROUGH_HOST;
+              used.add(Algorithm.THROUGH_HOST);
             }
           }
           finish(operations, deadline);
-          return algorithm;
+          return ofGroup(used);
         });
   }
 
-  private void launch(Operation operation, Deadline deadline) {
+  /** By how a group is counted: as the slowest way that something in it went. */
+  private static Algorithm ofGroup(Set<Algorithm> used) {
+    return Stream.of(Algorithm.THROUGH_HOST, Algorithm.NCCL, Algorithm.MULTICAST)
+        .filter(used::contains)
+        .findFirst()
+        .orElse(Algorithm.NCCL);
+  }
+
+  /** Where this rank receives what can be written by multicast; nowhere within a graph. */
+  private Place multicastPlace(Operation operation) {
+    if (!capturing && operation instanceof AllGather gather) {
+      return peers.multicastPlace(gather.receive());
+    }
+    if (!capturing && operation instanceof Broadcast broadcast) {
+      return peers.multicastPlace(broadcast.receive());
+    }
+    return Place.NONE;
+  }
+
+  /**
+   * Enqueues a collective.
+   *
+   * @param receive where all ranks receive, by multicast; NONE where they do not
+   */
+  private Algorithm launch(Operation operation, Place receive, Deadline deadline) {
     if (operation instanceof RaggedAllToAll ragged) {
       launchRagged(ragged, deadline);
+    } else if (receive.window() > 0) {
+      Wait wait = waits.until(List.of(operation), deadline);
+      TypedBuffer send = operation.buffers().get(0);
+      long address = staging.of(List.of(operation), rank, wait).at(send);
+      peers.writeToAll(operation, receive, address, deadline);
+      return Algorithm.MULTICAST;
     } else if (operation.signature().count() > 0) {
       enqueue(
           operation,
@@ -122,6 +162,7 @@ final class NcclEngine {
           List.of(),
           deadline);
     }
+    return Algorithm.NCCL;
   }
 
   private void enqueue(
@@ -132,8 +173,7 @@ final class NcclEngine {
 
   /** The devices write by themselves where all of them can, and a graph does not keep the sizes. */
   private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
-    PeerWindows.Place receive =
-        capturing ? PeerWindows.Place.NONE : peers.place(operation.receive());
+    Place receive = capturing ? Place.NONE : peers.place(operation.receive());
     RaggedArrivals arrivals = agreement.onRagged(operation, receive);
     StagedBuffers staged =
         staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline));
@@ -191,8 +231,7 @@ final class NcclEngine {
       return;
     }
     for (Operation each : step) {
-      agreement.onCollective(each);
-      launch(each, deadline);
+      Algorithm unused = launch(each, agreement.onCollective(each, Place.NONE), deadline);
     }
   }
 
@@ -255,8 +294,14 @@ final class NcclEngine {
     return peers.open(agreement.host(), memory, deadline);
   }
 
+  /** Has one write reach memory of all ranks; a refusal, of kind INVALID, breaks nothing. */
+  MulticastWindow shareByMulticast(CudaMemory memory, Deadline deadline) {
+    stream.device().use();
+    return peers.openMulticast(agreement.host(), memory, deadline);
+  }
+
   /** Ends what all ranks reach, together with them. */
-  void unshare(PeerWindow window) {
+  void unshare(ReachableMemory window) {
     guarded(
         () -> {
           peers.end(window, agreement.host());
@@ -265,7 +310,7 @@ final class NcclEngine {
   }
 
   /** Ends what all ranks reach on this one. */
-  void leave(PeerWindow window, Duration linger) {
+  void leave(ReachableMemory window, Duration linger) {
     stream.device().use();
     if (!restless) {
       peers.leave(window, Deadline.after(linger));

@@ -2,10 +2,17 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.operation.Operation;
 import io.weft.collectives.operation.RaggedAllToAll;
+import io.weft.collectives.peer.MulticastBlocks;
+import io.weft.collectives.peer.MulticastExchange;
+import io.weft.collectives.peer.MulticastWindow;
 import io.weft.collectives.peer.PeerExchange;
 import io.weft.collectives.peer.PeerRows;
 import io.weft.collectives.peer.PeerWindow;
+import io.weft.collectives.peer.ReachableMemory;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
@@ -36,9 +43,12 @@ final class PeerWindows {
   private static final Duration MARGIN = Duration.ofMillis(500);
 
   private final CudaStream stream;
-  private final Map<Long, PeerWindow> windows = new TreeMap<>();
+  private final Map<Long, ReachableMemory> windows = new TreeMap<>();
   private long opened;
   private volatile PeerExchange exchange;
+  private MulticastExchange multicast;
+
+  /** Whose barriers the kernels on the stream have. */
   private PeerWindow used;
 
   PeerWindows(CudaStream stream) {
@@ -49,17 +59,47 @@ final class PeerWindows {
   PeerWindow open(Communicator hosts, CudaMemory memory, Deadline deadline) {
     PeerWindow window = PeerWindow.open(hosts, memory, stream, deadline);
     windows.put(++opened, window);
-    if (exchange == null) {
-      exchange = new PeerExchange(stream);
-    }
+    loadBarriers();
     return window;
   }
 
+  /** Opens one that a single write reaches on all ranks; a refusal is of kind INVALID. */
+  MulticastWindow openMulticast(Communicator hosts, CudaMemory memory, Deadline deadline) {
+    MulticastWindow window =
+        MulticastWindow.open(hosts, memory, stream, deadline, this::loadMulticast);
+    windows.put(++opened, window);
+    return window;
+  }
+
+  private void loadBarriers() {
+    if (exchange == null) {
+      exchange = new PeerExchange(stream);
+    }
+  }
+
+  private void loadMulticast() {
+    loadBarriers();
+    if (multicast == null) {
+      multicast = new MulticastExchange(stream, exchange);
+    }
+  }
+
+  /** Where a ragged all-to-all receives. */
   Place place(TypedBuffer buffer) {
+    return place(buffer, PeerWindow.class);
+  }
+
+  /** Where an operation receives that can be written by multicast. */
+  Place multicastPlace(TypedBuffer buffer) {
+    return place(buffer, MulticastWindow.class);
+  }
+
+  private Place place(TypedBuffer buffer, Class<? extends ReachableMemory> kind) {
     if (buffer.count() == 0) {
       return Place.ANYWHERE;
     }
     return windows.entrySet().stream()
+        .filter(each -> kind.isInstance(each.getValue()))
         .filter(each -> each.getValue().covers(buffer))
         .findFirst()
         .map(each -> new Place(each.getKey(), each.getValue().offset(buffer)))
@@ -74,9 +114,10 @@ final class PeerWindows {
   void write(RaggedAllToAll operation, long send, RaggedArrivals arrivals, Deadline deadline) {
     long elements = operation.layout().rowElements();
     long rowBytes = elements * operation.send().type().bytes();
-    used = windows.get(arrivals.window());
+    PeerWindow window = (PeerWindow) windows.get(arrivals.window());
+    used = window;
     exchange.enqueue(
-        used,
+        window,
         new PeerRows(
             send,
             operation.send().count() / elements,
@@ -84,8 +125,30 @@ final class PeerWindows {
             operation.layout(),
             arrivals.offsets(),
             arrivals.receiveRows()),
-        Duration.ofNanos(
-            Math.max(deadline.remainingNanos() / 2, deadline.remainingNanos() - MARGIN.toNanos())));
+        patience(deadline));
+  }
+
+  /**
+   * Enqueues the write of this rank's block to all of them.
+   *
+   * @param place of an all-gather's or a broadcast's receive buffer, the same on all ranks
+   * @param send address of its block on the device
+   */
+  void writeToAll(Operation operation, Place place, long send, Deadline deadline) {
+    MulticastWindow window = (MulticastWindow) windows.get(place.window());
+    used = window.lobby();
+    multicast.enqueue(
+        window,
+        operation instanceof AllGather gather
+            ? new MulticastBlocks(send, gather.send().bytes(), place.offset(), 0, used.nranks())
+            : new MulticastBlocks(
+                send, operation.bytes(), place.offset(), ((Broadcast) operation).root(), 1),
+        patience(deadline));
+  }
+
+  private static Duration patience(Deadline deadline) {
+    return Duration.ofNanos(
+        Math.max(deadline.remainingNanos() / 2, deadline.remainingNanos() - MARGIN.toNanos()));
   }
 
   /** When the stream has come behind all writes: throws what the devices found. */
@@ -112,7 +175,7 @@ final class PeerWindows {
   }
 
   /** Ends one together with the other ranks. */
-  void end(PeerWindow window, Communicator hosts) {
+  void end(ReachableMemory window, Communicator hosts) {
     if (windows.containsValue(window)) {
       window.close(hosts);
       windows.values().remove(window);
@@ -120,7 +183,7 @@ final class PeerWindows {
   }
 
   /** Ends one here; the stream is at rest. */
-  void leave(PeerWindow window, Deadline deadline) {
+  void leave(ReachableMemory window, Deadline deadline) {
     if (windows.values().remove(window) && !window.leave(deadline)) {
       LOG.warn("Memory that was shared is kept: another rank may still write to it");
     }
@@ -129,6 +192,10 @@ final class PeerWindows {
   /** Ends all here; the stream is at rest. */
   void close(Deadline deadline) {
     List.copyOf(windows.values()).forEach(window -> leave(window, deadline));
+    if (multicast != null) {
+      multicast.close();
+      multicast = null;
+    }
     if (exchange != null) {
       exchange.close();
       exchange = null;

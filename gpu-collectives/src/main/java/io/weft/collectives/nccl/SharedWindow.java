@@ -1,14 +1,14 @@
 package io.weft.collectives.nccl;
 
-import io.weft.collectives.peer.PeerWindow;
+import io.weft.collectives.peer.ReachableMemory;
 import io.weft.device.cuda.CudaMemory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /** Memory of each rank that the devices of all reach by themselves. Thread-safe. */
 public final class SharedWindow implements AutoCloseable {
-  private final PeerWindow window;
-  private final Consumer<PeerWindow> end;
+  private final ReachableMemory window;
+  private final Consumer<ReachableMemory> end;
   private final AtomicBoolean closed = new AtomicBoolean();
 
   /**
@@ -16,7 +16,7 @@ public final class SharedWindow implements AutoCloseable {
    *
    * @param end ends it on this rank
    */
-  SharedWindow(PeerWindow window, Consumer<PeerWindow> end) {
+  SharedWindow(ReachableMemory window, Consumer<ReachableMemory> end) {
     this.window = window;
     this.end = end;
   }

@@ -75,7 +75,8 @@ public final class PeerExchange implements AutoCloseable {
     enqueueBarrier(window, patience);
   }
 
-  private void enqueueBarrier(PeerWindow window, Duration patience) {
+  /** Enqueues a barrier of the devices alone. */
+  void enqueueBarrier(PeerWindow window, Duration patience) {
     KernelArguments arguments = barrier.arguments();
     for (int rank = 0; rank < RANKS; rank++) {
       arguments.putLong(rank < window.nranks() ? window.peer(rank).signals() : 0);
@@ -114,7 +115,7 @@ public final class PeerExchange implements AutoCloseable {
       throw new CollectiveException(
           Kind.TIMEOUT,
           silent,
-          "rank %d waited on its device for %s, which did not come to write its rows"
+          "rank %d waited on its device for %s, which did not come to the exchange"
               .formatted(window.rank(), CollectiveException.name(silent)));
     }
     if (report.badEntry() >= 0) {

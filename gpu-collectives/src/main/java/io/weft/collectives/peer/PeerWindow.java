@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
  * that has not ended it; so a rank that ended it keeps its own memory until all the others have, or
  * their processes are gone. Confined to the thread of its stream.
  */
-public final class PeerWindow {
+public final class PeerWindow implements ReachableMemory {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWindow.class);
   private static final long POLL_NANOS = 200_000;
 
@@ -64,19 +64,19 @@ public final class PeerWindow {
     return new WindowOpening(hosts, memory, stream, deadline).run();
   }
 
-  /** This rank's own. */
+  @Override
   public CudaMemory memory() {
     return memory;
   }
 
-  /** Whether all of a buffer lies in this rank's memory. */
+  @Override
   public boolean covers(TypedBuffer buffer) {
     MappedPeer own = peers.get(rank);
     return buffer.address() >= own.address()
         && buffer.address() + buffer.bytes() <= own.address() + own.bytes();
   }
 
-  /** Bytes from the start of this rank's memory. */
+  @Override
   public long offset(TypedBuffer buffer) {
     return buffer.address() - peers.get(rank).address();
   }
@@ -94,15 +94,12 @@ public final class PeerWindow {
     return rank;
   }
 
-  int nranks() {
+  /** How many ranks have it. */
+  public int nranks() {
     return peers.size();
   }
 
-  /**
-   * Ends it on all ranks together, whose streams are at rest.
-   *
-   * @param hosts as when it was opened
-   */
+  @Override
   public void close(Communicator hosts) {
     hosts.barrier();
     unmapped = true;
@@ -112,12 +109,8 @@ public final class PeerWindow {
     signals.close();
   }
 
-  /**
-   * Ends it on this rank alone, whose stream is at rest: tells the others through their memory, and
-   * waits for them to do the same.
-   *
-   * @return false when some did not in time, so that this rank's memory is kept for good
-   */
+  /** Tells the others through their memory. */
+  @Override
   public boolean leave(Deadline deadline) {
     if (unmapped) {
       return false;

@@ -3,15 +3,13 @@ package io.weft.collectives.peer;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
-import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.IpcExport;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * Opens a window: every rank offers its memory, then maps what the others offer. What fails on one
@@ -76,16 +74,8 @@ final class WindowOpening {
     return null;
   }
 
-  private <T> T named(Part<T> part) {
-    try {
-      return part.run();
-    } catch (IllegalArgumentException | IllegalStateException | CudaException e) {
-      throw new CollectiveException(
-          Kind.INVALID,
-          List.of(hosts.rank()),
-          "rank " + hosts.rank() + " cannot share memory: " + e.getMessage(),
-          e);
-    }
+  private <T> T named(Supplier<T> part) {
+    return Refusal.named(hosts.rank(), "share memory", part);
   }
 
   /** Memory that others may have mapped goes back when they have let go. */
@@ -102,10 +92,5 @@ final class WindowOpening {
     } catch (RuntimeException e) {
       cause.addSuppressed(e);
     }
-  }
-
-  /** A part of the opening. */
-  private interface Part<T> {
-    T run();
   }
 }

@@ -20,7 +20,6 @@ public final class CudaLibrary {
   static final int SUCCESS = 0;
   static final int NOT_READY = 600;
   private static final int NO_DEVICE = 100;
-  private static final int MULTICAST_SUPPORTED = 132;
   private static final int NAME_BYTES = 256;
 
   private static CudaLibrary loaded;
@@ -55,6 +54,7 @@ public final class CudaLibrary {
       NativeBinding.bind(path, CudaFunctions.class);
       NativeBinding.bind(path, CudaGraphFunctions.class);
       NativeBinding.bind(path, CudaPeerFunctions.class);
+      MulticastSupport.bind(path);
       loaded = start(path);
     }
     return loaded;
@@ -111,11 +111,7 @@ public final class CudaLibrary {
    * @param ordinal of a GPU that this process sees
    */
   public boolean hasMulticast(int ordinal) {
-    int[] value = new int[1];
-    CudaLibrary.check(
-        CudaPeerFunctions.cuDeviceGetAttribute(value, MULTICAST_SUPPORTED, handle(ordinal)),
-        "cuDeviceGetAttribute of cuda:" + ordinal);
-    return value[0] != 0;
+    return MulticastSupport.isOffered(handle(ordinal));
   }
 
   static List<GpuDescription> visible() {

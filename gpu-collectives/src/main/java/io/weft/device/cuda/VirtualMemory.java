@@ -6,58 +6,66 @@ import java.nio.ByteOrder;
 
 /**
  * Device memory by the driver's virtual memory management: addresses are reserved, then memory is
- * mapped there. NCCL takes it for windows; other processes cannot import it by an {@link
- * IpcExport}. Immutable and thread-safe.
+ * mapped there. NCCL takes it for windows, and a {@link MulticastObject} takes that {@link
+ * #forMulticast}; other processes cannot import it by an {@link IpcExport}. Immutable and
+ * thread-safe.
  */
 public final class VirtualMemory implements CudaMemorySource {
   private static final int PINNED = 1;
   private static final int ON_DEVICE = 1;
-  private static final int READ_AND_WRITE = 3;
   private static final int PROPERTY_BYTES = 32;
-  private static final int ACCESS_BYTES = 12;
 
   private final CudaDevice device;
   private final long granularity;
+  private final boolean forMulticast;
 
-  private VirtualMemory(CudaDevice device, long granularity) {
+  private VirtualMemory(CudaDevice device, long granularity, boolean forMulticast) {
     this.device = device;
     this.granularity = granularity;
+    this.forMulticast = forMulticast;
   }
 
   /** Of this device. */
   public static VirtualMemory of(CudaDevice device) {
+    return new VirtualMemory(device, granularity(device, false), false);
+  }
+
+  /**
+   * Of this device, of a kind and in segments that a multicast window takes.
+   *
+   * @throws IllegalArgumentException where the device has no multicast, saying why
+   */
+  public static VirtualMemory forMulticast(CudaDevice device) {
+    MulticastSupport.require(device);
+    long least = granularity(device, true);
+    long ofMulticast = MulticastObject.granularity(MulticastObject.PAIR, least);
+    return new VirtualMemory(device, Math.max(least, ofMulticast), true);
+  }
+
+  private static long granularity(CudaDevice device, boolean forMulticast) {
     device.use();
     long[] granularity = new long[1];
     CudaLibrary.check(
-        CudaFunctions.cuMemGetAllocationGranularity(granularity, properties(device), 0),
+        CudaFunctions.cuMemGetAllocationGranularity(
+            granularity, properties(device, forMulticast), 0),
         "cuMemGetAllocationGranularity of " + device);
-    return new VirtualMemory(device, granularity[0]);
+    return granularity[0];
   }
 
   /** CUmemAllocationProp: type, handle types, location, nothing for Windows, no flags. */
-  private static byte[] properties(CudaDevice device) {
+  private static byte[] properties(CudaDevice device, boolean forMulticast) {
     return ByteBuffer.allocate(PROPERTY_BYTES)
         .order(ByteOrder.nativeOrder())
         .putInt(PINNED)
-        .putInt(0)
+        .putInt(forMulticast ? MulticastObject.DESCRIPTORS : 0)
         .putInt(ON_DEVICE)
         .putInt(device.device().ordinal())
-        .array();
-  }
-
-  /** CUmemAccessDesc: location and flags. */
-  private static byte[] access(CudaDevice device) {
-    return ByteBuffer.allocate(ACCESS_BYTES)
-        .order(ByteOrder.nativeOrder())
-        .putInt(ON_DEVICE)
-        .putInt(device.device().ordinal())
-        .putInt(READ_AND_WRITE)
         .array();
   }
 
   @Override
   public String what() {
-    return "virtual device memory";
+    return forMulticast ? "virtual device memory for multicast" : "virtual device memory";
   }
 
   @Override
@@ -65,36 +73,33 @@ public final class VirtualMemory implements CudaMemorySource {
     return granularity;
   }
 
+  /** Whether it can be bound to a {@link MulticastObject}. */
+  boolean isForMulticast() {
+    return forMulticast;
+  }
+
   @Override
   public long allocate(CudaDevice owner, long bytes) {
     requireSame(owner);
     device.use();
     String what = Bytes.text(bytes) + " of " + what() + " of " + device;
-    long[] address = new long[1];
-    CudaLibrary.check(
-        CudaFunctions.cuMemAddressReserve(address, bytes, 0, 0, 0), "reserving " + what);
+    long address = VirtualRange.reserve(bytes, forMulticast ? granularity : 0, what);
     long[] memory = new long[1];
-    int created = CudaFunctions.cuMemCreate(memory, bytes, properties(device), 0);
+    int created = CudaFunctions.cuMemCreate(memory, bytes, properties(device, forMulticast), 0);
     if (created != CudaLibrary.SUCCESS) {
-      unreserve(address[0], bytes);
+      VirtualRange.unreserve(address, bytes);
       CudaLibrary.check(created, "allocating " + what);
     }
-    int mapped = CudaFunctions.cuMemMap(address[0], bytes, 0, memory[0], 0);
-    int released = CudaFunctions.cuMemRelease(memory[0]); // The mapping keeps it.
-    if (mapped != CudaLibrary.SUCCESS) {
-      unreserve(address[0], bytes);
-      CudaLibrary.check(mapped, "mapping " + what);
+    try {
+      VirtualRange.map(device, address, bytes, memory[0], what);
+    } catch (CudaException e) {
+      VirtualRange.unreserve(address, bytes);
+      throw e;
+    } finally {
+      // The mapping keeps it.
+      int unused = CudaFunctions.cuMemRelease(memory[0]);
     }
-    int allowed = CudaFunctions.cuMemSetAccess(address[0], bytes, access(device), 1);
-    if (allowed != CudaLibrary.SUCCESS || released != CudaLibrary.SUCCESS) {
-      free(owner, address[0], bytes);
-      CudaLibrary.check(allowed != CudaLibrary.SUCCESS ? allowed : released, "opening " + what);
-    }
-    return address[0];
-  }
-
-  private static void unreserve(long address, long bytes) {
-    int unused = CudaFunctions.cuMemAddressFree(address, bytes);
+    return address;
   }
 
   private void requireSame(CudaDevice owner) {
@@ -106,7 +111,6 @@ public final class VirtualMemory implements CudaMemorySource {
   @Override
   public void free(CudaDevice owner, long address, long bytes) {
     device.use();
-    CudaLibrary.check(CudaFunctions.cuMemUnmap(address, bytes), "unmapping " + what());
-    CudaLibrary.check(CudaFunctions.cuMemAddressFree(address, bytes), "giving up addresses");
+    VirtualRange.free(address, bytes, what());
   }
 }

@@ -3,13 +3,11 @@ package io.weft.collectives.contract;
 import static io.weft.collectives.contract.CommunicatorContract.buffer;
 import static io.weft.collectives.contract.CommunicatorContract.filled;
 
-import io.weft.collectives.Communicator;
 import io.weft.collectives.arithmetic.BFloat16;
 import io.weft.collectives.arithmetic.Float16;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.Broadcast;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -17,43 +15,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every collective gives what its definition says, for every type, size and number of ranks. */
-public interface CollectivesContract extends CommunicatorContract {
-  String RANK_COUNTS = "io.weft.collectives.contract.CommunicatorContract#rankCounts";
-
-  /** Nothing, one, odd, around the borders of tiles and slots. */
-  long[] COUNTS = {0, 1, 2, 3, 7, 64, 1023, 4097, 20_011};
-
-  /**
-   * Runs the check with every type and count, apart and in place (of the longest one of both), on
-   * buffers off any alignment.
-   */
-  private void forAll(int nranks, Case check) {
-    try (RankGang gang = gang(nranks)) {
-      gang.run(
-          communicator -> {
-            for (DataType type : DataType.values()) {
-              for (long count : COUNTS) {
-                boolean longest = count == COUNTS[COUNTS.length - 1];
-                if (!longest || type.code() % 2 == 0) {
-                  check.run(communicator, type, count, false);
-                }
-                if (!longest || type.code() % 2 == 1) {
-                  check.run(communicator, type, count, true);
-                }
-              }
-            }
-          });
-    }
-  }
-
-  interface Case {
-    void run(Communicator communicator, DataType type, long count, boolean inPlace);
-  }
-
+public interface CollectivesContract extends ReplicationContract {
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
   default void allReduce(int nranks) {
-    forAll(
+    forAllSizes(
         nranks,
         (communicator, type, count, inPlace) -> {
           for (ReduceOp op : ReduceOp.values()) {
@@ -75,7 +41,7 @@ public interface CollectivesContract extends CommunicatorContract {
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
   default void reduce(int nranks) {
-    forAll(
+    forAllSizes(
         nranks,
         (communicator, type, count, inPlace) -> {
           int root = (int) (count % nranks);
@@ -94,48 +60,8 @@ public interface CollectivesContract extends CommunicatorContract {
 
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
-  default void broadcast(int nranks) {
-    forAll(
-        nranks,
-        (communicator, type, count, inPlace) -> {
-          for (int root : new int[] {0, (int) (count % nranks), nranks - 1}) {
-            TypedBuffer receive = buffer(type, count);
-            TypedBuffer send =
-                communicator.rank() != root
-                    ? TypedBuffer.empty(type)
-                    : inPlace ? receive : filled(communicator, type, count);
-            Values.fill(send, root);
-            communicator.run(new Broadcast(send, receive, root));
-            Values.check("broadcast from " + root, receive, i -> Values.of(root, i));
-          }
-        });
-  }
-
-  @ParameterizedTest
-  @MethodSource(RANK_COUNTS)
-  default void allGather(int nranks) {
-    forAll(
-        nranks,
-        (communicator, type, count, inPlace) -> {
-          GuardedBuffer guarded = new GuardedBuffer(type, nranks * count, communicator.rank() % 8);
-          TypedBuffer receive = guarded.buffer();
-          TypedBuffer own = receive.slice(communicator.rank() * count, count);
-          TypedBuffer send = inPlace ? own : buffer(type, count);
-          Values.fill(send, communicator.rank());
-          communicator.allGather(send, receive);
-          checkGathered("all-gather on " + communicator, receive, count);
-          guarded.check("all-gather on " + communicator);
-        });
-  }
-
-  private static void checkGathered(String what, TypedBuffer receive, long count) {
-    Values.check(what, receive, i -> Values.of((int) (i / count), i % count));
-  }
-
-  @ParameterizedTest
-  @MethodSource(RANK_COUNTS)
   default void reduceScatter(int nranks) {
-    forAll(
+    forAllSizes(
         nranks,
         (communicator, type, count, inPlace) -> {
           ReduceOp op = ReduceOp.values()[(int) (count % 5)];
@@ -153,7 +79,7 @@ public interface CollectivesContract extends CommunicatorContract {
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
   default void allToAll(int nranks) {
-    forAll(
+    forAllSizes(
         nranks,
         (communicator, type, count, inPlace) -> {
           TypedBuffer send = filled(communicator, type, nranks * count);
@@ -169,7 +95,7 @@ public interface CollectivesContract extends CommunicatorContract {
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
   default void gather(int nranks) {
-    forAll(
+    forAllSizes(
         nranks,
         (communicator, type, count, inPlace) -> {
           int root = (int) (count % nranks);
@@ -179,14 +105,14 @@ public interface CollectivesContract extends CommunicatorContract {
               isRoot && inPlace ? receive.slice(root * count, count) : buffer(type, count);
           Values.fill(send, communicator.rank());
           communicator.gather(send, receive, root);
-          checkGathered("gather to " + root, receive, count);
+          ReplicationContract.checkGathered("gather to " + root, receive, count);
         });
   }
 
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
   default void scatter(int nranks) {
-    forAll(
+    forAllSizes(
         nranks,
         (communicator, type, count, inPlace) -> {
           int root = (int) (count % nranks);
@@ -204,7 +130,7 @@ public interface CollectivesContract extends CommunicatorContract {
 
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
-  default void largeMessages(int nranks) {
+  default void largeAllReduce(int nranks) {
     long count = 1_300_003;
     try (RankGang gang = gang(nranks)) {
       gang.run(
@@ -215,14 +141,6 @@ public interface CollectivesContract extends CommunicatorContract {
                 "large all-reduce",
                 floats,
                 i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, nranks, i));
-            long part = 2 * count / nranks;
-            TypedBuffer all = buffer(DataType.INT16, nranks * part);
-            communicator.allGather(filled(communicator, DataType.INT16, part), all);
-            checkGathered("large all-gather", all, part);
-            TypedBuffer send = filled(communicator, DataType.INT16, count);
-            TypedBuffer from = communicator.rank() == 0 ? send : buffer(DataType.INT16, count);
-            communicator.broadcast(from, 0);
-            Values.check("large broadcast", from, i -> Values.of(0, i));
           });
     }
   }

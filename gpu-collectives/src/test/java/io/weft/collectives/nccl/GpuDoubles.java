@@ -24,7 +24,8 @@ public final class GpuDoubles {
     return DEVICES.computeIfAbsent(ordinal, TestMachine::open);
   }
 
-  static void closeDevices() {
+  /** Closes what {@link #device} opened. */
+  public static void closeDevices() {
     DEVICES.values().forEach(CudaDevice::close);
     DEVICES.clear();
   }

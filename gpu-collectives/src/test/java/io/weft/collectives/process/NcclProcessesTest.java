@@ -197,6 +197,38 @@ class NcclProcessesTest {
     assertSurvivorsNameTheVictim();
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {2, 4})
+  void devicesOfSeveralProcessesWriteByMulticast(int nranks) throws Exception {
+    start(nranks, Duration.ofSeconds(60));
+    assertThat(all("multicast once")).containsOnly("right");
+  }
+
+  /** What stays are the words by which the survivors parted: neither knows that none reads them. */
+  @Test
+  void rankKilledBetweenWritesByMulticastIsNamed() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    assertThat(all("multicast for ever")).containsOnly("loops");
+    processes.get(VICTIM).signal("KILL");
+    assertSurvivorsNameTheVictim();
+    processes.remove(VICTIM).close();
+    assertThat(all("close")).containsOnly("closed");
+    assertThat(all("left"))
+        .containsOnly("device allocations: 1 pinned buffers: 1 open files of memory: 1 ");
+  }
+
+  /** The others wait for it to say what it has. */
+  @Test
+  void rankKilledBeforeTheOthersHaveMulticastIsNamed() throws Exception {
+    start(3, Duration.ofMinutes(5));
+    processes.subList(0, VICTIM).forEach(rank -> rank.order("multicast once"));
+    processes.get(VICTIM).signal("KILL");
+    assertSurvivorsNameTheVictim();
+    processes.remove(VICTIM).close();
+    assertThat(all("close")).containsOnly("closed");
+    assertThat(all("left")).allSatisfy(answer -> assertThat(answer).isBlank());
+  }
+
   /** In the middle of a graph, which the others are in as well. */
   @Test
   @UsesDoubles

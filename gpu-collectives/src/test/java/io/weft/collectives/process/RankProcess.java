@@ -20,6 +20,7 @@ import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.DeviceBuffer;
 import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.GpuDoubles;
+import io.weft.collectives.nccl.MulticastCommunicators;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.SharingCommunicators;
 import io.weft.collectives.replay.MovedBuffers;
@@ -27,6 +28,7 @@ import io.weft.collectives.replay.Recording;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.descriptor.OpenDescriptors;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.logging.CapturedLogs;
 import io.weft.testgpus.TestMachine;
@@ -172,6 +174,7 @@ final class RankProcess implements AutoCloseable {
     private final CommunicatorOptions options;
     private Bootstrap bootstrap;
     private Communicator communicator;
+    private long socketsBefore;
 
     private Rank(CommunicatorFactory factory, int rank, int nranks, Duration timeout) {
       this.factory = factory;
@@ -195,6 +198,7 @@ final class RankProcess implements AutoCloseable {
           case "create" -> {
             communicator = factory.create(bootstrap, options);
             bootstrap.close();
+            socketsBefore = OpenDescriptors.count("socket:");
             say("created");
           }
           case "relisten" -> {
@@ -220,6 +224,8 @@ final class RankProcess implements AutoCloseable {
             loop(DataType.INT32);
           }
           case "share" -> share(order[1].equals("for ever"));
+          case "multicast" -> multicast(order[1].equals("for ever"));
+          case "left" -> say(left());
           case "replay" -> replay(Integer.parseInt(order[1]));
           case "close" -> {
             communicator.close();
@@ -284,6 +290,40 @@ final class RankProcess implements AutoCloseable {
           TestMachine.isReal() || DoubleLibraries.cudaControls().cudaDoubleLaunches() > 0;
       sharing.close();
       say(byDevices ? "right" : "not by the devices");
+    }
+
+    /** All-gathers and broadcasts of any size, written by multicast of the devices. */
+    private void multicast(boolean forEver) {
+      DoubleLibraries.cudaControls().cudaDoubleMulticast(0xff);
+      try (Communicator sharing = MulticastCommunicators.share((DeviceCommunicator) communicator)) {
+        int nranks = sharing.nranks();
+        for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
+          long count = 1 + round * 37 % 1000;
+          TypedBuffer all = CommunicatorContract.buffer(DataType.INT8, count * nranks);
+          sharing.allGather(CommunicatorContract.filled(sharing, DataType.INT8, count), all);
+          Values.check("gathered", all, i -> Values.of((int) (i / count), i % count));
+          TypedBuffer data = CommunicatorContract.filled(sharing, DataType.INT8, count);
+          int root = round % nranks;
+          sharing.broadcast(data, root);
+          Values.check("broadcast", data, i -> Values.of(root, i));
+          if (forEver && round == 10) {
+            say("loops");
+          }
+        }
+      }
+      String left = left();
+      say(left.isEmpty() ? "right" : left);
+    }
+
+    /** What a communicator that was closed should have given back. */
+    private String left() {
+      GpuDoubles.closeDevices();
+      String left = DoubleLibraries.violations() + DoubleLibraries.live();
+      long files = OpenDescriptors.count("weft-cuda-double");
+      long sockets = OpenDescriptors.count("socket:");
+      return left
+          + (files == 0 ? "" : "open files of memory: " + files + "\n")
+          + (sockets <= socketsBefore ? "" : "more sockets: " + (sockets - socketsBefore));
     }
 
     /** Replays a graph until that fails; with chunks it dies inside, after so many of them. */

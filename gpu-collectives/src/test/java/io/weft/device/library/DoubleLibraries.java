@@ -37,6 +37,20 @@ public final class DoubleLibraries {
 
     void cudaDoubleStall(int stall);
 
+    void cudaDoubleMulticast(int devices);
+
+    void cudaDoubleComputeCapability(int major);
+
+    void cudaDoubleFailBindings(int bindings);
+
+    void cudaDoubleFailUnbindings(int bindings);
+
+    void cudaDoubleDescriptors(int offered);
+
+    void cudaDoubleHoldKernel(int device, String name);
+
+    int cudaDoubleRuns(int device, String name);
+
     int cudaDoubleStalled();
 
     int cudaDoublePageableCopies();
@@ -82,6 +96,7 @@ public final class DoubleLibraries {
         DoubleBuild.olderNccl(
             folder, "without-windows", "-DWEFT_DOUBLE_WITHOUT_WINDOWS", "-Wno-unused-function");
         DoubleBuild.olderNccl(folder, "without-revoke", "-DWEFT_DOUBLE_WITHOUT_REVOKE");
+        DoubleBuild.olderCuda(folder, "without-multicast", "-DWEFT_DOUBLE_WITHOUT_MULTICAST");
         return "";
       } catch (IOException e) {
         return "the doubles of older libraries cannot be built: " + e.getMessage();

@@ -8,7 +8,9 @@ import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.GpuReport;
 import io.weft.collectives.nccl.NcclLibrary;
+import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLibrary;
+import io.weft.device.cuda.MulticastSupport;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
 import java.io.IOException;
@@ -53,7 +55,7 @@ final class GpuLibraryProcess {
     return outcome.output();
   }
 
-  /** Takes "nccl LIBRARY", "cuda FOLDER", "report ROOT" or "none FOLDER". */
+  /** Takes "nccl LIBRARY", "cuda FOLDER", "multicast FOLDER", "report ROOT" or "none FOLDER". */
   public static void main(String[] args) throws Exception {
     ProbeOptions options = ProbeOptions.defaults();
     try {
@@ -65,6 +67,13 @@ final class GpuLibraryProcess {
         case "cuda" ->
             System.out.println(
                 CudaLibrary.load(options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1]))));
+        case "multicast" -> {
+          CudaLibrary library =
+              CudaLibrary.load(options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1])));
+          try (CudaDevice device = library.open(0)) {
+            System.out.println(MulticastSupport.whyNot(device).orElse("with multicast"));
+          }
+        }
         case "report" ->
             GpuReport.lines(options.withRoot(Path.of(args[1])).withEnvironment(Map.of()))
                 .forEach(System.out::println);

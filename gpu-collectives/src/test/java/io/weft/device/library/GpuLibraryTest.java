@@ -101,6 +101,17 @@ class GpuLibraryTest {
         .contains("NCCL 2.21.5 has no windows, which came with 2.27.3");
   }
 
+  /** Everything else works with such a driver. */
+  @Test
+  @UsesDoubles
+  void driverWithoutMulticastIsUsedAndSaysSo() throws Exception {
+    String doubles = DoubleLibraries.folder().toString();
+    assertThat(run("multicast", doubles)).contains("with multicast");
+    assertThat(run("multicast", doubles + "/without-multicast"))
+        .contains("libcuda.so.1 lacks cuMulticastAddDevice, cuMulticastBindAddr,")
+        .contains("cuMulticastUnbind: it is older than what Weft uses");
+  }
+
   private static String run(String... arguments) throws Exception {
     return GpuLibraryProcess.run(true, List.of(), arguments);
   }

@@ -1,0 +1,237 @@
+package io.weft.collectives.peer;
+
+import io.weft.collectives.Communicator;
+import io.weft.collectives.bootstrap.BootstrapRounds;
+import io.weft.collectives.bootstrap.CommunicatorBootstrap;
+import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.device.Deadline;
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaException;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaStream;
+import io.weft.device.cuda.MulticastObject;
+import io.weft.device.cuda.MulticastSupport;
+import io.weft.device.descriptor.Descriptor;
+import io.weft.device.descriptor.DescriptorInbox;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Opens a multicast window: every rank says what it has, rank 0 creates the object and leaves a
+ * descriptor of it in the inbox of each, all add their devices, then all bind and map. Between
+ * these steps all ranks meet, as the driver waits without end for a device that is not added; what
+ * fails on one rank fails on all. Confined to the thread of its stream.
+ */
+final class MulticastOpening {
+  private static final Logger LOG = LoggerFactory.getLogger(MulticastOpening.class);
+
+  /** How long ranks that could not end together wait for the others to end. */
+  private static final Duration LINGER = Duration.ofSeconds(5);
+
+  private final Communicator hosts;
+  private final CudaMemory memory;
+  private final CudaStream stream;
+  private final Deadline deadline;
+  private final Runnable prepare;
+  private final BootstrapRounds rounds;
+  private DescriptorInbox inbox;
+  private MulticastScratch scratch;
+  private PeerWindow lobby;
+  private MulticastObject object;
+  private HostEvent lease;
+  private long multicastAddress;
+  private long endsOffset;
+  private long objectBytes;
+
+  MulticastOpening(
+      Communicator hosts,
+      CudaMemory memory,
+      CudaStream stream,
+      Deadline deadline,
+      Runnable prepare) {
+    this.hosts = hosts;
+    this.memory = memory;
+    this.stream = stream;
+    this.deadline = deadline;
+    this.prepare = prepare;
+    this.rounds = new BootstrapRounds(new CommunicatorBootstrap(hosts), deadline);
+  }
+
+  MulticastWindow run() {
+    try {
+      List<MulticastOffer> offers =
+          rounds.exchange("multicastoffer", () -> named(this::offer).encode()).stream()
+              .map(MulticastOffer::decode)
+              .toList();
+      MulticastOffer.requireTeam(offers);
+      lobby = PeerWindow.open(hosts, scratch.lobby(), stream, deadline);
+      rounds.barrier("multicastcreated", () -> named(() -> create(offers)));
+      rounds.barrier("multicastjoined", () -> named(this::join));
+      rounds.barrier("multicastbound", () -> named(this::bind));
+    } catch (RuntimeException | Error e) {
+      giveUp(e);
+      throw e;
+    }
+    inbox.close();
+    return new MulticastWindow(memory, lease, lobby, scratch, object, multicastAddress, endsOffset);
+  }
+
+  private MulticastOffer offer() {
+    requirePossible();
+    long granularity = MulticastObject.granularity(hosts.nranks(), memory.bytes());
+    MulticastObject.requireBindable(memory, granularity);
+    prepare.run();
+    scratch = new MulticastScratch(stream.device());
+    endsOffset = MulticastObject.boundBytes(memory, granularity);
+    objectBytes = endsOffset + MulticastObject.boundBytes(scratch.ends(), granularity);
+    inbox = DescriptorInbox.open();
+    lease = new HostEvent("a multicast window of " + memory.bytes() + " bytes");
+    memory.usedUntil(lease);
+    return new MulticastOffer(
+        stream.device().description().uuid(), memory.bytes(), objectBytes, inbox.address());
+  }
+
+  private void requirePossible() {
+    int nranks = hosts.nranks();
+    if (nranks < 2 || nranks > PeerSignals.MOST_RANKS || !hosts.topology().isOneHost()) {
+      throw new IllegalArgumentException(
+          "the %d ranks have to be 2 to %d and on one host"
+              .formatted(nranks, PeerSignals.MOST_RANKS));
+    }
+    if (!memory.device().device().equals(stream.device().device())) {
+      throw new IllegalArgumentException(
+          "the memory is of " + memory.device() + ", the rank on " + stream.device());
+    }
+    MulticastSupport.whyNot(stream.device())
+        .ifPresent(
+            reason -> {
+              throw new IllegalArgumentException(reason);
+            });
+  }
+
+  private Void create(List<MulticastOffer> offers) {
+    if (hosts.rank() == 0) {
+      object = MulticastObject.create(stream.device(), hosts.nranks(), objectBytes);
+      try (Descriptor descriptor = object.export()) {
+        for (MulticastOffer offer : offers.subList(1, offers.size())) {
+          DescriptorInbox.send(offer.inbox(), descriptor);
+        }
+      }
+    }
+    return null;
+  }
+
+  private Void join() {
+    if (hosts.rank() != 0) {
+      try (Descriptor descriptor = inbox.receive()) {
+        object = MulticastObject.of(stream.device(), descriptor, hosts.nranks(), objectBytes);
+      }
+    }
+    object.join();
+    return null;
+  }
+
+  private Void bind() {
+    object.bind(0, memory);
+    object.bind(endsOffset, scratch.ends());
+    multicastAddress = object.map();
+    return null;
+  }
+
+  private <T> T named(Supplier<T> part) {
+    return Refusal.named(hosts.rank(), "share memory by multicast", part);
+  }
+
+  /**
+   * No device has written to anything yet, so this rank's memory goes back when its object has
+   * ended, whatever the others do. All ranks do this together, or the hosts are broken.
+   *
+   * @throws CollectiveException not of kind INVALID, on all ranks, when an object does not end
+   */
+  private void giveUp(Throwable cause) {
+    if (inbox != null) {
+      inbox.close();
+    }
+    if (lobby == null) {
+      releaseMemory();
+      releaseLobby();
+      return;
+    }
+    CollectiveException failure = null;
+    try {
+      rounds.barrier("multicastgivenup", this::endObject);
+    } catch (CollectiveException e) {
+      failure = e;
+    }
+    endLobby(cause);
+    retryEndObject();
+    if (failure != null && cause instanceof CollectiveException e && e.kind() == Kind.INVALID) {
+      failure.addSuppressed(cause);
+      throw failure;
+    }
+  }
+
+  private void endObject() {
+    try {
+      if (object != null) {
+        object.close();
+      }
+      releaseMemory();
+    } catch (CudaException e) {
+      throw new CollectiveException(
+          Kind.IO,
+          List.of(rank()),
+          "rank " + rank() + " cannot end memory for multicast: " + e.getMessage(),
+          e);
+    }
+  }
+
+  /** Once more where it failed, now that all have tried. */
+  private void retryEndObject() {
+    try {
+      endObject();
+    } catch (CollectiveException e) {
+      LOG.warn("Memory for multicast of rank {} is kept, as it may still be bound", rank(), e);
+    }
+  }
+
+  /** Broken hosts leave what the ranks say to each other by their memory, for which they linger. */
+  private void endLobby(Throwable cause) {
+    try {
+      lobby.close(hosts);
+      releaseLobby();
+    } catch (RuntimeException e) {
+      if (e != cause) {
+        cause.addSuppressed(e);
+      }
+      if (lobby.leave(Deadline.after(LINGER))) {
+        releaseLobby();
+      } else {
+        LOG.warn("A few bytes that rank {} shared are kept: another may still write there", rank());
+      }
+    }
+  }
+
+  private int rank() {
+    return hosts.rank();
+  }
+
+  private void releaseMemory() {
+    if (scratch != null) {
+      scratch.closeEnds();
+    }
+    if (lease != null) {
+      lease.complete();
+    }
+  }
+
+  private void releaseLobby() {
+    if (scratch != null) {
+      scratch.closeLobby();
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package io.weft.device.cuda;
+
+import io.weft.device.library.NativeBinding;
+import io.weft.device.library.UnavailableLibraryException;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/** Whether multicast can be used here. Thread-safe. */
+public final class MulticastSupport {
+  private static final int MULTICAST = 132;
+  private static final int DESCRIPTORS = 103;
+  private static final int COMPUTE_CAPABILITY = 75;
+
+  /** The first GPUs with instructions for it, and what Weft's kernels are compiled for. */
+  private static final int OLDEST_GPU = 9;
+
+  private static volatile String missing = "the driver was not loaded";
+
+  private MulticastSupport() {}
+
+  /** A driver without these functions is used without them. */
+  static void bind(Path library) {
+    try {
+      NativeBinding.bind(library, CudaMulticastFunctions.class);
+      missing = "";
+    } catch (UnavailableLibraryException e) {
+      missing = e.getMessage();
+    }
+  }
+
+  /** Whether the driver offers it on the device of this handle. */
+  static boolean isOffered(int handle) {
+    return attribute(handle, MULTICAST) != 0;
+  }
+
+  /** Why a GPU cannot write by multicast, in words; empty where it can. */
+  public static Optional<String> whyNot(CudaDevice device) {
+    if (!missing.isEmpty()) {
+      return Optional.of(missing);
+    }
+    int handle = CudaLibrary.handle(device.description().ordinal());
+    if (!isOffered(handle)) {
+      return Optional.of(
+          "the driver offers no multicast on "
+              + device
+              + ": no NVSwitch that has it connects the GPU, or it is not set up");
+    }
+    if (attribute(handle, DESCRIPTORS) == 0) {
+      return Optional.of("the driver gives no file descriptors for memory of " + device);
+    }
+    int capability = attribute(handle, COMPUTE_CAPABILITY);
+    return capability >= OLDEST_GPU
+        ? Optional.empty()
+        : Optional.of(
+            device
+                + " is of compute capability "
+                + capability
+                + ", multicast needs "
+                + OLDEST_GPU
+                + ".0 or newer");
+  }
+
+  static void require(CudaDevice device) {
+    whyNot(device)
+        .ifPresent(
+            reason -> {
+              throw new IllegalArgumentException(reason);
+            });
+  }
+
+  private static int attribute(int handle, int attribute) {
+    int[] value = new int[1];
+    CudaLibrary.check(
+        CudaPeerFunctions.cuDeviceGetAttribute(value, attribute, handle),
+        "cuDeviceGetAttribute of cuda:" + handle);
+    return value[0];
+  }
+}

@@ -1,0 +1,60 @@
+package io.weft.device.descriptor;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.UUID;
+
+/**
+ * Where a process takes descriptors, for a message to the process that has them.
+ *
+ * @param name of its socket, which all processes of the host may see
+ * @param token that only those know whom the process told
+ */
+public record InboxAddress(UUID name, UUID token) {
+  private static final int BYTES = 4 * Long.BYTES;
+  private static final short UNIX = 1;
+
+  static InboxAddress random() {
+    return new InboxAddress(UUID.randomUUID(), UUID.randomUUID());
+  }
+
+  /** For a message. */
+  public byte[] encode() {
+    return put(put(ByteBuffer.allocate(BYTES), name), token).array();
+  }
+
+  /**
+   * Reads {@link #encode}.
+   *
+   * @throws IllegalArgumentException for anything else
+   */
+  public static InboxAddress decode(byte[] message) {
+    if (message.length != BYTES) {
+      throw new IllegalArgumentException(
+          message.length + " bytes are no address of an inbox, which has " + BYTES);
+    }
+    ByteBuffer in = ByteBuffer.wrap(message);
+    return new InboxAddress(
+        new UUID(in.getLong(), in.getLong()), new UUID(in.getLong(), in.getLong()));
+  }
+
+  private static ByteBuffer put(ByteBuffer to, UUID id) {
+    return to.putLong(id.getMostSignificantBits()).putLong(id.getLeastSignificantBits());
+  }
+
+  byte[] tokenBytes() {
+    return put(ByteBuffer.allocate(2 * Long.BYTES), token).array();
+  }
+
+  /** struct sockaddr_un of a name that is in no folder: gone when its socket is. */
+  byte[] socketAddress() {
+    byte[] text = ("weft-" + name).getBytes(StandardCharsets.US_ASCII);
+    return ByteBuffer.allocate(Short.BYTES + 1 + text.length)
+        .order(ByteOrder.nativeOrder())
+        .putShort(UNIX)
+        .put((byte) 0)
+        .put(text)
+        .array();
+  }
+}
