@@ -3,7 +3,6 @@ package io.weft.spark.gpu;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
-import io.weft.table.ColumnKind;
 import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
 import java.util.ArrayList;
@@ -58,8 +57,7 @@ public final class DeviceWork implements AutoCloseable {
   public TableLayout layout(int rows, long... stringBytes) {
     List<TableColumn> columns = new ArrayList<>();
     for (StructField field : schema.fields()) {
-      ColumnKind kind = TableTypes.kind(field.dataType()).orElseThrow();
-      columns.add(TableColumn.of(kind, field.nullable()));
+      columns.add(TableTypes.column(field, field.nullable()).orElseThrow());
     }
     return TableLayout.of(columns, rows, stringBytes);
   }
