@@ -52,8 +52,8 @@ final class RowBytes {
   }
 
   /**
-   * Bytes of all rows of a table on a device, without a look at them: a string counts half a
-   * word for what is behind it, and a tensor that is null as any other.
+   * Bytes of all rows of a table on a device, without a look at them: a string counts half a word
+   * for what is behind it, and a tensor that is null as any other.
    */
   static long of(TableLayout layout, StructType schema) {
     long row = UnsafeRow.calculateBitSetWidthInBytes(schema.size()) + 8L * schema.size();
