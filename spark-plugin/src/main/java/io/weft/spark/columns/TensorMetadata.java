@@ -125,9 +125,13 @@ public final class TensorMetadata {
   }
 
   private static Optional<Metadata> tensor(StructField field) {
-    return field.metadata().contains(KEY)
-        ? Optional.of(field.metadata().getMetadata(KEY))
-        : Optional.empty();
+    try {
+      return field.metadata().contains(KEY)
+          ? Optional.of(field.metadata().getMetadata(KEY))
+          : Optional.empty();
+    } catch (ClassCastException e) {
+      throw damaged(field, e);
+    }
   }
 
   private static IllegalArgumentException damaged(StructField field, Exception cause) {

@@ -88,9 +88,13 @@ class DeviceTensorsTest {
 
   /** A tensor of every type, some with nulls, beside columns that are none. */
   private static Dataset<Row> facts(int rows) {
+    return facts(rows, 3);
+  }
+
+  private static Dataset<Row> facts(int rows, int partitions) {
     return spark
         .session()
-        .range(0, rows, 1, 3)
+        .range(0, rows, 1, partitions)
         .selectExpr(
             "id",
             "if(id % 13 = 0, null, concat('key ', id % 211)) k",
@@ -164,6 +168,13 @@ class DeviceTensorsTest {
             facts(ROWS),
             true);
     assertThat(Plans.wefts(twice)).hasSize(2);
+  }
+
+  @Test
+  void smallTablesOfManyMapTasks() {
+    Dataset<Row> read = assertSame(rows -> rows.repartition(2, col("k")), facts(ROWS, 150), true);
+    assertThat(Plans.wefts(read).get(0).metrics().apply(ExchangeMetrics.DEVICE_TABLES_READ).value())
+        .isEqualTo(2);
   }
 
   @Test
