@@ -88,7 +88,7 @@ public final class DeviceBatch {
   }
 
   /** A column on the host. */
-  ColumnVector onHost(int column) {
+  TableColumnVector onHost(int column) {
     if (open.get() == 0) {
       throw new IllegalStateException("a batch of " + table + " was closed");
     }

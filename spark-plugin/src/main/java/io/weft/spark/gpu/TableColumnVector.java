@@ -1,6 +1,7 @@
 package io.weft.spark.gpu;
 
 import io.weft.spark.columns.Decimal128;
+import io.weft.spark.columns.TensorVector;
 import io.weft.table.ColumnKind;
 import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
@@ -20,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * it does nothing, and whoever made it decides how long it may be read. Rows are counted from 0 and
  * not checked. Thread-safe.
  */
-final class TableColumnVector extends ColumnVector {
+final class TableColumnVector extends ColumnVector implements TensorVector {
   private final TableColumn column;
   private final int rows;
   private final long validity;
@@ -154,6 +155,16 @@ final class TableColumnVector extends ColumnVector {
     return (int) (offsets == 0 ? column.width() : start(row + 1) - start(row));
   }
 
+  @Override
+  public long elements(int row) {
+    return data + start(row);
+  }
+
+  @Override
+  public int elementsOfValue() {
+    return (int) column.tensor().elements();
+  }
+
   /** The elements of a tensor, where they lie; null if it is null. */
   @Override
   public ColumnarArray getArray(int row) {
@@ -161,8 +172,7 @@ final class TableColumnVector extends ColumnVector {
       return null;
     }
     DataType element = ((ArrayType) dataType()).elementType();
-    int count = (int) column.tensor().elements();
-    return new ColumnarArray(new TableColumnVector(element, data + start(row)), 0, count);
+    return new ColumnarArray(new TableColumnVector(element, elements(row)), 0, elementsOfValue());
   }
 
   @Override

@@ -254,6 +254,21 @@ class DeviceTensorsTest {
     assertThat(RowTexts.unordered(mapped)).isEqualTo(RowTexts.unordered(rows.union(flat)));
   }
 
+  /** To Spark two exchanges are one where they differ in metadata only. */
+  @Test
+  void anExchangeThatIsReusedForAnotherShape() {
+    Dataset<Row> rows = facts(ROWS).select("id", "f");
+    Dataset<Row> flat = rows.select(col("id"), tensor("f", DataType.FLOAT32, 6));
+    UnaryOperator<Dataset<Row>> exchanged =
+        each -> WeftGpu.onDevice(each).repartition(4, col("id"));
+    Dataset<Row> both =
+        WeftGpu.mapBatches(exchanged.apply(rows), rows.schema(), DeviceFunctions::copy)
+            .union(
+                WeftGpu.mapBatches(exchanged.apply(flat), flat.schema(), DeviceFunctions::copy)
+                    .repartition(3, col("id")));
+    assertThat(RowTexts.unordered(both)).isEqualTo(RowTexts.unordered(rows.union(flat)));
+  }
+
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
