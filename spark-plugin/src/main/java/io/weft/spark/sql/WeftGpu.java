@@ -16,7 +16,8 @@ import scala.collection.immutable.Seq;
 
 /**
  * Queries whose batches lie on the GPUs of the executors. What is asked for is planned with the
- * query and runs with it; see docs/gpu.md for what stays on the device.
+ * query and runs with it; see docs/gpu.md for what stays on the device. Columns that say by their
+ * metadata that they are tensors of one shape, as for feeds, are tensors there.
  */
 public final class WeftGpu {
   private WeftGpu() {}

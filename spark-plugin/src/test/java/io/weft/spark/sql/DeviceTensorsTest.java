@@ -31,6 +31,7 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -267,6 +268,7 @@ class DeviceTensorsTest {
                 WeftGpu.mapBatches(exchanged.apply(flat), flat.schema(), DeviceFunctions::copy)
                     .repartition(3, col("id")));
     assertThat(RowTexts.unordered(both)).isEqualTo(RowTexts.unordered(rows.union(flat)));
+    assertThat(Plans.nodes(Plans.of(both), ReusedExchangeExec.class)).isNotEmpty();
   }
 
   @ParameterizedTest
