@@ -57,7 +57,8 @@ public final class WeftGpu {
     require(schema, "the function's result");
     Objects.requireNonNull(function, "there is no function for the batches");
     var data = (org.apache.spark.sql.classic.Dataset<Row>) rows;
-    return planned(data, new MapOnDevice(attributes(schema), function, data.logicalPlan()));
+    MappedTables tables = new MappedTables(function, rows.schema(), schema);
+    return planned(data, new MapOnDevice(attributes(schema), tables, data.logicalPlan()));
   }
 
   private static void require(StructType schema, String what) {
