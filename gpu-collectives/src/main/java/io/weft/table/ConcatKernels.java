@@ -45,11 +45,13 @@ final class ConcatKernels implements AutoCloseable {
    * @param run the result
    * @param firsts the first row of each table, and behind the last
    * @param pieces of these tables
+   * @param count how many tables these are
+   * @param columns of each
    */
   record Tables(long run, long firsts, long pieces, long count, long columns) {
-    private KernelArguments arguments(CudaKernel kernel, long sections, long count) {
+    private KernelArguments arguments(CudaKernel kernel, long sections, long sectionCount) {
       KernelArguments arguments = kernel.arguments().putLong(run).putLong(firsts).putLong(pieces);
-      return arguments.putLong(sections).putLong(this.count).putLong(columns).putLong(count);
+      return arguments.putLong(sections).putLong(count).putLong(columns).putLong(sectionCount);
     }
   }
 

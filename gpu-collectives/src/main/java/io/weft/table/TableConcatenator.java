@@ -89,14 +89,18 @@ public final class TableConcatenator implements AutoCloseable {
     ConcatPlan plan = ConcatPlan.of(tables);
     CudaMemory here = pinned.take(plan.bytes());
     CudaMemory there = null;
+    CudaMemory run = null;
     try {
       there = memory.take(plan.bytes());
-      CudaMemory run = memory.take(RunCopy.bytes(plan.layout()));
+      run = memory.take(RunCopy.bytes(plan.layout()));
       return new Concatenation(lane, kernels, plan, run, here, there);
     } catch (RuntimeException e) {
       here.close();
       if (there != null) {
         there.close();
+      }
+      if (run != null) {
+        run.close();
       }
       throw e;
     }

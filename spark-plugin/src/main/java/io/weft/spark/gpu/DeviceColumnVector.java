@@ -125,6 +125,11 @@ public final class DeviceColumnVector extends ColumnVector implements TensorVect
   }
 
   @Override
+  public boolean hasTensors() {
+    return batch.table().layout().columns().get(column).tensor() != null;
+  }
+
+  @Override
   public long elements(int row) {
     return host().elements(row);
   }

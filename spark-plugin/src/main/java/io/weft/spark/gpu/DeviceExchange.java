@@ -48,7 +48,9 @@ public final class DeviceExchange {
 
   /**
    * A task reads one, makes or uploads another, and packs a third behind the one in flight. While
-   * small ones are put together to the one it reads, at most one of their blocks is brought back.
+   * small ones are put together to the one it reads, at most one of their blocks is brought back. A
+   * batch of another shape than it should be of is uploaded anew beside the one read, for which the
+   * task may have to wait.
    */
   private static final long UNITS_OF_TASK = 4;
 
@@ -120,11 +122,15 @@ public final class DeviceExchange {
             options.exchange().arena(),
             options.patience());
     DevicePartitioner partitioner = null;
+    SmallTables small = null;
     try {
       partitioner = DevicePartitioner.open(tiers.memory(), gpu.pinned());
-      SmallTables small = SmallTables.open(gpu, tiers, unitBytes(tiers), options.patience());
+      small = SmallTables.open(gpu, tiers.memory(), unitBytes(tiers), options.patience());
       return new DeviceExchange(gpu, options, tiers, partitioner, small);
     } catch (RuntimeException e) {
+      if (small != null) {
+        small.close();
+      }
       if (partitioner != null) {
         partitioner.close();
       }

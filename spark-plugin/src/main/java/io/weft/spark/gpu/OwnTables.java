@@ -1,5 +1,7 @@
 package io.weft.spark.gpu;
 
+import io.weft.device.EventFailedException;
+import io.weft.device.EventTimeoutException;
 import io.weft.device.cuda.CudaException;
 import io.weft.deviceblocks.DeviceBlock;
 import io.weft.deviceblocks.DeviceFetchException;
@@ -28,7 +30,7 @@ final class OwnTables implements TableFetch {
   private final Queue<Found> found = new ArrayDeque<>();
   private long foundBytes;
 
-  /** So many of those found have no room together. */
+  /** So many of those found have no room together; all that come, where that has failed. */
   private int apart;
 
   /** A table of a block. */
@@ -102,52 +104,44 @@ final class OwnTables implements TableFetch {
     }
   }
 
-  /**
-   * Copies each; while one has to be brought to the device, no other one is kept there, and nothing
-   * is made where one finds no room now.
-   */
+  /** Nothing where it fails, which is not tried again; each may be read where it lies then. */
   private Optional<DeviceTable> filled(Concatenation made, List<Found> those)
       throws DeviceFetchException {
     List<DeviceTable> leased = new ArrayList<>();
     try {
       for (Found each : those) {
         wanted.run();
-        Optional<DeviceRows> rows = leasedIfThere(each);
-        if (rows.isEmpty()) {
-          made.enqueue().await(device.deadline());
-          leased.forEach(DeviceTable::close);
-          leased.clear();
-          rows = leasedOnce(each);
-        }
-        if (rows.isEmpty()) {
-          return Optional.empty();
-        }
-        leased.add(FetchedTable.lent(rows.get()));
-        made.add(leased.get(leased.size() - 1));
+        DeviceTable next = FetchedTable.lent(next(each.slice(), made, leased));
+        leased.add(next);
+        made.add(next);
       }
       return Optional.of(made.finish());
+    } catch (IllegalStateException
+        | CudaException
+        | EventTimeoutException
+        | EventFailedException e) {
+      wanted.run(); // Throws what it threw before.
+      for (Found each : those) {
+        requireHeld(each);
+      }
+      SmallTables.sayApart(those.size(), e);
+      apart = Integer.MAX_VALUE;
+      return Optional.empty();
     } finally {
       leased.forEach(DeviceTable::close);
     }
   }
 
-  private Optional<DeviceRows> leasedIfThere(Found found) throws DeviceFetchException {
-    try {
-      return found.slice().leaseIfThere();
-    } catch (IllegalStateException e) {
-      throw reason(found, e);
+  /** While one has to be brought to the device, no other one is kept there. */
+  private DeviceRows next(DeviceSlice slice, Concatenation made, List<DeviceTable> leased) {
+    Optional<DeviceRows> there = slice.leaseIfThere();
+    if (there.isPresent()) {
+      return there.get();
     }
-  }
-
-  private Optional<DeviceRows> leasedOnce(Found found) throws DeviceFetchException {
-    try {
-      return Optional.of(found.slice().lease());
-    } catch (IllegalStateException | CudaException e) {
-      if (SmallTables.isFull(e)) {
-        return Optional.empty();
-      }
-      throw reason(found, e);
-    }
+    made.enqueue().await(device.deadline());
+    leased.forEach(DeviceTable::close);
+    leased.clear();
+    return slice.lease();
   }
 
   private DeviceRows leased(Found found) throws DeviceFetchException {
@@ -155,15 +149,14 @@ final class OwnTables implements TableFetch {
     try {
       return device.withRoom(slice.leasedBytes(), wanted, slice::lease);
     } catch (IllegalStateException e) {
-      throw reason(found, e);
+      requireHeld(found);
+      throw e;
     }
   }
 
-  /** Where its shuffle was removed meanwhile, that is the reason. */
-  private RuntimeException reason(Found found, RuntimeException failure)
-      throws DeviceFetchException {
+  /** Where its shuffle was removed meanwhile, that is the reason of what failed. */
+  private void requireHeld(Found found) throws DeviceFetchException {
     List<DeviceSlice> unused = DeviceSlice.of(device.catalog(), found.block(), executor);
-    return failure;
   }
 
   @Override

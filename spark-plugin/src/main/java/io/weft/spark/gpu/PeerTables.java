@@ -1,5 +1,6 @@
 package io.weft.spark.gpu;
 
+import io.weft.device.cuda.CudaException;
 import io.weft.deviceblocks.DeviceBlock;
 import io.weft.deviceblocks.DeviceFetchException;
 import io.weft.deviceblocks.DeviceRows;
@@ -28,7 +29,7 @@ final class PeerTables implements TableFetch {
   private Queue<DeviceRows> rows;
   private HostTables throughHosts;
 
-  /** So many of the rows have no room together. */
+  /** So many of the rows have no room together; all of them, where that has failed. */
   private int apart;
 
   PeerTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable wanted) {
@@ -96,6 +97,10 @@ final class PeerTables implements TableFetch {
       those.forEach(each -> rows.remove().close());
       apart = 0;
       return Optional.of(table);
+    } catch (IllegalStateException | CudaException e) {
+      SmallTables.sayApart(those.size(), e);
+      apart = Integer.MAX_VALUE;
+      return Optional.empty();
     }
   }
 

@@ -3,7 +3,7 @@ package io.weft.spark.gpu;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaLane;
-import io.weft.device.cuda.DeviceTiers;
+import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.NoRoomException;
 import io.weft.table.Concatenation;
 import io.weft.table.TableConcatenator;
@@ -26,14 +26,14 @@ final class SmallTables implements AutoCloseable {
   /** Columns of tables: what the device is told of each takes 64 bytes. */
   private static final long MOST_PIECES = 1 << 14;
 
-  private final DeviceTiers tiers;
+  /** Where rows are split again a row takes up to 24 bytes, and a task has room for 4 units. */
+  private static final long UNIT_OF_ROW = 6;
+
   private final long unitBytes;
   private final TableConcatenator concatenator;
   private final CudaLane lane;
 
-  private SmallTables(
-      DeviceTiers tiers, long unitBytes, TableConcatenator concatenator, CudaLane lane) {
-    this.tiers = tiers;
+  private SmallTables(long unitBytes, TableConcatenator concatenator, CudaLane lane) {
     this.unitBytes = unitBytes;
     this.concatenator = concatenator;
     this.lane = lane;
@@ -42,14 +42,14 @@ final class SmallTables implements AutoCloseable {
   /**
    * Loads the kernels.
    *
-   * @param tiers whose memory tables are made in
+   * @param memory that tables are made in
    * @param unitBytes of a table that is large enough
    */
-  static SmallTables open(OpenedGpu gpu, DeviceTiers tiers, long unitBytes, Duration patience) {
-    TableConcatenator concatenator = TableConcatenator.open(tiers.memory(), gpu.pinned());
+  static SmallTables open(OpenedGpu gpu, CudaMemoryPool memory, long unitBytes, Duration patience) {
+    TableConcatenator concatenator = TableConcatenator.open(memory, gpu.pinned());
     try {
       CudaLane lane = CudaLane.open(gpu.device(), "small tables", patience, Priority.NORMAL);
-      return new SmallTables(tiers, unitBytes, concatenator, lane);
+      return new SmallTables(unitBytes, concatenator, lane);
     } catch (RuntimeException e) {
       concatenator.close();
       throw e;
@@ -69,13 +69,15 @@ final class SmallTables implements AutoCloseable {
   int together(Iterator<TableLayout> layouts) {
     int tables = 0;
     long bytes = 0;
+    long rows = 0;
     long pieces = 0;
     while (layouts.hasNext()) {
       TableLayout next = layouts.next();
       bytes += next.bytes();
+      rows += next.rows();
       pieces += next.columns().size();
       boolean isLarge = next.bytes() > unitBytes / 2;
-      if (tables > 0 && (isLarge || bytes > unitBytes || pieces > MOST_PIECES)) {
+      if (tables > 0 && (isLarge || isTooMuch(bytes, rows, pieces))) {
         break;
       }
       tables++;
@@ -86,8 +88,13 @@ final class SmallTables implements AutoCloseable {
     return tables;
   }
 
+  private boolean isTooMuch(long bytes, long rows, long pieces) {
+    return bytes > unitBytes || rows > unitBytes / UNIT_OF_ROW || pieces > MOST_PIECES;
+  }
+
   /**
-   * Starts to put tables together; blocks give way once.
+   * Starts to put tables together. Blocks do not give way for that: they may be the very ones that
+   * are read next, and can be read where they lie.
    *
    * @return nothing where there is no room for it now
    */
@@ -95,25 +102,21 @@ final class SmallTables implements AutoCloseable {
     try {
       return Optional.of(concatenator.start(lane, layouts));
     } catch (NoRoomException | CudaException e) {
-      return isFull(e) ? startAgain(layouts) : Optional.empty();
+      sayApart(layouts.size(), e);
+      return Optional.empty();
     }
   }
 
-  private Optional<Concatenation> startAgain(List<TableLayout> layouts) {
-    try {
-      if (tiers.spill(TableConcatenator.layout(layouts).bytes()) > 0) {
-        return Optional.of(concatenator.start(lane, layouts));
-      }
-    } catch (IllegalStateException | CudaException e) {
-      LOG.debug("{} tables are read one by one: {}", layouts.size(), e.getMessage());
+  /** Says why tables are read one by one: a lack of room is nothing to warn of. */
+  static void sayApart(int tables, RuntimeException why) {
+    boolean isFull =
+        why instanceof NoRoomException
+            || (why instanceof CudaException cuda && cuda.isOutOfMemory());
+    if (isFull) {
+      LOG.debug("{} tables are read one by one: {}", tables, why.getMessage());
+    } else {
+      LOG.warn("{} tables are read one by one, as they could not be put together", tables, why);
     }
-    return Optional.empty();
-  }
-
-  /** Whether there may be room later. */
-  static boolean isFull(RuntimeException e) {
-    return e instanceof NoRoomException
-        || (e instanceof CudaException cuda && cuda.isOutOfMemory());
   }
 
   /** Waits for what is under way. */

@@ -156,6 +156,11 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
   }
 
   @Override
+  public boolean hasTensors() {
+    return column.tensor() != null;
+  }
+
+  @Override
   public long elements(int row) {
     return data + start(row);
   }

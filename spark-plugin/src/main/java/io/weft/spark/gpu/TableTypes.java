@@ -45,6 +45,9 @@ public final class TableTypes {
           Map.entry(TimestampNTZType.class, ColumnKind.TIMESTAMP),
           Map.entry(BinaryType.class, ColumnKind.BINARY));
 
+  /** What one piece of memory on a device holds at most, so a value that is larger has no place. */
+  private static final long MOST_TENSOR_BYTES = Integer.MAX_VALUE - 63L;
+
   private TableTypes() {}
 
   /** Why rows of a schema cannot be tables; empty where they can. */
@@ -65,7 +68,10 @@ public final class TableTypes {
       if (shape.isPresent() && shape.get()[0] < 0) {
         what = "a tensor whose shape varies, " + Arrays.toString(shape.get());
       } else if (shape.isPresent()) {
-        what += " and says that it is of " + TensorMetadata.typeOf(field).orElseThrow();
+        TensorType type = TensorMetadata.typeOf(field).orElseThrow();
+        what += " and says that it is of " + type;
+        what +=
+            type.bytes() > MOST_TENSOR_BYTES ? ", which is %d bytes".formatted(type.bytes()) : "";
       }
     } catch (IllegalArgumentException e) {
       return e.getMessage();
@@ -82,9 +88,12 @@ public final class TableTypes {
    */
   public static Optional<TableColumn> column(StructField field, boolean nullable) {
     Optional<TensorType> tensor = tensor(field);
-    return tensor.isPresent()
-        ? Optional.of(TableColumn.tensors(tensor.get(), nullable))
-        : kind(field.dataType()).map(kind -> TableColumn.of(kind, nullable));
+    if (tensor.isPresent()) {
+      return tensor
+          .filter(type -> type.bytes() <= MOST_TENSOR_BYTES)
+          .map(type -> TableColumn.tensors(type, nullable));
+    }
+    return kind(field.dataType()).map(kind -> TableColumn.of(kind, nullable));
   }
 
   private static Optional<TensorType> tensor(StructField field) {

@@ -215,7 +215,7 @@ class DeviceShapesTest {
             .selectExpr("id", "if(id = 57, %s, %s) x".formatted(value, right))
             .select(col("id"), tensor("x", DataType.FLOAT32, 3));
     assertThatThrownBy(() -> WeftGpu.onDevice(rows).repartition(3, col("id")).collectAsList())
-        .hasStackTraceContaining("column x, row 7 of input partition 1: " + error);
+        .hasStackTraceContaining("column x, uploaded row 7 of input partition 1: " + error);
   }
 
   @Test
@@ -223,7 +223,10 @@ class DeviceShapesTest {
     Dataset<Row> rows = spark.session().range(100).selectExpr("id", "array(id) a");
     Dataset<Row> varies = rows.select(col("id"), tensor("a", DataType.INT64, -1, 1));
     Dataset<Row> other = rows.select(col("id"), tensor("a", DataType.FLOAT32, 1));
-    for (Dataset<Row> each : List.of(varies, other)) {
+    Dataset<Row> huge =
+        rows.selectExpr("id", "cast(null as binary) a")
+            .select(col("id"), tensor("a", DataType.FLOAT64, 300_000_000));
+    for (Dataset<Row> each : List.of(varies, other, huge)) {
       Dataset<Row> exchanged = WeftGpu.onDevice(each).repartition(3, col("id"));
       assertThat(RowTexts.unordered(exchanged)).isEqualTo(RowTexts.unordered(each));
       assertThat(Plans.nodes(Plans.of(exchanged), DeviceUploadExec.class)).isEmpty();
@@ -233,6 +236,9 @@ class DeviceShapesTest {
         .containsKey(
             "column a is a tensor whose shape varies, [-1, 1], which has no place in a table of a"
                 + " GPU")
+        .containsKey(
+            "column a is binary and says that it is of float64[300000000], which is 2400000000"
+                + " bytes, which has no place in a table of a GPU")
         .containsKey(
             "column a is array<bigint> and says that it is of float32[1], which has no place in a"
                 + " table of a GPU");
