@@ -21,6 +21,11 @@
 #include <unistd.h>
 
 #define DEVICES 8
+
+/* Fewer where the compiler is told so. */
+#ifndef WEFT_DOUBLE_DEVICES
+#define WEFT_DOUBLE_DEVICES DEVICES
+#endif
 #define GRANULARITY ((size_t)2 << 20)
 #define MOST_IMPORTERS 64
 #define DEVICE_BYTES ((size_t)2 << 30)
@@ -108,6 +113,7 @@ struct stream {
   int priority;
   int pending;
   int closing;
+  int of_thread; /* ends with the thread that it is the default stream of */
   pthread_t thread;
   struct nodes *capture; /* what is enqueued goes there, if it captures */
   struct work *first;
@@ -126,7 +132,7 @@ static struct event *events;
 static struct stream *streams;
 static size_t used[DEVICES];
 static int initialized;
-static int visible = DEVICES;
+static int visible = WEFT_DOUBLE_DEVICES;
 static int driver_version = 12080;
 static int paused;
 static int stalling;
@@ -320,6 +326,58 @@ static CUresult check_context(const char *caller) {
   return current->lost;
 }
 
+static struct stream *add_stream_locked(int priority);
+
+/* A thread has ended: its default streams do what is on them, and end too. */
+static void end_streams_of_thread(void *argument) {
+  struct stream **mine = argument;
+  pthread_mutex_lock(&lock);
+  for (int device = 0; device < DEVICES; device++) {
+    if (mine[device] != NULL) {
+      mine[device]->closing = 1;
+    }
+  }
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  free(mine);
+}
+
+static pthread_key_t streams_of_thread;
+
+static void make_key(void) { pthread_key_create(&streams_of_thread, end_streams_of_thread); }
+
+static struct stream *of_this_thread_locked(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_key);
+  struct stream **mine = pthread_getspecific(streams_of_thread);
+  if (mine == NULL) {
+    mine = calloc(DEVICES, sizeof *mine);
+    pthread_setspecific(streams_of_thread, mine);
+  }
+  if (mine[current->device] == NULL) {
+    mine[current->device] = add_stream_locked(0);
+    mine[current->device]->of_thread = 1;
+    pthread_detach(mine[current->device]->thread);
+  }
+  return mine[current->device];
+}
+
+/* 0 and 1 are the context's legacy stream, which streams of flag 1 do not wait for; 2 is the
+ * default stream of the calling thread. */
+static struct stream *resolved_locked(struct stream *stream) {
+  static struct stream *legacy[DEVICES];
+  if ((uintptr_t)stream > 2 || current == NULL) {
+    return stream;
+  }
+  if ((uintptr_t)stream == 2) {
+    return of_this_thread_locked();
+  }
+  if (legacy[current->device] == NULL) {
+    legacy[current->device] = add_stream_locked(0);
+  }
+  return legacy[current->device];
+}
+
 static CUresult check_stream(struct stream *stream, const char *caller) {
   CUresult result = check_context(caller);
   if (result != SUCCESS) {
@@ -347,12 +405,22 @@ static CUresult check_event(struct event *event, const char *caller) {
 
 int double_stream_device(void *stream, const char *caller) {
   pthread_mutex_lock(&lock);
-  CUresult result = check_stream(stream, caller);
+  struct stream *resolved = resolved_locked(stream);
+  CUresult result = check_stream(resolved, caller);
   pthread_mutex_unlock(&lock);
-  return result == SUCCESS ? ((struct stream *)stream)->device : -1;
+  return result == SUCCESS ? resolved->device : -1;
 }
 
 /* ---- streams ---- */
+
+static void remove_stream_locked(struct stream *stream) {
+  for (struct stream **each = &streams; *each != NULL; each = &(*each)->next) {
+    if (*each == stream) {
+      *each = stream->next;
+      return;
+    }
+  }
+}
 
 static void *stream_loop(void *argument) {
   struct stream *stream = argument;
@@ -379,6 +447,10 @@ static void *stream_loop(void *argument) {
     free(work->uses);
     free(work);
     pthread_cond_broadcast(&changed);
+  }
+  if (stream->of_thread) {
+    remove_stream_locked(stream);
+    free(stream);
   }
   pthread_mutex_unlock(&lock);
   return NULL;
@@ -427,7 +499,7 @@ static void enqueue_locked(struct stream *stream, void (*run)(void *), void *arg
 void double_enqueue(void *stream, const struct double_work *work, void *argument,
                     const struct double_range *ranges, int count) {
   pthread_mutex_lock(&lock);
-  enqueue_or_capture_locked(stream, work, argument, ranges, count);
+  enqueue_or_capture_locked(resolved_locked(stream), work, argument, ranges, count);
   pthread_mutex_unlock(&lock);
 }
 
@@ -440,18 +512,6 @@ static struct stream *add_stream_locked(int priority) {
   streams = stream;
   pthread_create(&stream->thread, NULL, stream_loop, stream);
   return stream;
-}
-
-/* NULL is the context's legacy stream, which streams of flag 1 do not wait for. */
-static struct stream *or_legacy_locked(struct stream *stream) {
-  static struct stream *legacy[DEVICES];
-  if (stream != NULL || current == NULL) {
-    return stream;
-  }
-  if (legacy[current->device] == NULL) {
-    legacy[current->device] = add_stream_locked(0);
-  }
-  return legacy[current->device];
 }
 
 CUresult cuStreamCreateWithPriority(struct stream **out, unsigned flags, int priority) {
@@ -483,12 +543,7 @@ CUresult cuStreamDestroy_v2(struct stream *stream) {
     double_violation("cuStreamDestroy with %d pieces of work in flight", stream->pending);
   }
   stream->closing = 1;
-  for (struct stream **each = &streams; *each != NULL; each = &(*each)->next) {
-    if (*each == stream) {
-      *each = stream->next;
-      break;
-    }
-  }
+  remove_stream_locked(stream);
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
   pthread_join(stream->thread, NULL);
@@ -499,6 +554,7 @@ CUresult cuStreamDestroy_v2(struct stream *stream) {
 
 CUresult cuStreamQuery(struct stream *stream) {
   pthread_mutex_lock(&lock);
+  stream = resolved_locked(stream);
   CUresult result = check_stream(stream, "cuStreamQuery");
   if (result == SUCCESS) {
     result = check_not_captured(stream->capture, "cuStreamQuery");
@@ -594,7 +650,7 @@ CUresult cuEventDestroy_v2(struct event *event) {
 
 CUresult cuEventRecord(struct event *event, struct stream *stream) {
   pthread_mutex_lock(&lock);
-  stream = or_legacy_locked(stream);
+  stream = resolved_locked(stream);
   CUresult result = check_stream(stream, "cuEventRecord");
   if (result == SUCCESS) {
     result = check_event(event, "cuEventRecord");
@@ -634,6 +690,7 @@ CUresult cuEventQuery(struct event *event) {
 CUresult cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
   (void)flags;
   pthread_mutex_lock(&lock);
+  stream = resolved_locked(stream);
   CUresult result = check_stream(stream, "cuStreamWaitEvent");
   if (result == SUCCESS) {
     result = check_event(event, "cuStreamWaitEvent");
@@ -1210,6 +1267,7 @@ static void await_copy_locked(int *done) {
 static CUresult copy_async(void *to, const void *from, size_t bytes, struct stream *stream,
                            int to_device, int from_device, const char *caller) {
   pthread_mutex_lock(&lock);
+  stream = resolved_locked(stream);
   CUresult result = check_stream(stream, caller);
   struct double_range ranges[2] = {{to, bytes}, {from, bytes}};
   int pageable = 0;
@@ -1265,6 +1323,7 @@ static void run_fill(void *argument) {
 
 CUresult cuMemsetD8Async(void *to, unsigned char value, size_t bytes, struct stream *stream) {
   pthread_mutex_lock(&lock);
+  stream = resolved_locked(stream);
   CUresult result = check_stream(stream, "cuMemsetD8Async");
   struct double_range range = {to, bytes};
   struct allocation *found = covering(to, bytes);

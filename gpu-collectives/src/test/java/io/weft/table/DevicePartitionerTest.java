@@ -9,6 +9,7 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaMemoryPool.Kind;
 import io.weft.memory.Memory;
+import io.weft.testgpus.UsesGpu;
 import java.util.List;
 import java.util.Random;
 import java.util.function.IntUnaryOperator;

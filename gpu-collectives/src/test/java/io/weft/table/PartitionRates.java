@@ -8,6 +8,7 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.library.UnavailableLibraryException;
 import io.weft.memory.Memory;
 import io.weft.tensor.TensorType;
+import io.weft.testgpus.Goal;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -168,12 +169,19 @@ final class PartitionRates {
         gigabytes / copy,
         100 * copy / (count + pack),
         100 * copy / pack);
+    Goal goal =
+        Goal.least(
+            "partition and pack " + what + ", in % of the rate of a plain copy on the device",
+            100 * copy / (count + pack),
+            50,
+            "%");
+    System.out.println(goal.line());
     json.add(
         String.format(
             Locale.ROOT,
             "{\"table\": \"%s\", \"rows\": %d, \"bytes\": %d, \"partitions\": %d,"
                 + " \"countSeconds\": %.6f, \"packSeconds\": %.6f, \"copySeconds\": %.6f,"
-                + " \"shareOfCopy\": %.3f}",
+                + " \"shareOfCopy\": %.3f, \"goals\": [%s]}",
             what,
             table.rows(),
             table.bytes(),
@@ -181,6 +189,7 @@ final class PartitionRates {
             count,
             pack,
             copy,
-            copy / (count + pack)));
+            copy / (count + pack),
+            goal.json()));
   }
 }

@@ -7,6 +7,7 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.NoRoomException;
 import io.weft.tensor.TensorType;
+import io.weft.testgpus.UsesGpu;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;

@@ -4,25 +4,21 @@ import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLane;
-import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Memory;
+import io.weft.testgpus.TestMachine;
 import java.time.Duration;
 
 /**
- * A device with a lane and pools: of the double, whose end asserts that nothing was left behind, or
- * the machine's own, where {@code -Dweft.test.gpus=machine} says so.
+ * A device of the {@link TestMachine} with a lane and pools; of a double, the end asserts that
+ * nothing was left behind.
  */
 final class TableGpu implements AutoCloseable {
   static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final long BUDGET = 1L << 30;
-  private static final boolean MACHINE =
-      System.getProperty("weft.test.gpus", "doubles").equals("machine");
 
-  final CudaDevice device = library().open(0);
+  final CudaDevice device = TestMachine.open(0);
   final CudaMemoryPool memory;
   final CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, BUDGET);
   final CudaLane lane = CudaLane.open(device, "table", PATIENCE, Priority.NORMAL);
@@ -38,11 +34,7 @@ final class TableGpu implements AutoCloseable {
 
   /** Whether the machine's own GPU is used. */
   static boolean isMachines() {
-    return MACHINE;
-  }
-
-  private static CudaLibrary library() {
-    return MACHINE ? CudaLibrary.load(ProbeOptions.defaults()) : DoubleLibraries.cuda();
+    return TestMachine.isReal();
   }
 
   static Deadline deadline() {
@@ -83,8 +75,6 @@ final class TableGpu implements AutoCloseable {
     memory.close();
     pinned.close();
     device.close();
-    if (!MACHINE) {
-      DoubleLibraries.assertClean();
-    }
+    TestMachine.assertClean();
   }
 }

@@ -1,2 +1,2 @@
-/** Tables on devices, on the double of libcuda. */
+/** Tables on devices, on GPUs or on the double of libcuda. */
 package io.weft.table;

@@ -12,6 +12,7 @@ import io.weft.device.cuda.TieredMemory;
 import io.weft.device.library.UnavailableLibraryException;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
+import io.weft.testgpus.Goal;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -80,11 +81,15 @@ final class SpillRates implements AutoCloseable {
       }
     }
     pieces.forEach(TieredMemory::close);
-    return report("spill", median(seconds[0]), median(seconds[2]))
-        + report("back", median(seconds[1]), median(seconds[3]))
-        + "\"bytes\": "
-        + PIECES * PIECE
-        + "}\n";
+    String rates =
+        report("spill", median(seconds[0]), median(seconds[2]))
+            + report("back", median(seconds[1]), median(seconds[3]));
+    Goal goal =
+        Goal.least(
+            "spill to pinned memory, in % of the rate of plain pinned copies",
+            100 * median(seconds[2]) / median(seconds[0]), 80, "%");
+    System.out.println(goal.line());
+    return rates + "\"bytes\": " + PIECES * PIECE + ", \"goals\": [" + goal.json() + "]}\n";
   }
 
   /** Seconds to give way, and to come back. */

@@ -11,6 +11,7 @@ import io.weft.device.Event;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.library.UnavailableLibraryException;
+import io.weft.testgpus.Goal;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -95,8 +96,12 @@ final class TransferRates implements AutoCloseable {
         copy * 1e3,
         LARGE / copy / 1e9,
         100 * copy / move);
-    return "{\"bytes\": %d, \"transferSeconds\": %.6f, \"copySeconds\": %.6f}"
-        .formatted(LARGE, move, copy);
+    Goal goal =
+        Goal.least(
+            "a transfer of 64 MiB, in % of the rate of a plain copy", 100 * copy / move, 85, "%");
+    System.out.println(goal.line());
+    return "{\"bytes\": %d, \"transferSeconds\": %.6f, \"copySeconds\": %.6f, \"goals\": [%s]}"
+        .formatted(LARGE, move, copy, goal.json());
   }
 
   private String small() {
@@ -131,10 +136,19 @@ final class TransferRates implements AutoCloseable {
         alone * 1e3,
         alone / batched,
         call * 1e6);
+    Goal times =
+        Goal.least(
+            "10,000 transfers of 64 KiB in batches, times as fast as one by one",
+            alone / batched,
+            10,
+            "x");
+    Goal held = Goal.most("what a call for a batch holds its thread", call * 1e6, 100, "us");
+    System.out.println(times.line());
+    System.out.println(held.line());
     return """
         {"count": %d, "bytes": %d, "batch": %d, "batchedSeconds": %.6f, "singleSeconds": %.6f,\
-         "callSeconds": %.9f}"""
-        .formatted(COUNT, SMALL, BATCH, batched, alone, call);
+         "callSeconds": %.9f, "goals": [%s, %s]}"""
+        .formatted(COUNT, SMALL, BATCH, batched, alone, call, times.json(), held.json());
   }
 
   private List<SourceBuffer> sources(int count, long bytes) {

@@ -17,6 +17,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.opentest4j.TestAbortedException;
 
 /** A communicator with every rank a thread of this process. */
 public final class RankGang implements AutoCloseable {
@@ -121,6 +122,9 @@ public final class RankGang implements AutoCloseable {
       try {
         results.add(futures.get(rank).get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
       } catch (ExecutionException e) {
+        if (e.getCause() instanceof TestAbortedException aborted) {
+          throw aborted;
+        }
         AssertionError next =
             new AssertionError("rank " + rank + ": " + e.getCause(), e.getCause());
         if (failure == null) {

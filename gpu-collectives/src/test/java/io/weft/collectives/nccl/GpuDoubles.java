@@ -2,12 +2,12 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.device.cuda.CudaDevice;
-import io.weft.device.library.DoubleLibraries;
+import io.weft.testgpus.TestMachine;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Communicators of NCCL on the doubles: rank n has GPU n. */
+/** Communicators of NCCL on the GPUs of the {@link TestMachine}: rank n has GPU n. */
 public final class GpuDoubles {
   private static final Map<Integer, CudaDevice> DEVICES = new ConcurrentHashMap<>();
   private static final Duration LINGER = Duration.ofMillis(500);
@@ -16,12 +16,12 @@ public final class GpuDoubles {
 
   /** Whether the process was started to use them. */
   public static boolean isForThisProcess() {
-    return System.getProperty(DoubleLibraries.FOLDER_PROPERTY) != null;
+    return TestMachine.isForThisProcess();
   }
 
   /** The device of a rank, open until {@link #closeDevices}. */
   public static CudaDevice device(int ordinal) {
-    return DEVICES.computeIfAbsent(ordinal, key -> DoubleLibraries.cuda().open(key));
+    return DEVICES.computeIfAbsent(ordinal, TestMachine::open);
   }
 
   static void closeDevices() {
@@ -32,18 +32,21 @@ public final class GpuDoubles {
   /** A factory for one rank on the GPU of this number. */
   public static CommunicatorFactory factory(int ordinal, CommunicatorFactory hosts) {
     NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER);
-    return new NcclCommunicators(DoubleLibraries.options(), options, hosts);
+    return new NcclCommunicators(TestMachine.options(), options, hosts);
   }
 
   /** As {@link #factory(int, CommunicatorFactory)}, for communicators that can be shrunk. */
   public static NcclCommunicators shrinking(int ordinal, CommunicatorFactory hosts) {
     NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER).withShrinking();
-    return new NcclCommunicators(DoubleLibraries.options(), options, hosts);
+    return new NcclCommunicators(TestMachine.options(), options, hosts);
   }
 
-  /** A factory for all ranks of this process. */
+  /** A factory for all ranks of this process; skips the test where they are more than GPUs. */
   static CommunicatorFactory factory(CommunicatorFactory hosts) {
-    DoubleLibraries.cuda();
-    return (bootstrap, options) -> factory(bootstrap.rank(), hosts).create(bootstrap, options);
+    TestMachine.cuda();
+    return (bootstrap, options) -> {
+      TestMachine.assume(bootstrap.nranks());
+      return factory(bootstrap.rank(), hosts).create(bootstrap, options);
+    };
   }
 }

@@ -11,14 +11,14 @@ import io.weft.collectives.contract.RaggedContract;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.testgpus.UsesGpu;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The whole contract over NCCL, of which the double notes every rule that is broken. */
-@UsesDoubles
+@UsesGpu
 class NcclCommunicatorTest
     implements CollectivesContract,
         RaggedContract,

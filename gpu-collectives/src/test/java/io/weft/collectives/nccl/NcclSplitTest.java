@@ -15,7 +15,7 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.testgpus.UsesGpu;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Communicators that NCCL splits off others. */
-@UsesDoubles
+@UsesGpu
 class NcclSplitTest {
   private static final Duration LONG = Duration.ofSeconds(60);
 

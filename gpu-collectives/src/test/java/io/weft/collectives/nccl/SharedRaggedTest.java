@@ -7,14 +7,14 @@ import io.weft.collectives.contract.RaggedContract;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.testgpus.UsesGpu;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The contract of ragged all-to-alls that the devices write by themselves. */
-@UsesDoubles
+@UsesGpu
 class SharedRaggedTest implements RaggedContract {
   @TempDir Path folder;
 

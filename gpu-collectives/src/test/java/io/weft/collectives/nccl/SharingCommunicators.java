@@ -5,9 +5,10 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.operation.RaggedAllToAll;
 import io.weft.collectives.operation.RaggedLayout;
+import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
-import io.weft.memory.Memory;
+import io.weft.testgpus.DeviceBytes;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -15,7 +16,7 @@ import java.lang.reflect.Proxy;
 
 /**
  * Communicators whose ragged all-to-alls are written by the devices: what is in memory of the host
- * is copied there and back, as the memory of the double is the host's too.
+ * is copied there and back.
  */
 public final class SharingCommunicators {
   private static final long BYTES = 16 << 20;
@@ -75,14 +76,15 @@ public final class SharingCommunicators {
 
     /** Every rank receives elsewhere, and not always at a multiple of 16. */
     private void exchange(TypedBuffer from, TypedBuffer to, RaggedLayout layout) {
+      CudaDevice device = GpuDoubles.device(nccl.rank());
       new RaggedAllToAll(from, to, layout).check(nccl.rank(), nccl.nranks());
       TypedBuffer source = TypedBuffer.of(new DeviceBuffer(send), 0, from.type(), from.count());
       long offset = 8L * nccl.rank() * from.type().bytes();
       TypedBuffer target = TypedBuffer.of(new DeviceBuffer(receive), offset, to.type(), to.count());
-      Memory.copy(from.address(), source.address(), from.bytes());
-      Memory.copy(to.address(), target.address(), to.bytes());
+      DeviceBytes.write(device, source.address(), from.address(), from.bytes());
+      DeviceBytes.write(device, target.address(), to.address(), to.bytes());
       nccl.raggedAllToAll(source, target, layout);
-      Memory.copy(target.address(), to.address(), to.bytes());
+      DeviceBytes.read(device, to.address(), target.address(), to.bytes());
     }
   }
 }

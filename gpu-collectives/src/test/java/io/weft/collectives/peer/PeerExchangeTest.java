@@ -17,8 +17,12 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
 import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
+import io.weft.testgpus.DeviceBytes;
+import io.weft.testgpus.TestMachine;
+import io.weft.testgpus.UsesGpu;
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** One rank that writes to itself: what the kernels do with sizes that only the device sees. */
-@UsesDoubles
+@UsesGpu
 class PeerExchangeTest {
   private static final Duration LONG = Duration.ofSeconds(60);
   private static final int ROWS = 100;
@@ -44,7 +48,7 @@ class PeerExchangeTest {
 
   @BeforeEach
   void open() {
-    device = DoubleLibraries.cuda().open(0);
+    device = TestMachine.open(0);
     stream = CudaStream.open(device, "test", Priority.NORMAL);
     pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
     send = pool.take(ROWS * ROW_BYTES);
@@ -52,10 +56,13 @@ class PeerExchangeTest {
     hosts = LocalCommunicator.create(ThreadBootstrap.open(1).get(0), CommunicatorOptions.DEFAULT);
     window = PeerWindow.open(hosts, receive, stream, Deadline.after(LONG));
     exchange = new PeerExchange(stream);
+    ByteBuffer rows = ByteBuffer.allocateDirect(ROWS * ROW_BYTES);
     for (int at = 0; at < ROWS * ROW_BYTES; at++) {
-      Memory.putByte(send.address() + at, (byte) (at % 100));
+      rows.put(at, (byte) (at % 100));
     }
-    Memory.setMemory(receive.address(), ROWS * ROW_BYTES, (byte) -1);
+    DeviceBytes.write(device, send.address(), Memory.addressOf(rows), ROWS * ROW_BYTES);
+    Reference.reachabilityFence(rows);
+    DeviceBytes.fill(device, receive.address(), ROWS * ROW_BYTES, (byte) -1);
   }
 
   @AfterEach
@@ -69,6 +76,13 @@ class PeerExchangeTest {
     stream.close();
     device.close();
     DoubleLibraries.assertClean();
+  }
+
+  /** What lies in the memory that is written. */
+  private ByteBuffer received() {
+    ByteBuffer found = ByteBuffer.allocateDirect(ROWS * ROW_BYTES);
+    DeviceBytes.read(device, Memory.addressOf(found), receive.address(), ROWS * ROW_BYTES);
+    return found;
   }
 
   private void run(long from, long rows, long to) {
@@ -89,9 +103,10 @@ class PeerExchangeTest {
     run(10, 20, 70);
     run(0, 0, 100);
     exchange.check(window);
+    ByteBuffer found = received();
     for (int at = 0; at < ROWS * ROW_BYTES; at++) {
       boolean written = at >= 70 * ROW_BYTES && at < 90 * ROW_BYTES;
-      assertThat(Memory.getByte(receive.address() + at))
+      assertThat(found.get(at))
           .isEqualTo(written ? (byte) ((at - 60 * ROW_BYTES) % 100) : (byte) -1);
     }
   }
@@ -115,8 +130,9 @@ class PeerExchangeTest {
         catchThrowableOfType(CollectiveException.class, () -> exchange.check(window));
     assertThat(failure.kind()).isEqualTo(Kind.INVALID);
     assertThat(failure).hasMessage("update 0 of rank 0 reads or writes rows that are not there");
+    ByteBuffer found = received();
     for (int at = 0; at < ROWS * ROW_BYTES; at++) {
-      assertThat(Memory.getByte(receive.address() + at)).isEqualTo((byte) -1);
+      assertThat(found.get(at)).isEqualTo((byte) -1);
     }
   }
 

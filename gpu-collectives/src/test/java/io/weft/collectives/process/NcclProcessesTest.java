@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
+import io.weft.testgpus.TestMachine;
+import io.weft.testgpus.UsesGpu;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Ranks of NCCL in processes of their own, over the doubles of libcuda and libnccl. */
-@UsesDoubles
+/** Ranks of NCCL in processes of their own. */
+@UsesGpu
 class NcclProcessesTest {
   private static final int VICTIM = 2;
 
@@ -31,23 +33,17 @@ class NcclProcessesTest {
   }
 
   private void start(int nranks, Duration timeout) throws Exception {
-    start(DoubleLibraries.folder(), nranks, timeout, Map.of());
+    TestMachine.assume(nranks);
+    start(nranks, timeout, Map.of(), TestMachine.property());
     assertThat(all("create")).containsOnly("created");
   }
 
   private void start(
-      Path libraries,
-      int nranks,
-      Duration timeout,
-      Map<String, String> environment,
-      String... properties)
+      int nranks, Duration timeout, Map<String, String> environment, String... properties)
       throws Exception {
-    List<String> all = new ArrayList<>(List.of(properties));
-    all.add("-D" + DoubleLibraries.FOLDER_PROPERTY + "=" + libraries);
     for (int rank = 0; rank < nranks; rank++) {
       processes.add(
-          new RankProcess(
-              environment, folder, "host", rank, nranks, timeout, all.toArray(String[]::new)));
+          new RankProcess(environment, folder, "host", rank, nranks, timeout, properties));
     }
     processes.get(0).order("listen");
     String id = processes.get(0).answer();
@@ -55,6 +51,11 @@ class NcclProcessesTest {
       rank.order("join " + id);
       assertThat(rank.answer()).isEqualTo("joins");
     }
+  }
+
+  /** Has a child process use an older libnccl. */
+  private static String older(String version) {
+    return "-D" + TestMachine.FOLDER_PROPERTY + "=" + DoubleLibraries.folder().resolve(version);
   }
 
   private List<String> all(String order) throws Exception {
@@ -92,6 +93,7 @@ class NcclProcessesTest {
 
   /** The others are inside as well, and wait for the second half of what the victim sends. */
   @ParameterizedTest
+  @UsesDoubles
   @ValueSource(ints = {1, 3, 8})
   void rankKilledInsideAnOperationOfNcclIsNamed(int chunk) throws Exception {
     start(3, Duration.ofMinutes(5));
@@ -107,13 +109,14 @@ class NcclProcessesTest {
    * where something still runs, and one before that cannot shrink at all.
    */
   @ParameterizedTest
+  @UsesDoubles
   @CsvSource({
     "., shrunk by NCCL",
     "without-revoke, 'a new one is made: on rank 0, operations still ran when it broke'",
     "without-windows, 'a new one is made: on rank 0, NCCL 2.21.5 cannot shrink communicators'"
   })
   void survivorsOfAKilledRankGoOn(String version, String how) throws Exception {
-    start(DoubleLibraries.folder().resolve(version), 3, Duration.ofSeconds(60), Map.of());
+    start(3, Duration.ofSeconds(60), Map.of(), older(version));
     assertThat(all("create")).containsOnly("created");
     List<RankProcess> survivors = List.of(processes.get(0), processes.get(1));
     survivors.forEach(rank -> rank.order("loop INT32"));
@@ -130,26 +133,30 @@ class NcclProcessesTest {
     assertThat(all("close")).containsOnly("closed");
   }
 
+  /** Each has to leave room on the GPU for the kernels of the other, so there are few blocks. */
   @Test
   void ranksShareAGpuWhereNcclLetsThem() throws Exception {
     start(
-        DoubleLibraries.folder(),
         2,
         Duration.ofSeconds(60),
-        Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1"),
+        Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1", "NCCL_MAX_CTAS", "8"),
+        TestMachine.property(),
         "-Dweft.test.gpu=5");
-    assertThat(all("create")).containsOnly("created");
+    List<String> created = all("create");
+    TestMachine.assumeNotRefused(created.get(0));
+    assertThat(created).containsOnly("created");
     assertThat(all("check")).containsOnly("right");
     assertThat(all("close")).containsOnly("closed");
   }
 
   @Test
+  @UsesDoubles
   void ranksOnOneGpuAreRefusedWhereNcclDoesNot() throws Exception {
     start(
-        DoubleLibraries.folder().resolve("without-revoke"),
         2,
         Duration.ofSeconds(60),
         Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1"),
+        older("without-revoke"),
         "-Dweft.test.gpu=5");
     assertThat(all("create"))
         .allSatisfy(
@@ -160,6 +167,7 @@ class NcclProcessesTest {
   }
 
   @Test
+  @UsesDoubles
   void lostDeviceIsNamedByAll() throws Exception {
     start(3, Duration.ofMinutes(5));
     for (RankProcess rank : processes.subList(0, VICTIM)) {
@@ -191,6 +199,7 @@ class NcclProcessesTest {
 
   /** In the middle of a graph, which the others are in as well. */
   @Test
+  @UsesDoubles
   void rankKilledInsideAReplayIsNamed() throws Exception {
     start(3, Duration.ofMinutes(5));
     for (RankProcess rank : processes.subList(0, VICTIM)) {

@@ -8,6 +8,8 @@ import io.weft.device.Lane.Priority;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
+import io.weft.testgpus.TestMachine;
+import io.weft.testgpus.UsesGpu;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -18,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-@UsesDoubles
+@UsesGpu
 class BounceBuffersTest {
   private static final int PIECE = 1000;
   private static final int MOST = 10 * PIECE;
@@ -32,7 +34,7 @@ class BounceBuffersTest {
 
   @BeforeEach
   void open() {
-    device = DoubleLibraries.cuda().open(5);
+    device = TestMachine.open(5);
     pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 1 << 20);
     pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
     there = pool.take(MOST);
@@ -84,6 +86,7 @@ class BounceBuffersTest {
 
   /** The device works behind a lane that stands still; the host memory is free at once. */
   @Test
+  @UsesDoubles
   void hostMemoryMayChangeWhileTheDeviceStillCopies() {
     ByteBuffer from = random(2 * PIECE);
     ByteBuffer to = ByteBuffer.allocateDirect(2 * PIECE);
@@ -100,6 +103,7 @@ class BounceBuffersTest {
   }
 
   @Test
+  @UsesDoubles
   void waitThatIsGivenUpLeavesTheHostMemoryAlone() {
     ByteBuffer to = random(3 * PIECE);
     DoubleLibraries.cudaControls().cudaDoublePause(1);

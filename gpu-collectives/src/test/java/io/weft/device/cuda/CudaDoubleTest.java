@@ -9,6 +9,7 @@ import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -148,6 +149,27 @@ class CudaDoubleTest {
       }
       graph.close();
       assertThatThrownBy(() -> graph.launch(stream)).hasMessageContaining("was closed");
+    }
+  }
+
+  /** A thread has one of its own, which runs beside those of others. */
+  @Test
+  void defaultStreamsOfThreads() {
+    Deadline now = Deadline.after(Duration.ZERO);
+    try (CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
+        CudaMemory memory = pool.take(4096)) {
+      CudaStream stream = CudaStream.borrowed(device, "of this thread", 2);
+      Memory.setMemory(memory.address(), 4096, (byte) 0);
+      Memory.putByte(memory.address(), (byte) 7);
+      DoubleLibraries.cudaControls().cudaDoublePause(1);
+      stream.copyOnDevice(memory.address() + 2048, memory.address(), 1024);
+      assertThat(stream.awaitRest(now)).isFalse();
+      assertThat(CompletableFuture.supplyAsync(() -> stream.awaitRest(now)).join())
+          .as("rest of another thread's")
+          .isTrue();
+      DoubleLibraries.cudaControls().cudaDoublePause(0);
+      assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(30)))).isTrue();
+      assertThat(Memory.getByte(memory.address() + 2048)).isEqualTo((byte) 7);
     }
   }
 }

@@ -13,6 +13,7 @@ import io.weft.device.Lane.Priority;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
+import io.weft.testgpus.UsesGpu;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -25,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-@UsesDoubles
+@UsesGpu
 class CudaLaneTest {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final int BYTES = 5000;
@@ -58,6 +59,7 @@ class CudaLaneTest {
 
   /** Both are enqueued while the device stands still: nobody waits for it on the host. */
   @Test
+  @UsesDoubles
   void laneWaitsForAnotherOnTheDevice() {
     try (CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 1 << 20);
         CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
@@ -118,6 +120,7 @@ class CudaLaneTest {
   }
 
   @Test
+  @UsesDoubles
   void deviceThatIsLostFailsTheEvent() {
     try (CudaLane lane = lane("lost")) {
       pause(true);
@@ -139,6 +142,7 @@ class CudaLaneTest {
 
   /** The device cannot skip what is enqueued, but nobody is told that it was well. */
   @Test
+  @UsesDoubles
   void dependencyThatFailsAfterItWasRecordedFailsWhatIsBehindIt() {
     try (CudaDevice second = DoubleLibraries.cuda().open(1);
         CudaLane first = lane("first");
@@ -164,6 +168,7 @@ class CudaLaneTest {
 
   /** An interrupt, before or while it waits, does not end a stream under the work that is on it. */
   @ParameterizedTest
+  @UsesDoubles
   @ValueSource(booleans = {false, true})
   void closeByAnInterruptedThreadWaitsForTheDevice(boolean isBefore) throws Exception {
     CudaLane lane = lane("interrupted");
@@ -204,6 +209,7 @@ class CudaLaneTest {
 
   /** Its event ends, as somebody may wait for it; the device writes for longer. */
   @Test
+  @UsesDoubles
   void memoryOfWorkThatOutlivesItsLaneIsKept() throws Exception {
     CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
     CudaMemory memory = pool.take(BYTES);
@@ -226,6 +232,7 @@ class CudaLaneTest {
 
   /** Work that is enqueued and cannot be followed any more. */
   @Test
+  @UsesDoubles
   void memoryOfWorkWithoutAMarkIsKeptUntilTheStreamRests() {
     CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
     CudaMemory memory = pool.take(BYTES);
@@ -275,6 +282,7 @@ class CudaLaneTest {
 
   /** In what runs when an event ends, which is on a thread that the close has to wait for. */
   @ParameterizedTest
+  @UsesDoubles
   @ValueSource(booleans = {false, true})
   void closeOnItsOwnThreadDoesNotWaitForItself(boolean isWatcher) throws Exception {
     CudaLane lane = lane("own");
@@ -322,6 +330,7 @@ class CudaLaneTest {
   }
 
   @Test
+  @UsesDoubles
   void priorityIsTheStreams() {
     try (CudaLane high = lane("high");
         CudaLane normal = CudaLane.open(device, "normal", PATIENCE, Priority.NORMAL)) {

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.device.HostEvent;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
+import io.weft.testgpus.TestMachine;
+import io.weft.testgpus.UsesGpu;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -18,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-@UsesDoubles
+@UsesGpu
 class CudaMemoryPoolTest {
   private static final long MIB = 1 << 20;
 
@@ -26,7 +28,7 @@ class CudaMemoryPoolTest {
 
   @BeforeEach
   void open() {
-    device = DoubleLibraries.cuda().open(1);
+    device = TestMachine.open(1);
   }
 
   @AfterEach
@@ -68,6 +70,7 @@ class CudaMemoryPoolTest {
   }
 
   @Test
+  @UsesDoubles
   void largeRunIsBrokenUpForSmallOnesAndJoinedAgain() {
     try (CudaMemoryPool pool = pool(8 * MIB)) {
       pool.take(8 * MIB).close();
@@ -127,6 +130,7 @@ class CudaMemoryPoolTest {
   }
 
   @Test
+  @UsesDoubles
   void memoryOutlivesItsPool() {
     CudaMemoryPool pool = pool(MIB);
     CudaMemory memory = pool.take(4096);
@@ -164,7 +168,7 @@ class CudaMemoryPoolTest {
         CudaMemory memory = pool.take(8192)) {
       assertThat(memory.bytes()).isEqualTo(8192);
       assertThatThrownBy(() -> pool.take(2000))
-          .hasMessageContaining("device memory of cuda:1")
+          .hasMessageContaining("device memory of " + device.device())
           .hasMessageContaining("exceed the budget");
     }
   }

@@ -11,6 +11,7 @@ import io.weft.device.Lane.Priority;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
+import io.weft.testgpus.UsesGpu;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -18,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-@UsesDoubles
+@UsesGpu
 class CudaModuleTest {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final int ROWS = 1000;
@@ -59,6 +60,7 @@ class CudaModuleTest {
   }
 
   @Test
+  @UsesDoubles
   void kernelRunsInItsPlaceOnALane() {
     try (CudaModule module = CudaModule.load(device, "partition");
         CudaMemory hashes = memory.take(4 * ROWS);
@@ -127,6 +129,7 @@ class CudaModuleTest {
   }
 
   @Test
+  @UsesDoubles
   void launchesThatDoNotFitAreRefused() {
     try (CudaDevice second = DoubleLibraries.cuda().open(1);
         CudaStream elsewhere = CudaStream.open(second, "elsewhere", Priority.NORMAL);
@@ -152,6 +155,7 @@ class CudaModuleTest {
 
   /** What a device would let pass, or fail at much later. */
   @Test
+  @UsesDoubles
   void doubleNotesWhatItsKernelsAreGivenWrongly() {
     try (CudaDevice second = DoubleLibraries.cuda().open(1);
         CudaMemoryPool others = CudaMemoryPool.open(second, CudaMemoryPool.Kind.DEVICE, 4 << 20);
@@ -184,6 +188,7 @@ class CudaModuleTest {
 
   /** Closed while a kernel runs: the double would note it. */
   @Test
+  @UsesDoubles
   void kernelsStayLoadedUntilTheirUsesHaveEnded() {
     CudaModule module = CudaModule.load(device, "partition");
     HostEvent use = new HostEvent("for the test");
@@ -205,6 +210,7 @@ class CudaModuleTest {
   }
 
   @Test
+  @UsesDoubles
   void doubleNotesMemoryAndModulesThatGoTooEarly() {
     long hashes = DriverMemory.allocate(device, 4 * ROWS, CudaMemoryPool.Kind.DEVICE);
     CudaModule module = CudaModule.load(device, "partition");

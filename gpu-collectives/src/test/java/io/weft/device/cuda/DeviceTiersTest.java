@@ -12,6 +12,9 @@ import io.weft.memory.ArenaOptions;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
 import io.weft.memory.SharedArena;
+import io.weft.testgpus.DeviceBytes;
+import io.weft.testgpus.TestMachine;
+import io.weft.testgpus.UsesGpu;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -26,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Room for four on the device, two pinned, two in shared memory, the rest on disk. */
-@UsesDoubles
+@UsesGpu
 class DeviceTiersTest {
   private static final int MIB = 1 << 20;
   private static final int SIZE = MIB - 512;
@@ -40,7 +43,7 @@ class DeviceTiersTest {
 
   @BeforeEach
   void open() throws IOException {
-    device = DoubleLibraries.cuda().open(4);
+    device = TestMachine.open(4);
     DoubleLibraries.cudaControls().cudaDoublePageableCopies();
     arena = SharedArena.open(new ArenaOptions(folder, List.of(disk), MIB, 2 * MIB, 4 * MIB, 0));
   }
@@ -59,23 +62,23 @@ class DeviceTiersTest {
     return DeviceTiers.open(device, "test", 4 * MIB, 4 * MIB, arena, patience);
   }
 
-  private static TieredMemory filled(DeviceTiers tiers, int value) {
+  private TieredMemory filled(DeviceTiers tiers, int value) {
     TieredMemory memory = tiers.allocate(SIZE);
     try (TieredLease lease = memory.lease()) {
-      Memory.setMemory(lease.address(), SIZE, (byte) value);
+      DeviceBytes.fill(device, lease.address(), SIZE, (byte) value);
     }
     return memory;
   }
 
-  private static void check(TieredMemory memory, int value) {
+  private void check(TieredMemory memory, int value) {
     try (TieredLease lease = memory.lease()) {
       assertThat(memory.tier()).isEqualTo(MemoryTier.DEVICE);
-      assertThat(Memory.getByte(lease.address())).isEqualTo((byte) value);
-      assertThat(Memory.getByte(lease.address() + SIZE - 1)).isEqualTo((byte) value);
+      assertThat(DeviceBytes.get(device, lease.address())).isEqualTo((byte) value);
+      assertThat(DeviceBytes.get(device, lease.address() + SIZE - 1)).isEqualTo((byte) value);
     }
   }
 
-  private static List<TieredMemory> fill(DeviceTiers tiers, int count) {
+  private List<TieredMemory> fill(DeviceTiers tiers, int count) {
     List<TieredMemory> memories = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       memories.add(filled(tiers, i));
@@ -144,7 +147,7 @@ class DeviceTiersTest {
       leases.get(0).usedUntil(use);
       leases.get(0).close();
       assertThatThrownBy(() -> tiers.allocate(SIZE))
-          .hasMessageContaining("tiers test of cuda:4")
+          .hasMessageContaining("tiers test of " + device.device())
           .hasMessageContaining("nothing there that is not in use");
       assertThat(tiers.spill(SIZE)).isZero();
       use.complete();
@@ -160,6 +163,7 @@ class DeviceTiersTest {
 
   /** As for a library beside Weft that needs device memory. */
   @Test
+  @UsesDoubles
   void spillingGivesMemoryBackToTheDevice() {
     long free = device.freeBytes();
     try (DeviceTiers tiers = tiers(PATIENCE)) {
@@ -180,7 +184,7 @@ class DeviceTiersTest {
     try (DeviceTiers tiers = tiers(PATIENCE)) {
       List<TieredMemory> memories = fill(tiers, 12);
       assertThatThrownBy(() -> tiers.allocate(SIZE))
-          .hasMessageContaining("nothing can be spilled from cuda:4")
+          .hasMessageContaining("nothing can be spilled from " + device.device())
           .cause()
           .hasMessageContaining("no room for 1023.5 KiB");
       memories.remove(11).close();
@@ -306,7 +310,7 @@ class DeviceTiersTest {
       TieredLease lease = memory.lease();
       memory.close();
       assertThat(tiers.bytes(MemoryTier.DEVICE)).isEqualTo(SIZE);
-      assertThat(Memory.getByte(lease.address())).isEqualTo((byte) 1);
+      assertThat(DeviceBytes.get(device, lease.address())).isEqualTo((byte) 1);
       lease.close();
       await().until(() -> tiers.bytes(MemoryTier.DEVICE) == 0);
     }

@@ -10,6 +10,8 @@ import io.weft.device.cuda.DeviceUploads.Run;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
+import io.weft.testgpus.TestMachine;
+import io.weft.testgpus.UsesGpu;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -21,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-@UsesDoubles
+@UsesGpu
 class DeviceUploadsTest {
   private static final int PIECE = 10_000;
   private static final int MOST = 12 * PIECE;
@@ -37,7 +39,7 @@ class DeviceUploadsTest {
 
   @BeforeEach
   void open() {
-    device = DoubleLibraries.cuda().open(4);
+    device = TestMachine.open(4);
     pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 1 << 20);
     pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
     there = pool.take(MOST);
@@ -116,6 +118,7 @@ class DeviceUploadsTest {
   }
 
   @Test
+  @UsesDoubles
   void hostMemoryIsFreeWhenTheUploadIsRecorded() {
     DoubleLibraries.cudaControls().cudaDoublePause(1);
     Event event;
@@ -132,6 +135,7 @@ class DeviceUploadsTest {
   }
 
   @Test
+  @UsesDoubles
   void memoryThatIsClosedStaysUntilTheUploadHasEnded() {
     DoubleLibraries.cudaControls().cudaDoublePause(1);
     CudaMemory closed = pool.take(PIECE);

@@ -1,7 +1,8 @@
 package io.weft.device.cuda;
 
 import io.weft.device.library.DoubleLibraries;
-import io.weft.memory.Memory;
+import io.weft.testgpus.DeviceBytes;
+import io.weft.testgpus.TestMachine;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -30,7 +31,7 @@ final class ExportingProcess implements AutoCloseable {
                     "-Xmx64m",
                     "-XX:+UseSerialGC",
                     "-XX:TieredStopAtLevel=1",
-                    "-D" + DoubleLibraries.FOLDER_PROPERTY + "=" + DoubleLibraries.folder(),
+                    TestMachine.property(),
                     "-cp",
                     System.getProperty(
                         "surefire.test.class.path", System.getProperty("java.class.path")),
@@ -72,11 +73,11 @@ final class ExportingProcess implements AutoCloseable {
 
   /** Exports the second of two pieces, whose bytes are 7. */
   public static void main(String[] args) throws Exception {
-    CudaDevice device = DoubleLibraries.cuda().open(0);
+    CudaDevice device = TestMachine.open(0);
     CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
     CudaMemory first = pool.take(BYTES);
     CudaMemory second = pool.take(BYTES);
-    Memory.setMemory(second.address(), BYTES, (byte) 7);
+    DeviceBytes.fill(device, second.address(), BYTES, (byte) 7);
     IpcExport export = IpcExport.of(second);
     say(HexFormat.of().formatHex(export.handle().encode()));
     long address = second.address();
@@ -85,7 +86,10 @@ final class ExportingProcess implements AutoCloseable {
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String order = orders.readLine(); order != null; order = orders.readLine()) {
       switch (order) {
-        case "look" -> say(Memory.getByte(address) + " " + Memory.getByte(address + BYTES - 1));
+        case "look" -> {
+          byte last = DeviceBytes.get(device, address + BYTES - 1);
+          say(DeviceBytes.get(device, address) + " " + last);
+        }
         case "taken" -> say(Long.toString(pool.takenBytes()));
         case "end" -> {
           export.close();

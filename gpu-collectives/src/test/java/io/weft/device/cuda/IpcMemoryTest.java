@@ -10,6 +10,7 @@ import io.weft.device.Lane.Priority;
 import io.weft.device.library.DoubleLibraries;
 import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
+import io.weft.testgpus.UsesGpu;
 import java.time.Duration;
 import java.util.HexFormat;
 import org.junit.jupiter.api.AfterEach;
@@ -17,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Device memory of a process that another one maps. */
-@UsesDoubles
+@UsesGpu
 class IpcMemoryTest {
   private static final int BYTES = ExportingProcess.BYTES;
 
@@ -72,6 +73,7 @@ class IpcMemoryTest {
   }
 
   @Test
+  @UsesDoubles
   void memoryThatIsFreedWhileItIsMappedIsNoted() throws Exception {
     IpcHandle handle = handle();
     try (IpcMemory memory = IpcMemory.open(device, handle);
@@ -97,6 +99,7 @@ class IpcMemoryTest {
   }
 
   @Test
+  @UsesDoubles
   void memoryOfAProcessThatWasKilledStaysWhereItIsMapped() throws Exception {
     IpcHandle handle = handle();
     try (IpcMemory memory = IpcMemory.open(device, handle)) {

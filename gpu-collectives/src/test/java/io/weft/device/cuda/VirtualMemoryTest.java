@@ -4,13 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.testgpus.TestMachine;
+import io.weft.testgpus.UsesGpu;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** A pool over memory that is reserved, created and mapped, whose steps the double checks. */
-@UsesDoubles
+@UsesGpu
 class VirtualMemoryTest {
   private static final long GRANULE = 2 << 20;
 
@@ -18,7 +19,7 @@ class VirtualMemoryTest {
 
   @BeforeEach
   void open() {
-    device = DoubleLibraries.cuda().open(2);
+    device = TestMachine.open(2);
   }
 
   @AfterEach
@@ -40,7 +41,7 @@ class VirtualMemoryTest {
       assertThat(device.isDeviceMemory(large.address() + GRANULE)).isTrue();
       assertThat(pool.reservedBytes()).isEqualTo(3 * GRANULE);
       assertThatThrownBy(() -> pool.take(2 * GRANULE))
-          .hasMessageContaining("virtual device memory of cuda:2")
+          .hasMessageContaining("virtual device memory of " + device.device())
           .hasMessageContaining("exceed the budget");
     }
   }
@@ -56,10 +57,11 @@ class VirtualMemoryTest {
   }
 
   @Test
+  @UsesGpu(2)
   void memoryOfAnotherDeviceIsRefused() {
-    try (CudaDevice other = DoubleLibraries.cuda().open(3);
+    try (CudaDevice other = TestMachine.open(3);
         CudaMemoryPool pool = CudaMemoryPool.open(other, VirtualMemory.of(device), 4 * GRANULE)) {
-      assertThatThrownBy(() -> pool.take(1)).hasMessageContaining("in a pool of cuda:3");
+      assertThatThrownBy(() -> pool.take(1)).hasMessageContaining("in a pool of " + other.device());
       assertThat(pool.reservedBytes()).isZero();
     }
   }

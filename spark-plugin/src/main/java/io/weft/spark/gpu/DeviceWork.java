@@ -1,5 +1,6 @@
 package io.weft.spark.gpu;
 
+import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
@@ -60,6 +61,11 @@ public final class DeviceWork implements AutoCloseable {
       columns.add(TableTypes.column(field, field.nullable()).orElseThrow());
     }
     return TableLayout.of(columns, rows, stringBytes);
+  }
+
+  /** A deadline for the device. */
+  public Deadline deadline() {
+    return device.deadline();
   }
 
   /** The columns that were declared. */

@@ -113,8 +113,11 @@ public final class TableTypes {
     }
   }
 
-  /** What plain values of a type are on a device; empty where they have no place there. */
-  public static Optional<ColumnKind> kind(DataType type) {
+  /**
+   * What plain values of a type are on a device; empty where they have no place there. What a field
+   * is there, which may be tensors, is {@link #column}.
+   */
+  static Optional<ColumnKind> kind(DataType type) {
     if (type instanceof DecimalType decimal) {
       return Optional.of(
           decimal.precision() <= Decimal.MAX_LONG_DIGITS()

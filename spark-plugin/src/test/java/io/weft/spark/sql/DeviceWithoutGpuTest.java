@@ -90,6 +90,8 @@ class DeviceWithoutGpuTest {
             "io.weft.device.cuda.CudaLibrary",
             "io.weft.device.cuda.CudaDevice",
             "io.weft.spark.gpu.OpenedGpu",
+            "io.weft.spark.cudf",
+            "ai.rapids",
             "io.weft.collectives.nccl")) {
       assertThat(classes).doesNotContain("] " + forbidden);
     }

@@ -61,6 +61,18 @@ class ModuleArrowsTest {
             .resideInAPackage("io.weft.spark"));
   }
 
+  /** So the jar works where neither is there. */
+  @Test
+  void nothingNeedsCudfOrSparkRapids() {
+    check(
+        noClasses()
+            .that()
+            .resideOutsideOfPackages("io.weft.spark.cudf..", "io.weft.spark.rapids..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("ai.rapids..", "com.nvidia..", "io.weft.spark.cudf.."));
+  }
+
   @Test
   void memoryAndCollectivesKnowNothingOfSpark() {
     check(

@@ -1,6 +1,5 @@
-package io.weft.table;
+package io.weft.testgpus;
 
-import io.weft.device.library.DoubleLibraries;
 import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
@@ -9,19 +8,27 @@ import org.junit.jupiter.api.extension.ConditionEvaluationResult;
 import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.platform.commons.support.AnnotationSupport;
 
-/** A test on a {@link TableGpu}, skipped with the reason where there is none. */
-@Target(ElementType.TYPE)
+/** A test on GPUs of the {@link TestMachine}, skipped with the reason where they are not there. */
+@Target({ElementType.TYPE, ElementType.METHOD})
 @Retention(RetentionPolicy.RUNTIME)
 @ExtendWith(UsesGpu.Condition.class)
-@interface UsesGpu {
-  /** Whether there is one. */
+public @interface UsesGpu {
+  /** How many it needs. */
+  int value() default 1;
+
+  /** Whether there are so many. */
   final class Condition implements ExecutionCondition {
     @Override
     public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
-      String whyNot = TableGpu.isMachines() ? "" : DoubleLibraries.whyNot();
+      int gpus =
+          AnnotationSupport.findAnnotation(context.getElement(), UsesGpu.class)
+              .map(UsesGpu::value)
+              .orElse(1);
+      String whyNot = TestMachine.whyNot(gpus);
       return whyNot.isEmpty()
-          ? ConditionEvaluationResult.enabled("there is a GPU, or its double")
+          ? ConditionEvaluationResult.enabled("there are GPUs, or their doubles")
           : ConditionEvaluationResult.disabled(whyNot);
     }
   }

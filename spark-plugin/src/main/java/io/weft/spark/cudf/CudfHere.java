@@ -1,0 +1,75 @@
+package io.weft.spark.cudf;
+
+import ai.rapids.cudf.Cuda;
+import ai.rapids.cudf.NativeDepsLoader;
+import ai.rapids.cudf.Rmm;
+import io.weft.device.Deadline;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaStream;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * cudf in this process: whether it can work, and the stream on which it does. Asked before anything
+ * else is called of cudf, which ends the process where it cannot go on. Thread-safe.
+ */
+final class CudfHere {
+  private static final ReentrantLock STARTING = new ReentrantLock();
+
+  private CudfHere() {}
+
+  /**
+   * The stream of the calling thread on which cudf works.
+   *
+   * @param device that has to be cudf's; the calling thread's current one from now on
+   * @param start runs where cudf's memory was not initialised
+   * @throws IllegalStateException if cudf cannot work here, with the reason
+   */
+  static CudaStream stream(CudaDevice device, CudfStart start, Deadline deadline) throws Exception {
+    if (!NativeDepsLoader.libraryLoaded()) {
+      throw new IllegalStateException(
+          "cudf's native library cannot be loaded in this executor; its log says why. Add"
+              + " ai.rapids:cudf with the classifier of this machine's CUDA, such as cuda13, to the"
+              + " class path of executors");
+    }
+    // cudf takes the device that is current where its memory is initialised.
+    device.use();
+    if (!Rmm.isInitialized()) {
+      start(start, deadline);
+    }
+    requireSame(device);
+    return CudaStream.borrowed(device, "of cudf", Cuda.DEFAULT_STREAM.getStream());
+  }
+
+  private static void start(CudfStart start, Deadline deadline) throws Exception {
+    if (!STARTING.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
+      throw new IllegalStateException(
+          "another task of this executor still initialises cudf's memory after " + deadline);
+    }
+    try {
+      if (!Rmm.isInitialized()) {
+        start.start();
+      }
+    } finally {
+      STARTING.unlock();
+    }
+    if (!Rmm.isInitialized()) {
+      throw new IllegalStateException(
+          "cudf's memory (RMM) is not initialised in this executor, and Weft does not choose its"
+              + " size: give CudfBatches.function what calls Rmm.initialize, or do so in a plugin"
+              + " of executors");
+    }
+  }
+
+  /** Both count the GPUs that the process sees in the same way. */
+  private static void requireSame(CudaDevice device) {
+    int own = device.description().ordinal();
+    int cudfs = Cuda.getDevice();
+    if (cudfs != own) {
+      throw new IllegalStateException(
+          ("cudf's memory in this executor is on GPU %d, and batches are on %d (%s): initialise it"
+                  + " where the executor's GPU is the current device, as a CudfStart does")
+              .formatted(cudfs, own, device));
+    }
+  }
+}

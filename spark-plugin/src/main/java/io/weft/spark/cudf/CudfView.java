@@ -1,0 +1,127 @@
+package io.weft.spark.cudf;
+
+import ai.rapids.cudf.ColumnVector;
+import ai.rapids.cudf.ColumnView;
+import ai.rapids.cudf.DType;
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import ai.rapids.cudf.DeviceMemoryBufferView;
+import ai.rapids.cudf.Table;
+import io.weft.spark.gpu.TableTypes;
+import io.weft.table.DeviceTable;
+import io.weft.table.TableLayout;
+import java.util.Optional;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table of cudf over one of Weft, in its memory: cudf's columns have values, validity bits and
+ * offsets as {@link TableLayout} does, and what it demands of their places holds, as every section
+ * begins at a multiple of 64 bytes, validity is as long as one, and nulls of Weft have no bytes.
+ * Has no part in the memory's end: whoever makes it keeps the table until cudf's work has ended.
+ * One thread.
+ */
+final class CudfView implements AutoCloseable {
+  private static final Optional<Long> NO_NULLS = Optional.of(0L);
+
+  /** cudf counts them, on its stream. */
+  private static final Optional<Long> UNKNOWN_NULLS = Optional.empty();
+
+  private final TableLayout layout;
+  private final DeviceMemoryBuffer run;
+  private Table table;
+
+  private CudfView(DeviceTable batch) {
+    this.layout = batch.layout();
+    // It frees nothing, and counts who refers to it.
+    this.run = DeviceMemoryBuffer.fromRmm(batch.address(), batch.bytes(), 0);
+  }
+
+  /**
+   * A view.
+   *
+   * @param batch which cudf's stream is ordered behind, as cudf counts nulls and strings
+   * @param schema of its columns, which all have types in cudf
+   * @throws IllegalArgumentException if the table's columns are others
+   */
+  static CudfView of(DeviceTable batch, StructType schema) {
+    TableTypes.requireColumns(batch.layout(), schema);
+    CudfView view = new CudfView(batch);
+    try {
+      view.open(schema);
+      return view;
+    } catch (Throwable e) {
+      view.run.close();
+      throw e;
+    }
+  }
+
+  private void open(StructType schema) {
+    ColumnVector[] columns = new ColumnVector[schema.size()];
+    try {
+      for (int c = 0; c < columns.length; c++) {
+        columns[c] = column(c, CudfTypes.of(schema.fields()[c]));
+      }
+      table = new Table(columns);
+    } finally {
+      for (ColumnVector column : columns) {
+        if (column != null) {
+          column.close(); // The table has its own reference.
+        }
+      }
+    }
+  }
+
+  private ColumnVector column(int c, DType type) {
+    // The vector takes the handle of the view over, so nobody closes the view itself.
+    return ColumnVector.fromViewWithContiguousAllocation(view(c, type).getNativeView(), run);
+  }
+
+  private ColumnView view(int c, DType type) {
+    long rows = layout.rows();
+    boolean nullable = layout.columns().get(c).nullable() && rows > 0;
+    DeviceMemoryBufferView validity =
+        nullable ? section(layout.validity(c), aligned((rows + 7) / 8)) : null;
+    Optional<Long> nulls = nullable ? UNKNOWN_NULLS : NO_NULLS;
+    DeviceMemoryBufferView values = section(layout.data(c), layout.dataBytes(c));
+    if (!layout.columns().get(c).kind().isString()) {
+      return new ColumnView(type, rows, nulls, values, validity);
+    }
+    DeviceMemoryBufferView offsets = section(layout.offsets(c), (rows + 1) * Integer.BYTES);
+    if (type.equals(DType.STRING)) {
+      return new ColumnView(type, rows, nulls, values, validity, offsets);
+    }
+    try (ColumnView bytes =
+        new ColumnView(DType.UINT8, layout.dataBytes(c), NO_NULLS, values, null)) {
+      return new ColumnView(type, rows, nulls, validity, offsets, new ColumnView[] {bytes});
+    }
+  }
+
+  private DeviceMemoryBufferView section(long offset, long bytes) {
+    return new DeviceMemoryBufferView(run.getAddress() + offset, bytes);
+  }
+
+  private static long aligned(long bytes) {
+    return (bytes + TableLayout.ALIGNMENT - 1) & -TableLayout.ALIGNMENT;
+  }
+
+  /** The table of cudf, which may be closed before the view is. */
+  Table table() {
+    return table;
+  }
+
+  /**
+   * Closes the table.
+   *
+   * @throws IllegalStateException if somebody else has a column of it still
+   */
+  @Override
+  public void close() {
+    table.close();
+    run.close();
+    if (run.getRefCount() > 0) {
+      throw new IllegalStateException(
+          ("a function on batches of cudf keeps columns of its batch, of %s. Their memory goes with"
+                  + " the batch: copy what is to stay")
+              .formatted(layout));
+    }
+  }
+}
