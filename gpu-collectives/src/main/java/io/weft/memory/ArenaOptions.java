@@ -13,9 +13,10 @@ import java.util.Objects;
  * @param memoryBytes most bytes of segments of kind {@link MemoryKind#SHARED_MEMORY}; 0: none
  * @param diskBytes most bytes of segments of kind {@link MemoryKind#DISK}; 0: none
  * @param marginBytes what a file system must have left after a segment was added to it
- * @param privateBytes 0: {@link SharedArena#allocate} goes on to disk where shared memory is full.
- *     Else it goes on to so many bytes of kind {@link MemoryKind#PRIVATE} at most, so that nothing
- *     lies on disk but what {@link SharedArena#allocateDisk} was asked for; at least segmentBytes
+ * @param privateMemory with none, {@link SharedArena#allocate} goes on to disk where shared memory
+ *     is full. Else it goes on to so many bytes of kind {@link MemoryKind#PRIVATE} at most, so that
+ *     nothing lies on disk but what {@link SharedArena#allocateDisk} was asked for; at least two
+ *     segments, one for each part
  */
 public record ArenaOptions(
     Path folder,
@@ -24,7 +25,7 @@ public record ArenaOptions(
     long memoryBytes,
     long diskBytes,
     long marginBytes,
-    long privateBytes) {
+    PrivateMemory privateMemory) {
   static final long LEAST_SEGMENT_BYTES = 4096;
   static final long MOST_SEGMENT_BYTES = 1L << 30;
 
@@ -39,9 +40,10 @@ public record ArenaOptions(
     requireNotNegative("memoryBytes", memoryBytes);
     requireNotNegative("diskBytes", diskBytes);
     requireNotNegative("marginBytes", marginBytes);
-    if (privateBytes != 0 && privateBytes < segmentBytes) {
+    if (privateMemory.bytes() != 0 && privateMemory.bytes() < 2 * segmentBytes) {
       throw new IllegalArgumentException(
-          "privateBytes is " + privateBytes + "; allowed are 0 and from segmentBytes on");
+          "private memory of %d bytes; allowed are 0 and from two segments of %d on"
+              .formatted(privateMemory.bytes(), segmentBytes));
     }
   }
 
@@ -53,7 +55,8 @@ public record ArenaOptions(
       long memoryBytes,
       long diskBytes,
       long marginBytes) {
-    this(folder, diskFolders, segmentBytes, memoryBytes, diskBytes, marginBytes, 0);
+    this(
+        folder, diskFolders, segmentBytes, memoryBytes, diskBytes, marginBytes, PrivateMemory.NONE);
   }
 
   private static void requireNotNegative(String name, long value) {

@@ -5,7 +5,7 @@ package io.weft.memory;
  *
  * @param memory segments of kind {@link MemoryKind#SHARED_MEMORY}
  * @param disk segments of kind {@link MemoryKind#DISK}
- * @param privateMemory segments of kind {@link MemoryKind#PRIVATE}
+ * @param privateMemory segments of kind {@link MemoryKind#PRIVATE}, of both parts
  * @param peakUsedBytes most bytes ever in use at once, all kinds together
  * @param allocations extents handed out so far
  * @param extents extents out now
@@ -26,7 +26,15 @@ public record ArenaStatistics(
    * @param freshBytes bytes of all segments made so far; stands still while memory is reused
    * @param segments segments that exist now
    */
-  public record Tier(long reservedBytes, long usedBytes, long freshBytes, int segments) {}
+  public record Tier(long reservedBytes, long usedBytes, long freshBytes, int segments) {
+    Tier plus(Tier other) {
+      return new Tier(
+          reservedBytes + other.reservedBytes,
+          usedBytes + other.usedBytes,
+          freshBytes + other.freshBytes,
+          segments + other.segments);
+    }
+  }
 
   public Tier of(MemoryKind kind) {
     return switch (kind) {

@@ -22,7 +22,8 @@ final class ExtentLedger {
 
   private final Tier memory;
   private final Tier disk;
-  private final Tier privateMemory;
+  private final Tier working;
+  private final Tier lasting;
   private final Map<Integer, Segment> segments = new HashMap<>();
 
   /**
@@ -37,10 +38,11 @@ final class ExtentLedger {
   private boolean refusing;
   private boolean closed;
 
-  ExtentLedger(Tier memory, Tier disk, Tier privateMemory) {
+  ExtentLedger(Tier memory, Tier disk, Tier working, Tier lasting) {
     this.memory = memory;
     this.disk = disk;
-    this.privateMemory = privateMemory;
+    this.working = working;
+    this.lasting = lasting;
   }
 
   /** An extent of exactly so many granules, or null where no free block of the tier is as long. */
@@ -62,7 +64,7 @@ final class ExtentLedger {
   }
 
   private long usedBytes() {
-    return memory.usedBytes + disk.usedBytes + privateMemory.usedBytes;
+    return memory.usedBytes + disk.usedBytes + working.usedBytes + lasting.usedBytes;
   }
 
   private static Extent extentOf(Block block) {
@@ -262,7 +264,7 @@ final class ExtentLedger {
     return new ArenaStatistics(
         memory.statistics(),
         disk.statistics(),
-        privateMemory.statistics(),
+        working.statistics().plus(lasting.statistics()),
         peakUsedBytes,
         allocations,
         out.size());
@@ -274,6 +276,8 @@ final class ExtentLedger {
 
   synchronized String describe() {
     String files = memory.describe() + "; " + disk.describe();
-    return privateMemory.budgetBytes == 0 ? files : files + "; " + privateMemory.describe();
+    return working.budgetBytes == 0
+        ? files
+        : files + "; " + working.describe() + "; " + lasting.describe();
   }
 }

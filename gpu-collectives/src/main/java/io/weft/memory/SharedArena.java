@@ -1,15 +1,13 @@
 package io.weft.memory;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,9 +21,10 @@ import org.slf4j.LoggerFactory;
  * segment of its own, deleted as soon as the extent is freed; where there is no room for it, unused
  * segments make way.
  *
- * <p>An arena with private memory ({@link ArenaOptions#privateBytes}) puts that in the place of the
- * disk: what lies there was asked for by {@link #allocateDisk}. It is for those who may not write
- * as it is to a disk what others give them.
+ * <p>An arena with private memory ({@link ArenaOptions#privateMemory}) puts that in the place of
+ * the disk: what lies there was asked for by {@link #allocateDisk}. It is for those who may not
+ * write as it is to a disk what others give them. Who gives it back in a moment asks by {@link
+ * #allocateWorking} and may wait for others who do so too; everybody else has the other part of it.
  *
  * <p>Thread-safe. Allocating and freeing hold one lock for a short, bounded time; files are made,
  * mapped and deleted outside it, so only threads that need a new segment wait for one. An extent
@@ -35,21 +34,24 @@ import org.slf4j.LoggerFactory;
 public final class SharedArena implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SharedArena.class);
 
-  /** Longest wait for another thread that makes a segment or runs the pressure hooks. */
-  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(120);
-
   private final ArenaOptions options;
   private final Tier memory;
   private final Tier disk;
-  private final Tier privateMemory;
+
+  /** The part of private memory that passes from hand to hand. */
+  private final Tier working;
+
+  /** The part of private memory that is held for long. */
+  private final Tier lasting;
 
   /** What stands in for shared memory that is full. */
   private final Tier second;
 
   private final ExtentLedger ledger;
   private final SegmentSupply supply;
-  private final SingleFlight pressure = new SingleFlight();
-  private final List<Runnable> reclaims = new CopyOnWriteArrayList<>();
+  private final FreedMemory freed = new FreedMemory();
+  private final Pressure pressure = new Pressure(System::nanoTime);
+  private final ExtentSearch search;
 
   private SharedArena(ArenaOptions options, SegmentStorage storage) {
     this.options = options;
@@ -60,11 +62,23 @@ public final class SharedArena implements AutoCloseable {
             FolderSegmentFiles.of(options, storage));
     this.disk =
         new Tier(MemoryKind.DISK, options.diskBytes(), LinkedSegmentFiles.of(options, storage));
-    this.privateMemory =
-        new Tier(MemoryKind.PRIVATE, options.privateBytes(), new PrivateSegments());
-    this.second = options.privateBytes() > 0 ? privateMemory : disk;
-    this.ledger = new ExtentLedger(memory, disk, privateMemory);
+    long segment = options.segmentBytes();
+    PrivateMemory own = options.privateMemory();
+    this.working = privateTier("private memory for moments", own.workingBytes(segment));
+    this.lasting = privateTier("private memory for long", own.lastingBytes(segment));
+    this.second = hasPrivateMemory() ? lasting : disk;
+    this.ledger = new ExtentLedger(memory, disk, working, lasting);
     this.supply = new SegmentSupply(options.folder(), ledger);
+    ExtentSource source = new ExtentSource(segment, ledger, supply);
+    this.search = new ExtentSearch(memory, source, pressure, freed);
+  }
+
+  private static Tier privateTier(String name, long bytes) {
+    return new Tier(MemoryKind.PRIVATE, name, bytes, new PrivateSegments());
+  }
+
+  private boolean hasPrivateMemory() {
+    return options.privateMemory().bytes() > 0;
   }
 
   /**
@@ -84,7 +98,7 @@ public final class SharedArena implements AutoCloseable {
   }
 
   /**
-   * Hands out memory with undefined contents.
+   * Hands out memory with undefined contents, to be held as long as one likes.
    *
    * @param bytes 1 to 2^31 - 64
    * @return an extent of so many bytes, rounded up to a multiple of 64
@@ -92,26 +106,56 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the arena is closed
    */
   public Extent allocate(long bytes) throws ArenaFullException {
-    Extent extent = allocateShared(bytes);
-    if (extent == null) {
-      extent = underPressure(Granules.covering(bytes), bytes > options.segmentBytes());
-    }
-    if (extent == null) {
-      throw full(bytes, second);
-    }
-    return extent;
+    return required(search.find(second, Granules.covering(bytes)), bytes, second, Duration.ZERO);
   }
 
-  private ArenaFullException full(long bytes, Tier tier) {
-    return new ArenaFullException(
+  /**
+   * Hands out memory that its holder gives back in a moment, and before it waits for anything else
+   * but more of it. Where there is none the caller waits until others have given some back, as long
+   * as {@link PrivateMemory#patience} has it. Of an arena without private memory it is that of
+   * {@link #allocate}.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @return as of {@link #allocate}
+   * @throws ArenaFullException when there was no room all that time, or there never can be
+   * @throws InterruptedIOException if the thread is interrupted meanwhile, which it stays
+   * @throws IllegalStateException when the arena is closed
+   */
+  public Extent allocateWorking(long bytes) throws ArenaFullException, InterruptedIOException {
+    if (!hasPrivateMemory()) {
+      return allocate(bytes);
+    }
+    boolean possible = bytes <= Math.max(memory.budgetBytes, working.budgetBytes);
+    Duration patience = possible ? options.privateMemory().patience() : Duration.ZERO;
+    Extent extent = search.await(working, Granules.covering(bytes), patience);
+    return required(extent, bytes, working, patience);
+  }
+
+  /**
+   * As {@link #allocateWorking}, but does not wait.
+   *
+   * @throws ArenaFullException when there is no room at the moment
+   */
+  public Extent allocateWorkingNow(long bytes) throws ArenaFullException {
+    return hasPrivateMemory()
+        ? required(search.glance(working, Granules.covering(bytes)), bytes, working, Duration.ZERO)
+        : allocate(bytes);
+  }
+
+  private Extent required(Extent extent, long bytes, Tier tier, Duration waited)
+      throws ArenaFullException {
+    if (extent != null) {
+      return extent;
+    }
+    throw new ArenaFullException(
         "no room for "
             + Bytes.text(bytes)
-            + ". "
+            + (waited.isZero() ? ". " : " within " + waited.toMillis() / 1000.0 + " s. ")
             + ledger.describe()
-            + (tier == privateMemory
-                ? ". Raise spark.weft.memory.size or spark.weft.spill.privateMemory"
-                : ". Raise spark.weft.memory.size or spark.weft.spill.size, or make room in"
-                    + " spark.local.dir"));
+            + (tier == disk
+                ? ". Raise spark.weft.memory.size or spark.weft.spill.size, or make room in"
+                    + " spark.local.dir"
+                : ". Raise spark.weft.memory.size or spark.weft.spill.privateMemory"));
   }
 
   /**
@@ -124,7 +168,7 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the arena is closed
    */
   public Extent allocateSpare(long bytes) throws ArenaFullException {
-    return second == privateMemory ? allocateShared(bytes) : allocate(bytes);
+    return hasPrivateMemory() ? allocateShared(bytes) : allocate(bytes);
   }
 
   /**
@@ -136,25 +180,7 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the arena is closed
    */
   public Extent allocateDisk(long bytes) throws ArenaFullException {
-    int granules = Granules.covering(bytes);
-    boolean oversize = bytes > options.segmentBytes();
-    Extent extent = fromTier(disk, granules, oversize);
-    if (extent == null) {
-      reclaim();
-      extent = fromTier(disk, granules, oversize);
-    }
-    if (extent == null) {
-      throw full(bytes, disk);
-    }
-    return extent;
-  }
-
-  private Extent fromTier(Tier tier, int granules, boolean oversize) throws ArenaFullException {
-    if (oversize) {
-      return oversize(tier, granules);
-    }
-    Extent extent = ledger.take(tier, granules, false);
-    return extent != null ? extent : growOrTake(tier, granules);
+    return required(search.findDisk(disk, Granules.covering(bytes)), bytes, disk, Duration.ZERO);
   }
 
   /**
@@ -166,90 +192,7 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the arena is closed
    */
   public Extent allocateShared(long bytes) throws ArenaFullException {
-    return fromTier(memory, Granules.covering(bytes), bytes > options.segmentBytes());
-  }
-
-  private Extent underPressure(int granules, boolean oversize) throws ArenaFullException {
-    reclaim();
-    Extent extent = oversize ? oversize(memory, granules) : ledger.take(memory, granules, true);
-    return extent != null ? extent : fromTier(second, granules, oversize);
-  }
-
-  private Extent oversize(Tier tier, int granules) {
-    Extent extent = supply.oversize(tier, granules);
-    if (extent == null && supply.evict(tier, Granules.bytes(granules))) {
-      extent = supply.oversize(tier, granules);
-    }
-    return extent;
-  }
-
-  /** One thread makes a segment, the others wait for it and look again. Null: no room. */
-  private Extent growOrTake(Tier tier, int granules) throws ArenaFullException {
-    while (true) {
-      SingleFlight.Flight flight = tier.growth.enter();
-      if (flight == null) {
-        return leadGrowth(tier, granules);
-      }
-      boolean grown = await(flight, "a new segment of " + tier.kind);
-      Extent extent = ledger.take(tier, granules, true);
-      if (extent != null || !grown) {
-        return extent;
-      }
-    }
-  }
-
-  private Extent leadGrowth(Tier tier, int granules) {
-    Extent extent = null;
-    try {
-      // Another thread may have freed, or grown, since this one found nothing.
-      extent = ledger.take(tier, granules, true);
-      if (extent == null) {
-        extent = supply.grow(tier, options.segmentBytes(), granules);
-      }
-      return extent;
-    } finally {
-      tier.growth.land(extent != null);
-    }
-  }
-
-  private static boolean await(SingleFlight.Flight flight, String what) throws ArenaFullException {
-    try {
-      return flight.await(PATIENCE_NANOS);
-    } catch (TimeoutException e) {
-      throw new ArenaFullException(
-          Thread.currentThread().getName()
-              + " waited "
-              + TimeUnit.NANOSECONDS.toSeconds(PATIENCE_NANOS)
-              + " s for "
-              + what
-              + " from "
-              + flight.leader());
-    }
-  }
-
-  private void reclaim() throws ArenaFullException {
-    if (reclaims.isEmpty()) {
-      return;
-    }
-    SingleFlight.Flight flight = pressure.enter();
-    if (flight != null) {
-      await(flight, "the hooks that free memory");
-      return;
-    }
-    try {
-      reclaims.forEach(SharedArena::runReclaim);
-    } finally {
-      pressure.land(true);
-    }
-  }
-
-  private static void runReclaim(Runnable reclaim) {
-    try {
-      reclaim.run();
-    } catch (RuntimeException e) {
-      // The allocation can still be served from disk.
-      LOG.warn("A hook that frees arena memory failed", e);
-    }
+    return search.take(memory, Granules.covering(bytes));
   }
 
   /**
@@ -266,6 +209,7 @@ public final class SharedArena implements AutoCloseable {
     if (ofFile && extent.length() > options.segmentBytes() && kept.length() < extent.length()) {
       supply.shorten(kept);
     }
+    tellOfFreed(extent);
     return kept;
   }
 
@@ -280,6 +224,13 @@ public final class SharedArena implements AutoCloseable {
     if (unneeded != null) {
       supply.discard(unneeded);
     }
+    tellOfFreed(extent);
+  }
+
+  private void tellOfFreed(Extent extent) {
+    if (hasPrivateMemory() && extent.kind() != MemoryKind.DISK) {
+      freed.freed();
+    }
   }
 
   /**
@@ -288,12 +239,16 @@ public final class SharedArena implements AutoCloseable {
    */
   public void freeIdle(Duration idle) {
     supply.deleteIdle(disk, idle.toNanos());
-    supply.deleteIdle(privateMemory, idle.toNanos());
+    supply.deleteIdle(working, idle.toNanos());
+    supply.deleteIdle(lasting, idle.toNanos());
   }
 
-  /** Most bytes of private memory; 0 of an arena without. */
-  public long privateBytes() {
-    return options.privateBytes();
+  /**
+   * What each of its users should have at most of the private memory for moments while it asks for
+   * more of it, so that half is left for those who need one piece; 0 of an arena without.
+   */
+  public long workingShare() {
+    return working.budgetBytes / 2 / options.privateMemory().users();
   }
 
   /** The name under which other processes of this user find a segment that has a file. */
@@ -315,25 +270,28 @@ public final class SharedArena implements AutoCloseable {
     return ledger.statistics();
   }
 
-  /** Why the last segment of a kind was not made; empty while none was refused. */
+  /**
+   * Why the last segment of a kind was not made; empty while none was refused. Of private memory,
+   * that for moments.
+   */
   public Optional<String> refusal(MemoryKind kind) {
     Tier tier =
         switch (kind) {
           case SHARED_MEMORY -> memory;
           case DISK -> disk;
-          case PRIVATE -> privateMemory;
+          case PRIVATE -> working;
         };
     return Optional.ofNullable(ledger.refusal(tier));
   }
 
   /**
-   * Adds a hook to be called, one thread at a time and outside all locks, whenever shared memory is
-   * full, so before an extent is taken from disk or refused, and before {@link #allocateDisk}
-   * refuses one. It may free extents and must not allocate. It should be quick when it has nothing
-   * to free.
+   * Adds a hook to be called, one thread at a time and outside all locks, when shared memory is
+   * full, so before an extent is taken from disk. As long as that was of no use it is called once a
+   * second at most, and before an extent is refused. It may free extents and must not allocate. It
+   * should be quick when it has nothing to free.
    */
   public void onPressure(Runnable reclaim) {
-    reclaims.add(reclaim);
+    pressure.add(reclaim);
   }
 
   /**
@@ -342,6 +300,7 @@ public final class SharedArena implements AutoCloseable {
    */
   public void refuse() {
     ledger.refuse();
+    freed.freed();
   }
 
   /**
@@ -352,10 +311,12 @@ public final class SharedArena implements AutoCloseable {
   @Override
   public void close() {
     List<Segment> segments = ledger.close();
+    freed.freed();
     segments.forEach(supply::retire);
     supply.close(memory);
     supply.close(disk);
-    supply.close(privateMemory);
+    supply.close(working);
+    supply.close(lasting);
     if (!segments.isEmpty()) {
       leakReport().ifPresent(LOG::warn);
     }

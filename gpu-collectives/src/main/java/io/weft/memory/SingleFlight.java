@@ -25,12 +25,31 @@ final class SingleFlight {
   }
 
   static final class Flight {
+    /** Longest wait for another thread that makes a segment or runs the pressure hooks. */
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(120);
+
     private final String leader = Thread.currentThread().getName();
     private final CompletableFuture<Boolean> outcome = new CompletableFuture<>();
 
     /** The thread that does the work. */
     String leader() {
       return leader;
+    }
+
+    /** As {@link #await}; an error names who waited, for what, and for whom. */
+    boolean awaitLanding(String what) throws ArenaFullException {
+      try {
+        return await(PATIENCE_NANOS);
+      } catch (TimeoutException e) {
+        throw new ArenaFullException(
+            Thread.currentThread().getName()
+                + " waited "
+                + TimeUnit.NANOSECONDS.toSeconds(PATIENCE_NANOS)
+                + " s for "
+                + what
+                + " from "
+                + leader());
+      }
     }
 
     /** Waits through interrupts, which stay set: the leader's work is short and bounded. */

@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 final class Tier {
   final MemoryKind kind;
+  final String name;
   final long budgetBytes;
   final SegmentFiles files;
   final SingleFlight growth = new SingleFlight();
@@ -29,7 +30,13 @@ final class Tier {
   private String refusal;
 
   Tier(MemoryKind kind, long budgetBytes, SegmentFiles files) {
+    this(kind, kind.toString(), budgetBytes, files);
+  }
+
+  /** Where a kind has more tiers than one, each has a name. */
+  Tier(MemoryKind kind, String name, long budgetBytes, SegmentFiles files) {
     this.kind = kind;
+    this.name = name;
     this.budgetBytes = budgetBytes;
     this.files = files;
     this.budgetReached = "its budget of " + Bytes.text(budgetBytes) + " is reached";
@@ -87,7 +94,7 @@ final class Tier {
 
   /** "shared memory: 62.0 MiB in use of 64.0 MiB reserved, budget 64.0 MiB (reason)". */
   String describe() {
-    return kind
+    return name
         + ": "
         + Bytes.text(usedBytes)
         + " in use of "

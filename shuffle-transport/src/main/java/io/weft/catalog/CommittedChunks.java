@@ -1,5 +1,6 @@
 package io.weft.catalog;
 
+import io.weft.encryption.ChunkName;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import java.util.Arrays;
@@ -12,7 +13,6 @@ final class CommittedChunks {
   private int[] partition = new int[16];
   private int[] rows = new int[16];
   private int[] checksum = new int[16];
-  private boolean[] sealed = new boolean[16];
   private long[] bytes = new long[16];
   private Extent[] extents = new Extent[16];
 
@@ -35,8 +35,7 @@ final class CommittedChunks {
     partition[count] = toPartition;
     rows[count] = rowCount;
     checksum[count] = sum;
-    sealed[count] = isSealed;
-    bytes[count] = usedBytes;
+    bytes[count] = isSealed ? usedBytes | MapOutput.SEALED : usedBytes;
     extents[count] = extent;
     count++;
     partitionBytes[toPartition] += usedBytes;
@@ -48,7 +47,6 @@ final class CommittedChunks {
     partition = Arrays.copyOf(partition, capacity);
     rows = Arrays.copyOf(rows, capacity);
     checksum = Arrays.copyOf(checksum, capacity);
-    sealed = Arrays.copyOf(sealed, capacity);
     bytes = Arrays.copyOf(bytes, capacity);
     extents = Arrays.copyOf(extents, capacity);
   }
@@ -61,6 +59,11 @@ final class CommittedChunks {
     return partitionBytes.clone();
   }
 
+  /** What the next chunk of a partition is called: its place when they are sorted. */
+  ChunkName nextName(BlockKey key, int ofPartition) {
+    return new ChunkName(key.shuffleId(), key.mapId(), ofPartition, partitionChunks[ofPartition]);
+  }
+
   /** Sorts the chunks by partition, keeping their order within each. */
   OwnedOutput sorted(BlockKey key, long segmentBytes, SharedArena arena) {
     int[] firstChunk = firstChunks();
@@ -69,7 +72,6 @@ final class CommittedChunks {
     int[] segment = new int[count];
     int[] sortedRows = new int[count];
     int[] sortedChecksum = new int[count];
-    boolean[] sortedSealed = new boolean[count];
     long[] offset = new long[count];
     long[] length = new long[count];
     for (int i = 0; i < count; i++) {
@@ -79,20 +81,11 @@ final class CommittedChunks {
       offset[to] = extents[i].offset();
       sortedRows[to] = rows[i];
       sortedChecksum[to] = checksum[i];
-      sortedSealed[to] = sealed[i];
       length[to] = bytes[i];
     }
     MapOutput index =
         new MapOutput(
-            key,
-            segmentBytes,
-            firstChunk,
-            segment,
-            sortedRows,
-            sortedChecksum,
-            sortedSealed,
-            offset,
-            length);
+            key, segmentBytes, firstChunk, segment, sortedRows, sortedChecksum, offset, length);
     return new OwnedOutput(arena, index, sorted);
   }
 

@@ -1,5 +1,6 @@
 package io.weft.catalog;
 
+import io.weft.encryption.ChunkName;
 import io.weft.encryption.SealedFormat;
 
 /**
@@ -7,19 +8,21 @@ import io.weft.encryption.SealedFormat;
  * in the order of their commits, so a partition is a range of chunk numbers. Immutable.
  */
 public final class MapOutput {
+  /** In a chunk's length: it lies there sealed. */
+  static final long SEALED = Long.MIN_VALUE;
+
   private final BlockKey key;
   private final long segmentBytes;
   private final int[] firstChunk;
   private final int[] segment;
   private final int[] rows;
   private final int[] checksum;
-  private final boolean[] sealed;
   private final long[] offset;
   private final long[] length;
 
   /**
    * Takes the arrays over. {@code firstChunk} has one element more than there are partitions, the
-   * others one per chunk.
+   * others one per chunk; the length of one that lies there sealed has the bit {@link #SEALED}.
    */
   MapOutput(
       BlockKey key,
@@ -28,7 +31,6 @@ public final class MapOutput {
       int[] segment,
       int[] rows,
       int[] checksum,
-      boolean[] sealed,
       long[] offset,
       long[] length) {
     this.key = key;
@@ -37,7 +39,6 @@ public final class MapOutput {
     this.segment = segment;
     this.rows = rows;
     this.checksum = checksum;
-    this.sealed = sealed;
     this.offset = offset;
     this.length = length;
   }
@@ -83,17 +84,22 @@ public final class MapOutput {
 
   /** Bytes of a chunk. */
   public long length(int chunk) {
-    return length[chunk];
+    return length[chunk] & ~SEALED;
   }
 
   /** Whether a chunk lies there encrypted, in {@link SealedFormat}. */
   public boolean isSealed(int chunk) {
-    return sealed[chunk];
+    return (length[chunk] & SEALED) != 0;
+  }
+
+  /** What a chunk of a partition is called where it is sealed. */
+  public ChunkName name(int partition, int chunk) {
+    return new ChunkName(key.shuffleId(), key.mapId(), partition, chunk - firstChunk[partition]);
   }
 
   /** Bytes that a chunk takes where it lies: its own, or more if it is sealed. */
   public long storedBytes(int chunk) {
-    return sealed[chunk] ? SealedFormat.sealedBytes(length[chunk]) : length[chunk];
+    return isSealed(chunk) ? SealedFormat.sealedBytes(length(chunk)) : length[chunk];
   }
 
   /** Rows of a chunk. */
@@ -113,7 +119,7 @@ public final class MapOutput {
   public long bytes(int start, int end) {
     long sum = 0;
     for (int chunk = firstChunk[start]; chunk < firstChunk[end]; chunk++) {
-      sum += length[chunk];
+      sum += length(chunk);
     }
     return sum;
   }

@@ -23,11 +23,9 @@ import java.nio.ByteOrder;
  *  +---------------------------------------------------------------+
  *  | checksum of chunk 0..C-1 if it lies on disk, else 0           |  C x 4
  *  +---------------------------------------------------------------+
- *  | form of chunk 0..C-1: 0 as it is, 1 sealed                    |  C x 4
- *  +---------------------------------------------------------------+
  *  | offset of chunk 0..C-1 in its segment, a multiple of 64       |  C x 8
  *  +---------------------------------------------------------------+
- *  | bytes of chunk 0..C-1, at least 1                             |  C x 8
+ *  | bytes of chunk 0..C-1, at least 1; the highest bit: sealed    |  C x 8
  *  +---------------------------------------------------------------+
  * </pre>
  *
@@ -37,7 +35,7 @@ import java.nio.ByteOrder;
  */
 public final class MapOutputFormat {
   /** Raised with every change of the layout. */
-  public static final int VERSION = 3;
+  public static final int VERSION = 4;
 
   /** No index is longer, so that a corrupt file cannot ask for more memory. */
   public static final int MOST_BYTES = 1 << 30;
@@ -53,8 +51,7 @@ public final class MapOutputFormat {
   private static final int MAGIC = 0x58544657;
   private static final int CHECKED_FROM = 12;
   private static final int HEADER_BYTES = 40;
-  private static final int SEALED = 1;
-  private static final int CHUNK_BYTES = 32;
+  private static final int CHUNK_BYTES = 28;
 
   private MapOutputFormat() {}
 
@@ -108,13 +105,10 @@ public final class MapOutputFormat {
       bytes.putInt(output.checksum(chunk));
     }
     for (int chunk = 0; chunk < chunks; chunk++) {
-      bytes.putInt(output.isSealed(chunk) ? SEALED : 0);
-    }
-    for (int chunk = 0; chunk < chunks; chunk++) {
       bytes.putLong(output.offset(chunk));
     }
     for (int chunk = 0; chunk < chunks; chunk++) {
-      bytes.putLong(output.length(chunk));
+      bytes.putLong(output.length(chunk) | (output.isSealed(chunk) ? MapOutput.SEALED : 0));
     }
   }
 
@@ -148,7 +142,6 @@ public final class MapOutputFormat {
             ints(bytes, chunks),
             ints(bytes, chunks),
             ints(bytes, chunks),
-            forms(bytes, chunks, key),
             longs(bytes, chunks),
             longs(bytes, chunks));
     requireOrdered(output);
@@ -218,17 +211,6 @@ public final class MapOutputFormat {
     bytes.asIntBuffer().get(values);
     bytes.position(bytes.position() + 4 * count);
     return values;
-  }
-
-  private static boolean[] forms(ByteBuffer bytes, int count, BlockKey key)
-      throws CorruptIndexException {
-    int[] forms = ints(bytes, count);
-    boolean[] sealed = new boolean[count];
-    for (int chunk = 0; chunk < count; chunk++) {
-      require(forms[chunk] == 0 || forms[chunk] == SEALED, key, "form of a chunk", forms[chunk]);
-      sealed[chunk] = forms[chunk] == SEALED;
-    }
-    return sealed;
   }
 
   private static long[] longs(ByteBuffer bytes, int count) {

@@ -46,7 +46,9 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   /**
-   * Allocates a chunk to fill, not yet part of any partition. Its contents are undefined.
+   * Allocates a chunk to fill, not yet part of any partition. Its contents are undefined. Where
+   * private memory is full it waits for what others give back: the caller commits its own chunks
+   * before.
    *
    * @param bytes 1 to 2^31 - 64
    * @return an extent of at least that many bytes
@@ -54,12 +56,25 @@ public final class MapOutputWriter implements AutoCloseable {
    *     closed or the shuffle removed meanwhile
    */
   public Extent allocate(long bytes) throws IOException {
+    return allocate(bytes, arena::allocateWorking);
+  }
+
+  /** As {@link #allocate}, but fails at once where private memory is full. */
+  public Extent allocateNow(long bytes) throws IOException {
+    return allocate(bytes, arena::allocateWorkingNow);
+  }
+
+  private interface Source {
+    Extent allocate(long bytes) throws IOException;
+  }
+
+  private Extent allocate(long bytes, Source source) throws IOException {
     require(State.OPEN, "allocate");
     if (catalog.isClosed() || shuffle.isRemoved()) {
       throw new IOException(
           key + " cannot grow: its shuffle was removed, or the exchange closed, meanwhile");
     }
-    Extent chunk = arena.allocate(bytes);
+    Extent chunk = source.allocate(bytes);
     boolean owned = false;
     try {
       rooms.prepare(chunk, key);
@@ -109,7 +124,10 @@ public final class MapOutputWriter implements AutoCloseable {
     requireOwned(chunk);
     boolean sealed = chunk.kind() == MemoryKind.PRIVATE;
     long stored = sealed ? SealedFormat.sealedBytes(usedBytes) : usedBytes;
-    Extent kept = sealed ? rooms.seal(chunk, usedBytes) : arena.trim(chunk, usedBytes);
+    Extent kept =
+        sealed
+            ? rooms.seal(committed.nextName(key, partition), chunk, usedBytes)
+            : arena.trim(chunk, usedBytes);
     uncommitted.remove(chunk);
     committed.add(partition, kept, usedBytes, rows, diskChecksum(kept, stored), sealed);
   }

@@ -1,11 +1,13 @@
 package io.weft.catalog;
 
+import io.weft.encryption.ChunkName;
 import io.weft.encryption.ChunkSealer;
 import io.weft.encryption.SealedFormat;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.IdentityHashMap;
 import java.util.Optional;
 
@@ -14,12 +16,6 @@ import java.util.Optional;
  * allocated can be sealed. For one task thread.
  */
 final class SealingRooms {
-  /** Tasks that are taken to run at once. */
-  private static final int TASKS = Math.max(32, Runtime.getRuntime().availableProcessors());
-
-  /** A task fills at most this part of the private memory, and one chunk; half is for readers. */
-  private static final int SHARES = 2 * TASKS;
-
   private final SharedArena arena;
   private final Optional<ChunkSealer> sealer;
   private final IdentityHashMap<Extent, Extent> rooms = new IdentityHashMap<>();
@@ -48,14 +44,16 @@ final class SealingRooms {
     privateBytes += chunk.length();
   }
 
+  /** Whether a task has its share. It takes that and one chunk; the other half is for readers. */
   boolean isCrowded() {
-    return !rooms.isEmpty() && privateBytes >= arena.privateBytes() / SHARES;
+    return !rooms.isEmpty() && privateBytes >= arena.workingShare();
   }
 
   /** Seals a chunk into its room, which the caller owns from then on, and frees it. */
-  Extent seal(Extent chunk, long usedBytes) {
+  Extent seal(ChunkName name, Extent chunk, long usedBytes) {
     Extent room = rooms.get(chunk);
-    sealer.orElseThrow().seal(arena.view(chunk).slice(0, (int) usedBytes), arena.view(room));
+    ByteBuffer used = arena.view(chunk).slice(0, (int) usedBytes);
+    sealer.orElseThrow().seal(name, used, arena.view(room));
     forget(chunk);
     arena.free(chunk);
     return arena.trim(room, SealedFormat.sealedBytes(usedBytes));

@@ -26,6 +26,7 @@ public final class ChunkOpener {
   private ByteBuffer gathered;
 
   private ByteBuffer whole;
+  private byte[] name;
   private long number;
   private int piece;
 
@@ -37,13 +38,14 @@ public final class ChunkOpener {
   /**
    * Opens a chunk that is there as a whole.
    *
+   * @param as the name of the chunk that is wanted
    * @param sealed from its position to its limit, which becomes its position
    * @param chunk as long as the chunk, filled from 0 to its capacity
    * @throws ChecksumException if that is not what was sealed
    * @throws IOException if it was sealed with another key, or there is none
    */
-  public void open(ByteBuffer sealed, ByteBuffer chunk) throws IOException {
-    begin(chunk);
+  public void open(ChunkName as, ByteBuffer sealed, ByteBuffer chunk) throws IOException {
+    begin(as, chunk);
     accept(sealed);
     end();
   }
@@ -51,10 +53,12 @@ public final class ChunkOpener {
   /**
    * Begins with a chunk.
    *
+   * @param as as of {@link #open}
    * @param chunk as of {@link #open}
    */
-  public void begin(ByteBuffer chunk) {
+  public void begin(ChunkName as, ByteBuffer chunk) {
     header.clear();
+    name = as.toBytes();
     whole = chunk.duplicate().clear();
     piece = 0;
     if (gathered != null) {
@@ -156,11 +160,12 @@ public final class ChunkOpener {
       cipher = cipher == null ? Cipher.getInstance(SealedFormat.CIPHER) : cipher;
       cipher.init(Cipher.DECRYPT_MODE, key.key(), SealedFormat.nonce(number, piece));
       cipher.updateAAD(headerBytes);
+      cipher.updateAAD(name);
       cipher.doFinal(sealed, whole);
       piece++;
     } catch (AEADBadTagException e) {
       throw new ChecksumException(
-          "piece %d of %d of the encrypted chunk is not what was written"
+          "piece %d of %d of the encrypted chunk is not what was written for this place"
               .formatted(piece, SealedFormat.pieces(whole.capacity())));
     } catch (GeneralSecurityException e) {
       throw new IOException("an encrypted chunk cannot be opened: " + e, e);

@@ -29,15 +29,16 @@ public final class ChunkSealer {
   /**
    * Seals a chunk.
    *
+   * @param name under which alone it can be opened
    * @param chunk from its position to its limit, neither of which changes
    * @param sealed room for {@link SealedFormat#sealedBytes}, filled from its position, which moves
    *     behind the last byte; must not overlap the chunk
    */
-  public void seal(ByteBuffer chunk, ByteBuffer sealed) {
+  public void seal(ChunkName name, ByteBuffer chunk, ByteBuffer sealed) {
     Cipher cipher = idle.poll();
     try {
       cipher = cipher == null ? Cipher.getInstance(SealedFormat.CIPHER) : cipher;
-      seal(cipher, chunk.duplicate(), sealed);
+      seal(cipher, name.toBytes(), chunk.duplicate(), sealed);
       idle.add(cipher);
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(
@@ -45,7 +46,7 @@ public final class ChunkSealer {
     }
   }
 
-  private void seal(Cipher cipher, ByteBuffer chunk, ByteBuffer sealed)
+  private void seal(Cipher cipher, byte[] name, ByteBuffer chunk, ByteBuffer sealed)
       throws GeneralSecurityException {
     long number = chunks.getAndIncrement();
     byte[] header = header(number, chunk.remaining());
@@ -56,6 +57,7 @@ public final class ChunkSealer {
       chunk.limit((int) Math.min(end, (long) chunk.position() + SealedFormat.PIECE_BYTES));
       cipher.init(Cipher.ENCRYPT_MODE, key.key(), SealedFormat.nonce(number, piece));
       cipher.updateAAD(header);
+      cipher.updateAAD(name);
       cipher.doFinal(chunk, sealed);
     }
   }

@@ -22,12 +22,13 @@ import javax.crypto.spec.GCMParameterSpec;
  *
  * The salt is that of one life of an executor, and so is the key that is made of it and Spark's; no
  * two chunks of that life have the same number. The nonce of piece P is N (8 bytes) and P (4
- * bytes). Each piece's tag covers the 48 bytes of the header as well. The last piece is as long as
- * what is left; a chunk of no bytes has one piece of none.
+ * bytes). Each piece's tag covers the 48 bytes of the header as well, and the chunk's {@link
+ * ChunkName}, which is not among the bytes. The last piece is as long as what is left; a chunk of
+ * no bytes has one piece of none.
  */
 public final class SealedFormat {
   /** Raised with every change of the layout. */
-  static final int VERSION = 1;
+  static final int VERSION = 2;
 
   static final int MAGIC = 0x45544657;
   static final int HEADER_BYTES = 48;

@@ -110,11 +110,12 @@ public final class ExecutorExchange implements AutoCloseable {
     closing.add(new Upkeep(this::keepUp));
     address = address(options, folder, server.port());
     LOG.info(
-        "Exchange of {} opened in {} with {} bytes of memory in segments of {}",
+        "Exchange of {} opened in {} with {} bytes of memory in segments of {}{}",
         address,
         folder.path(),
         arenaOptions.memoryBytes(),
-        arenaOptions.segmentBytes());
+        arenaOptions.segmentBytes(),
+        key.isPresent() ? ", " + describePrivate(arenaOptions) : "");
   }
 
   /**
@@ -133,6 +134,10 @@ public final class ExecutorExchange implements AutoCloseable {
       closing.close();
       throw e;
     }
+  }
+
+  private static String describePrivate(ArenaOptions options) {
+    return options.privateMemory().describe(options.segmentBytes());
   }
 
   private void keepUp() {

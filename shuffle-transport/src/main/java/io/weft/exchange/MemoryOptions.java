@@ -2,6 +2,7 @@ package io.weft.exchange;
 
 import io.weft.host.HostRoot;
 import io.weft.memory.ArenaOptions;
+import io.weft.memory.PrivateMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -59,7 +60,7 @@ public record MemoryOptions(
         budget(root),
         diskBytes,
         marginBytes,
-        encryption.map(DiskEncryption::privateBytes).orElse(0L));
+        encryption.map(DiskEncryption::memory).orElse(PrivateMemory.NONE));
   }
 
   /** What stands in for shared memory on a disk is a disk, where nothing may lie as it is. */

@@ -99,9 +99,12 @@ public final class IncomingOutput implements AutoCloseable {
     }
   }
 
-  /** What comes sealed stays sealed: it was too much for memory where it comes from. */
+  /**
+   * What comes sealed stays sealed: it was too much for memory where it comes from. Never waits, as
+   * an event loop brings the bytes.
+   */
   private Extent allocate(long bytes) throws IOException {
-    return index.isSealed(chunk) ? writer.allocateSealed(bytes) : writer.allocate(bytes);
+    return index.isSealed(chunk) ? writer.allocateSealed(bytes) : writer.allocateNow(bytes);
   }
 
   private static void copy(ByteBuffer piece, long to) {

@@ -98,6 +98,9 @@ final class AnswerBuilder {
         request.compression() == Compression.NONE || index.isSealed(chunk)
             ? null
             : packing.pack(request.compression(), index.key().shuffleId(), output.view(chunk));
+    if (table.count() == 0) {
+      table.startAt(chunk - index.firstChunk(inPartition));
+    }
     table.add(
         inPartition,
         index.rows(chunk),

@@ -116,8 +116,11 @@ final class LocalBlocks implements AutoCloseable {
   private long open(MapOutput index) throws BlockFetchException {
     ByteBuffer sealed = look(output.address(chunk), index.storedBytes(chunk));
     try {
-      return opened.open(sealed, index.length(chunk));
+      return opened.open(index.name(partition, chunk), sealed, index.length(chunk));
     } catch (IOException e) {
+      if (FetchFailures.isInterrupt(e)) {
+        throw failures.interrupted(request.key().toString());
+      }
       throw unsound(named(e));
     }
   }

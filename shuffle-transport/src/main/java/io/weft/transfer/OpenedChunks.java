@@ -1,11 +1,13 @@
 package io.weft.transfer;
 
+import io.weft.encryption.ChunkName;
 import io.weft.encryption.ChunkOpener;
 import io.weft.encryption.SealingKey;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
@@ -49,17 +51,19 @@ final class OpenedChunks implements AutoCloseable {
   /**
    * Opens a chunk.
    *
+   * @param name of the chunk
    * @param sealed the chunk as it lies there
    * @param bytes of the chunk
    * @return its address, a multiple of 64
-   * @throws IOException if it cannot be opened, as it is not what was written or the key is wrong
+   * @throws IOException if it cannot be opened, as it is not what was written or the key is wrong;
+   *     an {@link InterruptedIOException} if the thread was interrupted waiting for memory
    * @throws UncheckedIOException if there is no memory for it, which is not its owner's fault
    */
-  long open(ByteBuffer sealed, long bytes) throws IOException {
+  long open(ChunkName name, ByteBuffer sealed, long bytes) throws IOException {
     Extent extent = allocate(bytes);
     boolean open = false;
     try {
-      opener.open(sealed, arena.view(extent).slice(0, (int) bytes));
+      opener.open(name, sealed, arena.view(extent).slice(0, (int) bytes));
       open = true;
     } finally {
       if (!open) {
@@ -74,9 +78,10 @@ final class OpenedChunks implements AutoCloseable {
     return extent.address();
   }
 
-  private Extent allocate(long bytes) {
+  /** What stays until the end is not taken from those who need memory for moments. */
+  private Extent allocate(long bytes) throws InterruptedIOException {
     try {
-      return arena.allocate(bytes);
+      return retained ? arena.allocate(bytes) : arena.allocateWorking(bytes);
     } catch (ArenaFullException e) {
       throw new UncheckedIOException(
           "no memory to open an encrypted chunk into: " + e.getMessage(), e);

@@ -31,6 +31,7 @@ final class ReceiveCursor implements AutoCloseable {
   private static final int MOST_ROOM = 512 << 10;
 
   private final ChunkTable table;
+  private final ChunkNames names;
   private final Compression compression;
   private final long[] offset;
   private final long end;
@@ -50,6 +51,7 @@ final class ReceiveCursor implements AutoCloseable {
    */
   ReceiveCursor(BlocksOpened answer, Compression compression, Optional<SealingKey> key) {
     this.table = answer.table();
+    this.names = new ChunkNames(answer);
     this.compression = compression;
     this.opener = new ChunkOpener(key);
     this.offset = new long[table.count()];
@@ -161,7 +163,7 @@ final class ReceiveCursor implements AutoCloseable {
 
   private void receiveSealed(ByteBuffer piece, boolean last, ByteBuffer target) throws IOException {
     if (filled == 0) {
-      opener.begin(target.slice((int) offset[chunk], (int) table.length(chunk)));
+      opener.begin(names.of(chunk), target.slice((int) offset[chunk], (int) table.length(chunk)));
     }
     sum(piece.duplicate());
     try {

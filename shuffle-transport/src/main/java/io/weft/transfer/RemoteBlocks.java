@@ -66,7 +66,7 @@ final class RemoteBlocks implements AutoCloseable {
     this.access = access;
     this.listener = listener;
     this.retained = retained;
-    this.window = new TransferWindow(access, events::add);
+    this.window = new TransferWindow(access, retained, events::add);
   }
 
   void add(BlockRequest request, PeerAddress peer) {

@@ -6,6 +6,7 @@ import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.wire.OpenBlocks;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -21,6 +22,7 @@ import java.util.function.Consumer;
  */
 final class TransferWindow implements AutoCloseable {
   private final RemoteAccess access;
+  private final boolean retained;
   private final Consumer<IncomingBlocks> events;
   private final Map<IncomingBlocks, Held> held = new HashMap<>();
   private final List<IncomingBlocks> kept = new ArrayList<>();
@@ -49,10 +51,12 @@ final class TransferWindow implements AutoCloseable {
   /**
    * Starts empty.
    *
+   * @param retained whether the memory is kept to the end
    * @param events told, on any thread, of a transfer that has news
    */
-  TransferWindow(RemoteAccess access, Consumer<IncomingBlocks> events) {
+  TransferWindow(RemoteAccess access, boolean retained, Consumer<IncomingBlocks> events) {
     this.access = access;
+    this.retained = retained;
     this.events = events;
     this.share = new ReceiveShare(access.budget(), access.counters());
   }
@@ -113,7 +117,12 @@ final class TransferWindow implements AutoCloseable {
   private Extent allocate(TransferPlan plan, boolean waitable) {
     try {
       SharedArena arena = access.arena();
-      return waitable ? arena.allocateSpare(plan.room()) : arena.allocate(plan.room());
+      if (waitable) {
+        return arena.allocateSpare(plan.room());
+      }
+      return retained ? arena.allocate(plan.room()) : arena.allocateWorking(plan.room());
+    } catch (InterruptedIOException e) {
+      throw access.failures().interrupted("blocks " + BlockPath.REMOTE.phrase());
     } catch (ArenaFullException e) {
       if (waitable) {
         return null;

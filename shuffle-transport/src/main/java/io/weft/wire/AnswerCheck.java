@@ -21,6 +21,8 @@ final class AnswerCheck {
   void chunks(int[] rangeChunks, ChunkTable table) throws WireException {
     int count = table.count();
     reader.require(count <= request.mostChunks(), "chunks", count);
+    int position = table.firstPosition();
+    reader.require(position <= request.firstChunk(), "first position", position);
     int chunk = 0;
     for (int range = 0; range < rangeChunks.length; range++) {
       reader.require(rangeChunks[range] <= count - chunk, "chunks", rangeChunks[range]);

@@ -25,12 +25,12 @@ import java.util.List;
  *  |       map id        8         |
  *  |       chunks        4 }       |  R x 16
  *  +---------------+---------------+
- *  | {@link ChunkTable}            |  C x 24
+ *  | {@link ChunkTable}            |  4 + C x 24
  *  +-------------------------------+
  * </pre>
  */
 public final class BlocksOpened {
-  private static final int FIXED_BYTES = MessageHeader.BYTES + 36;
+  private static final int FIXED_BYTES = MessageHeader.BYTES + 36 + ChunkTable.FIXED_BYTES;
   private static final int RANGE_BYTES = 16;
   private static final String NAME = "blocks-opened message";
 

@@ -9,6 +9,7 @@ import java.util.stream.IntStream;
  *
  * <pre>
  *  +-------------------------------+
+ *  | position of chunk 0           |  4       among those of its partition
  *  | partition of chunk 0..C-1     |  C x 4
  *  | rows of chunk 0..C-1          |  C x 4
  *  | checksum of chunk 0..C-1      |  C x 4   CRC32C of its bytes, unpacked; 0: not checked
@@ -24,8 +25,10 @@ import java.util.stream.IntStream;
  * <p>For one thread until it is built, immutable from then on.
  */
 public final class ChunkTable {
+  static final int FIXED_BYTES = 4;
   static final int CHUNK_BYTES = 24;
 
+  private int firstPosition;
   private int count;
   private int[] partition;
   private int[] rows;
@@ -75,6 +78,17 @@ public final class ChunkTable {
     checksum = Arrays.copyOf(checksum, capacity);
     sent = Arrays.copyOf(sent, capacity);
     length = Arrays.copyOf(length, capacity);
+  }
+
+  /** Says how many chunks of its partition come before the first one, in answers before this. */
+  public ChunkTable startAt(int position) {
+    firstPosition = position;
+    return this;
+  }
+
+  /** How many chunks of its partition come before the first one. */
+  public int firstPosition() {
+    return firstPosition;
   }
 
   /** How many chunks there are. */
@@ -137,6 +151,7 @@ public final class ChunkTable {
   }
 
   void write(ByteBuffer bytes) {
+    bytes.putInt(firstPosition);
     bytes.asIntBuffer().put(partition, 0, count).put(rows, 0, count);
     bytes.position(bytes.position() + 8 * count);
     bytes.asIntBuffer().put(checksum, 0, count).put(sent, 0, count);
@@ -146,12 +161,15 @@ public final class ChunkTable {
   }
 
   static ChunkTable read(WireReader reader, int chunks) throws WireException {
-    return new ChunkTable(
-        chunks,
-        reader.ints(chunks, "partitions"),
-        reader.ints(chunks, "rows"),
-        reader.ints(chunks, "checksums"),
-        reader.ints(chunks, "sent bytes"),
-        reader.longs(chunks, "bytes"));
+    int firstPosition = reader.count("first position");
+    ChunkTable table =
+        new ChunkTable(
+            chunks,
+            reader.ints(chunks, "partitions"),
+            reader.ints(chunks, "rows"),
+            reader.ints(chunks, "checksums"),
+            reader.ints(chunks, "sent bytes"),
+            reader.longs(chunks, "bytes"));
+    return table.startAt(firstPosition);
   }
 }

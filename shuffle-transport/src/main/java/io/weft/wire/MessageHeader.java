@@ -19,7 +19,7 @@ import java.nio.ByteOrder;
  * <p>The version stands for the layout of all messages; both sides must have the same.
  */
 final class MessageHeader {
-  static final short VERSION = 3;
+  static final short VERSION = 4;
   static final int BYTES = 12;
 
   static final short OPEN_BLOCKS = 1;

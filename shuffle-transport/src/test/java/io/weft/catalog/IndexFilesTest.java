@@ -96,14 +96,6 @@ class IndexFilesTest {
 
   private static MapOutput output() {
     return new MapOutput(
-        KEY,
-        4096,
-        new int[4],
-        new int[0],
-        new int[0],
-        new int[0],
-        new boolean[0],
-        new long[0],
-        new long[0]);
+        KEY, 4096, new int[4], new int[0], new int[0], new int[0], new long[0], new long[0]);
   }
 }

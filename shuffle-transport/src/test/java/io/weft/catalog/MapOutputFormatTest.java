@@ -31,6 +31,7 @@ class MapOutputFormatTest {
       assertThat(decoded.segment(chunk)).isEqualTo(output.segment(chunk));
       assertThat(decoded.offset(chunk)).isEqualTo(output.offset(chunk));
       assertThat(decoded.length(chunk)).isEqualTo(output.length(chunk));
+      assertThat(decoded.isSealed(chunk)).isEqualTo(output.isSealed(chunk));
       assertThat(decoded.rows(chunk)).isEqualTo(output.rows(chunk));
       assertThat(decoded.checksum(chunk)).isEqualTo(output.checksum(chunk));
     }
@@ -91,7 +92,7 @@ class MapOutputFormatTest {
     bytes.putInt(4, 9);
     assertThatThrownBy(() -> MapOutputFormat.decode(bytes, new BlockKey(1, 2)))
         .isInstanceOf(CorruptIndexException.class)
-        .hasMessageContaining("reads version 3, it has: 9");
+        .hasMessageContaining("reads version 4, it has: 9");
   }
 
   @Test
@@ -110,7 +111,6 @@ class MapOutputFormatTest {
         new int[0],
         new int[0],
         new int[0],
-        new boolean[0],
         new long[0],
         new long[0]);
   }
@@ -141,15 +141,14 @@ class MapOutputFormatTest {
               int[] segment = random.ints(chunks, 0, 1000).toArray();
               int[] rows = random.ints(chunks, 0, Integer.MAX_VALUE).toArray();
               int[] checksum = random.ints(chunks).toArray();
-              boolean[] sealed = new boolean[chunks];
-              for (int chunk = 0; chunk < chunks; chunk++) {
-                sealed[chunk] = random.nextBoolean();
-              }
               long[] offset = random.longs(chunks, 0, 1 << 20).map(n -> n * 64).toArray();
-              long[] length = random.longs(chunks, 1, 1 << 30).toArray();
+              long[] length =
+                  random
+                      .longs(chunks, 1, 1 << 30)
+                      .map(bytes -> random.nextBoolean() ? bytes | MapOutput.SEALED : bytes)
+                      .toArray();
               BlockKey key = new BlockKey(shuffle, map);
-              return new MapOutput(
-                  key, 64 << 20, first, segment, rows, checksum, sealed, offset, length);
+              return new MapOutput(key, 64 << 20, first, segment, rows, checksum, offset, length);
             });
   }
 }

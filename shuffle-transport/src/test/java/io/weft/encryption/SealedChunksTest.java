@@ -18,11 +18,13 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Chunks that are sealed and opened again. */
 class SealedChunksTest {
   private static final int PIECE = SealedFormat.PIECE_BYTES;
+  private static final ChunkName NAME = new ChunkName(7, -9, 3, 4);
   private static final SealingKey KEY = key(16, 1);
 
   private static SealingKey key(int bytes, int seed) {
@@ -40,14 +42,14 @@ class SealedChunksTest {
   private static ByteBuffer seal(ChunkSealer sealer, ByteBuffer chunk) {
     int bytes = (int) SealedFormat.sealedBytes(chunk.remaining());
     ByteBuffer sealed = ByteBuffer.allocateDirect(bytes);
-    sealer.seal(chunk, sealed);
+    sealer.seal(NAME, chunk, sealed);
     assertThat(sealed.hasRemaining()).as("room left").isFalse();
     return sealed.flip();
   }
 
   private static ByteBuffer open(SealingKey key, ByteBuffer sealed, int bytes) throws IOException {
     ByteBuffer chunk = ByteBuffer.allocateDirect(bytes);
-    new ChunkOpener(Optional.of(key)).open(sealed.duplicate(), chunk);
+    new ChunkOpener(Optional.of(key)).open(NAME, sealed.duplicate(), chunk);
     return chunk;
   }
 
@@ -76,7 +78,7 @@ class SealedChunksTest {
     ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
     ByteBuffer target = ByteBuffer.allocateDirect(3 * PIECE + 5);
     ChunkOpener opener = new ChunkOpener(Optional.of(KEY));
-    opener.begin(target);
+    opener.begin(NAME, target);
     while (sealed.hasRemaining()) {
       byte[] next = new byte[Math.min(part, sealed.remaining())];
       sealed.get(next);
@@ -96,8 +98,9 @@ class SealedChunksTest {
       ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
       ByteBuffer target = ByteBuffer.allocateDirect(PIECE + i);
       ByteBuffer cut = sealed.slice(0, 60 + PIECE);
-      assertThatThrownBy(() -> opener.open(cut, target)).isInstanceOf(ChecksumException.class);
-      opener.open(sealed, target);
+      assertThatThrownBy(() -> opener.open(NAME, cut, target))
+          .isInstanceOf(ChecksumException.class);
+      opener.open(NAME, sealed, target);
       assertThat(target).isEqualTo(chunk);
     }
   }
@@ -142,7 +145,7 @@ class SealedChunksTest {
     assertThatThrownBy(
             () ->
                 new ChunkOpener(Optional.empty())
-                    .open(sealed.duplicate(), ByteBuffer.allocateDirect(100)))
+                    .open(NAME, sealed.duplicate(), ByteBuffer.allocateDirect(100)))
         .hasMessageContaining("this executor has no key")
         .hasMessageContaining("spark.io.encryption.enabled");
   }
@@ -161,6 +164,22 @@ class SealedChunksTest {
     assertThat(IntStream.range(0, PIECE).filter(i -> one[i] == 0).count())
         .as("zeros, of which noise has one in 256")
         .isLessThan(PIECE / 64);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"8, -9, 3, 4", "7, 9, 3, 4", "7, -10, 3, 4", "7, -9, 4, 3", "7, -9, 3, 5"})
+  void underAnotherNameNothingIsOpened(int shuffle, long map, int partition, int position)
+      throws IOException {
+    ByteBuffer chunk = content(2 * PIECE);
+    ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
+    ChunkOpener opener = new ChunkOpener(Optional.of(KEY));
+    ByteBuffer target = ByteBuffer.allocateDirect(2 * PIECE);
+    ChunkName other = new ChunkName(shuffle, map, partition, position);
+    assertThatThrownBy(() -> opener.open(other, sealed.duplicate(), target))
+        .isInstanceOf(ChecksumException.class)
+        .hasMessageContaining("piece 0 of 2 of the encrypted chunk is not what was written for");
+    opener.open(new ChunkName(7, -9, 3, 4), sealed, target);
+    assertThat(target).isEqualTo(chunk);
   }
 
   /** A nonce is the number of a chunk and of a piece; the key is that of the salt. */
@@ -195,9 +214,9 @@ class SealedChunksTest {
   @Test
   void anotherVersionIsNamed() {
     ByteBuffer sealed = seal(new ChunkSealer(KEY), content(10));
-    sealed.order(ByteOrder.LITTLE_ENDIAN).putInt(4, 2);
+    sealed.order(ByteOrder.LITTLE_ENDIAN).putInt(4, 9);
     assertThatThrownBy(() -> open(KEY, sealed, 10))
-        .hasMessageContaining("no encrypted chunk of version 1")
-        .hasMessageContaining("version 2");
+        .hasMessageContaining("no encrypted chunk of version 2")
+        .hasMessageContaining("version 9");
   }
 }

@@ -9,9 +9,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.catalog.BlockKey;
 import io.weft.catalog.MapOutputWriter;
+import io.weft.encryption.SealedFormat;
 import io.weft.encryption.SealingKey;
+import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
+import io.weft.memory.PrivateMemory;
 import io.weft.metrics.ExchangeCounter;
 import io.weft.migration.IncomingOutput;
 import io.weft.peer.TransportMode;
@@ -29,6 +32,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -43,7 +47,9 @@ class EncryptedSpillTest {
   private static final BlockKey KEY = new BlockKey(1, 0);
   private static final String MARKER = "a marker in plain text";
   private static final int CHUNK = 100_000;
+  private static final int SEALED_CHUNK = (int) SealedFormat.sealedBytes(CHUNK);
   private static final Sizes SIZES = (map, partition, chunk) -> chunk < 2 ? CHUNK : 0;
+  private static final Sizes ONE_CHUNK = (map, partition, chunk) -> chunk < 1 ? CHUNK : 0;
 
   @TempDir Path folder;
 
@@ -122,6 +128,10 @@ class EncryptedSpillTest {
       incoming.finish();
     }
     assertThat(isMarkerInFiles()).isFalse();
+    try (ChunkReader reader =
+        heir.read(List.of(request("heir", KEY, 0, 1, CHUNK)), FetchListener.NONE)) {
+      assertThat(reader.next()).as("what is sealed under its name is opened elsewhere").isTrue();
+    }
   }
 
   @Test
@@ -138,12 +148,17 @@ class EncryptedSpillTest {
   }
 
   private ExecutorExchange owner(TransportMode mode, boolean checksums) throws IOException {
+    return owner(mode, checksums, SIZES);
+  }
+
+  private ExecutorExchange owner(TransportMode mode, boolean checksums, Sizes sizes)
+      throws IOException {
     cluster
         .encrypted()
         .mode(mode)
         .traffic(new TrafficOptions(checksums, Compression.LZ4, 1 << 20, 64 << 20, 32 << 20));
     ExecutorExchange owner = cluster.open("owner");
-    write(owner, KEY, 1, SIZES);
+    write(owner, KEY, 1, sizes);
     return owner;
   }
 
@@ -182,7 +197,8 @@ class EncryptedSpillTest {
     owner(mode, true);
     byte[] other = new byte[16];
     other[0] = 1;
-    cluster.encryption(new DiskEncryption(new SealingKey(other), 64 << 20));
+    PrivateMemory memory = new PrivateMemory(64 << 20, 4, Duration.ZERO);
+    cluster.encryption(new DiskEncryption(new SealingKey(other), memory));
     assertUnreadable(cluster.open("reader"), "encrypted with another key than this executor has");
   }
 
@@ -194,14 +210,11 @@ class EncryptedSpillTest {
     assertUnreadable(cluster.open("reader"), "this executor has no key");
   }
 
-  /** 20 MB written and read with 1 MiB of private memory, and nothing else. */
+  /** 20 MB written and read with 1 MiB of private memory for moments, and nothing else. */
   @ParameterizedTest
   @EnumSource(TransportMode.class)
   void muchIsWrittenAndReadWithLittleMemory(TransportMode mode) throws IOException {
-    cluster
-        .mode(mode)
-        .window(CHUNK, 1 << 20)
-        .encryption(new DiskEncryption(new SealingKey(new byte[32]), TestCluster.SEGMENT_BYTES));
+    cluster.mode(mode).window(CHUNK, 1 << 20).encryption(32, 2 * TestCluster.SEGMENT_BYTES);
     ExecutorExchange owner = cluster.open("owner");
     for (long map = 0; map < 10; map++) {
       write(owner, new BlockKey(1, map), 10, SIZES);
@@ -225,15 +238,19 @@ class EncryptedSpillTest {
 
   @Test
   void whereTheMemoryIsTooLittleTheSettingIsNamed() throws IOException {
-    cluster.encryption(new DiskEncryption(new SealingKey(new byte[16]), TestCluster.SEGMENT_BYTES));
+    cluster.encryption(16, 2 * TestCluster.SEGMENT_BYTES);
     ExecutorExchange owner = cluster.open("owner");
     write(owner, KEY, 1, SIZES);
     try (MapOutputWriter writer = owner.newMapOutput(new BlockKey(2, 0), 1);
         ChunkReader reader = owner.read(requests(), FetchListener.NONE)) {
       Extent all = writer.allocate(TestCluster.SEGMENT_BYTES);
       assertThat(writer.isCrowded()).isTrue();
+      assertThatThrownBy(() -> writer.allocateNow(1))
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageContaining("no room for 1 B. ");
       assertThatThrownBy(() -> writer.allocate(1))
-          .isInstanceOf(IOException.class)
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageContaining("no room for 1 B within 0.2 s. ")
           .hasMessageContaining("spark.weft.spill.privateMemory");
       assertThatThrownBy(reader::next)
           .isInstanceOf(UncheckedIOException.class)
@@ -242,6 +259,50 @@ class EncryptedSpillTest {
       writer.release(all);
       assertThat(writer.isCrowded()).isFalse();
     }
+  }
+
+  /** What a feed keeps, or a GPU spilled, is not taken from tasks that need memory for moments. */
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void readersAndWritersGoOnWhileSomebodyKeepsAllThatIsToKeep(TransportMode mode)
+      throws IOException {
+    cluster.mode(mode).window(CHUNK, 1 << 20).encryption(16, 2 * TestCluster.SEGMENT_BYTES);
+    ExecutorExchange owner = cluster.open("owner");
+    ExecutorExchange reader = cluster.open("reader");
+    Extent kept = owner.arena().allocate(TestCluster.SEGMENT_BYTES);
+    write(owner, KEY, 1, SIZES);
+    try (ChunkReader holder = reader.read(requests(), FetchListener.NONE)) {
+      holder.retainAll();
+      Extent most = reader.arena().allocate(TestCluster.SEGMENT_BYTES - CHUNK);
+      assertThatThrownBy(() -> readAll(holder))
+          .isInstanceOf(UncheckedIOException.class)
+          .hasMessageContaining("spark.weft.spill.privateMemory");
+      for (int i = 0; i < 3; i++) {
+        write(owner, new BlockKey(2, i), 1, SIZES);
+        assertThat(readAll(reader, List.of(request("owner", new BlockKey(2, i), 0, 1, 2 * CHUNK))))
+            .isEqualTo(expected(2, i, i + 1, 0, 1, SIZES));
+      }
+      reader.arena().free(most);
+    }
+    owner.arena().free(kept);
+  }
+
+  /** Both are whole, of the same length and sealed with the same key. */
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void twoChunksInEachOthersPlaceAreNoticedWithoutChecksums(TransportMode mode) throws IOException {
+    owner(mode, false);
+    DamagedDisk.swap(cluster.local(), SEALED_CHUNK);
+    assertUnreadable(cluster.open("reader"), "is not what was written for this place");
+  }
+
+  @ParameterizedTest
+  @EnumSource(TransportMode.class)
+  void soAreTheChunksOfTwoMapOutputs(TransportMode mode) throws IOException {
+    ExecutorExchange owner = owner(mode, false, ONE_CHUNK);
+    write(owner, new BlockKey(1, 1), 1, ONE_CHUNK);
+    DamagedDisk.swap(cluster.local(), SEALED_CHUNK);
+    assertUnreadable(cluster.open("reader"), "is not what was written for this place");
   }
 
   @Test

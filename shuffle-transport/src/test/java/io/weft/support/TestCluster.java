@@ -11,6 +11,7 @@ import io.weft.exchange.ExecutorExchange;
 import io.weft.exchange.MemoryOptions;
 import io.weft.exchange.NetworkOptions;
 import io.weft.exchange.TrafficOptions;
+import io.weft.memory.PrivateMemory;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.TransportMode;
 import io.weft.wire.Compression;
@@ -97,7 +98,13 @@ public final class TestCluster implements AutoCloseable {
 
   /** All that is on disk is encrypted; so is everything where the folder is none in memory. */
   public TestCluster encrypted() {
-    return encryption(new DiskEncryption(new SealingKey(new byte[16]), 64 << 20));
+    return encryption(16, 64 << 20);
+  }
+
+  /** As {@link #encrypted}, with a key of so many zeros and so much private memory. */
+  public TestCluster encryption(int keyBytes, long privateBytes) {
+    PrivateMemory memory = new PrivateMemory(privateBytes, 4, Duration.ofMillis(200));
+    return encryption(new DiskEncryption(new SealingKey(new byte[keyBytes]), memory));
   }
 
   public TestCluster unencrypted() {

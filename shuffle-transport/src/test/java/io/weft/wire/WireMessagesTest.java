@@ -180,6 +180,26 @@ class WireMessagesTest {
         .hasMessageContaining("bytes beyond those asked for");
   }
 
+  /** So many chunks were left out, and no more of the first partition can come before. */
+  @Test
+  void thePlaceOfTheFirstChunkInItsPartitionComesBackAndHasABound() throws WireException {
+    List<BlockRange> ranges = REQUEST.ranges();
+    OpenBlocks rest = new OpenBlocks("life", 1 << 10, 5, 10, false, Compression.NONE, ranges);
+    for (int position : new int[] {0, 5, 6, -1}) {
+      ChunkTable table = new ChunkTable().startAt(position).add(2, 1, 0, 64, 64);
+      BlocksOpened answer =
+          new BlocksOpened(new StreamId(1, 2), 0, true, List.of(KEY), new int[] {1}, table);
+      if (position >= 0 && position <= 5) {
+        BlocksOpened decoded = BlocksOpened.decode(answer.encode(), rest);
+        assertThat(decoded.table().firstPosition()).isEqualTo(position);
+      } else {
+        assertThatThrownBy(() -> BlocksOpened.decode(answer.encode(), rest))
+            .isInstanceOf(WireException.class)
+            .hasMessageContaining("first position");
+      }
+    }
+  }
+
   private static void assertAllRefuse(ByteBuffer bytes) {
     assertThatThrownBy(() -> OpenBlocks.decode(bytes)).isInstanceOf(WireException.class);
     assertThatThrownBy(() -> BlocksOpened.decode(bytes, REQUEST)).isInstanceOf(WireException.class);

@@ -5,6 +5,7 @@ import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.collectives.MeetingListener;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.SettingsCheck;
+import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.driver.DriverAnswers;
 import io.weft.spark.driver.DriverAnswers.TransferMeetings;
@@ -63,6 +64,7 @@ final class WeftDriver implements DriverPlugin {
         new DriverAnswers(
             state, meetings, new TransferMeetings(cliques, departed), garbage::collect);
     if (activation.runs()) {
+      SpillMemory.check(conf);
       setUp(conf, activation);
       Remarks.on(conf).forEach(LOG::warn);
       context.addSparkListener(new ExecutorsThatNeverJoin(state, conf, () -> context.stop(1)));

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.apache.spark.SparkConf;
 
 /**
  * What is to be said about a machine.
@@ -43,11 +44,21 @@ record Examination(Capabilities capabilities, Optional<Path> folder, List<Path> 
     lines.add("");
     lines.add("Weft would do here");
     lines.add(INDENT + "shuffle blocks: " + blocks());
+    lines.add(INDENT + "where spark.io.encryption.enabled: " + encrypted());
     lines.add(INDENT + "blocks of other executors: " + OTHERS_BLOCKS);
     lines.add(INDENT + "arrays between GPUs of executors: " + arrays());
     lines.add(INDENT + "communicators without Spark: in " + HostOptions.on(capabilities).folder());
     capabilities.choices().forEach(line -> lines.add(INDENT + line));
     return String.join("\n", lines) + "\n";
+  }
+
+  /** The sizes of the default settings. */
+  private static String encrypted() {
+    SparkConf defaults = new SparkConf(false);
+    return "up to %s in each executor unless %s says otherwise"
+        .formatted(
+            WeftSettings.privateMemory(defaults).describe(WeftSettings.segmentBytes(defaults)),
+            WeftSettings.SPILL_PRIVATE_MEMORY.key());
   }
 
   /** What this machine contributes to a choice that depends on both ends. */

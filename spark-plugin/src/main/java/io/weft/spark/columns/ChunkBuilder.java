@@ -41,7 +41,7 @@ public final class ChunkBuilder implements AutoCloseable {
       @Override
       public Extent allocate(long bytes) throws IOException {
         try {
-          return arena.allocate(bytes);
+          return arena.allocateWorking(bytes);
         } catch (ArenaFullException e) {
           throw new IOException("no memory for a chunk of " + bytes + " bytes", e);
         }

@@ -3,6 +3,7 @@ package io.weft.spark.config;
 import static io.weft.spark.config.Setting.Scope.APPLICATION;
 import static io.weft.spark.config.Setting.Scope.SESSION;
 
+import io.weft.memory.PrivateMemory;
 import io.weft.peer.PathRules;
 import io.weft.peer.TransportMode;
 import io.weft.tensor.codec.CodecKind;
@@ -153,15 +154,20 @@ public final class WeftSettings {
   public static final Setting<Long> SPILL_PRIVATE_MEMORY =
       new Setting<>(
           PREFIX + "spill.privateMemory",
-          SettingTypes.bytes(MIB, TIB),
+          SettingTypes.bytes(2 * MIB, TIB),
           GIB,
           APPLICATION,
           "With spark.io.encryption.enabled: memory of its own that each executor may use, while"
-              + " shared memory is full, for what is on its way to and from Spark's local folders,"
-              + " where everything is encrypted. It is taken when it is needed and given back after a"
+              + " shared memory is full, instead of Spark's local folders, where everything is"
+              + " encrypted. Half of it, in whole segments, is for what stays: GPU memory that was"
+              + " spilled, arrays that were received, batches of feeds. The rest is for map tasks and"
+              + " readers, which have it for moments and wait for each other, at most"
+              + " spark.weft.fetch.timeout. It is taken when it is needed and given back after a"
               + " minute. Without encryption none is. Segments, also those in shared memory, are no"
-              + " longer than this, and chunks no longer than a sixteenth of a segment, so a size below"
-              + " spark.weft.memory.segmentSize makes both shorter.");
+              + " longer than half of this, and chunks no longer than a sixteenth of a segment, so a"
+              + " size below twice spark.weft.memory.segmentSize makes both shorter. An application"
+              + " whose executors run more tasks at once than there are chunks in the part for tasks"
+              + " does not start.");
 
   /** How long a fetch may make no progress. */
   public static final Setting<Duration> FETCH_TIMEOUT =
@@ -174,7 +180,8 @@ public final class WeftSettings {
               + " the map task again. Requests of all tasks to one executor share a connection and"
               + " come in order, so what was asked for before, or less than this time after it,"
               + " counts as its progress. Also how long a reader keeps asking the driver for an"
-              + " executor's address. A number without a unit is seconds.");
+              + " executor's address, and how long a task waits for private memory"
+              + " (spark.weft.spill.privateMemory). A number without a unit is seconds.");
 
   /** How much is asked of one peer at a time. */
   public static final Setting<Long> FETCH_REQUEST_SIZE =
@@ -454,12 +461,21 @@ public final class WeftSettings {
 
   private WeftSettings() {}
 
-  /** Size of the segments that are really made: none is larger than the memory there is. */
+  /**
+   * Size of the segments that are really made: none is larger than the memory there is, or than
+   * half of private memory where that is used.
+   */
   public static long segmentBytes(SparkConf conf) {
     long memory = MEMORY_SIZE.get(conf);
     long segment = MEMORY_SEGMENT_SIZE.get(conf);
-    long most = isDiskEncrypted(conf) ? SPILL_PRIVATE_MEMORY.get(conf) : segment;
+    long most = isDiskEncrypted(conf) ? SPILL_PRIVATE_MEMORY.get(conf) / 128 * 64 : segment;
     return Math.min(memory > 0 ? Math.min(segment, memory) : segment, most);
+  }
+
+  /** How much private memory an executor may use where disks are encrypted, and for whom. */
+  public static PrivateMemory privateMemory(SparkConf conf) {
+    return new PrivateMemory(
+        SPILL_PRIVATE_MEMORY.get(conf), SpillMemory.users(conf), FETCH_TIMEOUT.get(conf));
   }
 
   /** Whether Spark encrypts what it writes to its local folders, so Weft does as well. */

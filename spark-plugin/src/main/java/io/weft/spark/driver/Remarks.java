@@ -7,6 +7,7 @@ import static io.weft.spark.config.WeftSettings.MEMORY_SIZE;
 import static io.weft.spark.config.WeftSettings.NCCL_ALLOW_UNENCRYPTED;
 
 import io.weft.spark.config.PathSettings;
+import io.weft.spark.config.SpillMemory;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkConf;
@@ -39,6 +40,7 @@ public final class Remarks {
   }
 
   private static void onEncryption(SparkConf conf, List<String> remarks) {
+    SpillMemory.remark(conf).ifPresent(remarks::add);
     if (NCCL_ALLOW_UNENCRYPTED.get(conf) && PathSettings.isNetworkEncrypted(conf)) {
       remarks.add(
           "%s: Spark encrypts its network, but what NCCL sends between hosts is not encrypted"

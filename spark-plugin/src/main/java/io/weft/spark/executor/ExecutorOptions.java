@@ -84,7 +84,7 @@ final class ExecutorOptions {
               + " no key. Set it for the application as a whole, before it starts");
     }
     return Optional.of(
-        new DiskEncryption(new SealingKey(key.get()), WeftSettings.SPILL_PRIVATE_MEMORY.get(conf)));
+        new DiskEncryption(new SealingKey(key.get()), WeftSettings.privateMemory(conf)));
   }
 
   private NetworkOptions network() {

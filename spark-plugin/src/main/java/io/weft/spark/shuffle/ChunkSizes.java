@@ -1,5 +1,6 @@
 package io.weft.spark.shuffle;
 
+import io.weft.spark.config.SpillMemory;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -14,11 +15,7 @@ final class ChunkSizes {
   private static final long SMALL = 4L << 10;
   private static final long MEDIUM = 64L << 10;
   private static final long FEW_PARTITIONS = 64;
-  private static final long MAX_OF_FEW = 4L << 20;
   private static final long MAX_OF_MANY = 1L << 20;
-
-  /** A segment has room for at least so many chunks, or open ones would waste whole segments. */
-  private static final long CHUNKS_PER_SEGMENT = 16;
 
   private final Map<Integer, long[]> lastBytes = new ConcurrentHashMap<>();
   private final long segmentBytes;
@@ -45,8 +42,8 @@ final class ChunkSizes {
 
   /** Bytes no chunk of a shuffle of so many partitions grows beyond, unless one row needs more. */
   long max(int partitions) {
-    long max = partitions <= FEW_PARTITIONS ? MAX_OF_FEW : MAX_OF_MANY;
-    return Math.min(max, Math.max(SMALL, segmentBytes / CHUNKS_PER_SEGMENT));
+    long max = SpillMemory.mostChunkBytes(segmentBytes);
+    return partitions <= FEW_PARTITIONS ? max : Math.min(max, MAX_OF_MANY);
   }
 
   /**

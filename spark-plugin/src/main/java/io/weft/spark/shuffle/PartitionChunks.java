@@ -113,10 +113,13 @@ final class PartitionChunks {
     return chunk.address();
   }
 
-  /** A chunk as long as is wanted; a shorter one where committing the others had to make room. */
+  /**
+   * A chunk as long as is wanted. Where there is no room the others are committed, so that nobody
+   * waits for memory that this task has, and a short one is waited for.
+   */
   private Extent allocate(long bytes, long wanted) throws IOException {
     try {
-      return output.allocate(wanted);
+      return output.allocateNow(wanted);
     } catch (ArenaFullException e) {
       commitAll();
       return output.allocate(Math.max(bytes, LEAST));

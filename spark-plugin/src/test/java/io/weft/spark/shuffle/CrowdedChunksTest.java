@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Test;
 class CrowdedChunksTest {
   private static final int MEGABYTE = 1 << 20;
   private static final int PRIVATE_MEGABYTES = 4;
+  private static final int WORKING_MEGABYTES = PRIVATE_MEGABYTES / 2;
   private static final int PARTITIONS = 100;
   private static final int RECORD = 50;
   private static final int RECORDS = 400 * PARTITIONS;
@@ -90,7 +91,7 @@ class CrowdedChunksTest {
   /** What is left is less than a task's share, so it is not crowded when there is no more room. */
   @Test
   void whereASiblingHasNearlyAllTheTaskCommitsWhatItHolds() throws IOException {
-    for (int i = 1; i < PRIVATE_MEGABYTES; i++) {
+    for (int i = 1; i < WORKING_MEGABYTES; i++) {
       assertThat(sibling.allocate(MEGABYTE).kind()).isEqualTo(MemoryKind.PRIVATE);
     }
     Extent most = sibling.allocate(MEGABYTE - MAX_CHUNK / 4);

@@ -41,7 +41,10 @@ public final class ExtentLedgerStress {
     final Tier tier = new Tier(MemoryKind.SHARED_MEMORY, SEGMENT_BYTES, null);
     final ExtentLedger ledger =
         new ExtentLedger(
-            tier, new Tier(MemoryKind.DISK, 0, null), new Tier(MemoryKind.PRIVATE, 0, null));
+            tier,
+            new Tier(MemoryKind.DISK, 0, null),
+            new Tier(MemoryKind.PRIVATE, 0, null),
+            new Tier(MemoryKind.PRIVATE, 0, null));
 
     Books() {
       int id = ledger.claim(tier, SEGMENT_BYTES);

@@ -3,6 +3,7 @@ package io.weft.tests.system;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.tests.application.KeptMemory;
 import io.weft.tests.support.Folders;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
@@ -30,6 +31,11 @@ abstract class EncryptedDisksContract {
   private static final int SEGMENT = 1 << 20;
   private static final int ROWS = 200_000;
   private static final String MARKER = "weft-marker-in-plain-text";
+  private static final String MOVED =
+      "SELECT id, XXHASH64(id) AS h, CONCAT('%s-', id %% 7) AS s FROM RANGE(0, %d, 1, 4)"
+          .formatted(MARKER, ROWS);
+  private static final String SUMS =
+      "SELECT COUNT(*), SUM(id), SUM(CRC32(CONCAT(h, s))), COUNT(DISTINCT s) FROM %s";
 
   @RegisterExtension
   @Order(1)
@@ -64,20 +70,38 @@ abstract class EncryptedDisksContract {
   void whatIsSpilledIsEncryptedAndComesBack(String route) {
     cluster.session().conf().set("spark.weft.route", route);
     long spilled = cluster.sum("bytesSpilled");
-    String sql =
-        "SELECT id, XXHASH64(id) AS h, CONCAT('%s-', id %% 7) AS s FROM RANGE(0, %d, 1, 4)"
-            .formatted(MARKER, ROWS);
-    Dataset<Row> moved = cluster.session().sql(sql).repartition(5, col("h"));
-    String sums = "SELECT COUNT(*), SUM(id), SUM(CRC32(CONCAT(h, s))), COUNT(DISTINCT s) FROM %s";
-    moved.createOrReplaceTempView("moved");
-    Row found = cluster.session().sql(sums.formatted("moved")).collectAsList().get(0);
-    Row wanted = cluster.session().sql(sums.formatted("(" + sql + ")")).collectAsList().get(0);
-    assertThat(found).isEqualTo(wanted);
+    Row wanted = cluster.session().sql(SUMS.formatted("(" + MOVED + ")")).collectAsList().get(0);
+    assertThat(sumsOfMoved()).isEqualTo(wanted);
     assertThat(cluster.sum("bytesSpilled") - spilled).isGreaterThan(4L * SEGMENT);
     assertThat(filesWithTheMarker()).isEmpty();
     assertThat(cluster.sum("privateReserved"))
         .as("private memory")
         .isLessThanOrEqualTo(32L * SEGMENT * WeftCluster.EXECUTORS);
+  }
+
+  private Row sumsOfMoved() {
+    Dataset<Row> moved = cluster.session().sql(MOVED).repartition(5, col("h"));
+    moved.createOrReplaceTempView("moved");
+    return cluster.session().sql(SUMS.formatted("moved")).collectAsList().get(0);
+  }
+
+  /** As spilled memory of GPUs and the chunks of feeds would. */
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void mapTasksAndReadersGoOnWhereAllThatCanBeKeptIsKept(String route) {
+    cluster.session().conf().set("spark.weft.route", route);
+    cluster.session().conf().set("spark.weft.enabled", "false");
+    Row sparks = sumsOfMoved();
+    cluster.session().conf().set("spark.weft.enabled", "true");
+    long spilled = cluster.sum("bytesSpilled");
+    try (KeptMemory kept = KeptMemory.fill(cluster.context())) {
+      assertThat(cluster.sum("privateReserved"))
+          .as("private memory that is kept")
+          .isGreaterThanOrEqualTo(16L * SEGMENT * WeftCluster.EXECUTORS);
+      assertThat(sumsOfMoved()).as("beside Spark's encrypted shuffle").isEqualTo(sparks);
+      Queries.compact().subList(0, 3).forEach(cluster::check);
+    }
+    assertThat(cluster.sum("bytesSpilled") - spilled).isGreaterThan(4L * SEGMENT);
   }
 
   private List<Path> filesWithTheMarker() {

@@ -13,6 +13,8 @@ public enum Row {
   LATENCY,
   /** A shuffle of twice the memory that Weft has. */
   SPILL,
+  /** The same while Spark encrypts its local folders. */
+  ENCRYPTED,
   /** Transfers whose peer dies. */
   ABORT;
 

@@ -14,16 +14,18 @@ import io.weft.examples.side.SideProcess;
 import io.weft.examples.side.Sides;
 import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Units;
+import io.weft.spark.config.WeftSettings;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
  * A shuffle of twice the memory that Weft has, so that half of it goes to disk, and the same job
  * under Spark's sort shuffle; beside them what it takes when nothing goes to disk, and when all but
- * a segment does. One thread.
+ * a segment does. Once as it comes, and once with disks that Spark and Weft encrypt. One thread.
  */
 final class SpillRow {
   private static final int FULL_ROWS = 5_000_000;
@@ -46,11 +48,16 @@ final class SpillRow {
           "-id as z");
 
   private final TransferBenchOptions options;
+  private final Row row;
+  private final Map<String, String> common;
   private final int rows;
   private final ShuffleJob job;
 
-  SpillRow(TransferBenchOptions options) {
+  /** For {@link Row#SPILL} or {@link Row#ENCRYPTED}. */
+  SpillRow(TransferBenchOptions options, Row row) {
     this.options = options;
+    this.row = row;
+    this.common = row == Row.ENCRYPTED ? Map.of(WeftSettings.DISK_ENCRYPTION, "true") : Map.of();
     this.rows = options.part(FULL_ROWS);
     this.job = new ShuffleJob(new Source.Computed(rows, TASKS, COLUMNS), TASKS, "k");
   }
@@ -58,7 +65,7 @@ final class SpillRow {
   RowResult measure(Cleanup cleanup, WorkFolder work) throws IOException, InterruptedException {
     long data = (long) rows * ROW_BYTES;
     SideLauncher launcher = SideLauncher.create(work);
-    SideProcess spark = cleanup.add(launcher.start(Sides.spark(Map.of())));
+    SideProcess spark = cleanup.add(launcher.start(Sides.spark(common)));
     SideProcess weft = weft(cleanup, launcher, "half", data / EXECUTORS / 2);
     SideProcess inMemory = weft(cleanup, launcher, "memory", 2 * data);
     SideProcess onDisk = weft(cleanup, launcher, "disk", SEGMENT_BYTES);
@@ -79,20 +86,22 @@ final class SpillRow {
     long spilled = weft.call(new LookAtExecutors()).since(before).spilledBytes();
     double factor = sides.get(1).seconds().median() / sides.get(0).seconds().median();
     return new RowResult(
-        Row.SPILL.id(),
-        "a shuffle of %s with memory for half of it; %s of a run on disk"
-            .formatted(Units.bytes(data), Units.bytes(spilled / (1 + options.runs()))),
+        row.id(),
+        "a shuffle of %s with memory for half of it; %s of a run on disk%s"
+            .formatted(
+                Units.bytes(data),
+                Units.bytes(spilled / (1 + options.runs())),
+                row == Row.ENCRYPTED ? ", all sides with spark.io.encryption.enabled" : ""),
         data,
         sides,
         Goal.atLeast("no slower than Spark's sort shuffle", factor, "×", 1));
   }
 
-  private static SideProcess weft(Cleanup cleanup, SideLauncher launcher, String where, long budget)
+  private SideProcess weft(Cleanup cleanup, SideLauncher launcher, String where, long budget)
       throws IOException {
-    Map<String, String> settings =
-        Map.of(
-            "spark.weft.memory.size", Long.toString(budget),
-            "spark.weft.memory.segmentSize", Long.toString(SEGMENT_BYTES));
+    Map<String, String> settings = new TreeMap<>(common);
+    settings.put("spark.weft.memory.size", Long.toString(budget));
+    settings.put("spark.weft.memory.segmentSize", Long.toString(SEGMENT_BYTES));
     return cleanup.add(launcher.start(Sides.weft("shm", settings).renamed("weft-" + where)));
   }
 

@@ -33,12 +33,8 @@ public final class TransferBench {
     try (Cleanup cleanup = new Cleanup()) {
       measureBlocks(folders(cleanup));
     }
-    if (wants(Row.SPILL)) {
-      try (Cleanup cleanup = new Cleanup()) {
-        progress.step("measuring a shuffle that spills");
-        rows.add(new SpillRow(options).measure(cleanup, work(cleanup)));
-      }
-    }
+    measureSpill(Row.SPILL, "measuring a shuffle that spills");
+    measureSpill(Row.ENCRYPTED, "measuring a shuffle that spills to encrypted disks");
     if (wants(Row.ABORT)) {
       try (Cleanup cleanup = new Cleanup()) {
         progress.step("measuring how soon a dead peer is known");
@@ -85,6 +81,15 @@ public final class TransferBench {
     if (wants(Row.LATENCY)) {
       progress.step("measuring one block again and again");
       latencies = blocks.latency();
+    }
+  }
+
+  private void measureSpill(Row row, String step) throws IOException, InterruptedException {
+    if (wants(row)) {
+      try (Cleanup cleanup = new Cleanup()) {
+        progress.step(step);
+        rows.add(new SpillRow(options, row).measure(cleanup, work(cleanup)));
+      }
     }
   }
 

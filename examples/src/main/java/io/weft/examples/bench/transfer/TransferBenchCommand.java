@@ -19,7 +19,8 @@ import picocli.CommandLine.Option;
     description = {
       "What moving blocks and arrays between executors costs: a stream of blocks beside plain"
           + " sockets, small blocks together and one by one, the latency of one block, a shuffle of"
-          + " twice the memory beside Spark's, and how soon a dead peer is known.",
+          + " twice the memory beside Spark's, the same with encrypted disks, and how soon a dead"
+          + " peer is known.",
       "Writes a table, JSON and Markdown."
     })
 public final class TransferBenchCommand implements Callable<Integer> {
@@ -31,7 +32,7 @@ public final class TransferBenchCommand implements Callable<Integer> {
   @Option(
       names = "--rows",
       split = ",",
-      defaultValue = "stream,small,latency,spill,abort",
+      defaultValue = "stream,small,latency,spill,encrypted,abort",
       paramLabel = "NAME",
       description = "What to measure. Default: ${DEFAULT-VALUE}")
   private List<String> rows;

@@ -1,0 +1,193 @@
+package io.weft.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Those who need private memory for moments wait for each other, and for nothing else. */
+class WorkingMemoryTest {
+  private static final int SEGMENT = 64 << 10;
+  private static final Duration LONG = Duration.ofMinutes(1);
+
+  private final Folders folders = new Folders();
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+
+  @AfterEach
+  void removeFolders() {
+    threads.shutdownNow();
+    folders.close();
+  }
+
+  /** Two segments of memory for moments, two to keep, and shared memory. */
+  private SharedArena open(int memorySegments, Duration patience) throws IOException {
+    return SharedArena.open(
+        new ArenaOptions(
+            folders.arena,
+            List.of(folders.disk),
+            SEGMENT,
+            (long) memorySegments * SEGMENT,
+            0,
+            0,
+            new PrivateMemory(4 * SEGMENT, 4, patience)));
+  }
+
+  private static List<Extent> takeAll(SharedArena arena) throws IOException {
+    return List.of(arena.allocateWorking(SEGMENT), arena.allocateWorking(SEGMENT));
+  }
+
+  /** Asks in a thread of its own, and returns once that thread waits. */
+  private Future<Extent> ask(SharedArena arena, long bytes) throws InterruptedException {
+    CountDownLatch begun = new CountDownLatch(1);
+    AtomicReference<Thread> asker = new AtomicReference<>();
+    Future<Extent> extent =
+        threads.submit(
+            () -> {
+              asker.set(Thread.currentThread());
+              begun.countDown();
+              return arena.allocateWorking(bytes);
+            });
+    assertThat(begun.await(1, TimeUnit.MINUTES)).isTrue();
+    while (asker.get().getState() != Thread.State.TIMED_WAITING) {
+      assertThat(extent.isDone()).isFalse();
+      Thread.onSpinWait();
+    }
+    return extent;
+  }
+
+  private static void freeOf(Future<Extent> extent, SharedArena arena) throws Exception {
+    arena.free(extent.get(1, TimeUnit.MINUTES));
+  }
+
+  @Test
+  void whatOneGivesBackAnotherGets() throws Exception {
+    try (SharedArena arena = open(0, LONG)) {
+      List<Extent> all = takeAll(arena);
+      Future<Extent> waiting = ask(arena, SEGMENT);
+      assertThatThrownBy(() -> arena.allocateWorkingNow(1)).isInstanceOf(ArenaFullException.class);
+      all.forEach(arena::free);
+      freeOf(waiting, arena);
+    }
+  }
+
+  @Test
+  void whatIsCutOffIsGivenBackToo() throws Exception {
+    try (SharedArena arena = open(0, LONG)) {
+      List<Extent> all = takeAll(arena);
+      Future<Extent> waiting = ask(arena, SEGMENT / 2);
+      Extent half = arena.trim(all.get(0), SEGMENT / 2);
+      freeOf(waiting, arena);
+      arena.free(half);
+      arena.free(all.get(1));
+    }
+  }
+
+  @Test
+  void sharedMemoryThatIsGivenBackIsAsGood() throws Exception {
+    try (SharedArena arena = open(1, LONG)) {
+      Extent shared = arena.allocate(SEGMENT);
+      List<Extent> all = takeAll(arena);
+      Future<Extent> waiting = ask(arena, SEGMENT);
+      arena.free(shared);
+      Extent found = waiting.get(1, TimeUnit.MINUTES);
+      assertThat(found.kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
+      arena.free(found);
+      all.forEach(arena::free);
+    }
+  }
+
+  /** One large extent needs a segment of its own, which takes both of the two that there are. */
+  @Test
+  void anExtentThatNeedsAllGetsItOnceAllIsBack() throws Exception {
+    try (SharedArena arena = open(0, LONG)) {
+      List<Extent> all = takeAll(arena);
+      Future<Extent> waiting = ask(arena, 2 * SEGMENT);
+      arena.free(all.get(0));
+      arena.free(all.get(1));
+      freeOf(waiting, arena);
+    }
+  }
+
+  @Test
+  void theWaitHasAnEndAndTheErrorNamesItTheSizesAndTheSetting() throws IOException {
+    try (SharedArena arena = open(0, Duration.ofMillis(1))) {
+      List<Extent> all = takeAll(arena);
+      assertThatThrownBy(() -> arena.allocateWorking(SEGMENT))
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageContaining("no room for 64.0 KiB within 0.001 s")
+          .hasMessageContaining("private memory for moments: 128.0 KiB in use")
+          .hasMessageContaining("spark.weft.spill.privateMemory");
+      all.forEach(arena::free);
+    }
+  }
+
+  @Test
+  void nobodyWaitsForWhatThereNeverIs() throws IOException {
+    try (SharedArena arena = open(1, Duration.ofDays(1))) {
+      assertThatThrownBy(() -> arena.allocateWorking(2 * SEGMENT + 1))
+          .isInstanceOf(ArenaFullException.class)
+          .hasMessageNotContaining("within");
+    }
+  }
+
+  @Test
+  void aThreadThatIsToStopStops() throws Exception {
+    try (SharedArena arena = open(0, LONG)) {
+      List<Extent> all = takeAll(arena);
+      Future<Extent> waiting =
+          threads.submit(
+              () -> {
+                Thread.currentThread().interrupt();
+                try {
+                  return arena.allocateWorking(1);
+                } finally {
+                  assertThat(Thread.interrupted()).as("it stays interrupted").isTrue();
+                }
+              });
+      assertThatThrownBy(() -> waiting.get(1, TimeUnit.MINUTES))
+          .isInstanceOf(ExecutionException.class)
+          .hasCauseInstanceOf(InterruptedIOException.class);
+      all.forEach(arena::free);
+    }
+  }
+
+  @Test
+  void anArenaThatIsClosedHasNobodyWait() throws Exception {
+    try (SharedArena arena = open(0, LONG)) {
+      List<Extent> all = takeAll(arena);
+      Future<Extent> waiting = ask(arena, 1);
+      arena.refuse();
+      assertThatThrownBy(() -> waiting.get(1, TimeUnit.MINUTES))
+          .hasRootCauseMessage("the arena is closed");
+      all.forEach(arena::free);
+    }
+  }
+
+  /** Hooks look at folders, and private memory is taken chunk by chunk. */
+  @Test
+  void hooksAreNotAskedForEveryChunk() throws IOException {
+    AtomicInteger calls = new AtomicInteger();
+    try (SharedArena arena = open(0, LONG)) {
+      arena.onPressure(calls::incrementAndGet);
+      long start = System.nanoTime();
+      for (int chunk = 0; chunk < 2000; chunk++) {
+        arena.free(arena.allocateWorking(1000));
+      }
+      long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start);
+      assertThat(calls.get()).isBetween(1, (int) seconds + 2);
+    }
+  }
+}

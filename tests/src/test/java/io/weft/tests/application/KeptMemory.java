@@ -1,0 +1,90 @@
+package io.weft.tests.application;
+
+import io.weft.memory.ArenaFullException;
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import io.weft.spark.executor.WeftExecutor;
+import java.io.Serializable;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.stream.IntStream;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+
+/**
+ * Memory that somebody on every executor keeps: as much as there is for those who keep it. Taken
+ * and given back by tasks that all run at the same time, so that no executor is left out.
+ */
+public final class KeptMemory implements AutoCloseable {
+  private static final int EXTENT = 64 << 10;
+
+  /** Of an executor; guarded by itself. */
+  private static final Queue<Extent> KEPT = new ArrayDeque<>();
+
+  private final SparkContext context;
+
+  private KeptMemory(SparkContext context) {
+    this.context = context;
+  }
+
+  /** A Scala function that travels. */
+  private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
+
+  /** Takes it all; at least one extent on each executor. */
+  public static KeptMemory fill(SparkContext context) {
+    TaskFunction<Iterator<Integer>, Iterator<Integer>> take = ignored -> one(takeAll());
+    run(context, take);
+    return new KeptMemory(context);
+  }
+
+  private static void run(
+      SparkContext context, TaskFunction<Iterator<Integer>, Iterator<Integer>> task) {
+    int slots = context.defaultParallelism();
+    List<Integer> numbers = new ArrayList<>(IntStream.range(0, slots).boxed().toList());
+    ClassTag<Integer> tag = ClassTag$.MODULE$.apply(Integer.class);
+    JavaRDD<Integer> tasks = new JavaSparkContext(context).parallelize(numbers, slots);
+    new JavaRDD<>(tasks.rdd().barrier().mapPartitions(task, false, tag), tag).collect();
+  }
+
+  private static Iterator<Integer> one(int number) {
+    return CollectionConverters.asScala(List.of(number).iterator());
+  }
+
+  private static int takeAll() {
+    SharedArena arena = WeftExecutor.exchange().arena();
+    synchronized (KEPT) {
+      try {
+        while (true) {
+          KEPT.add(arena.allocate(EXTENT));
+        }
+      } catch (ArenaFullException e) {
+        return KEPT.size();
+      }
+    }
+  }
+
+  private static int giveBack() {
+    SharedArena arena = WeftExecutor.exchange().arena();
+    synchronized (KEPT) {
+      int count = KEPT.size();
+      KEPT.forEach(arena::free);
+      KEPT.clear();
+      return count;
+    }
+  }
+
+  /** Gives it back. */
+  @Override
+  public void close() {
+    TaskFunction<Iterator<Integer>, Iterator<Integer>> give = ignored -> one(giveBack());
+    run(context, give);
+  }
+}
