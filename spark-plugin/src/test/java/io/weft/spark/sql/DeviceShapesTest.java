@@ -2,6 +2,7 @@ package io.weft.spark.sql;
 
 import static io.weft.spark.sql.TensorFacts.tensor;
 import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.spark_partition_id;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -151,6 +152,8 @@ class DeviceShapesTest {
     List<String> expected = RowTexts.unordered(rows);
     Dataset<Row> straight = WeftGpu.mapBatches(rows, rows.schema(), DeviceShapesTest::checked);
     assertThat(RowTexts.unordered(straight)).isEqualTo(expected);
+    Dataset<String> compiled = straight.withColumn("partition", spark_partition_id()).toJSON();
+    assertThat(compiled.collectAsList()).hasSize(ROWS); // Its tasks have the plan.
     Dataset<Row> exchanged =
         WeftGpu.mapBatches(
                 WeftGpu.onDevice(rows).repartition(4, col("k")),
