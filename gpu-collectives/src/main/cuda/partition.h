@@ -28,4 +28,23 @@ INLINE int64_t section(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 
 INLINE int64_t validity_section(int64_t rows) { return section((rows + 7) >> 3); }
 
+/* Values of a power of two of bytes, 16 at most. */
+struct pair {
+  uint64_t low;
+  uint64_t high;
+};
+
+#define COPY(type) ((type *)to)[to_index] = ((const type *)from)[from_index]
+
+INLINE void copy_value(char *to, int64_t to_index, uint64_t from, int64_t from_index,
+                       int64_t bytes) {
+  switch (bytes) {
+    case 1: COPY(uint8_t); break;
+    case 2: COPY(uint16_t); break;
+    case 4: COPY(uint32_t); break;
+    case 8: COPY(uint64_t); break;
+    default: COPY(struct pair); break;
+  }
+}
+
 #endif

@@ -114,24 +114,6 @@ struct values_arguments {
   struct column column[MOST_COLUMNS]; /* of 1, 2, 4, 8 or 16 bytes */
 };
 
-struct pair {
-  uint64_t low;
-  uint64_t high;
-};
-
-#define COPY(type) ((type *)to)[to_index] = ((const type *)from)[from_index]
-
-INLINE void copy_value(char *to, int64_t to_index, uint64_t from, int64_t from_index,
-                       int64_t bytes) {
-  switch (bytes) {
-    case 1: COPY(uint8_t); break;
-    case 2: COPY(uint16_t); break;
-    case 4: COPY(uint32_t); break;
-    case 8: COPY(uint64_t); break;
-    default: COPY(struct pair); break;
-  }
-}
-
 /* Rows are read in their order; the second level of the cache gathers what is written apart. */
 KERNEL(weft_pack_values, values_arguments, 256) {
   const uint32_t *starts = (const uint32_t *)a.to.starts;

@@ -447,6 +447,7 @@ CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blo
   return result;
 }
 
+#include "../../main/cuda/concat.cu"
 #include "../../main/cuda/partition.cu"
 #include "../../main/cuda/peers.cu"
 #include "../../main/cuda/multicast.cu"

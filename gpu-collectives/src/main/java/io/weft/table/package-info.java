@@ -1,6 +1,6 @@
 /**
  * Tables on a GPU: columns of Spark's flat types and of tensors in one run of device memory, their
- * layout, and their partitioning by kernels.
+ * layout, and kernels that partition them and put them together.
  *
  * <p>A {@link io.weft.table.TableLayout} says where everything of a table lies within its run, from
  * its columns, rows and bytes of strings alone, so host and device, sender and receiver agree on

@@ -38,6 +38,13 @@ final class PartitionCheck {
     return "row " + row + " of column " + column + " of " + table.layout() + ", here row " + at;
   }
 
+  /** Zeros behind every section. */
+  static void assertTails(HostTable part) {
+    for (int c = 0; c < part.layout().columns().size(); c++) {
+      assertTails(part, c);
+    }
+  }
+
   private static void assertTails(HostTable part, int column) {
     TableLayout layout = part.layout();
     TableColumn type = layout.columns().get(column);

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.netty.util.ReferenceCounted;
 import io.weft.catalog.BlockKey;
+import io.weft.collectives.buffer.DataType;
 import io.weft.crosshost.TestGpus;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.DeviceTiers;
@@ -20,6 +21,7 @@ import io.weft.table.ColumnKind;
 import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
 import io.weft.tcp.PacedRegion;
+import io.weft.tensor.TensorType;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -90,7 +92,9 @@ class MovedTablesTest {
   }
 
   private static TableLayout table(int rows) {
-    return TableLayout.fixed(List.of(TableColumn.of(ColumnKind.LONG, false)), rows);
+    TensorType tensor = TensorType.of(DataType.FLOAT32, 1, 2);
+    return TableLayout.fixed(
+        List.of(TableColumn.of(ColumnKind.LONG, false), TableColumn.tensors(tensor, true)), rows);
   }
 
   private static byte[] content(int unit, long bytes) {

@@ -21,15 +21,29 @@ public final class RowsAhead {
   private final long fixedBytes;
   private long[] bytes = new long[0];
   private byte[] nulls = new byte[0];
+  private long fittingBytes;
 
   /** A column whose values differ in size, by its number. */
   private record Sized(int column, BytesSource source) {}
 
   /** For batches of a schema whose columns can travel. */
   public RowsAhead(StructType schema) {
+    this(schema, new long[schema.size()]);
+  }
+
+  /**
+   * For batches some of whose columns take the same for each value, whatever it is.
+   *
+   * @param widths for each column what a value of it takes, null or not; 0 where it is measured
+   */
+  public RowsAhead(StructType schema, long... widths) {
     long fixed = 0;
     int column = 0;
     for (ColumnLayout layout : ColumnarSchema.of(schema).columns()) {
+      if (widths[column] > 0) {
+        fixed += widths[column++];
+        continue;
+      }
       if (layout.form() == Form.STRING || layout.form() == Form.BINARY) {
         sized.add(new Sized(column, new BytesSource(layout)));
       }
@@ -53,7 +67,13 @@ public final class RowsAhead {
     while (fitting < most && bytes[fitting] <= left) {
       left -= bytes[fitting++];
     }
+    fittingBytes = room - left;
     return fitting;
+  }
+
+  /** Of the rows that were found to fit the last time. */
+  public long bytes() {
+    return fittingBytes;
   }
 
   private void measure(ColumnarBatch batch, int first, int count) {

@@ -27,7 +27,7 @@ record CudfColumn(TableColumn type, long validity, long offsets, long data, long
    *     to be none, or more bytes of strings than a table holds
    */
   static CudfColumn of(ColumnVector column, StructField field) {
-    DType expected = CudfTypes.of(field.dataType());
+    DType expected = CudfTypes.of(field);
     if (!column.getType().equals(expected)) {
       throw wrong(field, "is %s, which is %s in cudf".formatted(type(field), expected), column);
     }
@@ -35,8 +35,8 @@ record CudfColumn(TableColumn type, long validity, long offsets, long data, long
     if (nulls > 0 && !field.nullable()) {
       throw wrong(field, "is declared without nulls", column);
     }
-    ColumnKind kind = TableTypes.kind(field.dataType()).orElseThrow();
-    TableColumn made = TableColumn.of(kind, nulls > 0);
+    TableColumn made = TableTypes.column(field, nulls > 0).orElseThrow();
+    ColumnKind kind = made.kind();
     long validity = nulls > 0 ? address(column.getValid()) : 0;
     long offsets = kind.isString() ? address(column.getOffsets()) : 0;
     if (kind == ColumnKind.BINARY) {

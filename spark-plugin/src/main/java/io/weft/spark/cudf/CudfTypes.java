@@ -3,6 +3,7 @@ package io.weft.spark.cudf;
 import ai.rapids.cudf.DType;
 import io.weft.spark.gpu.TableTypes;
 import io.weft.table.ColumnKind;
+import io.weft.table.TableColumn;
 import java.util.Optional;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
@@ -24,22 +25,31 @@ final class CudfTypes {
       throw new IllegalArgumentException("batches cannot be tables of cudf: " + obstacle.get());
     }
     for (StructField field : schema.fields()) {
-      if (kind(field.dataType()) == ColumnKind.TENSOR) {
-        throw new IllegalArgumentException(
-            ("batches cannot be tables of cudf: column %s has tensors. Lists of cudf have offsets,"
-                    + " which tensors of one shape do not")
-                .formatted(field.name()));
+      if (column(field).kind() == ColumnKind.TENSOR) {
+        throw tensors(field);
       }
     }
   }
 
-  private static ColumnKind kind(DataType type) {
-    return TableTypes.kind(type).orElseThrow();
+  private static TableColumn column(StructField field) {
+    return TableTypes.column(field, true).orElseThrow();
   }
 
-  /** The type of a column. Binary is a list of {@link DType#UINT8}. */
-  static DType of(DataType type) {
-    return switch (kind(type)) {
+  private static IllegalArgumentException tensors(StructField field) {
+    return new IllegalArgumentException(
+        ("batches cannot be tables of cudf: column %s has tensors, of %s. Lists of cudf have"
+                + " offsets, which tensors of one shape do not")
+            .formatted(field.name(), column(field).tensor()));
+  }
+
+  /**
+   * The type of a column. Binary is a list of {@link DType#UINT8}.
+   *
+   * @throws IllegalArgumentException if its values are tensors
+   */
+  static DType of(StructField field) {
+    DataType type = field.dataType();
+    return switch (column(field).kind()) {
       case BOOLEAN -> DType.BOOL8;
       case BYTE -> DType.INT8;
       case SHORT -> DType.INT16;
@@ -53,7 +63,7 @@ final class CudfTypes {
       case DECIMAL128 -> decimal(DType.DTypeEnum.DECIMAL128, (DecimalType) type);
       case STRING -> DType.STRING;
       case BINARY -> DType.LIST;
-      case TENSOR -> throw new IllegalArgumentException("tensors have no type in cudf");
+      case TENSOR -> throw tensors(field);
     };
   }
 

@@ -58,7 +58,7 @@ final class CudfView implements AutoCloseable {
     ColumnVector[] columns = new ColumnVector[schema.size()];
     try {
       for (int c = 0; c < columns.length; c++) {
-        columns[c] = column(c, CudfTypes.of(schema.fields()[c].dataType()));
+        columns[c] = column(c, CudfTypes.of(schema.fields()[c]));
       }
       table = new Table(columns);
     } finally {

@@ -4,6 +4,7 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.spark.columns.BlockColumnVector;
 import io.weft.spark.columns.ChunkView;
+import io.weft.spark.columns.TensorMetadata;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.io.Serializable;
@@ -51,7 +52,7 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
     StructField field = schema.fields()[ordinal];
     Optional<long[]> shape = WeftTensors.shapeOf(field);
     if (shape.isEmpty()) {
-      return elementType(field.dataType())
+      return TensorMetadata.elementType(field.dataType())
           .map(dtype -> new TensorColumn(ordinal, field.name(), Source.NUMBER, dtype, List.of()));
     }
     DataType dtype = WeftTensors.dtypeOf(field).orElseThrow();
@@ -61,7 +62,8 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
   }
 
   private static Source source(StructField field, DataType dtype) {
-    if (field.dataType() instanceof ArrayType array && fits(array.elementType(), dtype)) {
+    if (field.dataType() instanceof ArrayType array
+        && TensorMetadata.fits(array.elementType(), dtype)) {
       return Source.ARRAY;
     }
     if (field.dataType() instanceof BinaryType) {
@@ -75,31 +77,15 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
             .formatted(field.name(), field.dataType().simpleString(), dtype));
   }
 
-  private static boolean fits(org.apache.spark.sql.types.DataType element, DataType dtype) {
-    boolean half = dtype == DataType.FLOAT16 || dtype == DataType.BFLOAT16;
-    return elementType(element).filter(half ? DataType.INT16::equals : dtype::equals).isPresent();
-  }
-
   /** By its shape: the class is in Spark's ml library, which a feed does not need. */
   private static boolean isVector(org.apache.spark.sql.types.DataType type) {
     return type instanceof UserDefinedType<?> udt
         && udt.sqlType() instanceof StructType struct
         && Arrays.equals(struct.fieldNames(), new String[] {"type", "size", "indices", "values"})
         && struct.fields()[VECTOR_VALUES].dataType() instanceof ArrayType array
-        && elementType(array.elementType()).filter(DataType.FLOAT64::equals).isPresent();
-  }
-
-  private static Optional<DataType> elementType(org.apache.spark.sql.types.DataType type) {
-    return Optional.ofNullable(
-        switch (type.typeName()) {
-          case "byte" -> DataType.INT8;
-          case "short" -> DataType.INT16;
-          case "integer" -> DataType.INT32;
-          case "long" -> DataType.INT64;
-          case "float" -> DataType.FLOAT32;
-          case "double" -> DataType.FLOAT64;
-          default -> null;
-        });
+        && TensorMetadata.elementType(array.elementType())
+            .filter(DataType.FLOAT64::equals)
+            .isPresent();
   }
 
   /** Sizes of one value, -1 first where it varies; none for a plain number. */

@@ -1,14 +1,12 @@
 package io.weft.spark.feed;
 
 import io.weft.collectives.buffer.DataType;
+import io.weft.spark.columns.TensorMetadata;
 import io.weft.tensor.TensorType;
-import java.util.Arrays;
-import java.util.NoSuchElementException;
 import java.util.Optional;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.Metadata;
-import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 
 /**
@@ -23,14 +21,11 @@ import org.apache.spark.sql.types.StructField;
  * <p>An array's elements must be of the dtype: float for float32, double for float64, byte, short,
  * int and long for int8 to int64, and short for the bits of float16 and bfloat16. A binary value is
  * the elements' bytes in the byte order of the machine. An ml vector is float64. That every row has
- * the shape, and no null, is verified when the column is fed.
+ * the shape is verified when the column is fed, where no row may be null, or uploaded to a GPU.
  */
 public final class WeftTensors {
   /** Under which a column's metadata holds its tensor type. */
-  public static final String METADATA_KEY = "weft.tensor";
-
-  private static final String DTYPE_KEY = "dtype";
-  private static final String SHAPE_KEY = "shape";
+  public static final String METADATA_KEY = TensorMetadata.KEY;
 
   private WeftTensors() {}
 
@@ -54,28 +49,7 @@ public final class WeftTensors {
 
   /** What {@link #column(String, DataType, long...)} attaches. */
   public static Metadata metadata(DataType dtype, long... shape) {
-    check(shape);
-    Metadata tensor =
-        new MetadataBuilder()
-            .putString(DTYPE_KEY, dtype.toString())
-            .putLongArray(SHAPE_KEY, shape)
-            .build();
-    return new MetadataBuilder().putMetadata(METADATA_KEY, tensor).build();
-  }
-
-  private static void check(long... shape) {
-    boolean valid = shape.length > 0 && shape.length < TensorType.MOST_DIMENSIONS;
-    long elements = 1;
-    for (int i = 0; valid && i < shape.length; i++) {
-      valid = shape[i] >= 1 || (i == 0 && shape[i] == -1);
-      valid &= shape[i] <= Integer.MAX_VALUE / elements;
-      elements *= Math.abs(shape[i]);
-    }
-    if (!valid) {
-      throw new IllegalArgumentException(
-          "a tensor column has 1 to %d dimensions, each 1 or more, the first also -1, and below 2^31 elements; not %s"
-              .formatted(TensorType.MOST_DIMENSIONS - 1, Arrays.toString(shape)));
-    }
+    return TensorMetadata.of(dtype, shape);
   }
 
   /**
@@ -86,9 +60,7 @@ public final class WeftTensors {
    * @throws IllegalArgumentException if the metadata is there but damaged
    */
   public static Optional<TensorType> typeOf(StructField field) {
-    return shapeOf(field)
-        .filter(shape -> shape[0] >= 0)
-        .map(shape -> TensorType.of(dtypeOf(field).orElseThrow(), shape));
+    return TensorMetadata.typeOf(field);
   }
 
   /**
@@ -98,17 +70,7 @@ public final class WeftTensors {
    * @throws IllegalArgumentException if the metadata is there but damaged
    */
   public static Optional<long[]> shapeOf(StructField field) {
-    return tensor(field)
-        .map(
-            tensor -> {
-              try {
-                long[] shape = tensor.getLongArray(SHAPE_KEY);
-                check(shape);
-                return shape;
-              } catch (NoSuchElementException | ClassCastException | IllegalArgumentException e) {
-                throw damaged(field, e);
-              }
-            });
+    return TensorMetadata.shapeOf(field);
   }
 
   /**
@@ -118,27 +80,6 @@ public final class WeftTensors {
    * @throws IllegalArgumentException if the metadata is there but damaged
    */
   public static Optional<DataType> dtypeOf(StructField field) {
-    return tensor(field)
-        .map(
-            tensor -> {
-              try {
-                return DataType.parse(tensor.getString(DTYPE_KEY));
-              } catch (NoSuchElementException | ClassCastException | IllegalArgumentException e) {
-                throw damaged(field, e);
-              }
-            });
-  }
-
-  private static Optional<Metadata> tensor(StructField field) {
-    return field.metadata().contains(METADATA_KEY)
-        ? Optional.of(field.metadata().getMetadata(METADATA_KEY))
-        : Optional.empty();
-  }
-
-  private static IllegalArgumentException damaged(StructField field, Exception cause) {
-    return new IllegalArgumentException(
-        "column %s: its metadata under %s is no tensor's: %s"
-            .formatted(field.name(), METADATA_KEY, field.metadata()),
-        cause);
+    return TensorMetadata.dtypeOf(field);
   }
 }

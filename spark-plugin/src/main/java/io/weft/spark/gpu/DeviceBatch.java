@@ -69,6 +69,14 @@ public final class DeviceBatch {
     return same ? Optional.of(whole) : Optional.empty();
   }
 
+  /**
+   * As {@link #of(ColumnarBatch)}, where the table has the columns of a schema: those of tensors
+   * may have got another shape on the way.
+   */
+  public static Optional<DeviceBatch> of(ColumnarBatch batch, StructType schema) {
+    return of(batch).filter(whole -> TableTypes.fits(whole.table.layout(), schema));
+  }
+
   /** Where the batch lies; read-only, and there until the batch is closed. */
   public DeviceTable table() {
     return table;
@@ -80,7 +88,7 @@ public final class DeviceBatch {
   }
 
   /** A column on the host. */
-  ColumnVector onHost(int column) {
+  TableColumnVector onHost(int column) {
     if (open.get() == 0) {
       throw new IllegalStateException("a batch of " + table + " was closed");
     }

@@ -1,5 +1,6 @@
 package io.weft.spark.gpu;
 
+import io.weft.spark.columns.TensorVector;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
@@ -15,11 +16,11 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>The table goes back when all columns of the batch are closed. For one thread at a time.
  */
-public final class DeviceColumnVector extends ColumnVector {
+public final class DeviceColumnVector extends ColumnVector implements TensorVector {
   private final DeviceBatch batch;
   private final int column;
   private final AtomicBoolean closed = new AtomicBoolean();
-  private ColumnVector onHost;
+  private TableColumnVector onHost;
 
   DeviceColumnVector(DeviceBatch batch, int column, DataType type) {
     super(type);
@@ -37,7 +38,7 @@ public final class DeviceColumnVector extends ColumnVector {
     return column;
   }
 
-  private ColumnVector host() {
+  private TableColumnVector host() {
     if (onHost == null) {
       onHost = batch.onHost(column);
     }
@@ -121,6 +122,21 @@ public final class DeviceColumnVector extends ColumnVector {
   @Override
   public byte[] getBinary(int row) {
     return host().getBinary(row);
+  }
+
+  @Override
+  public boolean hasTensors() {
+    return batch.table().layout().columns().get(column).tensor() != null;
+  }
+
+  @Override
+  public long elements(int row) {
+    return host().elements(row);
+  }
+
+  @Override
+  public int elementsOfValue() {
+    return host().elementsOfValue();
   }
 
   @Override

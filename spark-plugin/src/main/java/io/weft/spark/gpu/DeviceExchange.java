@@ -46,7 +46,12 @@ public final class DeviceExchange {
   /** Of the memory on the device: tasks hold several tables at a time. */
   private static final long SHARES = 32;
 
-  /** A task reads one, makes or uploads another, and packs a third behind the one in flight. */
+  /**
+   * A task reads one, makes or uploads another, and packs a third behind the one in flight. While
+   * small ones are put together to the one it reads, at most one of their blocks is brought back. A
+   * batch of another shape than it should be of is uploaded anew beside the one read, for which the
+   * task may have to wait.
+   */
   private static final long UNITS_OF_TASK = 4;
 
   private final OpenedGpu gpu;
@@ -59,15 +64,21 @@ public final class DeviceExchange {
   private final HostReadServer hostReads;
   private final DeviceBlockClient client;
   private final DeviceDownloads downloads;
+  private final SmallTables smallTables;
   private final DeviceTurns turns;
 
   private DeviceExchange(
-      OpenedGpu gpu, Options options, DeviceTiers tiers, DevicePartitioner partitioner) {
+      OpenedGpu gpu,
+      Options options,
+      DeviceTiers tiers,
+      DevicePartitioner partitioner,
+      SmallTables smallTables) {
     this.gpu = gpu;
     this.patience = options.patience();
     this.tiers = tiers;
     this.arena = options.exchange().arena();
     this.partitioner = partitioner;
+    this.smallTables = smallTables;
     DeviceId own = options.transfers().devices().get(GPU);
     this.server = new DeviceBlockServer(catalog, options.transfers(), own, patience);
     this.client =
@@ -110,10 +121,19 @@ public final class DeviceExchange {
             options.pinnedBytes(),
             options.exchange().arena(),
             options.patience());
+    DevicePartitioner partitioner = null;
+    SmallTables small = null;
     try {
-      DevicePartitioner partitioner = DevicePartitioner.open(tiers.memory(), gpu.pinned());
-      return new DeviceExchange(gpu, options, tiers, partitioner);
+      partitioner = DevicePartitioner.open(tiers.memory(), gpu.pinned());
+      small = SmallTables.open(gpu, tiers.memory(), unitBytes(tiers), options.patience());
+      return new DeviceExchange(gpu, options, tiers, partitioner, small);
     } catch (RuntimeException e) {
+      if (small != null) {
+        small.close();
+      }
+      if (partitioner != null) {
+        partitioner.close();
+      }
       tiers.close();
       throw e;
     }
@@ -130,6 +150,11 @@ public final class DeviceExchange {
 
   public DevicePartitioner partitioner() {
     return partitioner;
+  }
+
+  /** Puts small tables together. */
+  SmallTables smallTables() {
+    return smallTables;
   }
 
   /** The blocks of this executor. */
@@ -180,6 +205,10 @@ public final class DeviceExchange {
 
   /** Bytes of a table that pays for a copy, and leaves room for those of other tasks. */
   public long unitBytes() {
+    return unitBytes(tiers);
+  }
+
+  private static long unitBytes(DeviceTiers tiers) {
     return Math.max(1, Math.min(UNIT_BYTES, tiers.memory().budgetBytes() / SHARES));
   }
 
@@ -294,6 +323,7 @@ public final class DeviceExchange {
     server.close();
     hostReads.close();
     downloads.close();
+    smallTables.close();
     catalog.close();
     partitioner.close();
     tiers.close();

@@ -6,10 +6,13 @@ import io.weft.device.cuda.DeviceUploads;
 import io.weft.spark.columns.ChunkBuilder;
 import io.weft.spark.columns.ChunkView;
 import io.weft.spark.columns.RowsAhead;
+import io.weft.table.ColumnKind;
 import io.weft.table.DeviceTable;
 import io.weft.table.TableLayout;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.function.Consumer;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
@@ -33,11 +36,18 @@ public final class DeviceUploader implements AutoCloseable {
   private final String name;
   private final ChunkBuilder builder;
   private final RowsAhead ahead;
+  private final boolean hasTensors;
 
   /** Opened with the first table. */
   private DeviceUploads uploads;
 
   private int stepRows = FIRST_ROWS;
+
+  /** As they were measured, with tensors that are null: those have no bytes in a chunk. */
+  private long gatheredBytes;
+
+  /** That were made tables before. */
+  private long uploadedRows;
 
   /**
    * Nothing gathered yet.
@@ -59,7 +69,17 @@ public final class DeviceUploader implements AutoCloseable {
     this.consumer = consumer;
     this.name = name;
     this.builder = new ChunkBuilder(schema, device.arena(), this::upload);
-    this.ahead = new RowsAhead(schema);
+    long[] tensorBytes = tensorBytes(schema);
+    this.hasTensors = Arrays.stream(tensorBytes).anyMatch(bytes -> bytes > 0);
+    this.ahead = new RowsAhead(schema, tensorBytes);
+  }
+
+  /** Of each column, what a row takes whether it is null or not; 0 for other columns. */
+  private static long[] tensorBytes(StructType schema) {
+    return Arrays.stream(schema.fields())
+        .map(field -> TableTypes.column(field, true).orElseThrow())
+        .mapToLong(column -> column.kind() == ColumnKind.TENSOR ? column.width() : 0)
+        .toArray();
   }
 
   /**
@@ -80,10 +100,11 @@ public final class DeviceUploader implements AutoCloseable {
    * @param first row that is not appended yet
    * @return the next one; {@code first} where a full table was handed on instead
    * @throws IOException if there is no memory on the host to gather them
+   * @throws IllegalArgumentException if a tensor is not of the shape that its column says
    */
   public int append(ColumnarBatch batch, int first) throws IOException {
     int most = Math.min(stepRows, Math.min(MOST_ROWS - builder.rows(), batch.numRows() - first));
-    long room = device.unitBytes() - (builder.rows() > 0 ? builder.bytes() : 0);
+    long room = device.unitBytes() - bytes();
     int count = ahead.fitting(batch, first, most, room);
     stepRows = Math.max(1, Math.min(MOST_STEP_ROWS, 2 * count));
     if (count == 0 && builder.rows() > 0) {
@@ -92,10 +113,19 @@ public final class DeviceUploader implements AutoCloseable {
     }
     int appended = Math.max(1, count);
     builder.append(batch, first, appended);
-    if (builder.rows() >= MOST_ROWS || builder.bytes() >= device.unitBytes()) {
+    gatheredBytes += ahead.bytes();
+    if (builder.rows() >= MOST_ROWS || bytes() >= device.unitBytes()) {
       builder.flush();
     }
     return first + appended;
+  }
+
+  /** Of the table that the rows gathered so far make. */
+  private long bytes() {
+    if (builder.rows() == 0) {
+      return 0;
+    }
+    return hasTensors ? Math.max(builder.bytes(), gatheredBytes) : builder.bytes();
   }
 
   /** Makes a table of the last rows, if there are any. */
@@ -104,7 +134,10 @@ public final class DeviceUploader implements AutoCloseable {
   }
 
   private void upload(ChunkView chunk) {
-    try (UploadRuns runs = UploadRuns.of(chunk, schema)) {
+    RowPlace place = new RowPlace(TaskContext.getPartitionId(), uploadedRows);
+    uploadedRows += chunk.rows();
+    gatheredBytes = 0;
+    try (UploadRuns runs = UploadRuns.of(chunk, schema, place)) {
       TableLayout layout = runs.layout();
       CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), wanted);
       boolean made = false;

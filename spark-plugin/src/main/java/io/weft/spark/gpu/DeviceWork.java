@@ -4,7 +4,6 @@ import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
-import io.weft.table.ColumnKind;
 import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
 import java.util.ArrayList;
@@ -59,8 +58,7 @@ public final class DeviceWork implements AutoCloseable {
   public TableLayout layout(int rows, long... stringBytes) {
     List<TableColumn> columns = new ArrayList<>();
     for (StructField field : schema.fields()) {
-      ColumnKind kind = TableTypes.kind(field.dataType()).orElseThrow();
-      columns.add(TableColumn.of(kind, field.nullable()));
+      columns.add(TableTypes.column(field, field.nullable()).orElseThrow());
     }
     return TableLayout.of(columns, rows, stringBytes);
   }

@@ -4,27 +4,38 @@ import io.weft.deviceblocks.DeviceRows;
 import io.weft.table.DeviceTable;
 import io.weft.table.TableLayout;
 import io.weft.tensor.Tensor;
+import java.util.List;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A table of a block that was fetched: on this executor's GPU, or on its host where that was the
- * way to have it. Owns it. For one task thread.
+ * A table of a block that was fetched, or of several: on this executor's GPU, or on its host where
+ * that was the way to have it. Owns it. For one task thread.
  */
 public final class FetchedTable implements AutoCloseable {
   private final TableLayout layout;
   private final boolean own;
+  private final int tables;
+  private final long bytes;
   private final DeviceExchange device;
-  private final DeviceRows rows;
+  private final DeviceTable table;
   private final Tensor copy;
   private ColumnarBatch batch;
 
   private FetchedTable(
-      TableLayout layout, boolean own, DeviceExchange device, DeviceRows rows, Tensor copy) {
+      TableLayout layout,
+      boolean own,
+      int tables,
+      long bytes,
+      DeviceExchange device,
+      DeviceTable table,
+      Tensor copy) {
     this.layout = layout;
     this.own = own;
+    this.tables = tables;
+    this.bytes = bytes;
     this.device = device;
-    this.rows = rows;
+    this.table = table;
     this.copy = copy;
   }
 
@@ -34,27 +45,49 @@ public final class FetchedTable implements AutoCloseable {
    * @param own whether it lies where its map task wrote it
    */
   static FetchedTable onDevice(DeviceExchange device, DeviceRows rows, boolean own) {
-    return new FetchedTable(rows.layout(), own, device, rows, null);
+    TableLayout layout = rows.layout();
+    return new FetchedTable(layout, own, 1, layout.bytes(), device, lent(rows), null);
+  }
+
+  /**
+   * Tables that were put together, which it takes over.
+   *
+   * @param of what they were, of this executor or of another one
+   */
+  static FetchedTable together(
+      DeviceExchange device, DeviceTable table, List<TableLayout> of, boolean own) {
+    long bytes = of.stream().mapToLong(TableLayout::bytes).sum();
+    return new FetchedTable(table.layout(), own, of.size(), bytes, device, table, null);
+  }
+
+  /** Rows as a table that gives them back. */
+  static DeviceTable lent(DeviceRows rows) {
+    return DeviceTable.lent(rows.address(), rows.layout(), rows::usedUntil, rows::close);
   }
 
   /** A copy on the host, which it takes over. */
   static FetchedTable onHost(TableLayout layout, Tensor copy) {
-    return new FetchedTable(layout, false, null, null, copy);
+    return new FetchedTable(layout, false, 1, layout.bytes(), null, null, copy);
   }
 
-  /** Whether it lies where a map task of this executor wrote it. */
+  /** Whether map tasks of this executor wrote it. */
   public boolean isOwn() {
     return own;
   }
 
   /** Whether its batch is one of {@link DeviceColumnVector}s. */
   public boolean isOnDevice() {
-    return rows != null;
+    return table != null;
   }
 
-  /** Bytes of the table. */
+  /** Tables of blocks that it is made of. */
+  public int tables() {
+    return tables;
+  }
+
+  /** Bytes of those. */
   public long bytes() {
-    return layout.bytes();
+    return bytes;
   }
 
   /**
@@ -65,14 +98,9 @@ public final class FetchedTable implements AutoCloseable {
    */
   public ColumnarBatch batch(StructType schema) {
     if (batch == null) {
-      batch = isOnDevice() ? deviceBatch(schema) : hostBatch(schema);
+      batch = isOnDevice() ? DeviceBatch.columns(device, table, schema) : hostBatch(schema);
     }
     return batch;
-  }
-
-  private ColumnarBatch deviceBatch(StructType schema) {
-    return DeviceBatch.columns(
-        device, DeviceTable.lent(rows.address(), layout, rows::usedUntil, rows::close), schema);
   }
 
   private ColumnarBatch hostBatch(StructType schema) {
@@ -86,8 +114,8 @@ public final class FetchedTable implements AutoCloseable {
     if (batch != null) {
       batch.close();
     }
-    if (rows != null) {
-      rows.close();
+    if (table != null) {
+      table.close();
     }
     if (copy != null) {
       copy.close();

@@ -1,27 +1,40 @@
 package io.weft.spark.gpu;
 
+import io.weft.device.EventFailedException;
+import io.weft.device.EventTimeoutException;
+import io.weft.device.cuda.CudaException;
 import io.weft.deviceblocks.DeviceBlock;
 import io.weft.deviceblocks.DeviceFetchException;
 import io.weft.deviceblocks.DeviceRows;
 import io.weft.deviceblocks.DeviceSlice;
+import io.weft.table.Concatenation;
+import io.weft.table.DeviceTable;
+import io.weft.table.TableLayout;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.Optional;
 import java.util.Queue;
 
 /**
- * Tables of this executor's own blocks, read where they lie. Each is brought to the device when its
- * turn comes, so they need not fit there together. For one task thread.
+ * Tables of this executor's own blocks, read where they lie, or copied together where they are
+ * small. Each is brought to the device when its turn comes, so they need not fit there together.
+ * For one task thread.
  */
 final class OwnTables implements TableFetch {
   private final DeviceExchange device;
   private final String executor;
   private final Queue<DeviceBlock> blocks;
   private final Runnable wanted;
-  private final Queue<DeviceSlice> slices = new ArrayDeque<>();
+  private final Queue<Found> found = new ArrayDeque<>();
+  private long foundBytes;
 
-  /** Of the slices. */
-  private DeviceBlock block;
+  /** So many of those found have no room together; all that come, where that has failed. */
+  private int apart;
+
+  /** A table of a block. */
+  private record Found(DeviceBlock block, DeviceSlice slice) {}
 
   OwnTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable wanted) {
     this.device = device;
@@ -32,12 +45,19 @@ final class OwnTables implements TableFetch {
 
   @Override
   public boolean hasNext() throws DeviceFetchException {
-    while (slices.isEmpty() && !blocks.isEmpty()) {
-      block = blocks.peek();
-      slices.addAll(DeviceSlice.of(device.catalog(), block, executor));
-      blocks.remove();
+    while (found.isEmpty() && !blocks.isEmpty()) {
+      findNext();
     }
-    return !slices.isEmpty();
+    return !found.isEmpty();
+  }
+
+  private void findNext() throws DeviceFetchException {
+    DeviceBlock block = blocks.peek();
+    for (DeviceSlice slice : DeviceSlice.of(device.catalog(), block, executor)) {
+      found.add(new Found(block, slice));
+      foundBytes += slice.layout().bytes();
+    }
+    blocks.remove();
   }
 
   @Override
@@ -45,25 +65,104 @@ final class OwnTables implements TableFetch {
     if (!hasNext()) {
       throw new NoSuchElementException("there are no more tables");
     }
-    DeviceSlice slice = slices.peek();
-    DeviceRows rows = leased(slice);
-    slices.remove();
+    if (apart == 0) {
+      while (!device.smallTables().isEnough(foundBytes) && !blocks.isEmpty()) {
+        findNext();
+      }
+      Optional<FetchedTable> made = together();
+      if (made.isPresent()) {
+        return made.get();
+      }
+    }
+    DeviceRows rows = leased(found.peek());
+    removeFound();
+    apart--;
     return FetchedTable.onDevice(device, rows, true);
   }
 
-  private DeviceRows leased(DeviceSlice slice) throws DeviceFetchException {
+  private void removeFound() {
+    foundBytes -= found.remove().slice().layout().bytes();
+  }
+
+  /** Nothing where the next tables come one by one. */
+  private Optional<FetchedTable> together() throws DeviceFetchException {
+    int count =
+        device.smallTables().together(found.stream().map(each -> each.slice().layout()).iterator());
+    apart = count;
+    if (count == 1) {
+      return Optional.empty();
+    }
+    List<Found> those = found.stream().limit(count).toList();
+    List<TableLayout> layouts = those.stream().map(each -> each.slice().layout()).toList();
+    try (Concatenation made = device.smallTables().start(layouts).orElse(null)) {
+      Optional<DeviceTable> table = made == null ? Optional.empty() : filled(made, those);
+      if (table.isPresent()) {
+        those.forEach(each -> removeFound());
+        apart = 0;
+      }
+      return table.map(there -> FetchedTable.together(device, there, layouts, true));
+    }
+  }
+
+  /** Nothing where it fails, which is not tried again; each may be read where it lies then. */
+  private Optional<DeviceTable> filled(Concatenation made, List<Found> those)
+      throws DeviceFetchException {
+    List<DeviceTable> leased = new ArrayList<>();
+    try {
+      for (Found each : those) {
+        wanted.run();
+        DeviceTable next = FetchedTable.lent(next(each.slice(), made, leased));
+        leased.add(next);
+        made.add(next);
+      }
+      return Optional.of(made.finish());
+    } catch (IllegalStateException
+        | CudaException
+        | EventTimeoutException
+        | EventFailedException e) {
+      wanted.run(); // Throws what it threw before.
+      for (Found each : those) {
+        requireHeld(each);
+      }
+      SmallTables.sayApart(those.size(), e);
+      apart = Integer.MAX_VALUE;
+      return Optional.empty();
+    } finally {
+      leased.forEach(DeviceTable::close);
+    }
+  }
+
+  /** While one has to be brought to the device, no other one is kept there. */
+  private DeviceRows next(DeviceSlice slice, Concatenation made, List<DeviceTable> leased) {
+    Optional<DeviceRows> there = slice.leaseIfThere();
+    if (there.isPresent()) {
+      return there.get();
+    }
+    made.enqueue().await(device.deadline());
+    leased.forEach(DeviceTable::close);
+    leased.clear();
+    return slice.lease();
+  }
+
+  private DeviceRows leased(Found found) throws DeviceFetchException {
+    DeviceSlice slice = found.slice();
     try {
       return device.withRoom(slice.leasedBytes(), wanted, slice::lease);
     } catch (IllegalStateException e) {
-      // Where its shuffle was removed meanwhile, that is the reason.
-      List<DeviceSlice> unused = DeviceSlice.of(device.catalog(), block, executor);
+      requireHeld(found);
       throw e;
     }
+  }
+
+  /** Where its shuffle was removed meanwhile, that is the reason of what failed. */
+  private void requireHeld(Found found) throws DeviceFetchException {
+    List<DeviceSlice> unused = DeviceSlice.of(device.catalog(), found.block(), executor);
   }
 
   @Override
   public void close() {
     blocks.clear();
-    slices.clear();
+    found.clear();
+    foundBytes = 0;
   }
 }

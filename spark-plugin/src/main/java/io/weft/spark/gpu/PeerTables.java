@@ -1,19 +1,23 @@
 package io.weft.spark.gpu;
 
+import io.weft.device.cuda.CudaException;
 import io.weft.deviceblocks.DeviceBlock;
 import io.weft.deviceblocks.DeviceFetchException;
 import io.weft.deviceblocks.DeviceRows;
+import io.weft.table.Concatenation;
+import io.weft.table.TableLayout;
 import java.util.ArrayDeque;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.Optional;
 import java.util.Queue;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Tables of another executor's blocks, fetched together from its device to this one. Where that
- * fails, as where one of the two has no room for all of them, they come through the hosts. For one
- * task thread.
+ * fails, as where one of the two has no room for all of them, they come through the hosts. Small
+ * ones are copied together when they are there. For one task thread.
  */
 final class PeerTables implements TableFetch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerTables.class);
@@ -24,6 +28,9 @@ final class PeerTables implements TableFetch {
   private final Runnable wanted;
   private Queue<DeviceRows> rows;
   private HostTables throughHosts;
+
+  /** So many of the rows have no room together; all of them, where that has failed. */
+  private int apart;
 
   PeerTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable wanted) {
     this.device = device;
@@ -60,9 +67,41 @@ final class PeerTables implements TableFetch {
     if (!hasNext()) {
       throw new NoSuchElementException("there are no more tables");
     }
-    return throughHosts == null
-        ? FetchedTable.onDevice(device, rows.remove(), false)
-        : throughHosts.next();
+    if (throughHosts != null) {
+      return throughHosts.next();
+    }
+    if (apart == 0) {
+      Optional<FetchedTable> made = together();
+      if (made.isPresent()) {
+        return made.get();
+      }
+    }
+    apart--;
+    return FetchedTable.onDevice(device, rows.remove(), false);
+  }
+
+  /** Nothing where the next tables come one by one. */
+  private Optional<FetchedTable> together() {
+    apart = device.smallTables().together(rows.stream().map(DeviceRows::layout).iterator());
+    if (apart == 1) {
+      return Optional.empty();
+    }
+    List<DeviceRows> those = rows.stream().limit(apart).toList();
+    List<TableLayout> layouts = those.stream().map(DeviceRows::layout).toList();
+    try (Concatenation made = device.smallTables().start(layouts).orElse(null)) {
+      if (made == null) {
+        return Optional.empty();
+      }
+      those.forEach(each -> made.add(FetchedTable.lent(each)));
+      FetchedTable table = FetchedTable.together(device, made.finish(), layouts, false);
+      those.forEach(each -> rows.remove().close());
+      apart = 0;
+      return Optional.of(table);
+    } catch (IllegalStateException | CudaException e) {
+      SmallTables.sayApart(those.size(), e);
+      apart = Integer.MAX_VALUE;
+      return Optional.empty();
+    }
   }
 
   @Override

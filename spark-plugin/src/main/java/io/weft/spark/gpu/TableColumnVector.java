@@ -1,10 +1,12 @@
 package io.weft.spark.gpu;
 
 import io.weft.spark.columns.Decimal128;
+import io.weft.spark.columns.TensorVector;
 import io.weft.table.ColumnKind;
 import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
 import java.util.Objects;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
@@ -19,8 +21,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * it does nothing, and whoever made it decides how long it may be read. Rows are counted from 0 and
  * not checked. Thread-safe.
  */
-final class TableColumnVector extends ColumnVector {
-  private final ColumnKind kind;
+final class TableColumnVector extends ColumnVector implements TensorVector {
+  private final TableColumn column;
   private final int rows;
   private final long validity;
   private final long offsets;
@@ -34,11 +36,21 @@ final class TableColumnVector extends ColumnVector {
   TableColumnVector(DataType type, long start, TableLayout layout, int column) {
     super(type);
     TableColumn made = layout.columns().get(Objects.checkIndex(column, layout.columns().size()));
-    this.kind = made.kind();
+    this.column = made;
     this.rows = layout.rows();
     this.validity = made.nullable() ? start + layout.validity(column) : 0;
-    this.offsets = kind.isString() ? start + layout.offsets(column) : 0;
+    this.offsets = made.kind().isString() ? start + layout.offsets(column) : 0;
     this.data = start + layout.data(column);
+  }
+
+  /** The elements of tensors from an address on. */
+  private TableColumnVector(DataType element, long data) {
+    super(element);
+    this.column = TableColumn.of(TableTypes.kind(element).orElseThrow(), false);
+    this.rows = 0;
+    this.validity = 0;
+    this.offsets = 0;
+    this.data = data;
   }
 
   /** All columns of a table. */
@@ -112,7 +124,7 @@ final class TableColumnVector extends ColumnVector {
     if (isNullAt(row)) {
       return null;
     }
-    return kind == ColumnKind.DECIMAL128
+    return column.kind() == ColumnKind.DECIMAL128
         ? Decimal128.get(null, data + 16L * row, precision, scale)
         : Decimal.createUnsafe(getLong(row), precision, scale);
   }
@@ -134,17 +146,38 @@ final class TableColumnVector extends ColumnVector {
     return copy;
   }
 
-  private int start(int row) {
-    return Platform.getInt(null, offsets + 4L * row);
+  /** Where the bytes of a string, or of a tensor, begin. */
+  private long start(int row) {
+    return offsets == 0 ? column.width() * row : Platform.getInt(null, offsets + 4L * row);
   }
 
   private int length(int row) {
-    return start(row + 1) - start(row);
+    return (int) (offsets == 0 ? column.width() : start(row + 1) - start(row));
   }
 
   @Override
+  public boolean hasTensors() {
+    return column.tensor() != null;
+  }
+
+  @Override
+  public long elements(int row) {
+    return data + start(row);
+  }
+
+  @Override
+  public int elementsOfValue() {
+    return (int) column.tensor().elements();
+  }
+
+  /** The elements of a tensor, where they lie; null if it is null. */
+  @Override
   public ColumnarArray getArray(int row) {
-    throw new UnsupportedOperationException("a table of a GPU has no arrays");
+    if (isNullAt(row)) {
+      return null;
+    }
+    DataType element = ((ArrayType) dataType()).elementType();
+    return new ColumnarArray(new TableColumnVector(element, elements(row)), 0, elementsOfValue());
   }
 
   @Override

@@ -1,11 +1,16 @@
 package io.weft.spark.gpu;
 
+import io.weft.spark.columns.TensorMetadata;
 import io.weft.table.ColumnKind;
 import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
+import io.weft.tensor.TensorType;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.IntStream;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
@@ -40,6 +45,9 @@ public final class TableTypes {
           Map.entry(TimestampNTZType.class, ColumnKind.TIMESTAMP),
           Map.entry(BinaryType.class, ColumnKind.BINARY));
 
+  /** What one piece of memory on a device holds at most, so a value that is larger has no place. */
+  private static final long MOST_TENSOR_BYTES = Integer.MAX_VALUE - 63L;
+
   private TableTypes() {}
 
   /** Why rows of a schema cannot be tables; empty where they can. */
@@ -47,18 +55,69 @@ public final class TableTypes {
     if (schema.isEmpty()) {
       return Optional.of("it has no columns");
     }
-    for (StructField field : schema.fields()) {
-      if (kind(field.dataType()).isEmpty()) {
-        return Optional.of(
-            "column %s is %s, which has no place in a table of a GPU"
-                .formatted(field.name(), field.dataType().simpleString()));
-      }
-    }
-    return Optional.empty();
+    return Arrays.stream(schema.fields())
+        .filter(field -> column(field, true).isEmpty())
+        .findFirst()
+        .map(TableTypes::obstacle);
   }
 
-  /** What the values of a column are on a device; empty where they have no place there. */
-  public static Optional<ColumnKind> kind(DataType type) {
+  private static String obstacle(StructField field) {
+    String what = field.dataType().simpleString();
+    try {
+      Optional<long[]> shape = TensorMetadata.shapeOf(field);
+      if (shape.isPresent() && shape.get()[0] < 0) {
+        what = "a tensor whose shape varies, " + Arrays.toString(shape.get());
+      } else if (shape.isPresent()) {
+        TensorType type = TensorMetadata.typeOf(field).orElseThrow();
+        what += " and says that it is of " + type;
+        what +=
+            type.bytes() > MOST_TENSOR_BYTES ? ", which is %d bytes".formatted(type.bytes()) : "";
+      }
+    } catch (IllegalArgumentException e) {
+      return e.getMessage();
+    }
+    return "column %s is %s, which has no place in a table of a GPU".formatted(field.name(), what);
+  }
+
+  /**
+   * The column of a table that a field is: an array or binary value whose metadata says that it is
+   * a tensor of one shape is one, others are values of their own.
+   *
+   * @param nullable whether there are validity bits
+   * @return empty where it has no place in a table
+   */
+  public static Optional<TableColumn> column(StructField field, boolean nullable) {
+    Optional<TensorType> tensor = tensor(field);
+    if (tensor.isPresent()) {
+      return tensor
+          .filter(type -> type.bytes() <= MOST_TENSOR_BYTES)
+          .map(type -> TableColumn.tensors(type, nullable));
+    }
+    return kind(field.dataType()).map(kind -> TableColumn.of(kind, nullable));
+  }
+
+  private static Optional<TensorType> tensor(StructField field) {
+    boolean isBinary = field.dataType() instanceof BinaryType;
+    if (!isBinary && !(field.dataType() instanceof ArrayType)) {
+      return Optional.empty();
+    }
+    try {
+      return TensorMetadata.typeOf(field)
+          .filter(
+              type ->
+                  isBinary
+                      || TensorMetadata.fits(
+                          ((ArrayType) field.dataType()).elementType(), type.dtype()));
+    } catch (IllegalArgumentException e) {
+      return Optional.empty(); // Of an array that is the obstacle; binary values go as they are.
+    }
+  }
+
+  /**
+   * What plain values of a type are on a device; empty where they have no place there. What a field
+   * is there, which may be tensors, is {@link #column}.
+   */
+  static Optional<ColumnKind> kind(DataType type) {
     if (type instanceof DecimalType decimal) {
       return Optional.of(
           decimal.precision() <= Decimal.MAX_LONG_DIGITS()
@@ -73,11 +132,23 @@ public final class TableTypes {
     return Optional.ofNullable(kind == null ? KINDS.get(type.getClass().getSuperclass()) : kind);
   }
 
-  /** Whether a device hashes a column as Spark does: strings only byte by byte. */
-  public static boolean isKey(DataType type) {
-    return type instanceof StringType string
+  /** Whether a device hashes a column as Spark does: strings only byte by byte, tensors never. */
+  public static boolean isKey(StructField field) {
+    return field.dataType() instanceof StringType string
         ? string.supportsBinaryEquality()
-        : kind(type).filter(ColumnKind::isKey).isPresent();
+        : column(field, true).filter(column -> column.kind().isKey()).isPresent();
+  }
+
+  /** Whether a table has the columns of a schema. */
+  static boolean fits(TableLayout layout, StructType schema) {
+    List<TableColumn> columns = layout.columns();
+    return columns.size() == schema.size()
+        && IntStream.range(0, columns.size())
+            .allMatch(c -> fits(columns.get(c), schema.fields()[c]));
+  }
+
+  private static boolean fits(TableColumn column, StructField field) {
+    return column(field, column.nullable()).filter(column::equals).isPresent();
   }
 
   /**
@@ -94,10 +165,12 @@ public final class TableTypes {
     for (int c = 0; c < columns.size(); c++) {
       StructField field = schema.fields()[c];
       TableColumn column = columns.get(c);
-      if (kind(field.dataType()).filter(column.kind()::equals).isEmpty()) {
+      if (!fits(column, field)) {
+        String declared =
+            tensor(field).map(TensorType::toString).orElse(field.dataType().simpleString());
         throw new IllegalArgumentException(
             "column %d of a table is %s, but %s is %s"
-                .formatted(c, column, field.name(), field.dataType().simpleString()));
+                .formatted(c, column, field.name(), declared));
       }
     }
   }

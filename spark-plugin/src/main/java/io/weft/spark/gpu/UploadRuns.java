@@ -5,7 +5,6 @@ import io.weft.device.cuda.DeviceUploads.Run;
 import io.weft.memory.Memory;
 import io.weft.spark.columns.BlockColumnVector;
 import io.weft.spark.columns.ChunkView;
-import io.weft.table.ColumnKind;
 import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
 import io.weft.tensor.Tensor;
@@ -16,7 +15,8 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * Where the sections of a table lie in a chunk: as they are, except booleans, which are bits there
- * and bytes here. Owns those bytes. Immutable.
+ * and bytes here, and tensors of which some are null, which have no values there. Owns what was
+ * made of those. Immutable.
  *
  * @param layout of the table; columns without nulls have no validity
  * @param runs in the order of their places
@@ -25,12 +25,17 @@ import org.apache.spark.sql.types.StructType;
 record UploadRuns(TableLayout layout, List<Run> runs, List<Tensor> scratch)
     implements AutoCloseable {
 
-  /** The sections of a chunk with rows, which has to stay for as long. */
-  static UploadRuns of(ChunkView chunk, StructType schema) {
+  /**
+   * The sections of a chunk with rows, which has to stay for as long.
+   *
+   * @param place of the rows, for errors
+   * @throws IllegalArgumentException if a tensor is not of the shape that its column says
+   */
+  static UploadRuns of(ChunkView chunk, StructType schema, RowPlace place) {
     UploadRuns made = new UploadRuns(layoutOf(chunk, schema), new ArrayList<>(), new ArrayList<>());
     try {
       for (int c = 0; c < chunk.columns(); c++) {
-        made.add(c, chunk.column(c));
+        made.add(c, chunk.column(c), schema.fields()[c].name(), place);
       }
       return made;
     } catch (RuntimeException | Error e) {
@@ -44,14 +49,14 @@ record UploadRuns(TableLayout layout, List<Run> runs, List<Tensor> scratch)
     long[] strings = new long[chunk.columns()];
     for (int c = 0; c < chunk.columns(); c++) {
       BlockColumnVector column = chunk.column(c);
-      ColumnKind kind = TableTypes.kind(schema.fields()[c].dataType()).orElseThrow();
-      columns.add(TableColumn.of(kind, column.hasNull()));
-      strings[c] = kind.isString() ? column.offset(chunk.rows()) - column.offset(0) : 0;
+      TableColumn type = TableTypes.column(schema.fields()[c], column.hasNull()).orElseThrow();
+      columns.add(type);
+      strings[c] = type.kind().isString() ? column.offset(chunk.rows()) - column.offset(0) : 0;
     }
     return TableLayout.of(columns, chunk.rows(), strings);
   }
 
-  private void add(int c, BlockColumnVector column) {
+  private void add(int c, BlockColumnVector column, String name, RowPlace place) {
     TableColumn type = layout.columns().get(c);
     int rows = layout.rows();
     if (type.nullable()) {
@@ -59,11 +64,24 @@ record UploadRuns(TableLayout layout, List<Run> runs, List<Tensor> scratch)
     }
     if (type.kind().isString()) {
       runs.add(new Run(column.offsets(), layout.offsets(c), (rows + 1L) * Integer.BYTES));
-      runs.add(new Run(column.values(), layout.data(c), layout.dataBytes(c)));
-    } else {
-      long values = type.kind() == ColumnKind.BOOLEAN ? bytes(column) : column.values();
-      runs.add(new Run(values, layout.data(c), layout.dataBytes(c)));
     }
+    long values =
+        switch (type.kind()) {
+          case BOOLEAN -> bytes(column);
+          case TENSOR -> tensors(new TensorRows(column, type.tensor(), rows), name, place);
+          default -> column.values();
+        };
+    runs.add(new Run(values, layout.data(c), layout.dataBytes(c)));
+  }
+
+  private long tensors(TensorRows tensors, String name, RowPlace place) {
+    tensors.verify(name, place);
+    if (tensors.areDense()) {
+      return tensors.values();
+    }
+    Tensor made = tensors.spread();
+    scratch.add(made);
+    return made.address();
   }
 
   private long bytes(BlockColumnVector booleans) {

@@ -103,9 +103,9 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
 
   private void count(FetchedTable table, int rows) {
     if (table.isOwn()) {
-      counted.local(1, table.bytes());
+      counted.local(table.tables(), table.bytes());
     } else {
-      counted.remote(1, table.bytes());
+      counted.remote(table.tables(), table.bytes());
     }
     if (table.isOnDevice()) {
       counted.deviceBatch(rows);

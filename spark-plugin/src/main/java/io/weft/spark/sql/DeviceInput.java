@@ -22,6 +22,7 @@ import scala.collection.Iterator;
  */
 final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   private final Iterator<ColumnarBatch> input;
+  private final StructType schema;
   private final DeviceUploader uploader;
   private final Queue<Batch> ready = new ArrayDeque<>();
   private Batch current;
@@ -51,6 +52,7 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
       DeviceExchange device,
       TaskContext context) {
     this.input = input;
+    this.schema = schema;
     this.uploader =
         new DeviceUploader(
             device,
@@ -109,7 +111,7 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
       return;
     }
     ColumnarBatch batch = input.next();
-    if (DeviceBatch.of(batch).isPresent()) {
+    if (DeviceBatch.of(batch, schema).isPresent()) {
       uploader.flush();
       add(batch, false);
     } else if (batch.numRows() > 0) {

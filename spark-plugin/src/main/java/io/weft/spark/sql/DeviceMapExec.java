@@ -24,13 +24,13 @@ import scala.collection.immutable.Seq;
 /** Runs a program's function on each batch, on the GPU of the executor that runs it. */
 public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches {
   private final Seq<Attribute> output;
-  private final DeviceFunction function;
+  private final MappedTables tables;
   private final SparkPlan child;
 
   /** Found by reflection: Spark copies plan nodes through their public constructor. */
-  public DeviceMapExec(Seq<Attribute> output, DeviceFunction function, SparkPlan child) {
+  public DeviceMapExec(Seq<Attribute> output, MappedTables tables, SparkPlan child) {
     this.output = output;
-    this.function = function;
+    this.tables = tables;
     this.child = child;
   }
 
@@ -50,7 +50,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
 
   @Override
   public RDD<ColumnarBatch> doExecuteColumnar() {
-    return mapped(RowBatches.of(child), child.schema(), schema(), function);
+    return mapped(RowBatches.of(child), child.schema(), tables.made(), tables.function());
   }
 
   /** Static, so that the plan does not travel to the tasks. */
@@ -162,7 +162,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
 
   @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new DeviceMapExec(output, function, children.apply(0));
+    return new DeviceMapExec(output, tables, children.apply(0));
   }
 
   @Override
@@ -174,7 +174,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
   public Object productElement(int index) {
     return switch (index) {
       case 0 -> output;
-      case 1 -> function;
+      case 1 -> tables;
       default -> child;
     };
   }
@@ -187,7 +187,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
   @Override
   public boolean equals(Object other) {
     return other instanceof DeviceMapExec same
-        && same.function == function
+        && same.tables.equals(tables)
         && same.output.equals(output)
         && same.child.equals(child);
   }

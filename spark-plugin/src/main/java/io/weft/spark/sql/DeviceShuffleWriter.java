@@ -108,7 +108,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
 
   /** Rows keep their order, as partitions may depend on it. */
   private void append(ColumnarBatch batch) throws IOException {
-    var onDevice = DeviceBatch.of(batch);
+    var onDevice = DeviceBatch.of(batch, dependency.schema());
     if (onDevice.isEmpty()) {
       int row = 0;
       while (row < batch.numRows()) {

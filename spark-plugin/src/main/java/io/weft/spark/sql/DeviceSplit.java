@@ -66,7 +66,7 @@ final class DeviceSplit implements AutoCloseable {
         .filter(
             columns -> {
               for (int column : columns) {
-                if (!TableTypes.isKey(schema.fields()[column].dataType())) {
+                if (!TableTypes.isKey(schema.fields()[column])) {
                   return false;
                 }
               }

@@ -18,7 +18,7 @@ final class DeviceStrategy extends SparkStrategy {
   public Seq<SparkPlan> apply(LogicalPlan plan) {
     if (plan instanceof MapOnDevice map) {
       return ScalaInterop.seq(
-          new DeviceMapExec(map.output(), map.function(), planLater(map.child())));
+          new DeviceMapExec(map.output(), map.tables(), planLater(map.child())));
     }
     if (!(plan instanceof OnDevice onDevice)) {
       return ScalaInterop.seq();

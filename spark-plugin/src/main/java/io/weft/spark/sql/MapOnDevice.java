@@ -1,6 +1,5 @@
 package io.weft.spark.sql;
 
-import io.weft.spark.gpu.DeviceFunction;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation;
@@ -17,18 +16,18 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelation {
   private final Seq<Attribute> output;
-  private final DeviceFunction function;
+  private final MappedTables tables;
   private final LogicalPlan child;
 
   /** Found by reflection: Spark copies plan nodes through their public constructor. */
-  public MapOnDevice(Seq<Attribute> output, DeviceFunction function, LogicalPlan child) {
+  public MapOnDevice(Seq<Attribute> output, MappedTables tables, LogicalPlan child) {
     this.output = output;
-    this.function = function;
+    this.tables = tables;
     this.child = child;
   }
 
-  DeviceFunction function() {
-    return function;
+  MappedTables tables() {
+    return tables;
   }
 
   LogicalPlan child() {
@@ -51,7 +50,7 @@ public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelat
     for (Attribute column : CollectionConverters.asJava(output)) {
       columns.add(column.newInstance());
     }
-    return new MapOnDevice(ScalaInterop.seq(columns), function, child);
+    return new MapOnDevice(ScalaInterop.seq(columns), tables, child);
   }
 
   /** The function may look at all columns, so none is left out. */
@@ -67,7 +66,7 @@ public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelat
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new MapOnDevice(output, function, children.apply(0));
+    return new MapOnDevice(output, tables, children.apply(0));
   }
 
   @Override
@@ -79,7 +78,7 @@ public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelat
   public Object productElement(int index) {
     return switch (index) {
       case 0 -> output;
-      case 1 -> function;
+      case 1 -> tables;
       default -> child;
     };
   }
@@ -92,7 +91,7 @@ public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelat
   @Override
   public boolean equals(Object other) {
     return other instanceof MapOnDevice same
-        && same.function == function
+        && same.tables.equals(tables)
         && same.output.equals(output)
         && same.child.equals(child);
   }

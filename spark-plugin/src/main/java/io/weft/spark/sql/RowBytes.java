@@ -1,10 +1,14 @@
 package io.weft.spark.sql;
 
 import io.weft.table.ColumnKind;
+import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
 import java.util.Arrays;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
@@ -48,21 +52,33 @@ final class RowBytes {
   }
 
   /**
-   * Bytes of all rows of a table on a device, without a look at them: a value of variable length
-   * counts half a word for what is behind it.
+   * Bytes of all rows of a table on a device, without a look at them: a string counts half a word
+   * for what is behind it, and a tensor that is null as any other.
    */
   static long of(TableLayout layout, StructType schema) {
     long row = UnsafeRow.calculateBitSetWidthInBytes(schema.size()) + 8L * schema.size();
     long strings = 0;
     for (int c = 0; c < schema.size(); c++) {
-      ColumnKind kind = layout.columns().get(c).kind();
+      TableColumn column = layout.columns().get(c);
+      ColumnKind kind = column.kind();
       if (kind.isString()) {
         strings += layout.stringBytes(c) + 4L * layout.rows();
       } else if (kind == ColumnKind.DECIMAL128) {
         row += 16;
+      } else if (kind == ColumnKind.TENSOR) {
+        row += tensor(column, schema.fields()[c].dataType());
       }
     }
     return row * layout.rows() + strings;
+  }
+
+  /** What is behind the word of a tensor, in whole words: of an array also its head. */
+  private static long tensor(TableColumn column, DataType type) {
+    long head =
+        type instanceof BinaryType
+            ? 0
+            : UnsafeArrayData.calculateHeaderPortionInBytes(column.tensor().elements());
+    return head + (column.width() + 7 & -8L);
   }
 
   private UnsafeProjection rowProjection() {

@@ -16,7 +16,8 @@ import scala.collection.immutable.Seq;
 
 /**
  * Queries whose batches lie on the GPUs of the executors. What is asked for is planned with the
- * query and runs with it; see docs/gpu.md for what stays on the device.
+ * query and runs with it; see docs/gpu.md for what stays on the device. Columns that say by their
+ * metadata that they are tensors of one shape, as for feeds, are tensors there.
  */
 public final class WeftGpu {
   private WeftGpu() {}
@@ -56,7 +57,8 @@ public final class WeftGpu {
     require(schema, "the function's result");
     Objects.requireNonNull(function, "there is no function for the batches");
     var data = (org.apache.spark.sql.classic.Dataset<Row>) rows;
-    return planned(data, new MapOnDevice(attributes(schema), function, data.logicalPlan()));
+    MappedTables tables = new MappedTables(function, rows.schema(), schema);
+    return planned(data, new MapOnDevice(attributes(schema), tables, data.logicalPlan()));
   }
 
   private static void require(StructType schema, String what) {

@@ -9,9 +9,11 @@ import ai.rapids.cudf.DType;
 import ai.rapids.cudf.Rmm;
 import ai.rapids.cudf.Table;
 import ai.rapids.cudf.TestColumns;
+import io.weft.collectives.buffer.DataType;
 import io.weft.deviceblocks.DeviceCatalog;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.feed.WeftTensors;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.ExecutorGpu;
@@ -245,6 +247,23 @@ class CudfBatchesTest {
     assertThatThrownBy(() -> CudfBatches.function(lists, batch -> batch))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("batches cannot be tables of cudf: column l is array<bigint>");
+  }
+
+  /** Binary ones too, which are bytes to Spark. */
+  @Test
+  void tensorsAreRefused() {
+    for (String column : List.of("bin", "a")) {
+      Dataset<Row> plain = facts().selectExpr("bin", "array(x) a").select(column);
+      Dataset<Row> tensors = plain.select(WeftTensors.column(column, DataType.FLOAT64, 1));
+      String why =
+          "batches cannot be tables of cudf: column %s has tensors, of float64[1]"
+              .formatted(column);
+      assertThatThrownBy(() -> CudfBatches.function(tensors.schema(), batch -> batch))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining(why);
+      assertThatThrownBy(() -> texts(mapped(facts().select("x"), tensors.schema(), batch -> batch)))
+          .hasStackTraceContaining(why);
+    }
   }
 
   private static void assertRefused(StructType schema, CudfFunction function, String why) {

@@ -54,6 +54,7 @@ class WeftTensorsTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
+        "{\"weft.tensor\":\"float32\"}",
         "{\"weft.tensor\":{}}",
         "{\"weft.tensor\":{\"dtype\":\"float12\",\"shape\":[0]}}",
         "{\"weft.tensor\":{\"dtype\":3,\"shape\":\"x\"}}"

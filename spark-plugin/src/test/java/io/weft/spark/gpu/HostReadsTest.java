@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.catalog.BlockKey;
+import io.weft.collectives.buffer.DataType;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.MemoryTier;
 import io.weft.deviceblocks.DeviceBlock;
@@ -15,6 +16,7 @@ import io.weft.deviceblocks.HostReadClient;
 import io.weft.deviceblocks.HostReadServer;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.feed.WeftTensors;
 import io.weft.spark.sql.WeftGpu;
 import io.weft.table.TableLayout;
 import java.io.IOException;
@@ -59,7 +61,12 @@ class HostReadsTest {
         spark
             .session()
             .range(0, 120_000, 1, 2)
-            .selectExpr("id", "if(id % 7 = 0, null, concat('text ', id)) s", "id % 2 = 0 b");
+            .selectExpr(
+                "id",
+                "if(id % 7 = 0, null, concat('text ', id)) s",
+                "id % 2 = 0 b",
+                "if(id % 5 = 0, null, array(id, -id)) x")
+            .select(col("id"), col("s"), col("b"), WeftTensors.column("x", DataType.INT64, 2));
     schema = rows.schema();
     kept = WeftGpu.onDevice(rows).repartition(PARTITIONS, col("id"));
     assertThat(kept.collectAsList()).hasSize(120_000);
@@ -97,7 +104,8 @@ class HostReadsTest {
                       rows.add(
                           row.getLong(0)
                               + (row.isNullAt(1) ? " null " : " " + row.getUTF8String(1) + " ")
-                              + row.getBoolean(2)));
+                              + row.getBoolean(2)
+                              + (row.isNullAt(3) ? "" : " " + row.getArray(3).getLong(1))));
         }
       }
       fetch.close();

@@ -75,8 +75,12 @@ class DeviceExchangeTest {
 
   /** Every type that has a place on a device, with nulls. */
   private static Dataset<Row> facts(SparkSession session, int rows) {
+    return facts(session, rows, 3);
+  }
+
+  private static Dataset<Row> facts(SparkSession session, int rows, int partitions) {
     return session
-        .range(0, rows, 1, 3)
+        .range(0, rows, 1, partitions)
         .selectExpr(
             "id",
             "if(id % 13 = 0, null, cast(id * 7919 % 211 as int)) k",
@@ -165,6 +169,16 @@ class DeviceExchangeTest {
   void fewRowsAndNone() {
     assertSame(by(40, "k"), facts(spark.session(), 4), true);
     assertSame(by(3, "k"), facts(spark.session(), ROWS).where("id < 0"), false);
+  }
+
+  /** Each partition is read as one batch, and its blocks are counted as they were written. */
+  @Test
+  void smallTablesOfManyMapTasksAreReadTogether() {
+    Dataset<Row> read = assertSame(by(3, "k"), facts(spark.session(), ROWS, 90), true);
+    WeftShuffleExchangeExec exchange = Plans.wefts(read).get(0);
+    assertThat(metric(exchange, ExchangeMetrics.DEVICE_TABLES_WRITTEN)).isEqualTo(90);
+    assertThat(metric(exchange, ExchangeMetrics.DEVICE_TABLES_READ)).isEqualTo(3);
+    assertThat(metric(exchange, "localBlocksFetched")).isBetween(91L, 270L);
   }
 
   @Test

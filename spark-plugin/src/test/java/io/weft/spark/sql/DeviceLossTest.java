@@ -1,8 +1,10 @@
 package io.weft.spark.sql;
 
+import static io.weft.spark.sql.TensorFacts.tensor;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.collectives.buffer.DataType;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.deviceblocks.DeviceCatalog;
 import io.weft.peer.GpuEnd;
@@ -54,7 +56,11 @@ class DeviceLossTest {
   }
 
   private static Dataset<Row> rows() {
-    return spark.session().range(0, 3000, 1, 3).selectExpr("id", "concat('row ', id) s");
+    return spark
+        .session()
+        .range(0, 3000, 1, 3)
+        .selectExpr("id", "concat('row ', id) s", "if(id % 5 = 0, null, array(id, -id)) t")
+        .select(col("id"), col("s"), tensor("t", DataType.INT64, 2));
   }
 
   /** What tasks could not fetch, in Spark's own words. */
@@ -133,13 +139,17 @@ class DeviceLossTest {
             .session()
             .range(0, 3000, 1, 3)
             .mapPartitions(switching, Encoders.LONG())
-            .selectExpr("value", "concat('row ', value) s");
+            .selectExpr(
+                "value",
+                "concat('row ', value) s",
+                "if(value % 5 = 0, null, array(value, -value)) t")
+            .select(col("value"), col("s"), tensor("t", DataType.INT64, 2));
     try {
       Dataset<Row> exchanged = WeftGpu.onDevice(rows).repartition(4, col("value"));
       List<String> found = RowTexts.unordered(exchanged);
       assertThat(found)
           .isEqualTo(
-              RowTexts.unordered(rows().withColumn("value", col("id")).select("value", "s")));
+              RowTexts.unordered(rows().withColumn("value", col("id")).select("value", "s", "t")));
       var metrics = Plans.wefts(exchanged).get(0).metrics();
       long written = metrics.apply(ExchangeMetrics.BATCHES_WRITTEN).value();
       long read = metrics.apply(ExchangeMetrics.BATCHES_READ).value();

@@ -1,9 +1,11 @@
 package io.weft.spark.sql;
 
+import static io.weft.spark.sql.TensorFacts.tensor;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.collectives.buffer.DataType;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.nio.file.Path;
@@ -38,7 +40,11 @@ class DeviceWithoutGpuTest {
   }
 
   private static Dataset<Row> rows() {
-    return spark.session().range(0, 1000, 1, 3).selectExpr("id", "concat('text ', id) s");
+    return spark
+        .session()
+        .range(0, 1000, 1, 3)
+        .selectExpr("id", "concat('text ', id) s", "if(id % 5 = 0, null, array(id, -id)) t")
+        .select(col("id"), col("s"), tensor("t", DataType.INT64, 2));
   }
 
   @Test

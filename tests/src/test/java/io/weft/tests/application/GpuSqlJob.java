@@ -1,7 +1,9 @@
 package io.weft.tests.application;
 
+import io.weft.collectives.buffer.DataType;
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
+import io.weft.spark.feed.WeftTensors;
 import io.weft.spark.gpu.DeviceWork;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.sql.WeftGpu;
@@ -22,26 +24,32 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A query whose rows are exchanged from GPU to GPU, and copied there once by a function.
+ * A query whose rows, tensors among them, are exchanged from GPU to GPU in small tables, and copied
+ * there once by a function.
  *
  * @param libcuda the double, which is asked for broken rules
  * @param notes of a reader that waits to be killed, or null: the first attempt of partition 0
  */
 public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
   private static final int ROWS = 20_000;
+  private static final int MAPS = 16;
   private static final int PARTITIONS = 6;
+  private static final long[] TENSOR_SHAPE = {2, 2};
   private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(3);
 
   private static Dataset<Row> rows(SparkSession session) {
     return session
-        .range(0, ROWS, 1, 4)
+        .range(0, ROWS, 1, MAPS)
         .selectExpr(
             "id",
             "if(id % 13 = 0, null, cast(id * 7919 % 211 as int)) k",
             "if(id % 11 = 0, null, repeat(concat('x', id % 97), cast(id % 5 as int))) s",
             "if(id % 3 = 0, null, cast(id as decimal(30,6)) * -1000003) big",
             "if(id % 23 = 0, null, id % 3 = 0) b",
-            "id * 0.5 x");
+            "id * 0.5 x",
+            "if(id % 19 = 0, null, array(cast(id as float), 2f, 3f, -4f)) t")
+        .withColumn(
+            "t", WeftTensors.column(functions.col("t"), "t", DataType.FLOAT32, TENSOR_SHAPE));
   }
 
   /** The rows by Spark's own shuffle, with their partitions, sorted. */

@@ -1,0 +1,114 @@
+package io.weft.table;
+
+import io.weft.device.cuda.CudaLane;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * Puts tables of the same columns one behind the other into one, on the device. Opened where an
+ * exchange is prepared, as the driver compiles the kernels then. Thread-safe; lanes may differ from
+ * call to call.
+ */
+public final class TableConcatenator implements AutoCloseable {
+  private final CudaMemoryPool memory;
+  private final CudaMemoryPool pinned;
+  private final ConcatKernels kernels;
+
+  private TableConcatenator(CudaMemoryPool memory, CudaMemoryPool pinned, ConcatKernels kernels) {
+    this.memory = memory;
+    this.pinned = pinned;
+    this.kernels = kernels;
+  }
+
+  /**
+   * Loads the kernels.
+   *
+   * @param memory device memory for what is made, and 64 bytes for each column of each table
+   * @param pinned pinned host memory, for as much as the latter
+   * @throws io.weft.device.cuda.CudaException when the driver refuses the kernels
+   */
+  public static TableConcatenator open(CudaMemoryPool memory, CudaMemoryPool pinned) {
+    return new TableConcatenator(memory, pinned, ConcatKernels.load(memory.device()));
+  }
+
+  /**
+   * The layout of tables that are put together: a column has validity where one of them has.
+   *
+   * @param tables one at least
+   * @throws IllegalArgumentException when their columns differ, or they are too many rows or bytes
+   *     of strings for one
+   */
+  public static TableLayout layout(List<TableLayout> tables) {
+    TableLayout first = tables.get(0);
+    int count = first.columns().size();
+    boolean[] nullable = new boolean[count];
+    long[] strings = new long[count];
+    long rows = 0;
+    for (TableLayout table : tables) {
+      requireSame(first, table);
+      rows += table.rows();
+      for (int c = 0; c < count; c++) {
+        nullable[c] |= table.columns().get(c).nullable();
+        strings[c] += table.stringBytes(c);
+      }
+    }
+    if (rows > TableLayout.MOST_ROWS) {
+      throw new IllegalArgumentException("a table of " + rows + " rows");
+    }
+    List<TableColumn> columns = new ArrayList<>();
+    for (int c = 0; c < count; c++) {
+      TableColumn column = first.columns().get(c);
+      columns.add(new TableColumn(column.kind(), column.tensor(), nullable[c]));
+    }
+    return TableLayout.of(columns, (int) rows, strings);
+  }
+
+  private static void requireSame(TableLayout first, TableLayout other) {
+    boolean same = first.columns().size() == other.columns().size();
+    for (int c = 0; same && c < first.columns().size(); c++) {
+      TableColumn one = first.columns().get(c);
+      TableColumn two = other.columns().get(c);
+      same = one.kind() == two.kind() && Objects.equals(one.tensor(), two.tensor());
+    }
+    if (!same) {
+      throw new IllegalArgumentException(first + " and " + other + " make no table together");
+    }
+  }
+
+  /**
+   * Takes memory for the tables together.
+   *
+   * @param tables their layouts, in their order; some of them have rows
+   * @throws io.weft.device.cuda.NoRoomException when there is not as much now
+   * @throws IllegalArgumentException as {@link #layout}
+   */
+  public Concatenation start(CudaLane lane, List<TableLayout> tables) {
+    ConcatPlan plan = ConcatPlan.of(tables);
+    CudaMemory here = pinned.take(plan.bytes());
+    CudaMemory there = null;
+    CudaMemory run = null;
+    try {
+      there = memory.take(plan.bytes());
+      run = memory.take(RunCopy.bytes(plan.layout()));
+      return new Concatenation(lane, kernels, plan, run, here, there);
+    } catch (RuntimeException e) {
+      here.close();
+      if (there != null) {
+        there.close();
+      }
+      if (run != null) {
+        run.close();
+      }
+      throw e;
+    }
+  }
+
+  /** Unloads the kernels, behind what still runs of them. */
+  @Override
+  public void close() {
+    kernels.close();
+  }
+}

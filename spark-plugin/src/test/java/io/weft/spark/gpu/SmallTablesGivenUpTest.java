@@ -1,0 +1,148 @@
+package io.weft.spark.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.deviceblocks.DeviceFetchException;
+import io.weft.deviceblocks.DeviceRows;
+import io.weft.spark.DoubleGpus;
+import io.weft.table.Concatenation;
+import io.weft.table.TableLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.TaskKilledException;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Small tables that are not put together after all, because something happens meanwhile. */
+class SmallTablesGivenUpTest {
+  private static ManyBlocks blocks;
+
+  @BeforeAll
+  static void start() {
+    blocks = new ManyBlocks();
+  }
+
+  @AfterAll
+  static void nothingIsLeftBehind() {
+    if (blocks != null) {
+      blocks.close();
+    }
+  }
+
+  @AfterEach
+  void onlyBlocksAreLeft() {
+    ManyBlocks.assertOnlyBlocksAreLeft();
+  }
+
+  /** Room for the result, and some were copied, when there is none for the next. */
+  @Test
+  void whatIsGivenUpHalfwayIsReadOneByOne() throws DeviceFetchException {
+    ManyBlocks.Read onHost = blocks.read(null);
+    List<AutoCloseable> held = new ArrayList<>();
+    Runnable starve =
+        () -> {
+          held.add(blocks.slice(ManyBlocks.HALFWAY - 2).leaseIfThere().orElseThrow());
+          assertThat(ManyBlocks.device().tiers().spill(Long.MAX_VALUE)).isPositive();
+          held.addAll(ManyBlocks.takeAll(ManyBlocks.memory()));
+        };
+    Runnable relent = () -> held.forEach(SmallTablesGivenUpTest::close);
+    ManyBlocks.Read read =
+        blocks.read(
+            ManyBlocks.device(),
+            true,
+            blocks.shuffle,
+            ManyBlocks.at(ManyBlocks.HALFWAY, starve, relent));
+    assertThat(held).hasSizeGreaterThan(1);
+    assertThat(read.rows()).isEqualTo(onHost.rows());
+    assertThat(read.tables()).isEqualTo(ManyBlocks.MAPS);
+  }
+
+  private static void close(AutoCloseable each) {
+    try {
+      each.close();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** A load that does not end in time is no end of what can be read without putting together. */
+  @Test
+  void aLoadThatTakesTooLongIsGivenUp() throws DeviceFetchException {
+    ManyBlocks.Read onHost = blocks.read(null);
+    ManyBlocks.spillAll();
+    Runnable stop =
+        () -> {
+          DoubleGpus.controls().cudaDoublePause(1);
+          Thread.currentThread().interrupt(); // Instead of the deadline.
+        };
+    AtomicBoolean wasInterrupted = new AtomicBoolean();
+    Runnable goOn =
+        () -> {
+          wasInterrupted.set(Thread.interrupted());
+          DoubleGpus.controls().cudaDoublePause(0);
+        };
+    ManyBlocks.Read read =
+        blocks.read(ManyBlocks.device(), true, blocks.shuffle, ManyBlocks.at(1, stop, goOn));
+    assertThat(wasInterrupted).isTrue();
+    assertThat(read.rows()).isEqualTo(onHost.rows());
+    assertThat(read.tables()).isEqualTo(ManyBlocks.MAPS);
+  }
+
+  @Test
+  void aShuffleThatGoesMeanwhileIsTheReason() {
+    Dataset<Row> other = blocks.exchanged();
+    int shuffle = blocks.newestShuffle();
+    Runnable remove = () -> ManyBlocks.device().catalog().removeShuffle(shuffle);
+    assertThatThrownBy(
+            () ->
+                blocks.read(
+                    ManyBlocks.device(),
+                    true,
+                    shuffle,
+                    ManyBlocks.at(ManyBlocks.HALFWAY, remove, () -> {})))
+        .isInstanceOf(DeviceFetchException.class)
+        .hasMessageContaining("is not on the GPU of executor " + ManyBlocks.OWNER + " (any more)");
+    assertThat(other).isNotNull();
+  }
+
+  @Test
+  void aTaskThatIsKilledMeanwhileLeavesNothing() {
+    Runnable kill =
+        () -> {
+          throw new TaskKilledException("a test");
+        };
+    assertThatThrownBy(
+            () ->
+                blocks.read(
+                    ManyBlocks.device(),
+                    true,
+                    blocks.shuffle,
+                    ManyBlocks.at(ManyBlocks.HALFWAY, kill, kill)))
+        .isInstanceOf(TaskKilledException.class);
+  }
+
+  /** As when the executor ends. */
+  @Test
+  void aLaneThatIsClosedIsSaid() throws DeviceFetchException {
+    SmallTables closed =
+        SmallTables.open(
+            ManyBlocks.device().gpu(),
+            ManyBlocks.memory(),
+            ManyBlocks.device().unitBytes(),
+            Duration.ofSeconds(20));
+    List<TableLayout> layouts = List.of(blocks.slice(0).layout());
+    try (Concatenation made = closed.start(layouts).orElseThrow();
+        DeviceRows rows = blocks.slice(0).lease()) {
+      closed.close();
+      made.add(FetchedTable.lent(rows));
+      assertThatThrownBy(made::finish).isInstanceOf(IllegalStateException.class);
+    }
+  }
+}
