@@ -3,53 +3,37 @@ package io.weft.spark.sql;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.spark.DoubleGpus;
-import io.weft.spark.LocalSpark;
+import io.weft.spark.GpuSpark;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Reads of blocks on a GPU that adaptive execution arranges anew, against Spark's own shuffle. */
 class DeviceAdaptiveTest {
-  private static LocalSpark spark;
-
-  @BeforeAll
-  static void start() {
-    spark =
-        DoubleGpus.start(
-            Map.of(
-                "spark.weft.route", "auto",
-                "spark.sql.autoBroadcastJoinThreshold", "-1",
-                "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "8k",
-                "spark.sql.adaptive.skewJoin.skewedPartitionFactor", "2",
-                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
-                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false"));
-  }
-
-  @AfterAll
-  static void nothingIsLeftBehind() {
-    if (spark != null) {
-      spark.close();
-      DoubleGpus.assertClean();
-    }
-  }
+  @RegisterExtension
+  static final GpuSpark SPARK =
+      new GpuSpark(
+          Map.of(
+              "spark.sql.autoBroadcastJoinThreshold", "-1",
+              "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "8k",
+              "spark.sql.adaptive.skewJoin.skewedPartitionFactor", "2"));
 
   /** Most rows are of one key. */
   private static Dataset<Row> skewed() {
-    return spark
+    return SPARK
+        .local()
         .session()
         .range(0, 20_000, 1, 4)
         .selectExpr("if(id < 18000, cast(7 as bigint), id) k", "id", "concat('row ', id) s");
   }
 
   private static Dataset<Row> small() {
-    return spark.session().range(0, 500, 1, 2).selectExpr("id k", "id * 2 twice");
+    return SPARK.local().session().range(0, 500, 1, 2).selectExpr("id k", "id * 2 twice");
   }
 
   private static Dataset<Row> joined() {
@@ -59,9 +43,9 @@ class DeviceAdaptiveTest {
   /** The same rows both ways; the reads of ours, all of blocks on the GPU. */
   private static List<AQEShuffleReadExec> reads(
       Map<String, String> settings, Supplier<Dataset<Row>> query) {
-    settings.forEach(spark.session().conf()::set);
+    settings.forEach(SPARK.local().session().conf()::set);
     try {
-      List<String> expected = spark.withSortShuffle(s -> RowTexts.unordered(query.get()));
+      List<String> expected = SPARK.local().withSortShuffle(s -> RowTexts.unordered(query.get()));
       Dataset<Row> ours = query.get();
       assertThat(RowTexts.unordered(ours)).isEqualTo(expected);
       List<WeftShuffleExchangeExec> exchanges = Plans.wefts(ours);
@@ -69,10 +53,9 @@ class DeviceAdaptiveTest {
       for (WeftShuffleExchangeExec each : exchanges) {
         assertThat(each.metrics().apply(ExchangeMetrics.DEVICE_TABLES_READ).value()).isPositive();
       }
-      assertThat(DoubleGpus.violations()).isEmpty();
       return Plans.nodes(Plans.of(ours), AQEShuffleReadExec.class);
     } finally {
-      settings.keySet().forEach(spark.session().conf()::unset);
+      settings.keySet().forEach(SPARK.local().session().conf()::unset);
     }
   }
 

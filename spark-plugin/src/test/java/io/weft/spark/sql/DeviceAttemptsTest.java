@@ -4,8 +4,7 @@ import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.deviceblocks.DeviceCatalog;
-import io.weft.spark.DoubleGpus;
-import io.weft.spark.LocalSpark;
+import io.weft.spark.GpuSpark;
 import io.weft.spark.gpu.ExecutorGpu;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,37 +14,18 @@ import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Blocks on the device that are lost. Spark takes their executor, this JVM, for lost with them. */
 class DeviceAttemptsTest {
-  private static LocalSpark spark;
-
-  @BeforeAll
-  static void start() {
-    spark =
-        DoubleGpus.start(
-            Map.of(
-                "spark.master", "local[2,4]",
-                "spark.weft.route", "auto",
-                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
-                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false"));
-  }
-
-  @AfterAll
-  static void nothingIsLeftBehind() {
-    if (spark != null) {
-      spark.close();
-      DoubleGpus.assertClean();
-    }
-  }
+  @RegisterExtension
+  static final GpuSpark SPARK = new GpuSpark(Map.of("spark.master", "local[2,4]"));
 
   /** A fetch failure names it, its map task runs again, and the query goes on. */
   @Test
   void aBlockThatIsLostIsComputedAgain() {
-    Dataset<Row> rows = spark.session().range(0, 3000, 1, 3).selectExpr("id", "id % 7 k");
+    Dataset<Row> rows = SPARK.local().session().range(0, 3000, 1, 3).selectExpr("id", "id % 7 k");
     Dataset<Row> exchanged = WeftGpu.onDevice(rows).repartition(4, col("k"));
     MapPartitionsFunction<Row, String> losing =
         all -> {
@@ -65,6 +45,5 @@ class DeviceAttemptsTest {
             .toList();
     assertThat(found)
         .isEqualTo(rows.collectAsList().stream().map(row -> "" + row).sorted().toList());
-    assertThat(DoubleGpus.violations()).isEmpty();
   }
 }

@@ -6,13 +6,8 @@ import static org.apache.spark.sql.functions.spark_partition_id;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.deviceblocks.DeviceCatalog;
-import io.weft.spark.DoubleGpus;
-import io.weft.spark.LocalSpark;
-import io.weft.spark.gpu.DeviceExchange;
-import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.GpuSpark;
 import io.weft.spark.shuffle.WeftShuffleManager;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
@@ -22,11 +17,8 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
-import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -34,44 +26,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 class DeviceExchangeTest {
   private static final int ROWS = 3000;
 
-  private static LocalSpark spark;
-
-  @BeforeAll
-  static void start() {
-    spark =
-        DoubleGpus.start(
-            Map.of(
-                "spark.weft.route", "auto",
-                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
-                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false",
-                // All rows are sampled, so that ranges are the same each time.
-                "spark.sql.execution.rangeExchange.sampleSizePerPartition", "10000",
-                "spark.weft.gpu.exchangeMemory", "16m",
-                "spark.weft.gpu.pinnedMemory", "4m"));
-  }
-
-  /** What is taken on the device are blocks: those of a shuffle stay until Spark forgets it. */
-  @AfterAll
-  static void nothingIsLeftBehind() {
-    if (spark != null) {
-      DeviceCatalog catalog = device().catalog();
-      catalog.keys().forEach(key -> catalog.removeShuffle(key.shuffleId()));
-      Awaitility.await("no memory of tasks on the device")
-          .atMost(Duration.ofSeconds(60))
-          .until(() -> device().tiers().memory().takenBytes() == 0);
-      spark.close();
-      DoubleGpus.assertClean();
-    }
-  }
-
-  @AfterEach
-  void noRuleIsBroken() {
-    assertThat(DoubleGpus.violations()).isEmpty();
-  }
-
-  private static DeviceExchange device() {
-    return ExecutorGpu.current().exchange();
-  }
+  @RegisterExtension
+  static final GpuSpark SPARK =
+      new GpuSpark(
+          Map.of(
+              // All rows are sampled, so that ranges are the same each time.
+              "spark.sql.execution.rangeExchange.sampleSizePerPartition", "10000",
+              "spark.weft.gpu.exchangeMemory", "16m",
+              "spark.weft.gpu.pinnedMemory", "4m"));
 
   /** Every type that has a place on a device, with nulls. */
   private static Dataset<Row> facts(SparkSession session, int rows) {
@@ -107,7 +69,7 @@ class DeviceExchangeTest {
   private static Dataset<Row> assertSame(
       UnaryOperator<Dataset<Row>> exchange, Dataset<Row> rows, boolean batchesExpected) {
     List<String> expected =
-        spark.withSortShuffle(session -> texts(exchange.apply(WeftGpu.onDevice(rows))));
+        SPARK.local().withSortShuffle(session -> texts(exchange.apply(WeftGpu.onDevice(rows))));
     Dataset<Row> ours =
         exchange.apply(WeftGpu.onDevice(rows)).withColumn("partition", spark_partition_id());
     assertThat(RowTexts.unordered(ours)).isEqualTo(expected);
@@ -141,40 +103,40 @@ class DeviceExchangeTest {
         "id", "k", "g", "sh", "s", "d", "big", "f", "x", "b", "dt", "ts", "ntz", "bin", "nothing"
       })
   void everyTypeGoesWhereSparkSendsIt(String key) {
-    assertSame(by(7, key), facts(spark.session(), ROWS), true);
+    assertSame(by(7, key), facts(SPARK.local().session(), ROWS), true);
   }
 
   @Test
   void severalKeysManyPartitionsAndOne() {
-    assertSame(by(700, "s", "k", "big"), facts(spark.session(), ROWS), true);
-    assertSame(rows -> rows.repartition(1), facts(spark.session(), ROWS), true);
+    assertSame(by(700, "s", "k", "big"), facts(SPARK.local().session(), ROWS), true);
+    assertSame(rows -> rows.repartition(1), facts(SPARK.local().session(), ROWS), true);
   }
 
   @Test
   void partitionsThatOnlySparkComputesAreSentAlong() {
-    assertSame(by(5, "k % 3", "upper(s)"), facts(spark.session(), ROWS), true);
+    assertSame(by(5, "k % 3", "upper(s)"), facts(SPARK.local().session(), ROWS), true);
     assertSame(
         rows -> rows.repartitionByRange(4, col("k"), col("s").desc()),
-        facts(spark.session(), ROWS),
+        facts(SPARK.local().session(), ROWS),
         true);
-    spark.session().conf().set("spark.sql.execution.sortBeforeRepartition", "false");
+    SPARK.local().session().conf().set("spark.sql.execution.sortBeforeRepartition", "false");
     try {
-      assertSame(rows -> rows.repartition(6), facts(spark.session(), ROWS), true);
+      assertSame(rows -> rows.repartition(6), facts(SPARK.local().session(), ROWS), true);
     } finally {
-      spark.session().conf().unset("spark.sql.execution.sortBeforeRepartition");
+      SPARK.local().session().conf().unset("spark.sql.execution.sortBeforeRepartition");
     }
   }
 
   @Test
   void fewRowsAndNone() {
-    assertSame(by(40, "k"), facts(spark.session(), 4), true);
-    assertSame(by(3, "k"), facts(spark.session(), ROWS).where("id < 0"), false);
+    assertSame(by(40, "k"), facts(SPARK.local().session(), 4), true);
+    assertSame(by(3, "k"), facts(SPARK.local().session(), ROWS).where("id < 0"), false);
   }
 
   /** Each partition is read as one batch, and its blocks are counted as they were written. */
   @Test
   void smallTablesOfManyMapTasksAreReadTogether() {
-    Dataset<Row> read = assertSame(by(3, "k"), facts(spark.session(), ROWS, 90), true);
+    Dataset<Row> read = assertSame(by(3, "k"), facts(SPARK.local().session(), ROWS, 90), true);
     WeftShuffleExchangeExec exchange = Plans.wefts(read).get(0);
     assertThat(metric(exchange, ExchangeMetrics.DEVICE_TABLES_WRITTEN)).isEqualTo(90);
     assertThat(metric(exchange, ExchangeMetrics.DEVICE_TABLES_READ)).isEqualTo(3);
@@ -186,7 +148,7 @@ class DeviceExchangeTest {
     Dataset<Row> twice =
         assertSame(
             rows -> WeftGpu.onDevice(rows.repartition(5, col("k"))).repartition(3, col("s")),
-            facts(spark.session(), ROWS),
+            facts(SPARK.local().session(), ROWS),
             true);
     assertThat(Plans.wefts(twice)).hasSize(2);
   }
@@ -198,8 +160,9 @@ class DeviceExchangeTest {
             rows.repartition(5, col("k"))
                 .groupBy("k")
                 .agg(expr("sum(id)"), expr("max(s)"), expr("sum(big)"), expr("count(b)"));
-    Dataset<Row> rows = facts(spark.session(), ROWS);
-    List<String> expected = spark.withSortShuffle(s -> RowTexts.unordered(query.apply(rows)));
+    Dataset<Row> rows = facts(SPARK.local().session(), ROWS);
+    List<String> expected =
+        SPARK.local().withSortShuffle(s -> RowTexts.unordered(query.apply(rows)));
     assertThat(RowTexts.unordered(query.apply(WeftGpu.onDevice(rows)))).isEqualTo(expected);
   }
 
@@ -207,11 +170,12 @@ class DeviceExchangeTest {
   @Test
   void blocksThatDoNotFitAreSpilledAndComeBack() {
     Dataset<Row> wide =
-        spark
+        SPARK
+            .local()
             .session()
             .range(0, 20_000, 1, 4)
             .selectExpr("id", "repeat(concat('row ', id, ' '), 200) s", "id % 100 k");
-    long before = device().tiers().spilledBytes();
+    long before = GpuSpark.device().tiers().spilledBytes();
     Dataset<Row> exchanged =
         WeftGpu.onDevice(wide)
             .repartition(8, col("k"))
@@ -220,12 +184,12 @@ class DeviceExchangeTest {
         wide.selectExpr("sum(hash(id, s, k)) h", "count(*) n", "count(distinct id) ids")
             .collectAsList();
     assertThat(exchanged.collectAsList()).isEqualTo(expected);
-    assertThat(device().tiers().spilledBytes()).isGreaterThan(before);
+    assertThat(GpuSpark.device().tiers().spilledBytes()).isGreaterThan(before);
   }
 
   @Test
   void functionsWorkOnBatches() {
-    Dataset<Row> rows = facts(spark.session(), ROWS);
+    Dataset<Row> rows = facts(SPARK.local().session(), ROWS);
     StructType schema = rows.schema();
     Dataset<Row> mapped =
         WeftGpu.mapBatches(
@@ -240,7 +204,7 @@ class DeviceExchangeTest {
 
   @Test
   void functionsThatBreakTheirPromiseFailWithTheReason() {
-    Dataset<Row> rows = spark.session().range(10).toDF();
+    Dataset<Row> rows = SPARK.local().session().range(10).toDF();
     assertThatThrownBy(
             () -> WeftGpu.mapBatches(rows, rows.schema(), (batch, work) -> batch).collectAsList())
         .hasStackTraceContaining("returned the batch that it was given");
@@ -255,7 +219,7 @@ class DeviceExchangeTest {
 
   @Test
   void columnsWithoutAPlaceOnADeviceStayOnTheHost() {
-    Dataset<Row> rows = spark.session().range(100).selectExpr("id", "array(id) a");
+    Dataset<Row> rows = SPARK.local().session().range(100).selectExpr("id", "array(id) a");
     Dataset<Row> exchanged = WeftGpu.onDevice(rows).repartition(3, col("id"));
     assertThat(RowTexts.unordered(exchanged)).isEqualTo(RowTexts.unordered(rows));
     WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();

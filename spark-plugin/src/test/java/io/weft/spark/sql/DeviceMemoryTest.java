@@ -4,8 +4,7 @@ import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.device.cuda.MemoryTier;
-import io.weft.spark.DoubleGpus;
-import io.weft.spark.LocalSpark;
+import io.weft.spark.GpuSpark;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
 import java.util.ArrayList;
@@ -15,37 +14,21 @@ import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** What one task holds on a small GPU; tasks are not tried again, so none may wait for itself. */
 class DeviceMemoryTest {
   private static final String SUMS = "sum(hash(id, s)) h, count(*) n, count(distinct id) ids";
 
-  private static LocalSpark spark;
-
-  @BeforeAll
-  static void start() {
-    spark =
-        DoubleGpus.start(
-            Map.of(
-                "spark.master", "local[1,1]",
-                "spark.weft.route", "auto",
-                "spark.weft.transfers.deadline", "10s",
-                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
-                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false",
-                "spark.weft.gpu.exchangeMemory", "16m",
-                "spark.weft.gpu.pinnedMemory", "4m"));
-  }
-
-  @AfterAll
-  static void nothingIsLeftBehind() {
-    if (spark != null) {
-      spark.close();
-      DoubleGpus.assertClean();
-    }
-  }
+  @RegisterExtension
+  static final GpuSpark SPARK =
+      new GpuSpark(
+          Map.of(
+              "spark.master", "local[1,1]",
+              "spark.weft.transfers.deadline", "10s",
+              "spark.weft.gpu.exchangeMemory", "16m",
+              "spark.weft.gpu.pinnedMemory", "4m"));
 
   private static List<Row> sums(Dataset<Row> rows) {
     return rows.selectExpr(SUMS.split(", (?=count)")).collectAsList();
@@ -56,14 +39,14 @@ class DeviceMemoryTest {
     assertThat(sums(WeftGpu.onDevice(rows).repartition(4, col("id")))).isEqualTo(expected);
     assertThat(sums(WeftGpu.mapBatches(rows, rows.schema(), DeviceFunctions::copy)))
         .isEqualTo(expected);
-    assertThat(DoubleGpus.violations()).isEmpty();
   }
 
   /** Some 40 MB in one batch of Spark's conversion of rows, on a device with room for 16. */
   @Test
   void aBatchThatIsLargerThanTheDevice() {
     assertExchanged(
-        spark
+        SPARK
+            .local()
             .session()
             .range(0, 4000, 1, 1)
             .selectExpr("id", "repeat(cast(id as string), 2500) s"));
@@ -72,7 +55,8 @@ class DeviceMemoryTest {
   @Test
   void rowsThatAreSmallAtFirstAndLargeThen() {
     assertExchanged(
-        spark
+        SPARK
+            .local()
             .session()
             .range(0, 9000, 1, 1)
             .selectExpr("id", "if(id < 5000, null, repeat(cast(id as string), 2500)) s"));
@@ -81,7 +65,7 @@ class DeviceMemoryTest {
   /** A task that goes on after its last batch leaves the whole device to others. */
   @Test
   void theLastBatchIsLetGoOfAtTheEndOfTheInput() {
-    Dataset<Row> rows = spark.session().range(0, 1000, 1, 1).toDF();
+    Dataset<Row> rows = SPARK.local().session().range(0, 1000, 1, 1).toDF();
     MapPartitionsFunction<Row, Long> spilling =
         all -> {
           all.forEachRemaining(row -> assertThat(row).isNotNull());

@@ -10,8 +10,7 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.device.Event;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaMemory;
-import io.weft.spark.DoubleGpus;
-import io.weft.spark.LocalSpark;
+import io.weft.spark.GpuSpark;
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.DeviceWork;
 import io.weft.spark.shuffle.WeftShuffleManager;
@@ -28,10 +27,8 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -39,33 +36,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 class DeviceShapesTest {
   private static final int ROWS = 2000;
 
-  private static LocalSpark spark;
-
-  @BeforeAll
-  static void start() {
-    spark =
-        DoubleGpus.start(
-            Map.of(
-                "spark.weft.route", "auto",
-                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
-                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false"));
-  }
-
-  @AfterAll
-  static void nothingIsLeftBehind() {
-    if (spark != null) {
-      spark.close();
-      DoubleGpus.assertClean();
-    }
-  }
-
-  @AfterEach
-  void noRuleIsBroken() {
-    assertThat(DoubleGpus.violations()).isEmpty();
-  }
+  @RegisterExtension static final GpuSpark SPARK = new GpuSpark(Map.of());
 
   private static Dataset<Row> facts(int rows) {
-    return TensorFacts.of(spark, rows, 3);
+    return TensorFacts.of(SPARK.local(), rows, 3);
   }
 
   private static Dataset<Row> shaped(long... shape) {
@@ -212,7 +186,8 @@ class DeviceShapesTest {
     boolean isBinary = value.startsWith("unhex");
     String right = isBinary ? "unhex('000000000000000000000000')" : "array(1f, 2f, 3f)";
     Dataset<Row> rows =
-        spark
+        SPARK
+            .local()
             .session()
             .range(0, 100, 1, 2)
             .selectExpr("id", "if(id = 57, %s, %s) x".formatted(value, right))
@@ -223,7 +198,7 @@ class DeviceShapesTest {
 
   @Test
   void whatIsNoTensorOfOneShapeStaysOnTheHost() {
-    Dataset<Row> rows = spark.session().range(100).selectExpr("id", "array(id) a");
+    Dataset<Row> rows = SPARK.local().session().range(100).selectExpr("id", "array(id) a");
     Dataset<Row> varies = rows.select(col("id"), tensor("a", DataType.INT64, -1, 1));
     Dataset<Row> other = rows.select(col("id"), tensor("a", DataType.FLOAT32, 1));
     Dataset<Row> huge =

@@ -6,14 +6,10 @@ import static org.apache.spark.sql.functions.spark_partition_id;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.buffer.DataType;
-import io.weft.spark.DoubleGpus;
-import io.weft.spark.LocalSpark;
+import io.weft.spark.GpuSpark;
 import io.weft.spark.feed.FeedBatch;
 import io.weft.spark.feed.FeedBatches;
 import io.weft.spark.feed.WeftFeed;
-import io.weft.spark.gpu.DeviceExchange;
-import io.weft.spark.gpu.ExecutorGpu;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -23,11 +19,8 @@ import java.util.stream.LongStream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
-import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -35,50 +28,21 @@ import org.junit.jupiter.params.provider.ValueSource;
 class DeviceTensorsTest {
   private static final int ROWS = 2000;
 
-  private static LocalSpark spark;
-
-  @BeforeAll
-  static void start() {
-    spark =
-        DoubleGpus.start(
-            Map.of(
-                "spark.weft.route", "auto",
-                "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
-                "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false",
-                "spark.sql.autoBroadcastJoinThreshold", "-1",
-                "spark.sql.execution.rangeExchange.sampleSizePerPartition", "10000",
-                "spark.weft.gpu.exchangeMemory", "16m",
-                "spark.weft.gpu.pinnedMemory", "4m"));
-  }
-
-  @AfterAll
-  static void nothingIsLeftBehind() {
-    if (spark != null) {
-      var catalog = device().catalog();
-      catalog.keys().forEach(key -> catalog.removeShuffle(key.shuffleId()));
-      Awaitility.await("no memory of tasks on the device")
-          .atMost(Duration.ofSeconds(60))
-          .until(() -> device().tiers().memory().takenBytes() == 0);
-      spark.close();
-      DoubleGpus.assertClean();
-    }
-  }
-
-  @AfterEach
-  void noRuleIsBroken() {
-    assertThat(DoubleGpus.violations()).isEmpty();
-  }
-
-  private static DeviceExchange device() {
-    return ExecutorGpu.current().exchange();
-  }
+  @RegisterExtension
+  static final GpuSpark SPARK =
+      new GpuSpark(
+          Map.of(
+              "spark.sql.autoBroadcastJoinThreshold", "-1",
+              "spark.sql.execution.rangeExchange.sampleSizePerPartition", "10000",
+              "spark.weft.gpu.exchangeMemory", "16m",
+              "spark.weft.gpu.pinnedMemory", "4m"));
 
   private static Dataset<Row> facts(int rows) {
     return facts(rows, 3);
   }
 
   private static Dataset<Row> facts(int rows, int partitions) {
-    return TensorFacts.of(spark, rows, partitions);
+    return TensorFacts.of(SPARK.local(), rows, partitions);
   }
 
   private static List<String> texts(Dataset<Row> rows) {
@@ -88,7 +52,7 @@ class DeviceTensorsTest {
   private static Dataset<Row> assertSame(
       UnaryOperator<Dataset<Row>> query, Dataset<Row> rows, boolean batchesExpected) {
     List<String> expected =
-        spark.withSortShuffle(session -> texts(query.apply(WeftGpu.onDevice(rows))));
+        SPARK.local().withSortShuffle(session -> texts(query.apply(WeftGpu.onDevice(rows))));
     Dataset<Row> ours =
         query.apply(WeftGpu.onDevice(rows)).withColumn("partition", spark_partition_id());
     assertThat(RowTexts.unordered(ours)).isEqualTo(expected);
@@ -143,13 +107,13 @@ class DeviceTensorsTest {
   void readsThatAdaptiveExecutionArranges() {
     Dataset<Row> coalesced = assertSame(rows -> rows.repartition(col("k")), facts(ROWS), true);
     assertThat(Plans.nodes(Plans.of(coalesced), AQEShuffleReadExec.class)).isNotEmpty();
-    Dataset<Row> keys = spark.session().range(0, ROWS, 3, 2).toDF();
+    Dataset<Row> keys = SPARK.local().session().range(0, ROWS, 3, 2).toDF();
     assertSame(rows -> rows.join(WeftGpu.onDevice(keys), "id"), facts(ROWS), true);
-    spark.session().conf().set("spark.sql.adaptive.autoBroadcastJoinThreshold", "10m");
+    SPARK.local().session().conf().set("spark.sql.adaptive.autoBroadcastJoinThreshold", "10m");
     try {
       assertSame(rows -> rows.join(WeftGpu.onDevice(keys), "id"), facts(ROWS), true);
     } finally {
-      spark.session().conf().unset("spark.sql.adaptive.autoBroadcastJoinThreshold");
+      SPARK.local().session().conf().unset("spark.sql.adaptive.autoBroadcastJoinThreshold");
     }
   }
 
@@ -158,18 +122,19 @@ class DeviceTensorsTest {
   @ValueSource(strings = {"false", "id % 1000 > 0"})
   void moreThanTheDeviceHolds(String isNull) {
     Dataset<Row> wide =
-        spark
+        SPARK
+            .local()
             .session()
             .range(0, 5000, 1, 4)
             .selectExpr(
                 "id", "if(%s, null, array_repeat(cast(id as float), 2048)) x".formatted(isNull))
             .select(col("id"), tensor("x", DataType.FLOAT32, 2048));
     String[] sums = {"sum(hash(id, x)) h", "count(x) n", "count(distinct id) ids"};
-    long before = device().tiers().spilledBytes();
+    long before = GpuSpark.device().tiers().spilledBytes();
     List<Row> expected = wide.selectExpr(sums).collectAsList();
     assertThat(WeftGpu.onDevice(wide).repartition(8, col("id")).selectExpr(sums).collectAsList())
         .isEqualTo(expected);
-    assertThat(device().tiers().spilledBytes()).isGreaterThan(before);
+    assertThat(GpuSpark.device().tiers().spilledBytes()).isGreaterThan(before);
   }
 
   @Test

@@ -1,0 +1,71 @@
+package io.weft.spark;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.deviceblocks.DeviceCatalog;
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.ExecutorGpu;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/**
+ * An application for all tests of a class whose executor, in this JVM, has a GPU on which exchanges
+ * keep their blocks. No test may break a rule of the doubles, and none may leave memory behind.
+ */
+public final class GpuSpark implements BeforeAllCallback, AfterEachCallback, AfterAllCallback {
+  private final Map<String, String> settings;
+  private LocalSpark spark;
+
+  /**
+   * @param settings beside those that put exchanges on GPUs
+   */
+  public GpuSpark(Map<String, String> settings) {
+    this.settings = new HashMap<>(settings);
+    this.settings.put("spark.weft.route", "auto");
+    // With Spark's checksums of rows, exchanges stay on the host.
+    this.settings.put("spark.sql.shuffle.orderIndependentChecksum.enabled", "false");
+    this.settings.put(
+        "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false");
+  }
+
+  public LocalSpark local() {
+    return spark;
+  }
+
+  /** The exchange of the executor; opens the GPU where that has not happened yet. */
+  public static DeviceExchange device() {
+    return ExecutorGpu.current().exchange();
+  }
+
+  @Override
+  public void beforeAll(ExtensionContext context) {
+    spark = DoubleGpus.start(settings);
+  }
+
+  @Override
+  public void afterEach(ExtensionContext context) {
+    assertThat(DoubleGpus.violations()).as("rules that were broken").isEmpty();
+  }
+
+  /** What is taken on the device are blocks: those of a shuffle stay until Spark forgets it. */
+  @Override
+  public void afterAll(ExtensionContext context) {
+    if (spark == null) {
+      return;
+    }
+    DeviceCatalog catalog = device().catalog();
+    catalog.keys().forEach(key -> catalog.removeShuffle(key.shuffleId()));
+    Awaitility.await("no memory of tasks on the device")
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> device().tiers().memory().takenBytes() == 0);
+    spark.close();
+    spark = null;
+    DoubleGpus.assertClean();
+  }
+}
