@@ -36,6 +36,8 @@ public final class DoubleGpus {
     int cudaDoubleLive(byte[] text, int size);
 
     void cudaDoublePause(int paused);
+
+    void cudaDoubleFailEvents(int events);
   }
 
   private static final class Built {
