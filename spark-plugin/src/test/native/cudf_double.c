@@ -41,6 +41,7 @@ struct view {
   int scale;
   int size;
   int nulls;
+  int wide; /* offsets have 8 bytes */
   char *data;
   uint32_t *valid;
   int32_t *offsets;
@@ -61,6 +62,7 @@ static struct handle *handles;
 static int device = -1; /* of cudf's memory */
 static int resources;
 static int resting;
+static int large;
 
 /* ---- what tests call ---- */
 
@@ -83,6 +85,9 @@ void cudfDoubleLive(char *text, int size) {
 
 /* Threads that wait for their stream. */
 int cudfDoubleResting(void) { return __atomic_load_n(&resting, __ATOMIC_SEQ_CST); }
+
+/* From now on strings are made with offsets of 8 bytes, or are not. */
+void cudfDoubleLarge(int now) { large = now; }
 
 /* ---- the device ---- */
 
@@ -275,7 +280,7 @@ JNIEXPORT jlong JNICALL Java_ai_rapids_cudf_ColumnView_makeCudfColumnView(
     jlong valid, jint nulls, jint size, jlongArray children) {
   (void)self;
   enter("makeCudfColumnView");
-  struct view view = {type, scale, size, valid == 0 ? 0 : nulls, (char *)data, (uint32_t *)valid,
+  struct view view = {type, scale, size, valid == 0 ? 0 : nulls, 0, (char *)data, (uint32_t *)valid,
                       (int32_t *)offsets, NULL};
   require_place(view.data, bytes, "values");
   if (widths[type] > 0 && (size_t)bytes < (size_t)widths[type] * size) {
@@ -340,14 +345,35 @@ VIEW_METHOD(jlong, getNativeDataAddress) {
   return has_data ? (jlong)(intptr_t)view->data : 0;
 }
 
+static int64_t offset_at(const struct view *view, int row) {
+  return view->wide ? ((int64_t *)view->offsets)[row] : view->offsets[row];
+}
+
+static jlong string_bytes(const struct view *view) {
+  if (view->size == 0) {
+    return 0;
+  }
+  rest("the length of strings");
+  return offset_at(view, view->size);
+}
+
 VIEW_METHOD(jlong, getNativeDataLength) {
   UNUSED;
   const struct view *view = view_of(handle, "getNativeDataLength");
-  if (view->type == STRING && view->size > 0) {
-    rest("the length of strings");
-    return view->offsets[view->size];
+  return view->type == STRING ? string_bytes(view) : (jlong)widths[view->type] * view->size;
+}
+
+JNIEXPORT jlong JNICALL Java_ai_rapids_cudf_ColumnView_getDeviceMemorySize(JNIEnv *env, jclass self,
+                                                                           jlong handle,
+                                                                           jboolean padded) {
+  UNUSED;
+  const struct view *view = view_of(handle, "getDeviceMemorySize");
+  if (padded || view->type != STRING) {
+    double_violation("the memory of a column of type %d", view->type);
+    return 0;
   }
-  return (jlong)widths[view->type] * view->size;
+  jlong offsets = view->offsets == NULL ? 0 : (view->wide ? 8 : 4) * ((jlong)view->size + 1);
+  return offsets + string_bytes(view) + (view->valid == NULL ? 0 : (jlong)mask_bytes(view->size));
 }
 
 VIEW_METHOD(jlong, getNativeOffsetsAddress) {
@@ -394,7 +420,8 @@ VIEW_METHOD(jboolean, hasNonEmptyNulls) {
   const struct view *view = view_of(handle, "hasNonEmptyNulls");
   rest("hasNonEmptyNulls");
   for (int row = 0; row < view->size; row++) {
-    if (view->offsets != NULL && !is_valid(view, row) && view->offsets[row] != view->offsets[row + 1]) {
+    if (view->offsets != NULL && !is_valid(view, row) &&
+        offset_at(view, row) != offset_at(view, row + 1)) {
       return JNI_TRUE;
     }
   }
@@ -502,6 +529,16 @@ static char *gathered_bytes(const struct view *from, const char *bytes, const in
   return gathered;
 }
 
+/* Takes the offsets over. */
+static void *widened(int32_t *offsets, int count) {
+  int64_t *wide = malloc(8 * ((size_t)count + 1));
+  for (int i = 0; i <= count; i++) {
+    wide[i] = offsets[i];
+  }
+  free(offsets);
+  return uploaded(wide, 8 * ((size_t)count + 1));
+}
+
 static void gather_values(const struct view *from, const int *rows, int count, struct view *to) {
   if (widths[from->type] > 0) {
     size_t width = widths[from->type];
@@ -516,7 +553,8 @@ static void gather_values(const struct view *from, const int *rows, int count, s
   int32_t *offsets = malloc(4 * ((size_t)count + 1));
   char *gathered = gathered_bytes(from, bytes, rows, count, offsets);
   int length = offsets[count];
-  to->offsets = uploaded(offsets, 4 * ((size_t)count + 1));
+  to->wide = large && from->type == STRING;
+  to->offsets = to->wide ? widened(offsets, count) : uploaded(offsets, 4 * ((size_t)count + 1));
   char *there = uploaded(gathered, length);
   if (from->type == LIST) {
     *to->child = (struct view){.type = from->child->type, .size = length, .data = there};

@@ -25,6 +25,8 @@ public final class DoubleGpus {
   /** What only tests call. */
   public interface Controls extends Library {
     void cudaDoublePause(int paused);
+
+    void cudaDoubleFailEvents(int events);
   }
 
   private static final class Built {

@@ -43,8 +43,10 @@ record CudfColumn(TableColumn type, long validity, long offsets, long data, long
       return ofBytes(column, field, new CudfColumn(made, validity, offsets, 0, 0));
     }
     BaseDeviceMemoryBuffer data = column.getData();
-    long bytes = kind.isString() && data != null ? data.getLength() : 0;
-    requireFew(bytes, field, column);
+    long bytes = kind.isString() ? length(data) : 0;
+    if (kind.isString() && column.getRowCount() > 0) {
+      requireShortOffsets(bytes, field, column);
+    }
     return new CudfColumn(made, validity, offsets, address(data), bytes);
   }
 
@@ -63,15 +65,31 @@ record CudfColumn(TableColumn type, long validity, long offsets, long data, long
     }
   }
 
-  /** cudf's offsets have 8 bytes where strings are longer. */
-  private static void requireFew(long bytes, StructField field, ColumnView column) {
-    if (bytes > Integer.MAX_VALUE) {
+  /**
+   * cudf's offsets of strings have 8 bytes from a number of bytes on, which its environment may
+   * lower. The length that it tells of offsets takes them for 4; that of a whole column does not.
+   */
+  private static void requireShortOffsets(long bytes, StructField field, ColumnView column) {
+    if (bytes >= Integer.MAX_VALUE) {
       throw wrong(
           field,
-          "can have %d bytes of strings in a batch, not %d: make tables of fewer rows"
+          "can have fewer than %d bytes of strings in a batch, not %d: make tables of fewer rows"
               .formatted(Integer.MAX_VALUE, bytes),
           column);
     }
+    long offsets = column.getDeviceMemorySize() - bytes - length(column.getValid());
+    if (offsets > length(column.getOffsets())) {
+      throw wrong(
+          field,
+          ("has offsets of %d bytes in all, where %d are those of 4 bytes each: a batch takes no"
+                  + " others. Leave LIBCUDF_LARGE_STRINGS_THRESHOLD of executors unset")
+              .formatted(offsets, length(column.getOffsets())),
+          column);
+    }
+  }
+
+  private static long length(BaseDeviceMemoryBuffer buffer) {
+    return buffer == null ? 0 : buffer.getLength();
   }
 
   private static String type(StructField field) {

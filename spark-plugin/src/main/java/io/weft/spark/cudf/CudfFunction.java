@@ -14,7 +14,8 @@ public interface CudfFunction extends Serializable {
    * @param batch read-only, and there until this returns; it may be closed, or left to the caller.
    *     Its columns may be part of the result, but nobody keeps them beyond it
    * @return a table with the columns that were declared, which is taken over and closed; 0 or more
-   *     rows. It may be the batch itself
+   *     rows. It may be the batch itself. That decimals have no more digits than declared is for
+   *     the function to see to: only their type and scale are looked at
    * @throws Exception which fails the task
    */
   Table apply(Table batch) throws Exception;

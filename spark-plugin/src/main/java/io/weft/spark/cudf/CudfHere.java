@@ -66,6 +66,7 @@ final class CudfHere {
     int own = device.description().ordinal();
     int cudfs = Cuda.getDevice();
     if (cudfs != own) {
+      device.use(); // Asking cudf for its device makes that the current one.
       throw new IllegalStateException(
           ("cudf's memory in this executor is on GPU %d, and batches are on %d (%s): initialise it"
                   + " where the executor's GPU is the current device, as a CudfStart does")

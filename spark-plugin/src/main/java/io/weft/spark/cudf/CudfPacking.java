@@ -66,7 +66,7 @@ final class CudfPacking {
     CudaMemory memory = work.take(layout.bytes());
     try {
       copy(memory.address());
-      Event copied = copied();
+      Event copied = work.lane().after("a table of cudf, " + layout, stream);
       memory.usedUntil(copied);
       return DeviceTable.of(memory, layout, copied);
     } catch (Throwable e) {
@@ -75,15 +75,9 @@ final class CudfPacking {
     }
   }
 
-  private Event copied() {
-    return work.lane().after("a table of cudf, " + layout, stream);
-  }
-
   private void giveBack(CudaMemory memory, Throwable cause) {
     try (memory) {
-      memory.usedUntil(copied());
-    } catch (RuntimeException e) {
-      cause.addSuppressed(e);
+      CudfUse.end("copies of a table of cudf", work, stream, memory::usedUntil, cause);
     }
   }
 

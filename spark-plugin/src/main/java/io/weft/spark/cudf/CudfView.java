@@ -15,9 +15,9 @@ import org.apache.spark.sql.types.StructType;
 /**
  * A table of cudf over one of Weft, in its memory: cudf's columns have values, validity bits and
  * offsets as {@link TableLayout} does, and what it demands of their places holds, as every section
- * begins at a multiple of 64 bytes, validity is as long as one, and nulls of Weft have no bytes.
- * Has no part in the memory's end: whoever makes it keeps the table until cudf's work has ended.
- * One thread.
+ * begins at a multiple of 64 bytes and validity is as long as one. Nulls have no bytes, unless a
+ * function of cudf made them so, whose assertions then find them, where they are on. Has no part in
+ * the memory's end: whoever makes it keeps the table until cudf's work has ended. One thread.
  */
 final class CudfView implements AutoCloseable {
   private static final Optional<Long> NO_NULLS = Optional.of(0L);
@@ -115,8 +115,11 @@ final class CudfView implements AutoCloseable {
    */
   @Override
   public void close() {
-    table.close();
-    run.close();
+    try {
+      table.close();
+    } finally {
+      run.close();
+    }
     if (run.getRefCount() > 0) {
       throw new IllegalStateException(
           ("a function on batches of cudf keeps columns of its batch, of %s. Their memory goes with"

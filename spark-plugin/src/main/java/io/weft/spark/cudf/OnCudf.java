@@ -1,14 +1,16 @@
 package io.weft.spark.cudf;
 
-import ai.rapids.cudf.Table;
-import io.weft.device.cuda.CudaLane;
-import io.weft.device.cuda.CudaStream;
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.DeviceWork;
 import io.weft.table.DeviceTable;
+import java.io.IOException;
+import java.io.ObjectInputStream;
 import org.apache.spark.sql.types.StructType;
 
-/** A function of cudf as one on batches. Immutable; each call is for one thread. */
+/**
+ * A function of cudf as one on batches. Nothing in its methods' signatures is cudf's, so executors
+ * without cudf can load it, and say what they lack. Immutable; each call is for one thread.
+ */
 final class OnCudf implements DeviceFunction {
   private static final long serialVersionUID = 1;
 
@@ -24,47 +26,29 @@ final class OnCudf implements DeviceFunction {
 
   @Override
   public DeviceTable apply(DeviceTable batch, DeviceWork work) throws Exception {
-    CudaStream stream = CudfHere.stream(work.lane().stream().device(), start, work.deadline());
-    CudaLane.order(batch.ready(), stream, work.deadline());
     try {
-      return applied(batch, work, stream);
-    } catch (Throwable e) {
-      keep(batch, work, stream, e);
+      return new CudfCall(schema, function).of(batch, start, work);
+    } catch (NoClassDefFoundError e) {
+      throw explained(e);
+    }
+  }
+
+  /** The program's function has cudf's table in its signature. */
+  private void readObject(ObjectInputStream in) throws IOException, ClassNotFoundException {
+    try {
+      in.defaultReadObject();
+    } catch (NoClassDefFoundError e) {
+      throw explained(e);
+    }
+  }
+
+  private static RuntimeException explained(NoClassDefFoundError e) {
+    if (e.getMessage() == null || !e.getMessage().contains("ai/rapids/cudf/")) {
       throw e;
     }
-  }
-
-  private DeviceTable applied(DeviceTable batch, DeviceWork work, CudaStream stream)
-      throws Exception {
-    DeviceTable packed = null;
-    try {
-      try (CudfView view = CudfView.of(batch, schema);
-          Table made = made(view.table())) {
-        packed = CudfPacking.of(made, work, stream).pack();
-      }
-      return packed;
-    } catch (Throwable e) {
-      if (packed != null) {
-        packed.close();
-      }
-      throw e;
-    }
-  }
-
-  private Table made(Table batch) throws Exception {
-    Table made = function.apply(batch);
-    if (made == null) {
-      throw new IllegalStateException("a function on batches of cudf returned no table");
-    }
-    return made;
-  }
-
-  /** What failed may have enqueued work that reads the batch. */
-  private static void keep(DeviceTable batch, DeviceWork work, CudaStream stream, Throwable cause) {
-    try {
-      batch.usedUntil(work.lane().after("what cudf began with a batch", stream));
-    } catch (RuntimeException e) {
-      cause.addSuppressed(e);
-    }
+    return new IllegalStateException(
+        "cudf is not on the class path of this executor, and a function on batches needs it: add"
+            + " ai.rapids:cudf with the classifier of this machine's CUDA, such as cuda13",
+        e);
   }
 }

@@ -216,6 +216,20 @@ class CudfBatchesTest {
     assertRefused(one, empty(DType.DTypeEnum.LIST, 0), "it is LIST with 0 nulls");
   }
 
+  /** Read as 4 bytes each, every second of them would be zero. */
+  @Test
+  void offsetsOfStringsWithEightBytes() {
+    CudfDouble.makeLarge(true);
+    try {
+      CudfFunction filter = batch -> batch.filter(batch.getColumn(BOOLEAN));
+      assertThatThrownBy(() -> texts(mapped(facts(), filter)))
+          .hasStackTraceContaining("column s of a table that a function of cudf made: has offsets")
+          .hasStackTraceContaining("LIBCUDF_LARGE_STRINGS_THRESHOLD");
+    } finally {
+      CudfDouble.makeLarge(false);
+    }
+  }
+
   private static CudfFunction only(int column) {
     return batch -> new Table(batch.getColumn(column));
   }
@@ -236,9 +250,12 @@ class CudfBatchesTest {
           return batch;
         };
     Dataset<Row> one = facts().coalesce(1);
-    assertThatThrownBy(() -> texts(mapped(one, keeping)))
-        .hasStackTraceContaining("a function on batches of cudf keeps columns of its batch");
-    kept.close();
+    try {
+      assertThatThrownBy(() -> texts(mapped(one, keeping)))
+          .hasStackTraceContaining("a function on batches of cudf keeps columns of its batch");
+    } finally {
+      kept.close();
+    }
   }
 
   @Test

@@ -38,6 +38,8 @@ final class CudfDouble {
     void cudfDoubleLive(byte[] text, int size);
 
     int cudfDoubleResting();
+
+    void cudfDoubleLarge(int now);
   }
 
   private static final class Built {
@@ -111,6 +113,11 @@ final class CudfDouble {
   /** Threads that wait for their stream within cudf. */
   static int resting() {
     return controls().cudfDoubleResting();
+  }
+
+  /** Whether strings are made with offsets of 8 bytes. */
+  static void makeLarge(boolean now) {
+    controls().cudfDoubleLarge(now ? 1 : 0);
   }
 
   /** Views, columns and tables that were not closed. */

@@ -32,6 +32,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.awaitility.Awaitility;
@@ -96,8 +97,12 @@ class CudfOrderTest {
 
   private DeviceTable evens(DeviceTable batch) {
     CudfFunction function = table -> table.filter(table.getColumn(0));
+    return applied(CudfBatches.function(SCHEMA, CudfDouble::initialise, function), batch);
+  }
+
+  private DeviceTable applied(DeviceFunction function, DeviceTable batch) {
     try {
-      return CudfBatches.function(SCHEMA, CudfDouble::initialise, function).apply(batch, work);
+      return function.apply(batch, work);
     } catch (Exception e) {
       throw new IllegalStateException(e);
     }
@@ -115,23 +120,50 @@ class CudfOrderTest {
     }
   }
 
-  /** The batch is not written yet when the function is called. */
+  /** cudf would wait for the batch within its library, without a deadline. */
   @Test
   void behindTheBatch() throws Exception {
     DoubleGpus.controls().cudaDoublePause(1);
     try (DeviceTable batch = uploaded()) {
-      CompletableFuture<DeviceTable> result = CompletableFuture.supplyAsync(() -> evens(batch));
-      boolean early;
+      Running running = Running.start(() -> evens(batch));
+      int within;
       try {
-        Awaitility.await("cudf waits for its stream")
-            .atMost(PATIENCE)
-            .until(() -> CudfDouble.resting() == 1 || result.isDone());
-        early = result.isDone();
+        running.awaitWaiting();
+        within = CudfDouble.resting();
       } finally {
         DoubleGpus.controls().cudaDoublePause(0);
       }
-      assertEvens(result.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
-      assertThat(early).isFalse();
+      assertEvens(running.result().get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+      assertThat(within).as("threads that wait in cudf").isZero();
+    }
+  }
+
+  /** A call on a thread of its own. */
+  private record Running(Thread thread, CompletableFuture<DeviceTable> result) {
+    static Running start(Supplier<DeviceTable> call) {
+      CompletableFuture<DeviceTable> result = new CompletableFuture<>();
+      Runnable run =
+          () -> {
+            try {
+              result.complete(call.get());
+            } catch (Throwable e) {
+              result.completeExceptionally(e);
+            }
+          };
+      Thread thread = new Thread(run, "ordered");
+      thread.setDaemon(true);
+      thread.start();
+      return new Running(thread, result);
+    }
+
+    void awaitWaiting() {
+      Awaitility.await("the call waits, or has ended")
+          .atMost(PATIENCE)
+          .until(
+              () ->
+                  result.isDone()
+                      || CudfDouble.resting() > 0
+                      || thread.getState() == Thread.State.TIMED_WAITING);
     }
   }
 
@@ -176,6 +208,36 @@ class CudfOrderTest {
     } finally {
       DoubleGpus.controls().cudaDoublePause(0);
     }
+  }
+
+  /** Then the end of what cudf began is waited for: others would get the batch's memory else. */
+  @Test
+  void aFailureWhoseEndCannotBeRecorded() {
+    DeviceTable batch = uploaded();
+    batch.ready().await(device.deadline());
+    CudfFunction failing =
+        table -> {
+          try (Table made = table.filter(table.getColumn(0))) {
+            DoubleGpus.controls().cudaDoublePause(1);
+            DoubleGpus.controls().cudaDoubleFailEvents(1);
+            throw new IllegalStateException("enough of " + made.getRowCount());
+          }
+        };
+    DeviceFunction function = CudfBatches.function(SCHEMA, CudfDouble::initialise, failing);
+    Running running = Running.start(() -> applied(function, batch));
+    boolean early;
+    try (batch) {
+      try {
+        running.awaitWaiting();
+        early = running.result().isDone();
+      } finally {
+        DoubleGpus.controls().cudaDoublePause(0);
+      }
+      assertThatThrownBy(() -> running.result().get(PATIENCE.toSeconds(), TimeUnit.SECONDS))
+          .hasStackTraceContaining("enough of 50")
+          .hasStackTraceContaining("cuEventCreate");
+    }
+    assertThat(early).as("returned while cudf still worked").isFalse();
   }
 
   /** Without that the other tests would prove little. */
