@@ -52,15 +52,21 @@ final class CliqueChannel implements AutoCloseable {
    * One end, with nothing to do yet.
    *
    * @param lane belongs to the channel from now on
+   * @param patience how long a source may take to end when its device has come behind it
    */
   CliqueChannel(
-      CliqueKey key, CliqueMember self, CliqueAccess access, TransferCounters counters, Lane lane) {
+      CliqueKey key,
+      CliqueMember self,
+      CliqueAccess access,
+      TransferCounters counters,
+      Lane lane,
+      Duration patience) {
     this.key = key;
     this.self = self;
     this.counters = counters;
     this.lane = lane;
     this.link = new CliqueLink(key, self, access);
-    this.rounds = new CliqueRounds(key.toString(), link, queue, counters);
+    this.rounds = new CliqueRounds(key.toString(), link, queue, counters, patience);
   }
 
   /** Whether a process in this life is one of the two ends. */
@@ -97,7 +103,13 @@ final class CliqueChannel implements AutoCloseable {
       definition.whenRecorded(
           () -> counters.add(TransferCounter.DEFINITION_WAIT_NANOS, System.nanoTime() - start));
     }
-    definition.whenRecorded(() -> record(transfer));
+    definition.whenRecorded(
+        () -> {
+          record(transfer);
+          if (definition.isOnDevice()) {
+            wake();
+          }
+        });
     definition.whenDone(
         failure -> {
           if (failure != null) {
@@ -118,7 +130,7 @@ final class CliqueChannel implements AutoCloseable {
   private void wake() {
     synchronized (lock) {
       lock.notifyAll();
-      if (working || ended != null || !queue.hasReady()) {
+      if (working || ended != null || !rounds.hasReady()) {
         return;
       }
       work = submit("the rounds of " + key, this::work);
@@ -177,10 +189,10 @@ final class CliqueChannel implements AutoCloseable {
   private boolean goesOn(long pauseMillis) throws InterruptedException {
     Deadline pause = Deadline.after(Duration.ofMillis(pauseMillis));
     synchronized (lock) {
-      while (ended == null && rounds.isStuck() && !queue.hasReady() && !pause.expired()) {
+      while (ended == null && rounds.isStuck() && !rounds.hasReady() && !pause.expired()) {
         lock.wait(Math.max(1, pause.remainingNanos() / 1_000_000));
       }
-      if (ended == null && (queue.hasReady() || rounds.isWaiting())) {
+      if (ended == null && (rounds.hasReady() || rounds.isWaiting())) {
         return true;
       }
       working = false;
@@ -228,12 +240,9 @@ final class CliqueChannel implements AutoCloseable {
       }
     }
     link.end(cause);
-    queue.all().forEach(transfer -> transfer.fail(endOf(transfer, cause)));
+    queue.all().forEach(transfer -> transfer.failBecause(cause));
+    rounds.standing().forEach(transfer -> transfer.failBecause(cause));
     abort(cause.getMessage());
-  }
-
-  private static TransferException endOf(PreparedTransfer transfer, RuntimeException cause) {
-    return new TransferException(transfer.event().what() + " failed: " + cause.getMessage(), cause);
   }
 
   /** On the lane, as the last thing it does. */

@@ -4,6 +4,7 @@ import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.clique.CliqueLease;
 import io.weft.collectives.clique.CliqueMember;
 import io.weft.crosshost.wire.TransferWire;
+import io.weft.device.Device;
 import java.util.Optional;
 
 /**
@@ -42,6 +43,17 @@ final class CliqueLink {
   /** The wire; only while it is open. */
   TransferWire wire() {
     return wire;
+  }
+
+  /**
+   * Whether payload can move behind work of devices. Before there is a wire nobody knows; GPUs meet
+   * as if it could, while their work still runs.
+   */
+  boolean mayFollowDevices() {
+    TransferWire now = wire;
+    return now == null
+        ? key.members().get(0).device().kind() == Device.Kind.CUDA
+        : now.followsDevices();
   }
 
   /** Why the wire is broken; empty while it works and where there is none. */

@@ -4,8 +4,11 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.crosshost.wire.Manifest;
 import io.weft.crosshost.wire.ManifestEntry;
+import io.weft.device.Event;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,28 +25,59 @@ final class CliqueRounds {
   private final TransferCounters counters;
   private final GroupMoves moves;
   private final Agreement agreement = new Agreement();
+  private final Confirmation confirmation;
+
+  /** What devices have that may still wait for its sources. */
+  private volatile List<PreparedTransfer> standing = List.of();
 
   /**
    * Rounds of what is in a queue.
    *
    * @param name of the clique, for the log
+   * @param patience how long a source may take to end when its device has come behind it
    */
-  CliqueRounds(String name, CliqueLink link, TransferQueue queue, TransferCounters counters) {
+  CliqueRounds(
+      String name,
+      CliqueLink link,
+      TransferQueue queue,
+      TransferCounters counters,
+      Duration patience) {
     this.name = name;
     this.link = link;
     this.queue = queue;
     this.counters = counters;
     this.moves = new GroupMoves(counters);
+    this.confirmation = new Confirmation(link, patience);
   }
 
-  /** Whether this end waits for something of the peer. */
+  /**
+   * Whether there is something to offer. For other threads while the lane has nothing to do, which
+   * they have heard of.
+   */
+  boolean hasReady() {
+    return queue.hasReady(this::isReady);
+  }
+
+  private boolean isReady(PreparedTransfer transfer) {
+    return transfer.isReady()
+        || (transfer.isBehindDevice()
+            && link.mayFollowDevices()
+            && agreement.takesBehind(transfer.definition()));
+  }
+
+  /** Whether this end waits for something of the peer, or the peer for this one. */
   boolean isWaiting() {
-    return agreement.isWaiting();
+    return agreement.isWaiting() || confirmation.isDue();
   }
 
   /** Whether both ends wait: nothing can happen until one of them offers more. */
   boolean isStuck() {
-    return agreement.isStuck();
+    return agreement.isStuck() && !confirmation.isDue();
+  }
+
+  /** What moves once its sources have come so far, which may be never; from any thread. */
+  List<PreparedTransfer> standing() {
+    return standing;
   }
 
   /**
@@ -55,7 +89,7 @@ final class CliqueRounds {
   boolean round(boolean leaving) {
     dropBrokenWire();
     long start = System.nanoTime();
-    boolean leaves = leaving && !queue.hasReady();
+    boolean leaves = leaving && !hasReady();
     boolean reused = link.isOpen();
     if (leaves && !reused) {
       return true;
@@ -64,8 +98,9 @@ final class CliqueRounds {
       open();
     }
     Manifest manifest = new Manifest();
+    confirmation.own().ifPresent(verdict -> offerFirst(manifest, verdict));
     if (leaves) {
-      offerToLeave(manifest);
+      offerFirst(manifest, ManifestEntry.IDLE);
     } else {
       offerTransfers(manifest, reused);
     }
@@ -81,15 +116,16 @@ final class CliqueRounds {
   }
 
   private void offerTransfers(Manifest manifest, boolean reused) {
-    queue.takeReady(transfer -> offer(manifest, transfer));
-    if (!manifest.entries().isEmpty()) {
+    int said = manifest.entries().size();
+    queue.takeReady(this::isReady, transfer -> offer(manifest, transfer));
+    if (manifest.entries().size() > said) {
       counters.increment(TransferCounter.CLIQUE_REQUESTS);
       counters.add(TransferCounter.CLIQUE_REUSES, reused ? 1 : 0);
     }
   }
 
-  private static void offerToLeave(Manifest manifest) {
-    if (!manifest.offer(ManifestEntry.IDLE)) {
+  private static void offerFirst(Manifest manifest, ManifestEntry entry) {
+    if (!manifest.offer(entry)) {
       throw new IllegalStateException("an empty manifest has no room");
     }
   }
@@ -99,8 +135,26 @@ final class CliqueRounds {
     if (entries.equals(List.of(ManifestEntry.IDLE))) {
       return true;
     }
-    agreement.heard(entries);
+    boolean confirms = !entries.isEmpty() && entries.get(0).isVerdict();
+    if (confirms != confirmation.isExpected()) {
+      throw new IllegalArgumentException(
+          confirms ? "a verdict on nothing that moved" : "no verdict on what moved before it was");
+    }
+    confirm(confirms ? entries.get(0).failure() : "");
+    agreement.heard(confirms ? entries.subList(1, entries.size()) : entries);
     return false;
+  }
+
+  /** Both ends have said what became of the sources that were recorded when they moved. */
+  private void confirm(String theirs) {
+    Agreement.Group group = confirmation.group();
+    boolean sent = group.source().flatMap(Event::failure).isEmpty();
+    counters.add(sent ? TransferCounter.SENT : TransferCounter.FAILED, group.sends().size());
+    counters.add(
+        theirs.isEmpty() ? TransferCounter.RECEIVED : TransferCounter.FAILED,
+        group.receives().size());
+    confirmation.settle(theirs);
+    agreement.settled(group);
   }
 
   private boolean offer(Manifest manifest, PreparedTransfer transfer) {
@@ -121,7 +175,7 @@ final class CliqueRounds {
     if (failure.isEmpty()) {
       return;
     }
-    if (agreement.isWaiting()) {
+    if (isWaiting()) {
       throw failure.get();
     }
     if (isDeath(failure.get())) {
@@ -149,20 +203,35 @@ final class CliqueRounds {
 
   /** No lock is held: whoever hears of the failure may start others at once. */
   private void failReady(RuntimeException cause) {
-    List<PreparedTransfer> ready = queue.takeReady();
+    List<PreparedTransfer> ready = queue.takeReady(this::isReady);
     counters.add(TransferCounter.FAILED, ready.size());
     ready.forEach(transfer -> transfer.endBecause(cause));
   }
 
   private boolean settle() {
-    Agreement.Group group = agreement.match();
-    if (!group.isEmpty()) {
-      moves.move(link.wire(), group);
-      agreement.moved();
+    Agreement.Matched matched = agreement.match();
+    counters.add(
+        TransferCounter.FAILED,
+        matched.settled() - matched.complete().size() - matched.behind().size());
+    if (!matched.complete().isEmpty()) {
+      moves.move(link.wire(), matched.complete());
+      agreement.moved(matched.complete());
     }
-    int failed = group.settled() - group.sends().size() - group.receives().size();
-    counters.add(TransferCounter.FAILED, failed);
-    return group.settled() > 0;
+    if (!matched.behind().isEmpty()) {
+      moveBehind(matched.behind());
+    }
+    return matched.settled() > 0;
+  }
+
+  /** Behind what is there already, which is not to wait for a source. */
+  private void moveBehind(Agreement.Group group) {
+    standing = Stream.concat(group.sends().stream(), group.receives().stream()).toList();
+    try {
+      moves.moveBehind(link.wire(), group);
+    } finally {
+      standing = List.of();
+    }
+    confirmation.begin(group);
   }
 
   /**
@@ -172,6 +241,7 @@ final class CliqueRounds {
    */
   void breakOff(RuntimeException cause, String reason) {
     LOG.info("{} breaks off: {}", name, cause.toString());
+    confirmation.clear();
     link.abort(reason);
     // A wire may take long to close, and nobody is to wait for that.
     agreement.announce(cause);

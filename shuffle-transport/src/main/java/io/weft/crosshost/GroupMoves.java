@@ -26,6 +26,24 @@ final class GroupMoves {
     counters.add(TransferCounter.BYTES_RECEIVED, coded.receivedBytes());
   }
 
+  /**
+   * As {@link #move}, of what is behind work of devices and travels as it is: they have it at once.
+   * Whether it is good is not known yet, and not counted.
+   */
+  void moveBehind(TransferWire wire, Agreement.Group group) {
+    counters.increment(TransferCounter.GROUPS_BEHIND_DEVICES);
+    List<TypedBuffer> sends = plain(group.sends());
+    List<TypedBuffer> receives = plain(group.receives());
+    wire.moveBehind(group.source().stream().toList(), sends, receives);
+    counters.increment(TransferCounter.GROUPS);
+    counters.add(TransferCounter.BYTES_SENT, bytes(sends));
+    counters.add(TransferCounter.BYTES_RECEIVED, bytes(receives));
+  }
+
+  private static long bytes(List<TypedBuffer> buffers) {
+    return buffers.stream().mapToLong(TypedBuffer::bytes).sum();
+  }
+
   private static List<TypedBuffer> plain(List<PreparedTransfer> transfers) {
     return transfers.stream()
         .filter(transfer -> transfer.coding().isPlain())

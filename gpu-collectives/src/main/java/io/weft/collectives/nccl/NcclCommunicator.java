@@ -184,7 +184,17 @@ final class NcclCommunicator extends OrderedCommunicator
   }
 
   @Override
+  public void runGroup(List<Operation> operations, List<Event> after) {
+    DeviceOrder.check(operations, after, nccl.device());
+    runGroup(operations, (group, deadline) -> executeGroup(group, after, deadline));
+  }
+
+  @Override
   protected Algorithm executeGroup(List<Operation> operations, Deadline deadline) {
+    return executeGroup(operations, List.of(), deadline);
+  }
+
+  private Algorithm executeGroup(List<Operation> operations, List<Event> after, Deadline deadline) {
     waitNanos.set(0);
     List<Operation> together =
         operations.stream().filter(each -> each.kind().isCollective()).toList();
@@ -193,7 +203,7 @@ final class NcclCommunicator extends OrderedCommunicator
     AtomicReference<Algorithm> algorithm = new AtomicReference<>(Algorithm.NCCL);
     List<Event> running = new ArrayList<>();
     if (!between.isEmpty()) {
-      running.add(submit(pairs, "pairs", () -> pairs.engine().runPairs(between, deadline)));
+      running.add(submit(pairs, "pairs", () -> pairs.engine().runPairs(between, after, deadline)));
     }
     if (!together.isEmpty()) {
       running.add(
@@ -202,7 +212,15 @@ final class NcclCommunicator extends OrderedCommunicator
               "collectives",
               () -> algorithm.set(collectives.engine().runCollectives(together, deadline))));
     }
-    awaitAll(running);
+    try {
+      awaitAll(running);
+    } catch (CollectiveException e) {
+      // An engine that has not come back may be kept from it by its device.
+      running.stream()
+          .filter(each -> each.state() == Event.State.RECORDED)
+          .forEach(each -> KeptBuffers.keep(operations, each));
+      throw e;
+    }
     return algorithm.get();
   }
 

@@ -7,11 +7,14 @@ import io.weft.collectives.operation.RaggedAllToAll;
 import io.weft.collectives.operation.RaggedLayout;
 import io.weft.collectives.peer.PeerWindow;
 import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
+import io.weft.device.cuda.StreamOrder;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -51,6 +54,9 @@ final class NcclEngine {
   /** Whether the device still worked when it was last waited for: what it uses is not freed. */
   private boolean restless;
 
+  /** Ends when it does not any more. */
+  private final HostEvent rest;
+
   private final RegisteredWindows windows = new RegisteredWindows();
   private final EngineGraphs graphs = new EngineGraphs();
   private final PeerWindows peers;
@@ -62,6 +68,7 @@ final class NcclEngine {
       AtomicReference<CollectiveException> stop) {
     this.name = name;
     this.agreement = agreement;
+    this.rest = new HostEvent("the rest of " + name);
     this.rank = agreement.host().rank();
     this.nranks = agreement.host().nranks();
     this.waits = new NcclWaits(name, agreement, stop);
@@ -95,6 +102,7 @@ final class NcclEngine {
   /** Runs collectives in order; each is launched when all ranks have come to it. */
   Algorithm runCollectives(List<Operation> operations, Deadline deadline) {
     return guarded(
+        operations,
         () -> {
           Algorithm algorithm = Algorithm.NCCL;
           for (Operation each : operations) {
@@ -144,10 +152,16 @@ final class NcclEngine {
     }
   }
 
-  /** Runs sends and receives as one group; the ranks compare sizes while NCCL moves the data. */
-  Algorithm runPairs(List<Operation> operations, Deadline deadline) {
+  /**
+   * Runs sends and receives as one group; the ranks compare sizes while NCCL moves the data.
+   *
+   * @param after work that the device waits for before
+   */
+  Algorithm runPairs(List<Operation> operations, List<Event> after, Deadline deadline) {
     return guarded(
+        operations,
         () -> {
+          after.forEach(work -> StreamOrder.follow(work, stream));
           launchPairs(operations, deadline);
           finish(operations, deadline);
           return Algorithm.NCCL;
@@ -199,6 +213,7 @@ final class NcclEngine {
   /** Runs a graph once, together with the other ranks. */
   void replay(NcclGraph graph, Deadline deadline) {
     guarded(
+        graph.operations(),
         () -> {
           graphs.launch(graph, stream);
           finish(graph.operations(), deadline);
@@ -294,18 +309,26 @@ final class NcclEngine {
   }
 
   private Algorithm guarded(Step step) {
+    return guarded(List.of(), step);
+  }
+
+  /** Where the device does not come to rest after a failure, the operations' memory is kept. */
+  private Algorithm guarded(List<Operation> operations, Step step) {
     stream.device().use();
     try {
       return step.run();
     } catch (RuntimeException | Error e) {
       abort();
+      if (restless) {
+        KeptBuffers.keep(operations, rest);
+      }
       throw e;
     }
   }
 
   /** Ends NCCL here, and whatever runs; does nothing the second time. */
   void abort() {
-    if (closed) {
+    if (closed || restless) {
       return;
     }
     stream.device().use();
@@ -333,13 +356,18 @@ final class NcclEngine {
     }
   }
 
-  /** Waits for the stream; memory goes back only when nothing uses it any more. */
+  /**
+   * Waits for the stream; memory goes back only when nothing uses it any more, which may be later
+   * than the first look.
+   */
   private void settle() {
     try {
       if (stream.awaitRest(Deadline.after(REST))) {
         staging.reset();
         releaseStaging();
         graphs.release();
+        rest.complete();
+        restless = false;
         return;
       }
       LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
@@ -362,9 +390,7 @@ final class NcclEngine {
         comm.abort();
       }
     }
-    if (!restless) {
-      settle();
-    }
+    settle();
     if (!restless) {
       peers.close(Deadline.after(linger));
     }
