@@ -3,15 +3,12 @@ package io.weft.collectives.nccl;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.RaggedLayout;
 import io.weft.collectives.peer.PeerWindow;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.CudaException;
-import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.StreamOrder;
@@ -42,14 +39,11 @@ final class NcclEngine {
   private final CudaStream stream;
   private final EngineStaging staging;
   private final HostDetour detour;
+  private final NcclLaunches launches;
   private final int rank;
   private final int nranks;
   private NcclComm comm;
-  private NcclCalls calls;
   private boolean closed;
-
-  /** Whether what is enqueued becomes part of a graph. */
-  private boolean capturing;
 
   /** Whether the device still worked when it was last waited for: what it uses is not freed. */
   private boolean restless;
@@ -76,6 +70,7 @@ final class NcclEngine {
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
     this.staging = new EngineStaging(stream, options.stagingBytes());
     this.peers = new PeerWindows(stream);
+    this.launches = new NcclLaunches(name, agreement, stream, staging, waits, peers);
     this.detour = new HostDetour(agreement.host(), stream, staging.bounce());
   }
 
@@ -92,7 +87,7 @@ final class NcclEngine {
     waits.on(comm);
     try {
       comm.awaitReady("creating a communicator of " + nranks, deadline, waits.watch());
-      calls = new NcclCalls(comm, stream, rank, nranks);
+      launches.on(comm);
     } catch (RuntimeException e) {
       comm.abort();
       throw e;
@@ -108,48 +103,16 @@ final class NcclEngine {
           for (Operation each : operations) {
             agreement.onCollective(each);
             if (ExactReductions.areOfNccl(each)) {
-              launch(each, deadline);
+              launches.collective(each, deadline);
             } else {
-              finish(operations, deadline);
+              launches.finish(operations, deadline);
               detour.run(each, waits.until(operations, deadline));
               algorithm = Algorithm.THROUGH_HOST;
             }
           }
-          finish(operations, deadline);
+          launches.finish(operations, deadline);
           return algorithm;
         });
-  }
-
-  private void launch(Operation operation, Deadline deadline) {
-    if (operation instanceof RaggedAllToAll ragged) {
-      launchRagged(ragged, deadline);
-    } else if (operation.signature().count() > 0) {
-      enqueue(
-          operation,
-          staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline)),
-          List.of(),
-          deadline);
-    }
-  }
-
-  private void enqueue(
-      Operation operation, StagedBuffers staged, List<RaggedLayout> ragged, Deadline deadline) {
-    calls.collective(operation, staged, ragged);
-    comm.awaitReady(operation.signature().toString(), deadline, waits.watch());
-  }
-
-  /** The devices write by themselves where all of them can, and a graph does not keep the sizes. */
-  private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
-    PeerWindows.Place receive =
-        capturing ? PeerWindows.Place.NONE : peers.place(operation.receive());
-    RaggedArrivals arrivals = agreement.onRagged(operation, receive);
-    StagedBuffers staged =
-        staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline));
-    if (arrivals.areShared()) {
-      peers.write(operation, staged.at(operation.send()), arrivals, deadline);
-    } else {
-      enqueue(operation, staged, arrivals.layouts(), deadline);
-    }
   }
 
   /**
@@ -162,21 +125,10 @@ final class NcclEngine {
         operations,
         () -> {
           after.forEach(work -> StreamOrder.follow(work, stream));
-          launchPairs(operations, deadline);
-          finish(operations, deadline);
+          launches.pairs(operations, deadline);
+          launches.finish(operations, deadline);
           return Algorithm.NCCL;
         });
-  }
-
-  private void launchPairs(List<Operation> operations, Deadline deadline) {
-    List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
-    if (!moving.isEmpty()) {
-      calls.pairs(moving, staging.of(moving, rank, waits.until(moving, deadline)));
-    }
-    agreement.onPairs(operations);
-    if (!moving.isEmpty()) {
-      comm.awaitReady("a group of sends and receives", deadline, waits.watch());
-    }
   }
 
   /**
@@ -185,8 +137,8 @@ final class NcclEngine {
    */
   NcclGraph capture(List<List<Operation>> steps, boolean collective, Deadline deadline) {
     AtomicReference<NcclGraph> made = new AtomicReference<>();
-    Runnable enqueue = () -> steps.forEach(step -> enqueue(step, collective, deadline));
-    capturing = true;
+    Runnable enqueue = () -> steps.forEach(step -> launches.captured(step, collective, deadline));
+    launches.capturing(true);
     try {
       guarded(
           () -> {
@@ -194,20 +146,9 @@ final class NcclEngine {
             return Algorithm.NCCL;
           });
     } finally {
-      capturing = false;
+      launches.capturing(false);
     }
     return made.get();
-  }
-
-  private void enqueue(List<Operation> step, boolean collective, Deadline deadline) {
-    if (!collective) {
-      launchPairs(step, deadline);
-      return;
-    }
-    for (Operation each : step) {
-      agreement.onCollective(each);
-      launch(each, deadline);
-    }
   }
 
   /** Runs a graph once, together with the other ranks. */
@@ -216,7 +157,7 @@ final class NcclEngine {
         graph.operations(),
         () -> {
           graphs.launch(graph, stream);
-          finish(graph.operations(), deadline);
+          launches.finish(graph.operations(), deadline);
           return Algorithm.NCCL;
         });
   }
@@ -287,22 +228,6 @@ final class NcclEngine {
     }
   }
 
-  /** Waits for NCCL, then copies to the host, which does not start after a failure. */
-  private void finish(List<Operation> operations, Deadline deadline) {
-    try (CudaMark mark = stream.mark()) {
-      waits.until(operations, deadline).until(mark);
-    }
-    comm.isReady(name);
-    peers.check();
-    staging.copyBack(waits.until(operations, deadline));
-    releaseStaging();
-  }
-
-  private void releaseStaging() {
-    peers.release();
-    staging.release();
-  }
-
   /** A step of the engine. */
   private interface Step {
     Algorithm run();
@@ -364,7 +289,7 @@ final class NcclEngine {
     try {
       if (stream.awaitRest(Deadline.after(REST))) {
         staging.reset();
-        releaseStaging();
+        launches.release();
         graphs.release();
         rest.complete();
         restless = false;
