@@ -197,8 +197,8 @@ final class Agreement {
 
   /** The transfers of a group have ended. */
   void settled(Group group) {
-    moving.removeAll(group.sends());
-    moving.removeAll(group.receives());
+    group.sends().forEach(moving::remove);
+    group.receives().forEach(moving::remove);
   }
 
   private List<PreparedTransfer> all() {

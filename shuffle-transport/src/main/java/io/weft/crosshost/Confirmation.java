@@ -85,7 +85,7 @@ final class Confirmation {
       try {
         work.await(Deadline.after(LOOK));
       } catch (EventFailedException | EventTimeoutException e) {
-        continue; // Its state says which.
+        // Its state says which.
       }
     }
   }

@@ -133,8 +133,10 @@ public final class PreparedTransfer implements AutoCloseable {
         sends(), key, buffer.type(), buffer.count(), coding.kind(), failure, recorded);
   }
 
+  /** What is said of a failure; never empty, which would say that there was none. */
   static String text(Throwable failure) {
-    return failure.getMessage() == null ? failure.toString() : failure.getMessage();
+    String message = failure.getMessage();
+    return message == null || message.isEmpty() ? failure.toString() : message;
   }
 
   /** Takes its place in the clique; also one that was closed before, for the peer to be told. */
