@@ -41,9 +41,14 @@ final class Agreement {
       return sends.size() + receives.size();
     }
 
-    /** What the sends of a group behind devices wait for, all for the same. */
-    Optional<Event> source() {
-      return sends.stream().map(PreparedTransfer::definition).findFirst();
+    /** What the sends of a group behind devices wait for. */
+    List<Event> sources() {
+      return sends.stream().map(PreparedTransfer::definition).distinct().toList();
+    }
+
+    /** Why what has moved behind devices is not good; empty if nothing has failed. */
+    Optional<Throwable> sourceFailure() {
+      return sources().stream().flatMap(source -> source.failure().stream()).findFirst();
     }
 
     private void add(PreparedTransfer transfer) {
@@ -79,7 +84,16 @@ final class Agreement {
     return behind == null || behind == source;
   }
 
+  /**
+   * The peer is told of it.
+   *
+   * @throws IllegalStateException when its source is recorded and {@link #takesBehind} is false
+   */
   void offered(PreparedTransfer transfer, ManifestEntry told) {
+    if (told.recorded() && !takesBehind(transfer.definition())) {
+      throw new IllegalStateException(
+          transfer + " cannot be offered while others wait for " + behind);
+    }
     transfer.advance(PreparedTransfer.Stage.OFFERED);
     if (told.recorded()) {
       behind = transfer.definition();

@@ -4,7 +4,6 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.crosshost.wire.Manifest;
 import io.weft.crosshost.wire.ManifestEntry;
-import io.weft.device.Event;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -148,7 +147,7 @@ final class CliqueRounds {
   /** Both ends have said what became of the sources that were recorded when they moved. */
   private void confirm(String theirs) {
     Agreement.Group group = confirmation.group();
-    boolean sent = group.source().flatMap(Event::failure).isEmpty();
+    boolean sent = group.sourceFailure().isEmpty();
     counters.add(sent ? TransferCounter.SENT : TransferCounter.FAILED, group.sends().size());
     counters.add(
         theirs.isEmpty() ? TransferCounter.RECEIVED : TransferCounter.FAILED,

@@ -63,22 +63,27 @@ final class Confirmation {
    * @throws TransferException when the work does not end
    */
   Optional<ManifestEntry> own() {
-    Optional<Event> source = group.source();
-    source.ifPresent(this::awaitEnd);
-    return source.map(
-        work -> ManifestEntry.verdict(work.failure().map(PreparedTransfer::text).orElse("")));
+    if (group.sends().isEmpty()) {
+      return Optional.empty();
+    }
+    Deadline deadline = Deadline.after(patience);
+    group.sources().forEach(source -> awaitEnd(source, deadline));
+    return Optional.of(
+        ManifestEntry.verdict(group.sourceFailure().map(PreparedTransfer::text).orElse("")));
   }
 
   /** The device is through with it; the host hears of it a little later. */
-  private void awaitEnd(Event work) {
-    Deadline deadline = Deadline.after(patience);
+  private void awaitEnd(Event work, Deadline deadline) {
     while (work.state() == Event.State.RECORDED) {
       link.failure()
           .ifPresent(
               failure -> {
                 throw failure;
               });
-      if (deadline.expired() || Thread.currentThread().isInterrupted()) {
+      if (Thread.currentThread().isInterrupted()) {
+        throw new TransferException("interrupted while waiting for the end of " + work);
+      }
+      if (deadline.expired()) {
         throw new TransferException(
             work + " has not ended though the device has come behind it; waited " + deadline);
       }
@@ -98,8 +103,10 @@ final class Confirmation {
   void settle(String theirs) {
     Agreement.Group settled = group;
     group = Agreement.Group.NONE;
+    // One verdict for all of them, as the peer has heard.
+    Optional<Throwable> failure = settled.sourceFailure();
     for (PreparedTransfer send : settled.sends()) {
-      send.definition().failure().ifPresentOrElse(send::end, send::complete);
+      failure.ifPresentOrElse(send::end, send::complete);
     }
     for (PreparedTransfer receive : settled.receives()) {
       if (theirs.isEmpty()) {

@@ -34,7 +34,7 @@ final class GroupMoves {
     counters.increment(TransferCounter.GROUPS_BEHIND_DEVICES);
     List<TypedBuffer> sends = plain(group.sends());
     List<TypedBuffer> receives = plain(group.receives());
-    wire.moveBehind(group.source().stream().toList(), sends, receives);
+    wire.moveBehind(group.sources(), sends, receives);
     counters.increment(TransferCounter.GROUPS);
     counters.add(TransferCounter.BYTES_SENT, bytes(sends));
     counters.add(TransferCounter.BYTES_RECEIVED, bytes(receives));

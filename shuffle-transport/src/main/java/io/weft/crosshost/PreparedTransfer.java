@@ -126,9 +126,11 @@ public final class PreparedTransfer implements AutoCloseable {
   /** What the peer is told of it. */
   ManifestEntry entry() {
     // First: what fails from now on is told afterwards.
-    boolean recorded = isBehindDevice();
+    boolean behind = isBehindDevice();
     // The event hears of its source's failure a little later than the source says so.
     String failure = event.failure().or(definition::failure).map(PreparedTransfer::text).orElse("");
+    // What has failed itself moves nothing, whatever its source does.
+    boolean recorded = behind && failure.isEmpty();
     return new ManifestEntry(
         sends(), key, buffer.type(), buffer.count(), coding.kind(), failure, recorded);
   }

@@ -12,6 +12,9 @@ final class GpuHolds implements AutoCloseable {
   /** The GPU that is held. */
   static final int GPU = 5;
 
+  /** The GPU that {@link #holdNext} holds; no executor uses it either. */
+  static final int NEXT = 6;
+
   private static final int LAUNCH_FAILED = 719;
 
   private final Cuda cuda;
@@ -41,17 +44,28 @@ final class GpuHolds implements AutoCloseable {
     cuda.cudaDoubleHold(GPU);
   }
 
+  /** Holds the other GPU, and not the first any more. */
+  void holdNext() {
+    cuda.cudaDoubleHold(NEXT);
+  }
+
   void release() {
     cuda.cudaDoubleHold(-1);
   }
 
   /** What is enqueued on it fails. */
   void lose() {
-    cuda.cudaDoubleLose(GPU, LAUNCH_FAILED);
+    lose(GPU);
+  }
+
+  /** As {@link #lose()}, of one of the two. */
+  void lose(int gpu) {
+    cuda.cudaDoubleLose(gpu, LAUNCH_FAILED);
   }
 
   void restore() {
     cuda.cudaDoubleLose(GPU, 0);
+    cuda.cudaDoubleLose(NEXT, 0);
   }
 
   void countLaunches() {

@@ -2,130 +2,23 @@ package io.weft.crosshost;
 
 import static io.weft.crosshost.Content.await;
 import static io.weft.crosshost.Content.failure;
-import static io.weft.crosshost.Content.ints;
 import static io.weft.crosshost.Executors.device;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.host.HostCommunicators;
-import io.weft.collectives.host.HostOptions;
 import io.weft.device.Event;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLane;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
  * NCCL has a send while the work that writes its array still runs: that work stands behind a GPU
  * that is held, so nothing but the test decides when it ends.
  */
-class RecordedSourcesTest extends TransferFixture {
-  private final GpuArrays arrays = new GpuArrays();
-  private final Deque<Runnable> opened = new ArrayDeque<>();
-  private GpuHolds holds;
-
-  @BeforeAll
-  static void needsDoubles() {
-    TestGpus.assumeDoubles();
-  }
-
-  @BeforeEach
-  void holds() {
-    holds = new GpuHolds();
-  }
-
-  @Override
-  Executors.Communicators communicators() {
-    return (folder, executor) ->
-        new HostCommunicators(HostOptions.defaults().withFolder(folder.resolve("shared")));
-  }
-
-  @Override
-  void open(TransferOptions options) {
-    super.open(options);
-    executors.gpus(GpuWay.NCCL);
-  }
-
-  @Override
-  @AfterEach
-  void close() {
-    boolean used = executors != null;
-    if (holds != null) {
-      holds.close();
-    }
-    super.close();
-    executors = null;
-    while (!opened.isEmpty()) {
-      opened.pop().run();
-    }
-    if (used) {
-      arrays.close();
-      TestGpus.assertClean();
-    }
-  }
-
-  @Override
-  TypedBuffer placed(int executor, TypedBuffer array) {
-    return arrays.copy(executor, array);
-  }
-
-  /** An array of executor 0 and the work that writes it, which is held. */
-  private record Held(Event before, Event written, TypedBuffer array) {}
-
-  private Held held(long seed) {
-    CudaDevice gpu = TestGpus.cuda().open(TestGpus.ordinal(0));
-    opened.push(gpu::close);
-    CudaLane lane = CudaLane.open(gpu, "writing", DEADLINE, Lane.Priority.NORMAL);
-    opened.push(lane::close);
-    return held(lane, seed);
-  }
-
-  private Held held(CudaLane lane, long seed) {
-    TypedBuffer content = arrays.copy(0, ints(256, seed));
-    TypedBuffer array = arrays.copy(0, ints(256, seed + 1));
-    CudaLane other = arrays.lane(GpuHolds.GPU);
-    holds.hold();
-    Event before = other.submit("the work before", () -> {});
-    Event written =
-        lane.submit(
-            "writing",
-            () -> lane.stream().copyOnDevice(array.address(), content.address(), array.bytes()),
-            before);
-    Content.awaitRecorded(written);
-    return new Held(before, written, array);
-  }
-
-  private Event send(Held held, int to, long key) {
-    return executors
-        .get(0)
-        .send(
-            List.of(new SourceBuffer(device(0), held.array(), held.written())),
-            List.of(device(to)),
-            keys(key))
-        .get(0);
-  }
-
-  private void awaitBehind(int... executorsOfThem) {
-    for (int executor : executorsOfThem) {
-      Awaitility.await("the group of executor " + executor)
-          .atMost(DEADLINE)
-          .until(() -> executors.count(executor, TransferCounter.GROUPS_BEHIND_DEVICES) == 1);
-    }
-  }
-
-  private long manifests() {
-    return executors.count(0, TransferCounter.MANIFESTS)
-        + executors.count(1, TransferCounter.MANIFESTS);
-  }
-
+class RecordedSourcesTest extends HeldSourcesFixture {
   /** Of the work's last state, though all was enqueued before it ran. */
   @Test
   void aGroupIsEnqueuedWhileItsSourceIsHeldAndMovesWhatThatWrites() {
