@@ -131,13 +131,13 @@ final class CliqueRounds {
 
   /** Takes in what the peer offers; returns whether it would leave. */
   private boolean hear(List<ManifestEntry> entries) {
-    if (entries.equals(List.of(ManifestEntry.IDLE))) {
-      return true;
-    }
     boolean confirms = !entries.isEmpty() && entries.get(0).isVerdict();
     if (confirms != confirmation.isExpected()) {
       throw new IllegalArgumentException(
           confirms ? "a verdict on nothing that moved" : "no verdict on what moved before it was");
+    }
+    if (entries.equals(List.of(ManifestEntry.IDLE))) {
+      return true;
     }
     confirm(confirms ? entries.get(0).failure() : "");
     agreement.heard(confirms ? entries.subList(1, entries.size()) : entries);

@@ -70,7 +70,11 @@ abstract class HeldSourcesFixture extends TransferFixture {
   }
 
   /** An array of executor 0 and the work that writes it, which is held. */
-  record Held(Event before, Event written, TypedBuffer array) {}
+  record Held(Event before, Event written, TypedBuffer array) {
+    SourceBuffer source() {
+      return new SourceBuffer(device(0), array, written);
+    }
+  }
 
   Held held(long seed) {
     return held(writing(0), seed);

@@ -19,8 +19,13 @@ class RecordedPairsTest extends HeldSourcesFixture {
     exchange(1);
     Held first = held(7);
     Held next = heldLonger(first, 9);
-    Event sent = send(first, 1, 7);
-    Event later = send(next, 1, 9);
+    // In one batch, so that one manifest could offer both.
+    List<Event> sends =
+        executors
+            .get(0)
+            .send(List.of(first.source(), next.source()), times(2, device(1)), keys(7, 9));
+    Event sent = sends.get(0);
+    Event later = sends.get(1);
     List<ReceivedBuffer> received = receive(1, 0, 7, 9);
     awaitBehind(0, 1);
     holds.holdNext();
@@ -40,18 +45,18 @@ class RecordedPairsTest extends HeldSourcesFixture {
     exchange(1);
     Held first = held(7);
     Held next = heldLonger(first, 9);
-    Event sent = send(first, 1, 7);
     BufferShape shape = shapes(1).get(0);
-    SourceBuffer source = new SourceBuffer(device(0), next.array(), next.written());
     List<DeferredTransfer> placed =
         executors
             .get(0)
             .place(
                 List.of(
-                    Placement.of(source, device(1), shape, 8),
-                    Placement.of(source, device(1), shape, 9)));
-    placed.get(0).close();
-    Event later = placed.get(1).event();
+                    Placement.of(first.source(), device(1), shape, 7),
+                    Placement.of(next.source(), device(1), shape, 8),
+                    Placement.of(next.source(), device(1), shape, 9)));
+    placed.get(1).close();
+    Event sent = placed.get(0).event();
+    Event later = placed.get(2).event();
     var unused = later.toFuture();
     List<ReceivedBuffer> received = receive(1, 0, 7, 8, 9);
     awaitBehind(0, 1);

@@ -19,7 +19,8 @@ public interface DeviceCommunicator extends Communicator {
    * are enqueued at once, and the device waits for that work, the host does not. Where the work
    * fails later they run all the same, as a device cannot skip what is enqueued: whoever uses what
    * was moved looks at these events first. Where it never ends, the group fails at its timeout and
-   * its buffers are kept until the device is done with them.
+   * its buffers are kept until the device is done with them, or for good where it still works some
+   * 40 s after this communicator was closed.
    *
    * @param operations sends and receives whose buffers lie in memory of devices
    * @param after recorded work of CUDA lanes, see {@link Event#isOnDevice}

@@ -29,6 +29,9 @@ final class NcclEngine {
   private static final Logger LOG = LoggerFactory.getLogger(NcclEngine.class);
   private static final Duration REST = Duration.ofSeconds(10);
 
+  /** The last look at what still runs: what then does keeps its memory for good. */
+  private static final Duration CLOSING = Duration.ofSeconds(30);
+
   /** What still runs when an operation has failed does so for ever, or ends within this. */
   private static final Duration QUIET = Duration.ofMillis(200);
 
@@ -289,10 +292,7 @@ final class NcclEngine {
     try {
       if (stream.awaitRest(Deadline.after(REST))) {
         staging.reset();
-        launches.release();
-        graphs.release();
-        rest.complete();
-        restless = false;
+        rested();
         return;
       }
       LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
@@ -300,6 +300,13 @@ final class NcclEngine {
       LOG.warn("{}: the device failed; its staging memory is kept", name, e);
     }
     restless = true;
+  }
+
+  private void rested() {
+    launches.release();
+    graphs.release();
+    rest.complete();
+    restless = false;
   }
 
   /** Ends NCCL together with the other ranks, where all is well; see {@link NcclComm#finish}. */
@@ -319,7 +326,10 @@ final class NcclEngine {
     if (!restless) {
       peers.close(Deadline.after(linger));
     }
-    stream.close();
+    if (stream.close(CLOSING) && restless) {
+      // It has come to rest after all, so what waits for that goes back too.
+      rested();
+    }
     if (!restless) {
       staging.close();
     }
