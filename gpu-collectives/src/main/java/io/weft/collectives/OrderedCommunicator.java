@@ -103,9 +103,20 @@ public abstract class OrderedCommunicator implements Communicator {
 
   @Override
   public final void runGroup(List<Operation> operations) {
+    runGroup(operations, this::executeGroup);
+  }
+
+  /** How a group is carried out that has passed its checks, as {@link #executeGroup}. */
+  @FunctionalInterface
+  protected interface GroupWork {
+    Algorithm execute(List<Operation> operations, Deadline deadline);
+  }
+
+  /** As {@link #runGroup(List)}, carried out in another way. */
+  protected final void runGroup(List<Operation> operations, GroupWork work) {
     checkAll(operations);
     if (!operations.isEmpty()) {
-      runInTurn(turns.take(), operations);
+      runInTurn(turns.take(), operations, work);
     }
   }
 
@@ -128,7 +139,7 @@ public abstract class OrderedCommunicator implements Communicator {
     String what = "a group of " + group.size();
     HostEvent use = HeldBuffers.hold(rank(), group, what);
     long ticket = turns.take();
-    return submit(ticket, what, lane, use, () -> runInTurn(ticket, group));
+    return submit(ticket, what, lane, use, () -> runInTurn(ticket, group, this::executeGroup));
   }
 
   private void check(Operation operation) {
@@ -221,11 +232,11 @@ public abstract class OrderedCommunicator implements Communicator {
     }
   }
 
-  private void runInTurn(long ticket, List<Operation> group) {
+  private void runInTurn(long ticket, List<Operation> group, GroupWork work) {
     startTurn(ticket, () -> describe(group));
     long start = System.nanoTime();
     try {
-      Algorithm algorithm = executeGroup(group, Deadline.since(start, timeoutNanos));
+      Algorithm algorithm = work.execute(group, Deadline.since(start, timeoutNanos));
       countGroup(group, algorithm, System.nanoTime() - start);
     } catch (RuntimeException | Error e) {
       countFailure(group, System.nanoTime() - start);

@@ -41,6 +41,14 @@ public interface Event {
    */
   void await(Deadline deadline);
 
+  /**
+   * Whether it is work of a device: once it is recorded, streams can be ordered behind it there,
+   * and nobody has to wait for it on the host.
+   */
+  default boolean isOnDevice() {
+    return false;
+  }
+
   /** Why it failed; empty unless the state is FAILED. */
   Optional<Throwable> failure();
 

@@ -1,10 +1,14 @@
 package io.weft.crosshost;
 
 import io.weft.crosshost.wire.ManifestEntry;
+import io.weft.device.Event;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 
 /**
  * What the two ends of a clique have told each other and not settled yet. The n-th send of one end
@@ -21,25 +25,80 @@ final class Agreement {
   /** A transfer and what the peer was told of it; it may have failed since. */
   private record Offer(PreparedTransfer transfer, ManifestEntry told) {}
 
-  /**
-   * What is to move as one group.
-   *
-   * @param settled transfers that are done with, those of the group and those that failed
-   */
-  record Group(List<PreparedTransfer> sends, List<PreparedTransfer> receives, int settled) {
+  /** What is to move as one group. */
+  record Group(List<PreparedTransfer> sends, List<PreparedTransfer> receives) {
+    static final Group NONE = new Group(List.of(), List.of());
+
+    static Group empty() {
+      return new Group(new ArrayList<>(), new ArrayList<>());
+    }
+
     boolean isEmpty() {
       return sends.isEmpty() && receives.isEmpty();
     }
+
+    int size() {
+      return sends.size() + receives.size();
+    }
+
+    /** What the sends of a group behind devices wait for. */
+    List<Event> sources() {
+      return sends.stream().map(PreparedTransfer::definition).distinct().toList();
+    }
+
+    /** Why what has moved behind devices is not good; empty if nothing has failed. */
+    Optional<Throwable> sourceFailure() {
+      return sources().stream().flatMap(source -> source.failure().stream()).findFirst();
+    }
+
+    private void add(PreparedTransfer transfer) {
+      (transfer.sends() ? sends : receives).add(transfer);
+    }
   }
+
+  /**
+   * What came of the offers of both ends.
+   *
+   * @param complete moves first: its sources have ended
+   * @param behind moves then: devices still work on its sources
+   * @param settled transfers that are done with, those of the groups and those that failed
+   */
+  record Matched(Group complete, Group behind, int settled) {}
 
   private final Deque<Offer> mySends = new ArrayDeque<>();
   private final Deque<Offer> myReceives = new ArrayDeque<>();
   private final Deque<ManifestEntry> theirSends = new ArrayDeque<>();
   private final Deque<ManifestEntry> theirReceives = new ArrayDeque<>();
-  private final List<PreparedTransfer> moving = new ArrayList<>();
+  private final Set<PreparedTransfer> moving = new LinkedHashSet<>();
 
+  /** What offered sends still wait for on a device, and how many. */
+  private Event behind;
+
+  private int sendsBehind;
+
+  /**
+   * Whether a send may be offered whose source is recorded. One source at a time: what waits for
+   * one is not to wait for the next as well, and a source that fails fails no more than its own.
+   */
+  boolean takesBehind(Event source) {
+    return behind == null || behind == source;
+  }
+
+  /**
+   * The peer is told of it.
+   *
+   * @throws IllegalStateException when its source is recorded and {@link #takesBehind} is false
+   */
   void offered(PreparedTransfer transfer, ManifestEntry told) {
+    if (told.recorded() && !takesBehind(transfer.definition())) {
+      throw new IllegalStateException(
+          transfer + " cannot be offered while others wait for " + behind);
+    }
     transfer.advance(PreparedTransfer.Stage.OFFERED);
+    if (told.recorded()) {
+      behind = transfer.definition();
+      sendsBehind++;
+    }
     (transfer.sends() ? mySends : myReceives).add(new Offer(transfer, told));
   }
 
@@ -60,52 +119,74 @@ final class Agreement {
   /**
    * Settles what both ends have offered. What is to move counts as under way until {@link #moved}.
    */
-  Group match() {
-    List<PreparedTransfer> sends = new ArrayList<>();
-    List<PreparedTransfer> receives = new ArrayList<>();
-    int settled = match(mySends, theirReceives, sends) + match(myReceives, theirSends, receives);
-    moving.addAll(sends);
-    moving.addAll(receives);
-    return new Group(sends, receives, settled);
+  Matched match() {
+    Group complete = Group.empty();
+    Group late = Group.empty();
+    int settled =
+        match(mySends, theirReceives, complete, late)
+            + match(myReceives, theirSends, complete, late);
+    return new Matched(complete, late, settled);
   }
 
-  private static int match(
-      Deque<Offer> mine, Deque<ManifestEntry> theirs, List<PreparedTransfer> group) {
+  private int match(Deque<Offer> mine, Deque<ManifestEntry> theirs, Group complete, Group late) {
     int settled = 0;
     while (!mine.isEmpty() && !theirs.isEmpty()) {
       if (isAlone(mine.peek().told(), theirs.peek())) {
-        Offer failed = mine.remove();
-        failed.transfer().end(new TransferException(failed.told().failure()));
+        endFailed(remove(mine));
         settled++;
       } else if (isAlone(theirs.peek(), mine.peek().told())) {
         ManifestEntry unused = theirs.remove();
       } else {
-        settle(mine.remove(), theirs.remove(), group);
+        Offer own = remove(mine);
+        ManifestEntry told = theirs.remove();
+        settle(own, told, own.told().recorded() || told.recorded() ? late : complete);
         settled++;
       }
     }
     return settled;
   }
 
+  private Offer remove(Deque<Offer> offers) {
+    Offer offer = offers.remove();
+    if (offer.told().recorded() && --sendsBehind == 0) {
+      behind = null;
+    }
+    return offer;
+  }
+
+  /** With the failure itself where it is the source's, not with what the peer was told of it. */
+  private static void endFailed(Offer failed) {
+    PreparedTransfer transfer = failed.transfer();
+    transfer.end(
+        transfer
+            .definition()
+            .failure()
+            .orElseGet(() -> new TransferException(failed.told().failure())));
+  }
+
   private static boolean isAlone(ManifestEntry one, ManifestEntry other) {
     return !one.failure().isEmpty() && other.failure().isEmpty() && one.key() != other.key();
   }
 
-  private static void settle(Offer mine, ManifestEntry theirs, List<PreparedTransfer> group) {
+  private void settle(Offer mine, ManifestEntry theirs, Group group) {
     PreparedTransfer transfer = mine.transfer();
     if (!mine.told().matches(theirs)) {
       transfer.end(new TransferException(mismatch(transfer, theirs)));
     } else if (!mine.told().failure().isEmpty()) {
-      transfer.end(new TransferException(mine.told().failure()));
+      endFailed(mine);
     } else if (!theirs.failure().isEmpty()) {
-      transfer.end(
-          new TransferException(
-              "%s failed at %s: %s"
-                  .formatted(transfer.event().what(), transfer.peer(), theirs.failure())));
+      transfer.end(failedAtPeer(transfer, theirs.failure()));
     } else {
       transfer.advance(PreparedTransfer.Stage.MOVING);
+      moving.add(transfer);
       group.add(transfer);
     }
+  }
+
+  /** What a transfer ends with that failed at the other end. */
+  static TransferException failedAtPeer(PreparedTransfer transfer, String failure) {
+    return new TransferException(
+        "%s failed at %s: %s".formatted(transfer.event().what(), transfer.peer(), failure));
   }
 
   /** The same text on both ends. */
@@ -121,10 +202,17 @@ final class Agreement {
         .formatted(sender, sent, receiver, received);
   }
 
-  /** What was to move has moved. */
-  void moved() {
-    moving.forEach(PreparedTransfer::complete);
-    moving.clear();
+  /** A group has moved, and is good. */
+  void moved(Group group) {
+    group.sends().forEach(PreparedTransfer::complete);
+    group.receives().forEach(PreparedTransfer::complete);
+    settled(group);
+  }
+
+  /** The transfers of a group have ended. */
+  void settled(Group group) {
+    group.sends().forEach(moving::remove);
+    group.receives().forEach(moving::remove);
   }
 
   private List<PreparedTransfer> all() {
@@ -147,6 +235,8 @@ final class Agreement {
     myReceives.clear();
     theirSends.clear();
     theirReceives.clear();
+    behind = null;
+    sendsBehind = 0;
     all.forEach(transfer -> transfer.endBecause(cause));
     return all.size();
   }

@@ -1,14 +1,7 @@
 package io.weft.crosshost;
 
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CliqueLease;
 import io.weft.collectives.clique.CliqueMember;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.crosshost.wire.Manifest;
-import io.weft.crosshost.wire.ManifestEntry;
-import io.weft.crosshost.wire.TransferWire;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
@@ -17,7 +10,6 @@ import io.weft.device.HostEvent;
 import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,20 +28,17 @@ final class CliqueChannel implements AutoCloseable {
 
   private final CliqueKey key;
   private final CliqueMember self;
-  private final CliqueAccess access;
   private final TransferCounters counters;
   private final Lane lane;
   private final TransferQueue queue = new TransferQueue();
+  private final CliqueLink link;
 
   /** For the lane's thread. */
-  private final Agreement agreement = new Agreement();
-
-  private CliqueLease lease;
+  private final CliqueRounds rounds;
 
   /** Whether this end would give its communicator up in the next round. */
   private boolean leaving;
 
-  private volatile TransferWire wire;
   private volatile long lastRoundNanos;
 
   /** Guards what follows, and is notified when there may be more to do. */
@@ -59,21 +48,25 @@ final class CliqueChannel implements AutoCloseable {
   private Event work = HostEvent.completed("nothing");
   private RuntimeException ended;
 
-  /** The lane's thread while it waits for the peer to meet it. */
-  private Thread meeting;
-
   /**
    * One end, with nothing to do yet.
    *
    * @param lane belongs to the channel from now on
+   * @param patience how long a source may take to end when its device has come behind it
    */
   CliqueChannel(
-      CliqueKey key, CliqueMember self, CliqueAccess access, TransferCounters counters, Lane lane) {
+      CliqueKey key,
+      CliqueMember self,
+      CliqueAccess access,
+      TransferCounters counters,
+      Lane lane,
+      Duration patience) {
     this.key = key;
     this.self = self;
-    this.access = access;
     this.counters = counters;
     this.lane = lane;
+    this.link = new CliqueLink(key, self, access);
+    this.rounds = new CliqueRounds(key.toString(), link, queue, counters, patience);
   }
 
   /** Whether a process in this life is one of the two ends. */
@@ -110,7 +103,13 @@ final class CliqueChannel implements AutoCloseable {
       definition.whenRecorded(
           () -> counters.add(TransferCounter.DEFINITION_WAIT_NANOS, System.nanoTime() - start));
     }
-    definition.whenRecorded(() -> record(transfer));
+    definition.whenRecorded(
+        () -> {
+          record(transfer);
+          if (definition.isOnDevice()) {
+            wake();
+          }
+        });
     definition.whenDone(
         failure -> {
           if (failure != null) {
@@ -131,7 +130,7 @@ final class CliqueChannel implements AutoCloseable {
   private void wake() {
     synchronized (lock) {
       lock.notifyAll();
-      if (working || ended != null || !queue.hasReady()) {
+      if (working || ended != null || !rounds.hasReady()) {
         return;
       }
       work = submit("the rounds of " + key, this::work);
@@ -151,7 +150,7 @@ final class CliqueChannel implements AutoCloseable {
    */
   void retireIfIdle(Duration idle) {
     synchronized (lock) {
-      boolean rests = wire != null && !working && ended == null;
+      boolean rests = link.isOpen() && !working && ended == null;
       if (rests && System.nanoTime() - lastRoundNanos >= idle.toNanos()) {
         work = submit("the last round of " + key, this::leave);
       }
@@ -190,10 +189,10 @@ final class CliqueChannel implements AutoCloseable {
   private boolean goesOn(long pauseMillis) throws InterruptedException {
     Deadline pause = Deadline.after(Duration.ofMillis(pauseMillis));
     synchronized (lock) {
-      while (ended == null && agreement.isStuck() && !queue.hasReady() && !pause.expired()) {
+      while (ended == null && rounds.isStuck() && !rounds.hasReady() && !pause.expired()) {
         lock.wait(Math.max(1, pause.remainingNanos() / 1_000_000));
       }
-      if (ended == null && (queue.hasReady() || agreement.isWaiting())) {
+      if (ended == null && (rounds.hasReady() || rounds.isWaiting())) {
         return true;
       }
       working = false;
@@ -207,204 +206,15 @@ final class CliqueChannel implements AutoCloseable {
 
   /** Whether anything was settled. */
   private boolean round() {
-    dropBrokenWire();
-    long start = System.nanoTime();
-    boolean leaves = leaving && !queue.hasReady();
+    boolean leaves = leaving;
     leaving = false;
-    boolean reused = wire != null;
-    if (leaves && !reused) {
-      return true;
-    }
-    if (!reused) {
-      acquire();
-    }
-    Manifest manifest = new Manifest();
-    if (leaves) {
-      offerToLeave(manifest);
-    } else {
-      offerTransfers(manifest, reused);
-    }
-    counters.increment(TransferCounter.MANIFESTS);
-    boolean bothLeave = hear(wire.exchange(manifest)) && leaves;
-    counters.add(TransferCounter.PEER_WAIT_NANOS, System.nanoTime() - start);
-    if (bothLeave) {
-      retire();
-      return true;
-    }
-    boolean settled = settle();
+    boolean settled = rounds.round(leaves);
     lastRoundNanos = System.nanoTime();
     return settled;
   }
 
-  private void offerTransfers(Manifest manifest, boolean reused) {
-    queue.takeReady(transfer -> offer(manifest, transfer));
-    if (!manifest.entries().isEmpty()) {
-      counters.increment(TransferCounter.CLIQUE_REQUESTS);
-      counters.add(TransferCounter.CLIQUE_REUSES, reused ? 1 : 0);
-    }
-  }
-
-  private static void offerToLeave(Manifest manifest) {
-    if (!manifest.offer(ManifestEntry.IDLE)) {
-      throw new IllegalStateException("an empty manifest has no room");
-    }
-  }
-
-  /** Takes in what the peer offers; returns whether it would leave. */
-  private boolean hear(List<ManifestEntry> entries) {
-    if (entries.equals(List.of(ManifestEntry.IDLE))) {
-      return true;
-    }
-    agreement.heard(entries);
-    return false;
-  }
-
-  /** Both ends do this after the same round, so neither is left with half of a communicator. */
-  private void retire() {
-    closeWire();
-    access.retire(lease, self);
-    lease = null;
-    counters.increment(TransferCounter.CLIQUES_RETIRED);
-  }
-
-  private boolean offer(Manifest manifest, PreparedTransfer transfer) {
-    ManifestEntry entry = transfer.entry();
-    boolean fits = manifest.offer(entry);
-    if (fits) {
-      agreement.offered(transfer, entry);
-    }
-    return fits;
-  }
-
-  /**
-   * A wire that broke while nothing was under way is of no use, but no reason to fail either,
-   * unless the peer is dead: nobody would come to meet anew.
-   */
-  private void dropBrokenWire() {
-    Optional<RuntimeException> failure = wire == null ? Optional.empty() : wire.failure();
-    if (failure.isEmpty()) {
-      return;
-    }
-    if (agreement.isWaiting()) {
-      throw failure.get();
-    }
-    if (isDeath(failure.get())) {
-      failReady(failure.get());
-      throw failure.get();
-    }
-    LOG.info("{} meets anew: {}", key, failure.get().getMessage());
-    int unused = agreement.fail(failure.get());
-    letGo();
-  }
-
-  private static boolean isDeath(RuntimeException failure) {
-    return failure instanceof CollectiveException known && known.kind() == Kind.DEAD;
-  }
-
-  /** What waited for it fails if there is no communicator to be had. */
-  private void acquire() {
-    try {
-      lease = meet();
-      wire = access.open(lease);
-      failIfEnded();
-    } catch (RuntimeException e) {
-      failReady(e);
-      throw e;
-    }
-  }
-
-  /** Waits for the peer until this channel ends: then nobody would come any more. */
-  private CliqueLease meet() {
-    synchronized (lock) {
-      failIfEnded();
-      meeting = Thread.currentThread();
-    }
-    try {
-      return access.acquire(key, self);
-    } finally {
-      synchronized (lock) {
-        meeting = null;
-        if (ended != null) {
-          // It was for the meeting.
-          boolean unused = Thread.interrupted();
-        }
-      }
-    }
-  }
-
-  private void failIfEnded() {
-    synchronized (lock) {
-      if (ended != null) {
-        throw ended;
-      }
-    }
-  }
-
-  /** No lock is held: whoever hears of the failure may start others at once. */
-  private void failReady(RuntimeException cause) {
-    List<PreparedTransfer> ready = queue.takeReady();
-    counters.add(TransferCounter.FAILED, ready.size());
-    ready.forEach(transfer -> transfer.endBecause(cause));
-  }
-
-  private boolean settle() {
-    Agreement.Group group = agreement.match();
-    if (!group.isEmpty()) {
-      move(group);
-      agreement.moved();
-    }
-    int failed = group.settled() - group.sends().size() - group.receives().size();
-    counters.add(TransferCounter.FAILED, failed);
-    return group.settled() > 0;
-  }
-
-  /** First what travels as it is, then what is encoded: encoding begins meanwhile. */
-  private void move(Agreement.Group group) {
-    CodedGroup coded = new CodedGroup(group.sends(), group.receives());
-    List<TypedBuffer> sends = plain(group.sends());
-    List<TypedBuffer> receives = plain(group.receives());
-    coded.move(wire, sends, receives);
-    counters.increment(TransferCounter.GROUPS);
-    counters.add(TransferCounter.SENT, group.sends().size() - coded.failedSends());
-    counters.add(TransferCounter.RECEIVED, group.receives().size() - coded.failedReceives());
-    counters.add(TransferCounter.FAILED, coded.failedSends() + coded.failedReceives());
-    counters.add(TransferCounter.BYTES_SENT, coded.sentBytes());
-    counters.add(TransferCounter.BYTES_RECEIVED, coded.receivedBytes());
-  }
-
-  private static List<TypedBuffer> plain(List<PreparedTransfer> transfers) {
-    return transfers.stream()
-        .filter(transfer -> transfer.coding().isPlain())
-        .map(PreparedTransfer::buffer)
-        .toList();
-  }
-
-  /** On the lane: what both ends knew of each other is void, and both meet anew if need be. */
   private void breakOff(RuntimeException cause) {
-    LOG.info("{} breaks off: {}", key, cause.toString());
-    if (wire != null) {
-      wire.abort(self + " gave up on its transfers: " + cause.getMessage());
-    }
-    // A wire may take long to close, and nobody is to wait for that.
-    agreement.announce(cause);
-    letGo();
-    counters.add(TransferCounter.FAILED, agreement.fail(cause));
-  }
-
-  private void letGo() {
-    closeWire();
-    if (lease != null) {
-      lease.close();
-      lease = null;
-    }
-  }
-
-  private void closeWire() {
-    TransferWire last = wire;
-    wire = null;
-    if (last != null) {
-      last.close();
-    }
+    rounds.breakOff(cause, self + " gave up on its transfers: " + cause.getMessage());
   }
 
   /**
@@ -413,16 +223,11 @@ final class CliqueChannel implements AutoCloseable {
    * @param reason for both ends
    */
   void abort(String reason) {
-    TransferWire now = wire;
-    if (now != null) {
-      now.abort(reason);
-    }
+    link.abort(reason);
     wake();
   }
 
   /** Fails all transfers, now and from now on; returns at once. */
-  @SuppressWarnings(
-      "Interruption") // Of this channel's own thread, and only while it meets the peer.
   void end(RuntimeException cause) {
     synchronized (lock) {
       if (ended != null) {
@@ -430,19 +235,14 @@ final class CliqueChannel implements AutoCloseable {
       }
       ended = cause;
       lock.notifyAll();
-      if (meeting != null) {
-        meeting.interrupt();
-      }
       if (!working) {
         work = submit("the end of " + key, this::endAll);
       }
     }
-    queue.all().forEach(transfer -> transfer.fail(endOf(transfer, cause)));
+    link.end(cause);
+    queue.all().forEach(transfer -> transfer.failBecause(cause));
+    rounds.standing().forEach(transfer -> transfer.failBecause(cause));
     abort(cause.getMessage());
-  }
-
-  private static TransferException endOf(PreparedTransfer transfer, RuntimeException cause) {
-    return new TransferException(transfer.event().what() + " failed: " + cause.getMessage(), cause);
   }
 
   /** On the lane, as the last thing it does. */

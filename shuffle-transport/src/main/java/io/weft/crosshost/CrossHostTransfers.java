@@ -26,9 +26,11 @@ import java.util.TreeMap;
  * <p>Transfers between the same two devices match in their order: the n-th that one sends is the
  * n-th that the other receives, and both have to have the same key, element type and count, or the
  * transfer fails on both. The two directions are independent of each other, and so are different
- * pairs; a receive may be asked for before its send exists. Every event ends within the deadline,
- * and a failure names both ends. A failure of the source itself arrives as it is on the source's
- * executor, and by its message at the destination.
+ * pairs; but for a send by NCCL, which a GPU has while the work that writes its array still runs:
+ * what the same two GPUs exchange meanwhile stands behind it, in both directions. A receive may be
+ * asked for before its send exists. Every event ends within the deadline, and a failure names both
+ * ends. A failure of the source itself arrives as it is on the source's executor, and by its
+ * message at the destination.
  *
  * <p>Thread-safe. Closing it fails what is under way.
  */

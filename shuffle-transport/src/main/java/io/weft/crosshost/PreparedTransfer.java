@@ -125,12 +125,20 @@ public final class PreparedTransfer implements AutoCloseable {
 
   /** What the peer is told of it. */
   ManifestEntry entry() {
-    String failure = event.failure().map(PreparedTransfer::text).orElse("");
-    return new ManifestEntry(sends(), key, buffer.type(), buffer.count(), coding.kind(), failure);
+    // First: what fails from now on is told afterwards.
+    boolean behind = isBehindDevice();
+    // The event hears of its source's failure a little later than the source says so.
+    String failure = event.failure().or(definition::failure).map(PreparedTransfer::text).orElse("");
+    // What has failed itself moves nothing, whatever its source does.
+    boolean recorded = behind && failure.isEmpty();
+    return new ManifestEntry(
+        sends(), key, buffer.type(), buffer.count(), coding.kind(), failure, recorded);
   }
 
-  private static String text(Throwable failure) {
-    return failure.getMessage() == null ? failure.toString() : failure.getMessage();
+  /** What is said of a failure; never empty, which would say that there was none. */
+  static String text(Throwable failure) {
+    String message = failure.getMessage();
+    return message == null || message.isEmpty() ? failure.toString() : message;
   }
 
   /** Takes its place in the clique; also one that was closed before, for the peer to be told. */
@@ -150,6 +158,13 @@ public final class PreparedTransfer implements AutoCloseable {
   /** Whether the peer can be told: its source has ended, or it has failed itself. */
   boolean isReady() {
     return hasEnded(definition) || hasEnded(event);
+  }
+
+  /** Whether a wire that follows devices can have it before its source has ended. */
+  boolean isBehindDevice() {
+    return definition.isOnDevice()
+        && coding.isPlain()
+        && definition.state() == Event.State.RECORDED;
   }
 
   private static boolean hasEnded(Event event) {
@@ -214,7 +229,7 @@ public final class PreparedTransfer implements AutoCloseable {
     }
     Stage now = stage;
     String source =
-        now == Stage.QUEUED && !hasEnded(definition)
+        !hasEnded(definition)
             ? "; its source (" + definition.what() + ") was still " + definition.state()
             : "";
     return Optional.of(

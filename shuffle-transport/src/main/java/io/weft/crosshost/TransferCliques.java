@@ -26,6 +26,7 @@ final class TransferCliques implements AutoCloseable {
   private final String executor;
   private final CliqueAccess access;
   private final TransferCounters counters;
+  private final Duration patience;
   private final IdleLooks looks;
   private boolean closed;
 
@@ -38,6 +39,7 @@ final class TransferCliques implements AutoCloseable {
     this.executor = executor;
     this.access = access;
     this.counters = counters;
+    this.patience = options.deadline();
     this.looks = new IdleLooks(executor, betweenLooks(options), () -> looks(options.idle()));
   }
 
@@ -97,7 +99,7 @@ final class TransferCliques implements AutoCloseable {
             LANE_PATIENCE,
             "[executor " + executor + "] ",
             Lane.Priority.HIGHEST);
-    return new CliqueChannel(key, self, access, counters, lane);
+    return new CliqueChannel(key, self, access, counters, lane, patience);
   }
 
   /** Breaks what is under way in a clique. */

@@ -7,6 +7,8 @@ public enum TransferCounter {
   CLIQUES_RETIRED("communicators that both ends gave up because they had nothing to transfer"),
   MANIFESTS("manifests sent, one for each round of a clique"),
   GROUPS("groups that moved payload, in both directions at once"),
+  GROUPS_BEHIND_DEVICES(
+      "of these, those that GPUs had before the work that writes their arrays was complete"),
   SENT("transfers sent"),
   RECEIVED("transfers received"),
   BYTES_SENT("bytes of transfers sent, as they travelled"),

@@ -20,33 +20,38 @@ final class TransferQueue {
     transfers.forEach(transfer -> (transfer.sends() ? sends : receives).add(transfer));
   }
 
-  synchronized boolean hasReady() {
-    return isReady(sends) || isReady(receives);
+  synchronized boolean hasReady(Predicate<PreparedTransfer> readiness) {
+    return isReady(sends, readiness) || isReady(receives, readiness);
   }
 
-  private static boolean isReady(Deque<PreparedTransfer> transfers) {
-    return !transfers.isEmpty() && transfers.peek().isReady();
+  private static boolean isReady(
+      Deque<PreparedTransfer> transfers, Predicate<PreparedTransfer> readiness) {
+    return !transfers.isEmpty() && readiness.test(transfers.peek());
   }
 
   /**
    * Takes out what is ready, in order, until the taker refuses one. The taker runs under the
    * queue's lock and must not end a transfer: whoever hears of the end may come back here.
    */
-  synchronized void takeReady(Predicate<PreparedTransfer> taker) {
-    take(receives, taker);
-    take(sends, taker);
+  synchronized void takeReady(
+      Predicate<PreparedTransfer> readiness, Predicate<PreparedTransfer> taker) {
+    take(receives, readiness, taker);
+    take(sends, readiness, taker);
   }
 
-  private static void take(Deque<PreparedTransfer> from, Predicate<PreparedTransfer> taker) {
-    while (isReady(from) && taker.test(from.peek())) {
+  private static void take(
+      Deque<PreparedTransfer> from,
+      Predicate<PreparedTransfer> readiness,
+      Predicate<PreparedTransfer> taker) {
+    while (isReady(from, readiness) && taker.test(from.peek())) {
       from.remove();
     }
   }
 
   /** Takes out all that is ready. */
-  synchronized List<PreparedTransfer> takeReady() {
+  synchronized List<PreparedTransfer> takeReady(Predicate<PreparedTransfer> readiness) {
     List<PreparedTransfer> ready = new ArrayList<>();
-    takeReady(ready::add);
+    takeReady(readiness, ready::add);
     return ready;
   }
 

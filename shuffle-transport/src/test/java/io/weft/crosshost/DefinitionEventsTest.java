@@ -137,6 +137,19 @@ class DefinitionEventsTest extends TransferFixture {
     received.close();
   }
 
+  /** An empty text would say to the peer that all was well. */
+  @Test
+  void aSourceThatFailsWithoutAWordFailsTheTransferToo() {
+    executors.start(2);
+    HostEvent definition = new HostEvent("the work of a test");
+    Event sent = send(ints(256, 1), definition, 1);
+    ReceivedBuffer received = receive(1, 0, 1).get(0);
+    definition.fail(new IllegalStateException(""));
+    assertThat(failure(sent)).hasMessage("");
+    assertThat(failure(received.event())).hasMessageContaining("IllegalStateException");
+    received.close();
+  }
+
   /** Trap 6: whoever was to define the source is gone. */
   @Test
   void aDroppedProducerIsAnErrorOnBothSides() {

@@ -2,14 +2,32 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.operation.Operation;
+import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.VirtualMemory;
+import java.util.List;
 import java.util.Optional;
 
 /** A communicator whose ranks are GPUs. */
 public interface DeviceCommunicator extends Communicator {
   /** Of ranks that take no part in what a communicator is split into. */
   int NO_COLOR = -1;
+
+  /**
+   * As {@link #runGroup(List)}, of sends and receives behind work of this process's devices: they
+   * are enqueued at once, and the device waits for that work, the host does not. Where the work
+   * fails later they run all the same, as a device cannot skip what is enqueued: whoever uses what
+   * was moved looks at these events first. Where it never ends, the group fails at its timeout and
+   * its buffers are kept until the device is done with them, or for good where it still works some
+   * 40 s after this communicator was closed.
+   *
+   * @param operations sends and receives whose buffers lie in memory of devices
+   * @param after recorded work of CUDA lanes, see {@link Event#isOnDevice}
+   * @throws CollectiveException of kind INVALID at once, with nothing enqueued, when something of
+   *     this does not hold
+   */
+  void runGroup(List<Operation> operations, List<Event> after);
 
   /**
    * Splits this communicator, which all ranks do together, in the order of their operations. This

@@ -16,15 +16,11 @@ import io.weft.collectives.operation.Operation;
 import io.weft.collectives.replay.CapturesGraphs;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
-import io.weft.device.EventFailedException;
-import io.weft.device.EventTimeoutException;
 import io.weft.device.HostEvent;
-import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -37,8 +33,8 @@ final class NcclCommunicator extends OrderedCommunicator
     implements DeviceCommunicator, CapturesGraphs {
   private final NcclOptions nccl;
   private final CommunicatorFactory hosts;
-  private final AtomicReference<CollectiveException> stop = new AtomicReference<>();
   private final AtomicLong waitNanos = new AtomicLong();
+  private final NcclSides sides;
   private final NcclSide collectives;
   private final NcclSide pairs;
   private boolean closed;
@@ -52,38 +48,33 @@ final class NcclCommunicator extends OrderedCommunicator
     super(Bootstrapped.of(bootstrap), common);
     this.nccl = nccl;
     this.hosts = hosts;
-    this.collectives = side("", new Agreement(pair.collectives(), waitNanos));
-    try {
-      this.pairs = side("-pairs", new Agreement(pair.pairs(), waitNanos));
-    } catch (RuntimeException e) {
-      collectives.lane().close();
-      collectives.engine().close(false, Duration.ZERO);
-      throw e;
-    }
+    this.sides = NcclSides.open(self(), nccl, pair, waitNanos);
+    this.collectives = sides.collectives();
+    this.pairs = sides.pairs();
   }
 
-  private NcclSide side(String suffix, Agreement agreement) {
-    String name = "nccl-" + id() + "-" + rank() + suffix;
-    NcclEngine engine = new NcclEngine(name, nccl, agreement, stop);
-    return new NcclSide(HostLane.open(name, timeout(), logPrefix()), agreement, engine);
+  private NcclSides.Self self() {
+    return new NcclSides.Self(id(), rank(), timeout(), logPrefix());
   }
 
   /** Meets the other ranks in NCCL; first for collectives, then for pairs, as all ranks do. */
   void connect(byte[] collectivesId, byte[] pairsId, Deadline deadline) {
-    run(collectives, "connecting", () -> collectives.engine().connect(collectivesId, deadline));
-    run(pairs, "connecting", () -> pairs.engine().connect(pairsId, deadline));
+    sides.run(
+        collectives, "connecting", () -> collectives.engine().connect(collectivesId, deadline));
+    sides.run(pairs, "connecting", () -> pairs.engine().connect(pairsId, deadline));
   }
 
   /** Takes over what was split off another one; first for collectives, then for pairs. */
   void connect(NcclComm forCollectives, NcclComm forPairs, Deadline deadline) {
-    run(collectives, "connecting", () -> collectives.engine().connect(forCollectives, deadline));
-    run(pairs, "connecting", () -> pairs.engine().connect(forPairs, deadline));
+    sides.run(
+        collectives, "connecting", () -> collectives.engine().connect(forCollectives, deadline));
+    sides.run(pairs, "connecting", () -> pairs.engine().connect(forPairs, deadline));
   }
 
   /** Adds what NCCL splits off: first that for collectives, then that for pairs. */
   void splitBoth(List<NcclComm> parts, int color, int key, Deadline deadline) {
-    for (NcclSide side : List.of(collectives, pairs)) {
-      run(side, "splitting", () -> side.engine().split(parts, color, key, deadline));
+    for (NcclSide side : sides.both()) {
+      sides.run(side, "splitting", () -> side.engine().split(parts, color, key, deadline));
     }
   }
 
@@ -91,7 +82,7 @@ final class NcclCommunicator extends OrderedCommunicator
   void retire(Deadline deadline) {
     abort("what is left of it is made into another one");
     boolean unused = awaitIdle(deadline);
-    for (NcclSide side : List.of(collectives, pairs)) {
+    for (NcclSide side : sides.both()) {
       NcclSide.settle(side.lane().submit("retiring", side.engine()::abort));
     }
   }
@@ -111,17 +102,9 @@ final class NcclCommunicator extends OrderedCommunicator
 
   /** Adds what NCCL makes of the ranks that are left: for collectives, then for pairs. */
   void shrinkBoth(List<NcclComm> rest, List<Integer> excluded, Deadline deadline, Runnable watch) {
-    for (NcclSide side : List.of(collectives, pairs)) {
-      Event shrunk =
-          side.lane()
-              .submit("shrinking", () -> rest.add(side.engine().shrink(excluded, deadline, watch)));
-      try {
-        shrunk.await(Deadline.after(timeout().plus(NcclSide.SETTLING)));
-      } catch (EventFailedException e) {
-        throw asCollective(e.getCause());
-      } catch (EventTimeoutException e) {
-        throw givenUp(e);
-      }
+    for (NcclSide side : sides.both()) {
+      sides.runAlone(
+          side, "shrinking", () -> rest.add(side.engine().shrink(excluded, deadline, watch)));
     }
   }
 
@@ -158,19 +141,7 @@ final class NcclCommunicator extends OrderedCommunicator
   }
 
   void run(NcclSide side, String what, Lane.Work work) {
-    awaitAll(List.of(submit(side, what, work)));
-  }
-
-  /** What fails on one side stops the other at once. */
-  private Event submit(NcclSide side, String what, Lane.Work work) {
-    Event event = side.lane().submit(what, work);
-    event.whenDone(
-        cause -> {
-          if (cause != null) {
-            stopEngines(asCollective(cause));
-          }
-        });
-    return event;
+    sides.run(side, what, work);
   }
 
   @Override
@@ -184,7 +155,17 @@ final class NcclCommunicator extends OrderedCommunicator
   }
 
   @Override
+  public void runGroup(List<Operation> operations, List<Event> after) {
+    DeviceOrder.check(operations, after, nccl.device());
+    runGroup(operations, (group, deadline) -> executeGroup(group, after, deadline));
+  }
+
+  @Override
   protected Algorithm executeGroup(List<Operation> operations, Deadline deadline) {
+    return executeGroup(operations, List.of(), deadline);
+  }
+
+  private Algorithm executeGroup(List<Operation> operations, List<Event> after, Deadline deadline) {
     waitNanos.set(0);
     List<Operation> together =
         operations.stream().filter(each -> each.kind().isCollective()).toList();
@@ -193,16 +174,25 @@ final class NcclCommunicator extends OrderedCommunicator
     AtomicReference<Algorithm> algorithm = new AtomicReference<>(Algorithm.NCCL);
     List<Event> running = new ArrayList<>();
     if (!between.isEmpty()) {
-      running.add(submit(pairs, "pairs", () -> pairs.engine().runPairs(between, deadline)));
+      running.add(
+          sides.submit(pairs, "pairs", () -> pairs.engine().runPairs(between, after, deadline)));
     }
     if (!together.isEmpty()) {
       running.add(
-          submit(
+          sides.submit(
               collectives,
               "collectives",
               () -> algorithm.set(collectives.engine().runCollectives(together, deadline))));
     }
-    awaitAll(running);
+    try {
+      sides.awaitAll(running);
+    } catch (CollectiveException e) {
+      // An engine that has not come back may be kept from it by its device.
+      running.stream()
+          .filter(each -> each.state() == Event.State.RECORDED)
+          .forEach(each -> KeptBuffers.keep(operations, each));
+      throw e;
+    }
     return algorithm.get();
   }
 
@@ -251,72 +241,14 @@ final class NcclCommunicator extends OrderedCommunicator
     return new KnownMemory(this).shareByMulticast(memory);
   }
 
-  /**
-   * Returns only when the engines have let go of all buffers, also where it throws: the first
-   * failure of both sides, as the later one is often that the other had stopped.
-   */
-  private void awaitAll(List<Event> running) {
-    CollectiveException failure = null;
-    for (Event each : running) {
-      try {
-        each.await(Deadline.after(timeout().multipliedBy(2).plus(NcclSide.SETTLING)));
-      } catch (EventFailedException e) {
-        failure = failure == null ? asCollective(e.getCause()) : failure;
-      } catch (EventTimeoutException e) {
-        failure = failure == null ? givenUp(e) : failure;
-      }
-      if (failure != null) {
-        stopEngines(failure);
-      }
-    }
-    if (failure != null) {
-      running.forEach(NcclSide::settle);
-      throw stop.get();
-    }
-  }
-
-  private static CollectiveException asCollective(Throwable cause) {
-    return cause instanceof CollectiveException collective
-        ? collective
-        : new CollectiveException(Kind.IO, List.of(), String.valueOf(cause.getMessage()), cause);
-  }
-
-  private CollectiveException givenUp(EventTimeoutException cause) {
-    boolean interrupted = Thread.currentThread().isInterrupted();
-    return new CollectiveException(
-        interrupted ? Kind.ABORTED : Kind.TIMEOUT,
-        List.of(rank()),
-        "rank "
-            + rank()
-            + (interrupted ? " was interrupted" : " got no answer from NCCL or the device")
-            + " in communicator "
-            + id(),
-        cause);
-  }
-
-  private void stopEngines(CollectiveException cause) {
-    stop.compareAndSet(null, cause);
-    for (NcclSide side : List.of(collectives, pairs)) {
-      side.agreement().fail(cause);
-    }
-  }
-
   @Override
   protected long lastWaitNanos() {
     return waitNanos.get();
   }
 
-  /** NCCL is aborted on the threads of its communicators, hence on both at once. */
   @Override
   protected void announce(CollectiveException cause) {
-    stopEngines(cause);
-    for (NcclSide side : List.of(collectives, pairs)) {
-      try {
-        Event unused = side.lane().submit("abort", side.engine()::abort);
-      } catch (IllegalStateException e) {
-        // Closed meanwhile, which ends it too.
-      }
-    }
+    sides.abort(cause);
   }
 
   @Override
@@ -332,14 +264,6 @@ final class NcclCommunicator extends OrderedCommunicator
       closed = true;
     }
     boolean idle = awaitIdle(Deadline.after(timeout()));
-    List<Event> closing = new ArrayList<>();
-    for (NcclSide side : List.of(collectives, pairs)) {
-      side.agreement().close();
-      closing.add(
-          side.lane().submit("close", () -> side.engine().close(healthy && idle, nccl.linger())));
-    }
-    closing.forEach(NcclSide::settle);
-    collectives.lane().close();
-    pairs.lane().close();
+    sides.close(healthy && idle, nccl.linger());
   }
 }

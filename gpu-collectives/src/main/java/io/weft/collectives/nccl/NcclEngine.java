@@ -1,24 +1,20 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.nccl.PeerWindows.Place;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.Broadcast;
 import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.RaggedLayout;
 import io.weft.collectives.peer.MulticastWindow;
 import io.weft.collectives.peer.PeerWindow;
 import io.weft.collectives.peer.ReachableMemory;
 import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.Lane.Priority;
-import io.weft.device.cuda.BounceBuffers.Wait;
 import io.weft.device.cuda.CudaException;
-import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
+import io.weft.device.cuda.StreamOrder;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -39,6 +35,9 @@ final class NcclEngine {
   private static final Logger LOG = LoggerFactory.getLogger(NcclEngine.class);
   private static final Duration REST = Duration.ofSeconds(10);
 
+  /** The last look at what still runs: what then does keeps its memory for good. */
+  private static final Duration CLOSING = Duration.ofSeconds(30);
+
   /** What still runs when an operation has failed does so for ever, or ends within this. */
   private static final Duration QUIET = Duration.ofMillis(200);
 
@@ -49,17 +48,17 @@ final class NcclEngine {
   private final CudaStream stream;
   private final EngineStaging staging;
   private final HostDetour detour;
+  private final NcclLaunches launches;
   private final int rank;
   private final int nranks;
   private NcclComm comm;
-  private NcclCalls calls;
   private boolean closed;
-
-  /** Whether what is enqueued becomes part of a graph. */
-  private boolean capturing;
 
   /** Whether the device still worked when it was last waited for: what it uses is not freed. */
   private boolean restless;
+
+  /** Ends when it does not any more. */
+  private final HostEvent rest;
 
   private final RegisteredWindows windows = new RegisteredWindows();
   private final EngineGraphs graphs = new EngineGraphs();
@@ -72,6 +71,7 @@ final class NcclEngine {
       AtomicReference<CollectiveException> stop) {
     this.name = name;
     this.agreement = agreement;
+    this.rest = new HostEvent("the rest of " + name);
     this.rank = agreement.host().rank();
     this.nranks = agreement.host().nranks();
     this.waits = new NcclWaits(name, agreement, stop);
@@ -79,6 +79,7 @@ final class NcclEngine {
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
     this.staging = new EngineStaging(stream, options.stagingBytes());
     this.peers = new PeerWindows(stream);
+    this.launches = new NcclLaunches(name, agreement, stream, staging, waits, peers);
     this.detour = new HostDetour(agreement.host(), stream, staging.bounce());
   }
 
@@ -95,7 +96,7 @@ final class NcclEngine {
     waits.on(comm);
     try {
       comm.awaitReady("creating a communicator of " + nranks, deadline, waits.watch());
-      calls = new NcclCalls(comm, stream, rank, nranks);
+      launches.on(comm);
     } catch (RuntimeException e) {
       comm.abort();
       throw e;
@@ -105,19 +106,20 @@ final class NcclEngine {
   /** Runs collectives in order; each is launched when all ranks have come to it. */
   Algorithm runCollectives(List<Operation> operations, Deadline deadline) {
     return guarded(
+        operations,
         () -> {
           Set<Algorithm> used = EnumSet.noneOf(Algorithm.class);
           for (Operation each : operations) {
-            Place receive = agreement.onCollective(each, multicastPlace(each));
+            Place receive = agreement.onCollective(each, launches.multicastPlace(each));
             if (ExactReductions.areOfNccl(each)) {
-              used.add(launch(each, receive, deadline));
+              used.add(launches.collective(each, receive, deadline));
             } else {
-              finish(operations, deadline);
+              launches.finish(operations, deadline);
               detour.run(each, waits.until(operations, deadline));
               used.add(Algorithm.THROUGH_HOST);
             }
           }
-          finish(operations, deadline);
+          launches.finish(operations, deadline);
           return ofGroup(used);
         });
   }
@@ -130,79 +132,20 @@ final class NcclEngine {
         .orElse(Algorithm.NCCL);
   }
 
-  /** Where this rank receives what can be written by multicast; nowhere within a graph. */
-  private Place multicastPlace(Operation operation) {
-    if (!capturing && operation instanceof AllGather gather) {
-      return peers.multicastPlace(gather.receive());
-    }
-    if (!capturing && operation instanceof Broadcast broadcast) {
-      return peers.multicastPlace(broadcast.receive());
-    }
-    return Place.NONE;
-  }
-
   /**
-   * Enqueues a collective.
+   * Runs sends and receives as one group; the ranks compare sizes while NCCL moves the data.
    *
-   * @param receive where all ranks receive, by multicast; NONE where they do not
+   * @param after work that the device waits for before
    */
-  private Algorithm launch(Operation operation, Place receive, Deadline deadline) {
-    if (operation instanceof RaggedAllToAll ragged) {
-      launchRagged(ragged, deadline);
-    } else if (receive.window() > 0) {
-      Wait wait = waits.until(List.of(operation), deadline);
-      TypedBuffer send = operation.buffers().get(0);
-      long address = staging.of(List.of(operation), rank, wait).at(send);
-      peers.writeToAll(operation, receive, address, deadline);
-      return Algorithm.MULTICAST;
-    } else if (operation.signature().count() > 0) {
-      enqueue(
-          operation,
-          staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline)),
-          List.of(),
-          deadline);
-    }
-    return Algorithm.NCCL;
-  }
-
-  private void enqueue(
-      Operation operation, StagedBuffers staged, List<RaggedLayout> ragged, Deadline deadline) {
-    calls.collective(operation, staged, ragged);
-    comm.awaitReady(operation.signature().toString(), deadline, waits.watch());
-  }
-
-  /** The devices write by themselves where all of them can, and a graph does not keep the sizes. */
-  private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
-    Place receive = capturing ? Place.NONE : peers.place(operation.receive());
-    RaggedArrivals arrivals = agreement.onRagged(operation, receive);
-    StagedBuffers staged =
-        staging.of(List.of(operation), rank, waits.until(List.of(operation), deadline));
-    if (arrivals.areShared()) {
-      peers.write(operation, staged.at(operation.send()), arrivals, deadline);
-    } else {
-      enqueue(operation, staged, arrivals.layouts(), deadline);
-    }
-  }
-
-  /** Runs sends and receives as one group; the ranks compare sizes while NCCL moves the data. */
-  Algorithm runPairs(List<Operation> operations, Deadline deadline) {
+  Algorithm runPairs(List<Operation> operations, List<Event> after, Deadline deadline) {
     return guarded(
+        operations,
         () -> {
-          launchPairs(operations, deadline);
-          finish(operations, deadline);
+          after.forEach(work -> StreamOrder.follow(work, stream));
+          launches.pairs(operations, deadline);
+          launches.finish(operations, deadline);
           return Algorithm.NCCL;
         });
-  }
-
-  private void launchPairs(List<Operation> operations, Deadline deadline) {
-    List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
-    if (!moving.isEmpty()) {
-      calls.pairs(moving, staging.of(moving, rank, waits.until(moving, deadline)));
-    }
-    agreement.onPairs(operations);
-    if (!moving.isEmpty()) {
-      comm.awaitReady("a group of sends and receives", deadline, waits.watch());
-    }
   }
 
   /**
@@ -211,8 +154,8 @@ final class NcclEngine {
    */
   NcclGraph capture(List<List<Operation>> steps, boolean collective, Deadline deadline) {
     AtomicReference<NcclGraph> made = new AtomicReference<>();
-    Runnable enqueue = () -> steps.forEach(step -> enqueue(step, collective, deadline));
-    capturing = true;
+    Runnable enqueue = () -> steps.forEach(step -> launches.captured(step, collective, deadline));
+    launches.capturing(true);
     try {
       guarded(
           () -> {
@@ -220,27 +163,18 @@ final class NcclEngine {
             return Algorithm.NCCL;
           });
     } finally {
-      capturing = false;
+      launches.capturing(false);
     }
     return made.get();
-  }
-
-  private void enqueue(List<Operation> step, boolean collective, Deadline deadline) {
-    if (!collective) {
-      launchPairs(step, deadline);
-      return;
-    }
-    for (Operation each : step) {
-      Algorithm unused = launch(each, agreement.onCollective(each, Place.NONE), deadline);
-    }
   }
 
   /** Runs a graph once, together with the other ranks. */
   void replay(NcclGraph graph, Deadline deadline) {
     guarded(
+        graph.operations(),
         () -> {
           graphs.launch(graph, stream);
-          finish(graph.operations(), deadline);
+          launches.finish(graph.operations(), deadline);
           return Algorithm.NCCL;
         });
   }
@@ -317,40 +251,32 @@ final class NcclEngine {
     }
   }
 
-  /** Waits for NCCL, then copies to the host, which does not start after a failure. */
-  private void finish(List<Operation> operations, Deadline deadline) {
-    try (CudaMark mark = stream.mark()) {
-      waits.until(operations, deadline).until(mark);
-    }
-    comm.isReady(name);
-    peers.check();
-    staging.copyBack(waits.until(operations, deadline));
-    releaseStaging();
-  }
-
-  private void releaseStaging() {
-    peers.release();
-    staging.release();
-  }
-
   /** A step of the engine. */
   private interface Step {
     Algorithm run();
   }
 
   private Algorithm guarded(Step step) {
+    return guarded(List.of(), step);
+  }
+
+  /** Where the device does not come to rest after a failure, the operations' memory is kept. */
+  private Algorithm guarded(List<Operation> operations, Step step) {
     stream.device().use();
     try {
       return step.run();
     } catch (RuntimeException | Error e) {
       abort();
+      if (restless) {
+        KeptBuffers.keep(operations, rest);
+      }
       throw e;
     }
   }
 
   /** Ends NCCL here, and whatever runs; does nothing the second time. */
   void abort() {
-    if (closed) {
+    if (closed || restless) {
       return;
     }
     stream.device().use();
@@ -378,13 +304,15 @@ final class NcclEngine {
     }
   }
 
-  /** Waits for the stream; memory goes back only when nothing uses it any more. */
+  /**
+   * Waits for the stream; memory goes back only when nothing uses it any more, which may be later
+   * than the first look.
+   */
   private void settle() {
     try {
       if (stream.awaitRest(Deadline.after(REST))) {
         staging.reset();
-        releaseStaging();
-        graphs.release();
+        rested();
         return;
       }
       LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
@@ -392,6 +320,13 @@ final class NcclEngine {
       LOG.warn("{}: the device failed; its staging memory is kept", name, e);
     }
     restless = true;
+  }
+
+  private void rested() {
+    launches.release();
+    graphs.release();
+    rest.complete();
+    restless = false;
   }
 
   /** Ends NCCL together with the other ranks, where all is well; see {@link NcclComm#finish}. */
@@ -407,13 +342,14 @@ final class NcclEngine {
         comm.abort();
       }
     }
-    if (!restless) {
-      settle();
-    }
+    settle();
     if (!restless) {
       peers.close(Deadline.after(linger));
     }
-    stream.close();
+    if (stream.close(CLOSING) && restless) {
+      // It has come to rest after all, so what waits for that goes back too.
+      rested();
+    }
     if (!restless) {
       staging.close();
     }

@@ -48,6 +48,13 @@ final class CudaEvent implements Event {
     host.await(deadline);
   }
 
+  /** Lets the stream wait for this work, unless it has ended or was given up, well or not. */
+  synchronized void orderIfRunning(CudaStream stream) {
+    if (mark != null) {
+      stream.waitFor(mark);
+    }
+  }
+
   /** The work has ended; mark and memory are given back before anybody hears of it. */
   void end(Throwable cause) {
     try {
@@ -85,6 +92,11 @@ final class CudaEvent implements Event {
     } else {
       host.fail(cause);
     }
+  }
+
+  @Override
+  public boolean isOnDevice() {
+    return true;
   }
 
   @Override

@@ -3,13 +3,13 @@ package io.weft.crosshost.gpu;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclOptions;
 import io.weft.crosshost.GpuResources;
 import io.weft.crosshost.buffer.BufferStatistics;
 import io.weft.crosshost.buffer.ReceiveMemory;
 import io.weft.crosshost.buffer.TransferBuffer;
-import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.crosshost.wire.TransferWire;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaException;
@@ -98,7 +98,10 @@ public final class TransferGpu implements AutoCloseable {
     if (communicator instanceof HostRoute route) {
       return new HostWire(route, opening.get());
     }
-    return new CommunicatorWire(communicator);
+    if (communicator instanceof DeviceCommunicator device) {
+      return new NcclWire(device);
+    }
+    throw new IllegalArgumentException(communicator + " does not move memory of GPUs");
   }
 
   /** Buffers on the GPU, which is opened for the first. */

@@ -47,10 +47,15 @@ public final class CommunicatorWire implements TransferWire {
 
   @Override
   public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+    communicator.runGroup(group(sends, receives));
+  }
+
+  /** What {@link #move} runs. */
+  public List<Operation> group(List<TypedBuffer> sends, List<TypedBuffer> receives) {
     List<Operation> group = new ArrayList<>(sends.size() + receives.size());
     sends.forEach(buffer -> group.add(new Send(buffer, peer)));
     receives.forEach(buffer -> group.add(new Receive(buffer, peer)));
-    communicator.runGroup(group);
+    return group;
   }
 
   @Override

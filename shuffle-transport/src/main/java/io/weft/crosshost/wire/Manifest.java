@@ -15,7 +15,7 @@ import java.util.List;
  * <pre>
  *   0 int magic | 4 int entries
  *   then for each entry:
- *   0 byte kind: 1 send, 2 receive | 1 byte type | 2 short length of the failure | 4 int codec
+ *   0 byte kind: 1 send, 2 receive, 3 send behind recorded work | 1 byte type | 2 short length of the failure | 4 int codec
  *   8 long key | 16 long count | 24 failure, UTF-8
  * </pre>
  *
@@ -31,6 +31,7 @@ public final class Manifest {
   private static final int MOST_FAILURE_BYTES = 1024;
   private static final byte SEND = 1;
   private static final byte RECEIVE = 2;
+  private static final byte RECORDED_SEND = 3;
 
   private final List<ManifestEntry> entries = new ArrayList<>();
   private final List<byte[]> failures = new ArrayList<>();
@@ -68,11 +69,18 @@ public final class Manifest {
     block.putInt(MAGIC).putInt(entries.size());
     for (int i = 0; i < entries.size(); i++) {
       ManifestEntry entry = entries.get(i);
-      block.put(entry.send() ? SEND : RECEIVE).put((byte) entry.type().code());
+      block.put(kind(entry)).put((byte) entry.type().code());
       block.putShort((short) failures.get(i).length).putInt(entry.codec().code());
       block.putLong(entry.key()).putLong(entry.count()).put(failures.get(i));
     }
     block.clear();
+  }
+
+  private static byte kind(ManifestEntry entry) {
+    if (!entry.send()) {
+      return RECEIVE;
+    }
+    return entry.recorded() ? RECORDED_SEND : SEND;
   }
 
   /**
@@ -107,7 +115,7 @@ public final class Manifest {
     int codec = block.getInt();
     long key = block.getLong();
     long count = block.getLong();
-    if ((kind != SEND && kind != RECEIVE) || count < 0) {
+    if (kind < SEND || kind > RECORDED_SEND || count < 0) {
       throw new IllegalArgumentException("entry " + number + " of a manifest is damaged");
     }
     if (failureBytes > MOST_FAILURE_BYTES || failureBytes > block.remaining()) {
@@ -117,7 +125,8 @@ public final class Manifest {
     byte[] failure = new byte[failureBytes];
     block.get(failure);
     String text = new String(failure, StandardCharsets.UTF_8);
-    return new ManifestEntry(kind == SEND, key, type(type), count, codec(codec), text);
+    return new ManifestEntry(
+        kind != RECEIVE, key, type(type), count, codec(codec), text, kind == RECORDED_SEND);
   }
 
   private static CodecKind codec(int code) {

@@ -9,14 +9,42 @@ import io.weft.tensor.codec.CodecKind;
  * @param send whether this end sends
  * @param key what the other end has to have for the same transfer
  * @param type of the elements
- * @param count of the elements; 0 in {@link #IDLE} only, as no transfer is empty
+ * @param count of the elements; 0 in {@link #IDLE} and verdicts only, as no transfer is empty
  * @param codec how the elements travel
  * @param failure why there will be no payload; empty when there will
+ * @param recorded whether the work that writes the elements is recorded and not complete: the
+ *     payload is good only if the verdict, with the manifest after it has moved, says so
  */
 public record ManifestEntry(
-    boolean send, long key, DataType type, long count, CodecKind codec, String failure) {
+    boolean send,
+    long key,
+    DataType type,
+    long count,
+    CodecKind codec,
+    String failure,
+    boolean recorded) {
   /** No transfer: this end would give the communicator up, if the other would too. */
   public static final ManifestEntry IDLE = ManifestEntry.plain(false, 0, DataType.INT8, 0, "");
+
+  /** Of elements that are there. */
+  public ManifestEntry(
+      boolean send, long key, DataType type, long count, CodecKind codec, String failure) {
+    this(send, key, type, count, codec, failure, false);
+  }
+
+  /**
+   * No transfer, but what this end has to say of those that it sent behind recorded work.
+   *
+   * @param failure of that work; empty when it has ended well
+   */
+  public static ManifestEntry verdict(String failure) {
+    return ManifestEntry.plain(true, 0, DataType.INT8, 0, failure);
+  }
+
+  /** Whether this is no transfer but a {@link #verdict}. */
+  public boolean isVerdict() {
+    return send && count == 0;
+  }
 
   /** Of elements that travel as they are. */
   public static ManifestEntry plain(

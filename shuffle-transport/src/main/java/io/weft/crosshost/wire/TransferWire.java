@@ -2,6 +2,7 @@ package io.weft.crosshost.wire;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.device.Event;
 import java.util.List;
 import java.util.Optional;
 
@@ -27,6 +28,24 @@ public interface TransferWire extends AutoCloseable {
 
   /** Moves payload as one group: to the peer and from it, each in this order. */
   void move(List<TypedBuffer> sends, List<TypedBuffer> receives);
+
+  /** Whether payload can move behind work of devices, see {@link #moveBehind}. */
+  default boolean followsDevices() {
+    return false;
+  }
+
+  /**
+   * As {@link #move}, once the devices have done work that is recorded: they wait for it by
+   * themselves. The payload moves also where that work fails, and is nobody's data then; who sent
+   * it knows, and tells the other.
+   *
+   * @param sources recorded work, see {@link Event#isOnDevice}; of this end's sends
+   * @throws UnsupportedOperationException unless {@link #followsDevices}
+   */
+  default void moveBehind(
+      List<Event> sources, List<TypedBuffer> sends, List<TypedBuffer> receives) {
+    throw new UnsupportedOperationException(this + " does not follow devices");
+  }
 
   /** Why the wire is broken, here or at the peer as far as that is known; empty while it works. */
   Optional<RuntimeException> failure();

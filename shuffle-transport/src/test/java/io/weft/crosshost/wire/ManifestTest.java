@@ -35,6 +35,27 @@ class ManifestTest {
     assertThat(there(manifest)).isEqualTo(entries).isEqualTo(manifest.entries());
   }
 
+  /** What is behind recorded work is said to be so, and what became of that is no transfer. */
+  @Test
+  void recordedSendsAndVerdictsArriveAsTheyWere() {
+    ManifestEntry recorded = new ManifestEntry(true, 3, DataType.INT8, 5, CodecKind.NONE, "", true);
+    Manifest manifest = new Manifest();
+    List<ManifestEntry> entries =
+        List.of(
+            ManifestEntry.verdict(""),
+            ManifestEntry.verdict("the device was lost"),
+            recorded,
+            ManifestEntry.IDLE);
+    entries.forEach(entry -> assertThat(manifest.offer(entry)).isTrue());
+    assertThat(there(manifest)).isEqualTo(entries);
+    assertThat(entries)
+        .extracting(ManifestEntry::isVerdict)
+        .containsExactly(true, true, false, false);
+    assertThat(recorded.matches(entry(false, 3, ""))).isFalse();
+    assertThat(recorded.matches(new ManifestEntry(false, 3, DataType.INT8, 5, CodecKind.NONE, "")))
+        .isTrue();
+  }
+
   @Test
   void aFullBlockTakesNoMoreAndLongTextsAreCut() {
     Manifest manifest = new Manifest();

@@ -1,0 +1,28 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.operation.Operation;
+import io.weft.device.Event;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The memory of operations that have failed, while the device may still come to use it. */
+final class KeptBuffers {
+  private static final Logger LOG = LoggerFactory.getLogger(KeptBuffers.class);
+
+  private KeptBuffers() {}
+
+  /** Keeps all buffers until the event ends; those that are free already are only logged. */
+  static void keep(List<Operation> operations, Event until) {
+    for (Operation operation : operations) {
+      for (TypedBuffer buffer : operation.buffers()) {
+        try {
+          buffer.owner().usedUntil(until);
+        } catch (RuntimeException e) {
+          LOG.warn("{} cannot be kept until {}", buffer, until.what(), e);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.Algorithm;
+import io.weft.collectives.nccl.PeerWindows.Place;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.operation.Operation;
+import io.weft.collectives.operation.RaggedAllToAll;
+import io.weft.collectives.operation.RaggedLayout;
+import io.weft.device.Deadline;
+import io.weft.device.cuda.CudaMark;
+import io.weft.device.cuda.CudaStream;
+import java.util.List;
+
+/**
+ * How operations get on the stream of an engine, and what is to be done when the stream has come
+ * behind them. Confined to the engine's thread.
+ */
+final class NcclLaunches {
+  private final String name;
+  private final Agreement agreement;
+  private final CudaStream stream;
+  private final EngineStaging staging;
+  private final NcclWaits waits;
+  private final PeerWindows peers;
+  private final int rank;
+  private NcclComm comm;
+  private NcclCalls calls;
+
+  /** Whether what is enqueued becomes part of a graph. */
+  private boolean capturing;
+
+  NcclLaunches(
+      String name,
+      Agreement agreement,
+      CudaStream stream,
+      EngineStaging staging,
+      NcclWaits waits,
+      PeerWindows peers) {
+    this.name = name;
+    this.agreement = agreement;
+    this.stream = stream;
+    this.staging = staging;
+    this.waits = waits;
+    this.peers = peers;
+    this.rank = agreement.host().rank();
+  }
+
+  /** The communicator that operations run on from now on. */
+  void on(NcclComm ready) {
+    comm = ready;
+    calls = new NcclCalls(comm, stream, rank, agreement.host().nranks());
+  }
+
+  /** Until this is called again, what is enqueued becomes part of a graph, or does not any more. */
+  void capturing(boolean isPartOfGraph) {
+    capturing = isPartOfGraph;
+  }
+
+  /** Where this rank receives what can be written by multicast; nowhere within a graph. */
+  Place multicastPlace(Operation operation) {
+    if (!capturing && operation instanceof AllGather gather) {
+      return peers.multicastPlace(gather.receive());
+    }
+    if (!capturing && operation instanceof Broadcast broadcast) {
+      return peers.multicastPlace(broadcast.receive());
+    }
+    return Place.NONE;
+  }
+
+  /**
+   * Enqueues a collective that all ranks have come to.
+   *
+   * @param receive where all ranks receive, by multicast; NONE where they do not
+   */
+  Algorithm collective(Operation operation, Place receive, Deadline deadline) {
+    if (operation instanceof RaggedAllToAll ragged) {
+      launchRagged(ragged, deadline);
+    } else if (receive.window() > 0) {
+      writeToAll(operation, receive, deadline);
+      return Algorithm.MULTICAST;
+    } else if (operation.signature().count() > 0) {
+      enqueue(operation, staged(operation, deadline), List.of(), deadline);
+    }
+    return Algorithm.NCCL;
+  }
+
+  private void writeToAll(Operation operation, Place receive, Deadline deadline) {
+    long send = staged(operation, deadline).at(operation.buffers().get(0));
+    peers.writeToAll(operation, receive, send, deadline);
+  }
+
+  private StagedBuffers staged(Operation operation, Deadline deadline) {
+    List<Operation> alone = List.of(operation);
+    return staging.of(alone, rank, waits.until(alone, deadline));
+  }
+
+  private void enqueue(
+      Operation operation, StagedBuffers staged, List<RaggedLayout> ragged, Deadline deadline) {
+    calls.collective(operation, staged, ragged);
+    comm.awaitReady(operation.signature().toString(), deadline, waits.watch());
+  }
+
+  /** The devices write by themselves where all of them can, and a graph does not keep the sizes. */
+  private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
+    Place receive = capturing ? Place.NONE : peers.place(operation.receive());
+    RaggedArrivals arrivals = agreement.onRagged(operation, receive);
+    StagedBuffers staged = staged(operation, deadline);
+    if (arrivals.areShared()) {
+      peers.write(operation, staged.at(operation.send()), arrivals, deadline);
+    } else {
+      enqueue(operation, staged, arrivals.layouts(), deadline);
+    }
+  }
+
+  /** Enqueues sends and receives as one group; the ranks compare sizes meanwhile. */
+  void pairs(List<Operation> operations, Deadline deadline) {
+    List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
+    if (!moving.isEmpty()) {
+      calls.pairs(moving, staging.of(moving, rank, waits.until(moving, deadline)));
+    }
+    agreement.onPairs(operations);
+    if (!moving.isEmpty()) {
+      comm.awaitReady("a group of sends and receives", deadline, waits.watch());
+    }
+  }
+
+  /** Enqueues a step of a graph that is being captured; the ranks agree on it as when it runs. */
+  void captured(List<Operation> step, boolean collective, Deadline deadline) {
+    if (!collective) {
+      pairs(step, deadline);
+      return;
+    }
+    for (Operation each : step) {
+      Place receive = agreement.onCollective(each, Place.NONE);
+      Algorithm unused = collective(each, receive, deadline);
+    }
+  }
+
+  /** Waits for NCCL, then copies to the host, which does not start after a failure. */
+  void finish(List<Operation> operations, Deadline deadline) {
+    try (CudaMark mark = stream.mark()) {
+      waits.until(operations, deadline).until(mark);
+    }
+    comm.isReady(name);
+    peers.check();
+    staging.copyBack(waits.until(operations, deadline));
+    release();
+  }
+
+  /** What was in use of the staging memory goes back; the stream has come behind it. */
+  void release() {
+    peers.release();
+    staging.release();
+  }
+}

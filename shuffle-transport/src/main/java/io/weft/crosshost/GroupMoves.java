@@ -1,0 +1,53 @@
+package io.weft.crosshost;
+
+import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.crosshost.wire.TransferWire;
+import java.util.List;
+
+/** How the payload of groups moves, and what is counted of it. For the lane's thread. */
+final class GroupMoves {
+  private final TransferCounters counters;
+
+  GroupMoves(TransferCounters counters) {
+    this.counters = counters;
+  }
+
+  /** First what travels as it is, then what is encoded: encoding begins meanwhile. */
+  void move(TransferWire wire, Agreement.Group group) {
+    CodedGroup coded = new CodedGroup(group.sends(), group.receives());
+    List<TypedBuffer> sends = plain(group.sends());
+    List<TypedBuffer> receives = plain(group.receives());
+    coded.move(wire, sends, receives);
+    counters.increment(TransferCounter.GROUPS);
+    counters.add(TransferCounter.SENT, group.sends().size() - coded.failedSends());
+    counters.add(TransferCounter.RECEIVED, group.receives().size() - coded.failedReceives());
+    counters.add(TransferCounter.FAILED, coded.failedSends() + coded.failedReceives());
+    counters.add(TransferCounter.BYTES_SENT, coded.sentBytes());
+    counters.add(TransferCounter.BYTES_RECEIVED, coded.receivedBytes());
+  }
+
+  /**
+   * As {@link #move}, of what is behind work of devices and travels as it is: they have it at once.
+   * Whether it is good is not known yet, and not counted.
+   */
+  void moveBehind(TransferWire wire, Agreement.Group group) {
+    counters.increment(TransferCounter.GROUPS_BEHIND_DEVICES);
+    List<TypedBuffer> sends = plain(group.sends());
+    List<TypedBuffer> receives = plain(group.receives());
+    wire.moveBehind(group.sources(), sends, receives);
+    counters.increment(TransferCounter.GROUPS);
+    counters.add(TransferCounter.BYTES_SENT, bytes(sends));
+    counters.add(TransferCounter.BYTES_RECEIVED, bytes(receives));
+  }
+
+  private static long bytes(List<TypedBuffer> buffers) {
+    return buffers.stream().mapToLong(TypedBuffer::bytes).sum();
+  }
+
+  private static List<TypedBuffer> plain(List<PreparedTransfer> transfers) {
+    return transfers.stream()
+        .filter(transfer -> transfer.coding().isPlain())
+        .map(PreparedTransfer::buffer)
+        .toList();
+  }
+}

@@ -1,0 +1,87 @@
+package io.weft.crosshost;
+
+import com.sun.jna.Library;
+import com.sun.jna.Native;
+import java.nio.file.Path;
+
+/**
+ * Holds a GPU of the doubles that no executor uses: what lanes of other GPUs enqueue behind its
+ * work stands still on the device, for as long as a test wants.
+ */
+final class GpuHolds implements AutoCloseable {
+  /** The GPU that is held. */
+  static final int GPU = 5;
+
+  /** The GPU that {@link #holdNext} holds; no executor uses it either. */
+  static final int NEXT = 6;
+
+  private static final int LAUNCH_FAILED = 719;
+
+  private final Cuda cuda;
+  private final Nccl nccl;
+  private int launches;
+
+  /** Of the double of libcuda. */
+  interface Cuda extends Library {
+    void cudaDoubleHold(int device);
+
+    void cudaDoubleLose(int device, int code);
+  }
+
+  /** Of the double of libnccl. */
+  interface Nccl extends Library {
+    int ncclDoubleLaunches();
+  }
+
+  /** Nothing is held yet. */
+  GpuHolds() {
+    Path folder = Path.of(TestGpus.options().environment().get("LD_LIBRARY_PATH"));
+    this.cuda = Native.load(folder.resolve("libcuda.so.1").toString(), Cuda.class);
+    this.nccl = Native.load(folder.resolve("libnccl.so.2").toString(), Nccl.class);
+  }
+
+  void hold() {
+    cuda.cudaDoubleHold(GPU);
+  }
+
+  /** Holds the other GPU, and not the first any more. */
+  void holdNext() {
+    cuda.cudaDoubleHold(NEXT);
+  }
+
+  void release() {
+    cuda.cudaDoubleHold(-1);
+  }
+
+  /** What is enqueued on it fails. */
+  void lose() {
+    lose(GPU);
+  }
+
+  /** As {@link #lose()}, of one of the two. */
+  void lose(int gpu) {
+    cuda.cudaDoubleLose(gpu, LAUNCH_FAILED);
+  }
+
+  void restore() {
+    cuda.cudaDoubleLose(GPU, 0);
+    cuda.cudaDoubleLose(NEXT, 0);
+  }
+
+  void countLaunches() {
+    int unused = nccl.ncclDoubleLaunches();
+    launches = 0;
+  }
+
+  /** Groups that NCCL has enqueued on all GPUs since {@link #countLaunches}. */
+  int launches() {
+    launches += nccl.ncclDoubleLaunches();
+    return launches;
+  }
+
+  @Override
+  public void close() {
+    restore();
+    release();
+  }
+}
