@@ -19,13 +19,16 @@ final class ExtentSearch {
   private final ExtentSource source;
   private final Pressure pressure;
   private final FreedMemory freed;
+  private final Waiters waiters;
   private final AtomicBoolean waited = new AtomicBoolean();
 
-  ExtentSearch(Tier memory, ExtentSource source, Pressure pressure, FreedMemory freed) {
+  ExtentSearch(
+      Tier memory, ExtentSource source, Pressure pressure, FreedMemory freed, Waiters waiters) {
     this.memory = memory;
     this.source = source;
     this.pressure = pressure;
     this.freed = freed;
+    this.waiters = waiters;
   }
 
   /** Without asking anybody for room; null where there is none. */
@@ -81,27 +84,37 @@ final class ExtentSearch {
   }
 
   /**
-   * As {@link #find}, and waits for what others give back.
+   * As {@link #find}, and waits for what others give back, after this thread gave back what it can.
    *
    * @throws InterruptedIOException if the thread is interrupted, which it stays
    */
   Extent await(Tier second, int granules, Duration patience)
       throws ArenaFullException, InterruptedIOException {
+    Extent extent = glance(second, granules);
+    if (extent == null) {
+      waiters.giveWay();
+    }
     long end = System.nanoTime() + patience.toNanos();
     long left = patience.toNanos();
-    while (left > 0) {
-      long seen = freed.times();
-      Extent extent = glance(second, granules);
-      if (extent != null) {
-        return extent;
-      }
+    while (extent == null && left > 0) {
+      extent = awaitOnce(second, granules, left);
+      left = end - System.nanoTime();
+    }
+    return extent != null ? extent : find(second, granules);
+  }
+
+  private Extent awaitOnce(Tier second, int granules, long nanos)
+      throws ArenaFullException, InterruptedIOException {
+    long seen = freed.times();
+    Extent extent = glance(second, granules);
+    if (extent == null) {
+      waiters.check();
       if (waited.compareAndSet(false, true)) {
         LOG.info("{} waits for {} that others give back", currentThread().getName(), second.name);
       }
-      await(seen, Math.min(left, Pressure.PAUSE_NANOS));
-      left = end - System.nanoTime();
+      await(seen, Math.min(nanos, Pressure.PAUSE_NANOS));
     }
-    return find(second, granules);
+    return extent;
   }
 
   private void await(long seen, long nanos) throws InterruptedIOException {

@@ -7,6 +7,9 @@ final class FreedMemory {
   /** Guarded by this. */
   private long times;
 
+  /** Guarded by this. */
+  private int waiting;
+
   /** How often something was given back so far. To be asked for before one looks for memory. */
   synchronized long times() {
     return times;
@@ -15,7 +18,9 @@ final class FreedMemory {
   /** Something was given back, or there is no more use in waiting. */
   synchronized void freed() {
     times++;
-    notifyAll();
+    if (waiting > 0) {
+      notifyAll();
+    }
   }
 
   /**
@@ -26,9 +31,14 @@ final class FreedMemory {
   synchronized void await(long seen, long nanos) throws InterruptedException {
     long end = System.nanoTime() + nanos;
     long left = nanos;
-    while (times == seen && left > 0) {
-      TimeUnit.NANOSECONDS.timedWait(this, left);
-      left = end - System.nanoTime();
+    waiting++;
+    try {
+      while (times == seen && left > 0) {
+        TimeUnit.NANOSECONDS.timedWait(this, left);
+        left = end - System.nanoTime();
+      }
+    } finally {
+      waiting--;
     }
   }
 }

@@ -50,6 +50,7 @@ public final class SharedArena implements AutoCloseable {
   private final ExtentLedger ledger;
   private final SegmentSupply supply;
   private final FreedMemory freed = new FreedMemory();
+  private final Waiters waiters = new Waiters();
   private final Pressure pressure = new Pressure(System::nanoTime);
   private final ExtentSearch search;
 
@@ -70,7 +71,7 @@ public final class SharedArena implements AutoCloseable {
     this.ledger = new ExtentLedger(memory, disk, working, lasting);
     this.supply = new SegmentSupply(options.folder(), ledger);
     ExtentSource source = new ExtentSource(segment, ledger, supply);
-    this.search = new ExtentSearch(memory, source, pressure, freed);
+    this.search = new ExtentSearch(memory, source, pressure, freed, waiters);
   }
 
   private static Tier privateTier(String name, long bytes) {
@@ -111,9 +112,10 @@ public final class SharedArena implements AutoCloseable {
 
   /**
    * Hands out memory that its holder gives back in a moment, and before it waits for anything else
-   * but more of it. Where there is none the caller waits until others have given some back, as long
-   * as {@link PrivateMemory#patience} has it. Of an arena without private memory it is that of
-   * {@link #allocate}.
+   * but more of it. Where there is none the calling thread gives back what it can ({@link
+   * #waiters}) and waits until others have given some back, as long as {@link
+   * PrivateMemory#patience} has it. Of an arena without private memory it is that of {@link
+   * #allocate}.
    *
    * @param bytes 1 to 2^31 - 64
    * @return as of {@link #allocate}
@@ -284,11 +286,16 @@ public final class SharedArena implements AutoCloseable {
     return Optional.ofNullable(ledger.refusal(tier));
   }
 
+  /** What is done before and while {@link #allocateWorking} waits. */
+  public Waiters waiters() {
+    return waiters;
+  }
+
   /**
    * Adds a hook to be called, one thread at a time and outside all locks, when shared memory is
    * full, so before an extent is taken from disk. As long as that was of no use it is called once a
-   * second at most, and before an extent is refused. It may free extents and must not allocate. It
-   * should be quick when it has nothing to free.
+   * second at most, and before an extent is refused by others than {@link #allocateWorkingNow}. It
+   * may free extents and must not allocate. It should be quick when it has nothing to free.
    */
   public void onPressure(Runnable reclaim) {
     pressure.add(reclaim);

@@ -6,13 +6,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -160,6 +165,71 @@ class WorkingMemoryTest {
       assertThatThrownBy(() -> waiting.get(1, TimeUnit.MINUTES))
           .isInstanceOf(ExecutionException.class)
           .hasCauseInstanceOf(InterruptedIOException.class);
+      all.forEach(arena::free);
+    }
+  }
+
+  /** Each has half of what there is, and needs one more. */
+  @Test
+  void thoseWhoWaitForEachOtherGiveWay() throws Exception {
+    CyclicBarrier allIsTaken = new CyclicBarrier(2);
+    try (SharedArena arena = open(0, LONG)) {
+      Callable<Void> task =
+          () -> {
+            Deque<Extent> open = new ArrayDeque<>(List.of(arena.allocateWorking(SEGMENT)));
+            Runnable giveBack = () -> arena.free(open.remove());
+            try (Waiters.Registration ignored = arena.waiters().beforeThisThreadWaits(giveBack)) {
+              allIsTaken.await(1, TimeUnit.MINUTES);
+              arena.free(arena.allocateWorking(SEGMENT));
+            }
+            open.forEach(arena::free);
+            return null;
+          };
+      for (Future<Void> end : threads.invokeAll(List.of(task, task), 30, TimeUnit.SECONDS)) {
+        end.get();
+      }
+      List<Extent> all = takeAll(arena);
+      all.forEach(arena::free);
+    }
+  }
+
+  @Test
+  void onlyTheThreadThatWaitsGivesWayAndOnlyWhereItHasTo() throws Exception {
+    AtomicInteger calls = new AtomicInteger();
+    try (SharedArena arena = open(0, Duration.ofMillis(1));
+        Waiters.Registration here = arena.waiters().beforeThisThreadWaits(calls::incrementAndGet)) {
+      List<Extent> all = takeAll(arena);
+      assertThat(calls).hasValue(0);
+      Future<Extent> other = threads.submit(() -> arena.allocateWorking(1));
+      assertThatThrownBy(() -> other.get(1, TimeUnit.MINUTES))
+          .hasCauseInstanceOf(ArenaFullException.class);
+      assertThat(calls).hasValue(0);
+      assertThatThrownBy(() -> arena.allocateWorking(1)).isInstanceOf(ArenaFullException.class);
+      assertThat(calls).hasValue(1);
+      here.close();
+      assertThatThrownBy(() -> arena.allocateWorking(1)).isInstanceOf(ArenaFullException.class);
+      assertThat(calls).hasValue(1);
+      all.forEach(arena::free);
+    }
+  }
+
+  /** As a task that is killed and not interrupted. */
+  @Test
+  void aThreadThatIsNotToWaitAnyLongerDoesNot() throws Exception {
+    AtomicBoolean killed = new AtomicBoolean();
+    try (SharedArena arena = open(0, LONG)) {
+      arena
+          .waiters()
+          .check(
+              () -> {
+                if (killed.get()) {
+                  throw new IllegalStateException("killed");
+                }
+              });
+      List<Extent> all = takeAll(arena);
+      Future<Extent> waiting = ask(arena, 1);
+      killed.set(true);
+      assertThatThrownBy(() -> waiting.get(30, TimeUnit.SECONDS)).hasRootCauseMessage("killed");
       all.forEach(arena::free);
     }
   }

@@ -5,9 +5,12 @@ import io.weft.integrity.Checksum;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
+import io.weft.memory.Waiters;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -29,6 +32,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private final CommittedChunks committed;
   private final SealingRooms rooms;
   private final Set<Extent> uncommitted = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final List<Waiters.Registration> registrations = new ArrayList<>();
   private State state = State.OPEN;
 
   MapOutputWriter(
@@ -85,6 +89,16 @@ public final class MapOutputWriter implements AutoCloseable {
       }
     }
     return chunk;
+  }
+
+  /**
+   * Adds what this thread does, until the output is closed, before it waits for memory that others
+   * give back, here or as a reader: its open chunks may be what those others wait for.
+   *
+   * @param commit commits chunks
+   */
+  public void beforeWaiting(Runnable commit) {
+    registrations.add(arena.waiters().beforeThisThreadWaits(commit));
   }
 
   /**
@@ -204,6 +218,8 @@ public final class MapOutputWriter implements AutoCloseable {
   /** Without {@link #publish()}, frees everything. Can be repeated. */
   @Override
   public void close() {
+    registrations.forEach(Waiters.Registration::close);
+    registrations.clear();
     if (state == State.OPEN) {
       freeUncommitted();
       committed.free(arena);

@@ -47,12 +47,12 @@ public final class SpillMemory {
     }
   }
 
-  /** What to know, where tasks will wait for each other while shared memory is full. */
+  /** What to know, where tasks may wait for each other until they fail. */
   public static Optional<String> remark(SparkConf conf) {
     return isShort(conf, CHUNKS_OF_A_TASK)
         ? Optional.of(
             describe(conf, "which is less than the three that each may need")
-                + ": they wait for each other while shared memory is full"
+                + ": while shared memory is full they wait for each other, and may fail of it"
                 + ADVICE)
         : Optional.empty();
   }

@@ -39,6 +39,7 @@ import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.slf4j.Logger;
@@ -109,9 +110,18 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
   }
 
+  /** Spark does not interrupt a task that it kills, unless it is told to. */
+  private static void stopIfKilled() {
+    TaskContext task = TaskContext.get();
+    if (task != null) {
+      task.killTaskIfInterrupted();
+    }
+  }
+
   private void begin(PluginContext context, ExecutorOptions options, DriverPeers peers) {
     PeerAddress own = announce(context);
     exchange.onPressure(new PressureReport(context));
+    exchange.arena().waiters().check(WeftExecutorPlugin::stopIfKilled);
     PathRules rules = PathSettings.rules(context.conf());
     CommunicatorFactory communicators = communicators(context, options, rules, false);
     CommunicatorFactory besideNccl = communicators(context, options, rules, true);

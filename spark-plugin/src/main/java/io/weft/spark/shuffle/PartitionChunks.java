@@ -52,6 +52,7 @@ final class PartitionChunks {
     this.records = new int[partitions];
     this.nextBytes = new long[partitions];
     this.chunks = new Extent[partitions];
+    output.beforeWaiting(this::giveWay);
   }
 
   /**
@@ -82,6 +83,19 @@ final class PartitionChunks {
     long start = System.nanoTime();
     commitAll();
     nanos += System.nanoTime() - start;
+  }
+
+  /**
+   * The task waits for memory, as a rule to read on: its chunks are not to be what others wait for
+   * that wait for the same. A chunk that nothing is in is about to be written to, or of a task that
+   * failed there.
+   */
+  private void giveWay() {
+    for (int partition = 0; partition < partitions; partition++) {
+      if (records[partition] > 0) {
+        commit(partition);
+      }
+    }
   }
 
   private void commitAll() {
