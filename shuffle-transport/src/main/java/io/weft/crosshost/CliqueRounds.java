@@ -88,7 +88,8 @@ final class CliqueRounds {
   boolean round(boolean leaving) {
     dropBrokenWire();
     long start = System.nanoTime();
-    boolean leaves = leaving && !hasReady();
+    // Who has a verdict to give or to hear does not leave before.
+    boolean leaves = leaving && !hasReady() && !confirmation.isDue();
     boolean reused = link.isOpen();
     if (leaves && !reused) {
       return true;
