@@ -49,6 +49,7 @@ final class Executors implements AutoCloseable {
   private final Map<String, TransferGpu> gpus = new LinkedHashMap<>();
   private TransferWire.Factory wires = CommunicatorWire::new;
   private GpuWay gpuWay;
+  private boolean followsDevices = true;
 
   Executors(Path folder, Communicators communicators, TransferOptions options) {
     this.folder = folder;
@@ -83,8 +84,23 @@ final class Executors implements AutoCloseable {
     return this;
   }
 
+  /** NCCL gets what those that start from now on send when it is written, not before. */
+  Executors waitingForDevices() {
+    followsDevices = false;
+    return this;
+  }
+
   /** The end of the transfers of executor n, on GPU n. */
   static TransferGpu gpu(int executor, String incarnation, GpuWay way, CommunicatorFactory hosts) {
+    return gpu(executor, incarnation, way, true, hosts);
+  }
+
+  private static TransferGpu gpu(
+      int executor,
+      String incarnation,
+      GpuWay way,
+      boolean followsDevices,
+      CommunicatorFactory hosts) {
     CudaLibrary.GpuDescription gpu = TestGpus.cuda().gpus().get(TestGpus.ordinal(executor));
     String nccl = NcclLibrary.load(TestGpus.options()).version();
     GpuEnd end = way.end(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);
@@ -95,6 +111,7 @@ final class Executors implements AutoCloseable {
             way.rules(),
             TestGpus.options(),
             GPU_BYTES,
+            followsDevices,
             hosts));
   }
 
@@ -120,7 +137,7 @@ final class Executors implements AutoCloseable {
       CommunicatorFactory hosts = communicators.of(folder, id);
       Optional<GpuResources> gpu = Optional.empty();
       if (gpuWay != null) {
-        gpus.put(id, gpu(executor, incarnation, gpuWay, hosts));
+        gpus.put(id, gpu(executor, incarnation, gpuWay, followsDevices, hosts));
         gpu = Optional.of(gpus.get(id).resources(hosts));
       }
       Device.Kind kind = gpuWay == null ? Device.Kind.HOST : Device.Kind.CUDA;

@@ -46,6 +46,24 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     exchange(8);
   }
 
+  /** What goes the other way meanwhile would stand behind it, were the device to wait. */
+  @Test
+  void whereDevicesAreNotFollowedASendWaitsUntilItsSourceIsWritten() {
+    executors.waitingForDevices().start(2);
+    exchange(1);
+    Held held = held(7);
+    Event sent = send(held, 1, 7);
+    ReceivedBuffer received = receive(1, 0, 7).get(0);
+    List<ReceivedBuffer> back = receive(0, 1, 9);
+    send(1, 0, 9).forEach(Content::await);
+    checkAll(back, 9);
+    assertThat(held.written().state()).isEqualTo(Event.State.RECORDED);
+    holds.release();
+    await(sent);
+    checkAll(List.of(received), 7);
+    assertThat(executors.count(0, TransferCounter.GROUPS_BEHIND_DEVICES)).isZero();
+  }
+
   /** What the group has moved is nobody's, and the pair goes on with the same communicator. */
   @Test
   void aSourceThatFailsWhenItIsEnqueuedFailsTheTransferOnBothSides() {

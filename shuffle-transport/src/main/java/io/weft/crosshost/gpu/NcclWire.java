@@ -13,15 +13,18 @@ import java.util.Optional;
 /** A wire between two GPUs by NCCL: the GPU of each end waits for its sources by itself. */
 final class NcclWire implements TransferWire {
   private final DeviceCommunicator communicator;
+  private final boolean followsDevices;
   private final CommunicatorWire wire;
 
   /**
    * The wire of a communicator.
    *
    * @param communicator with two ranks; stays the caller's to close
+   * @param followsDevices whether sends of this end may wait for their sources on the GPU
    */
-  NcclWire(DeviceCommunicator communicator) {
+  NcclWire(DeviceCommunicator communicator, boolean followsDevices) {
     this.communicator = communicator;
+    this.followsDevices = followsDevices;
     this.wire = new CommunicatorWire(communicator);
   }
 
@@ -37,7 +40,7 @@ final class NcclWire implements TransferWire {
 
   @Override
   public boolean followsDevices() {
-    return true;
+    return followsDevices;
   }
 
   @Override

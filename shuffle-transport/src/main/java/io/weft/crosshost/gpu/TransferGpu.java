@@ -49,6 +49,7 @@ public final class TransferGpu implements AutoCloseable {
    * @param rules by which ways are chosen, the same on all executors
    * @param libraries where the driver and NCCL are
    * @param bufferBytes the most memory of the GPU for receive buffers
+   * @param followsDevices whether NCCL gets what is sent when its source is recorded, or complete
    * @param besideNccl makes the communicators of hosts over which the ends of one of NCCL agree
    */
   public record Options(
@@ -57,6 +58,7 @@ public final class TransferGpu implements AutoCloseable {
       PathRules rules,
       ProbeOptions libraries,
       long bufferBytes,
+      boolean followsDevices,
       CommunicatorFactory besideNccl) {
     public Options {
       if (!end.gpu().isThere()) {
@@ -99,7 +101,7 @@ public final class TransferGpu implements AutoCloseable {
       return new HostWire(route, opening.get());
     }
     if (communicator instanceof DeviceCommunicator device) {
-      return new NcclWire(device);
+      return new NcclWire(device, options.followsDevices());
     }
     throw new IllegalArgumentException(communicator + " does not move memory of GPUs");
   }

@@ -53,6 +53,7 @@ class TransferGpuTest {
                 new PathRules(mode, false, false),
                 TestGpus.options(),
                 1 << 20,
+                true,
                 LocalCommunicator::create));
     gpus.add(gpu);
     return gpu;

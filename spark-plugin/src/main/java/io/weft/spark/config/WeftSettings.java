@@ -344,6 +344,18 @@ public final class WeftSettings {
           "Memory of its GPU that each executor may use for arrays it receives there. It is taken as"
               + " transfers need it and kept until the executor ends.");
 
+  /** Whether NCCL gets arrays before the GPU has written them. */
+  public static final Setting<Boolean> TRANSFERS_FOLLOW_DEVICES =
+      new Setting<>(
+          PREFIX + "transfers.followDevices",
+          SettingTypes.bool(),
+          true,
+          APPLICATION,
+          "Whether NCCL gets an array of a GPU as soon as the work that writes it is enqueued, so"
+              + " that the GPU waits and the host does not. Where that work may hang, or needs"
+              + " something that is sent later between the same two GPUs, false has arrays wait on"
+              + " the host until they are written.");
+
   /** Memory of a GPU for feeds. */
   public static final Setting<Long> GPU_MEMORY =
       new Setting<>(
@@ -451,6 +463,7 @@ public final class WeftSettings {
           TRANSFERS_DEADLINE,
           TRANSFERS_IDLE,
           TRANSFERS_GPU_MEMORY,
+          TRANSFERS_FOLLOW_DEVICES,
           GPU_MEMORY,
           GPU_EXCHANGE_MEMORY,
           GPU_PINNED_MEMORY,

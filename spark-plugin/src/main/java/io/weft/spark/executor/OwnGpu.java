@@ -66,6 +66,7 @@ final class OwnGpu {
                     PathSettings.rules(conf),
                     libraries(conf),
                     WeftSettings.TRANSFERS_GPU_MEMORY.get(conf),
+                    WeftSettings.TRANSFERS_FOLLOW_DEVICES.get(conf),
                     besideNccl)))
         : Optional.empty();
   }

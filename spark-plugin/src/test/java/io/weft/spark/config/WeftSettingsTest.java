@@ -46,6 +46,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.transfers.deadline", "120s");
     expected.put("spark.weft.transfers.idle", "300s");
     expected.put("spark.weft.transfers.gpuMemory", "1g");
+    expected.put("spark.weft.transfers.followDevices", "true");
     expected.put("spark.weft.gpu.memory", "4g");
     expected.put("spark.weft.gpu.exchangeMemory", "4g");
     expected.put("spark.weft.gpu.pinnedMemory", "256m");

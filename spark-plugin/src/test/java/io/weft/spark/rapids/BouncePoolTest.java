@@ -20,22 +20,23 @@ class BouncePoolTest {
   private final AtomicBoolean memoryFreed = new AtomicBoolean();
   private final AtomicInteger freed = new AtomicInteger();
   private final List<BounceBuffer> taken = new ArrayList<>();
+  private final List<TestDeviceMemory> made = new ArrayList<>();
   private final BouncePool pool = pool(Duration.ofMillis(50));
 
   private BouncePool pool(Duration patience) {
-    return new BouncePool(
-        "test",
-        bytes -> new TestDeviceMemory(ADDRESS, bytes, () -> memoryFreed.set(true)),
-        1000,
-        3,
-        patience,
-        freed::incrementAndGet);
+    return new BouncePool("test", this::memory, 1000, 3, patience, freed::incrementAndGet);
+  }
+
+  private TestDeviceMemory memory(long bytes) {
+    made.add(new TestDeviceMemory(ADDRESS, bytes, () -> memoryFreed.set(true)));
+    return made.get(made.size() - 1);
   }
 
   @AfterEach
   void closeAll() {
     taken.stream().filter(each -> !each.isClosed()).forEach(BounceBuffer::close);
     pool.close();
+    made.forEach(TestDeviceMemory::forget);
   }
 
   private List<BounceBuffer> take(long bytes, int most) {

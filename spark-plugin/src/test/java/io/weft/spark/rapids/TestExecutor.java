@@ -100,6 +100,7 @@ final class TestExecutor implements AutoCloseable {
             way.rules(),
             Doubles.options(),
             GPU_BYTES,
+            true,
             hosts));
   }
 
