@@ -6,6 +6,7 @@ import io.weft.device.probe.Choice;
 import io.weft.examples.terminal.Units;
 import io.weft.exchange.MemoryOptions;
 import io.weft.host.HostRoot;
+import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.message.WeftVersion;
 import java.io.IOException;
@@ -57,7 +58,7 @@ record Examination(Capabilities capabilities, Optional<Path> folder, List<Path> 
     SparkConf defaults = new SparkConf(false);
     return "up to %s in each executor unless %s says otherwise"
         .formatted(
-            WeftSettings.privateMemory(defaults).describe(WeftSettings.segmentBytes(defaults)),
+            SpillMemory.of(defaults).describe(WeftSettings.segmentBytes(defaults)),
             WeftSettings.SPILL_PRIVATE_MEMORY.key());
   }
 

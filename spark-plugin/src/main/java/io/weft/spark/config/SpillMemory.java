@@ -2,6 +2,7 @@ package io.weft.spark.config;
 
 import static io.weft.spark.config.WeftSettings.SPILL_PRIVATE_MEMORY;
 
+import io.weft.memory.PrivateMemory;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
@@ -35,6 +36,12 @@ public final class SpillMemory {
     return Math.min(MOST_CHUNK, Math.max(LEAST_CHUNK, segmentBytes / CHUNKS_PER_SEGMENT));
   }
 
+  /** How much private memory an executor may use where disks are encrypted, and for whom. */
+  public static PrivateMemory of(SparkConf conf) {
+    return new PrivateMemory(
+        SPILL_PRIVATE_MEMORY.get(conf), users(conf), WeftSettings.FETCH_TIMEOUT.get(conf));
+  }
+
   /**
    * Checks an application at its start.
    *
@@ -65,7 +72,7 @@ public final class SpillMemory {
   }
 
   private static long workingBytes(SparkConf conf) {
-    return WeftSettings.privateMemory(conf).workingBytes(WeftSettings.segmentBytes(conf));
+    return of(conf).workingBytes(WeftSettings.segmentBytes(conf));
   }
 
   private static long chunkBytes(SparkConf conf) {

@@ -3,7 +3,6 @@ package io.weft.spark.config;
 import static io.weft.spark.config.Setting.Scope.APPLICATION;
 import static io.weft.spark.config.Setting.Scope.SESSION;
 
-import io.weft.memory.PrivateMemory;
 import io.weft.peer.PathRules;
 import io.weft.peer.TransportMode;
 import io.weft.tensor.codec.CodecKind;
@@ -351,10 +350,8 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether NCCL gets an array of a GPU as soon as the work that writes it is enqueued, so"
-              + " that the GPU waits and the host does not. Where that work may hang, or needs"
-              + " something that is sent later between the same two GPUs, false has arrays wait on"
-              + " the host until they are written.");
+          "Whether the GPU waits for work that writes an array it sends by NCCL, or the host: false"
+              + " where that work may hang, or needs what the same two GPUs exchange later.");
 
   /** Memory of a GPU for feeds. */
   public static final Setting<Long> GPU_MEMORY =
@@ -483,12 +480,6 @@ public final class WeftSettings {
     long segment = MEMORY_SEGMENT_SIZE.get(conf);
     long most = isDiskEncrypted(conf) ? SPILL_PRIVATE_MEMORY.get(conf) / 128 * 64 : segment;
     return Math.min(memory > 0 ? Math.min(segment, memory) : segment, most);
-  }
-
-  /** How much private memory an executor may use where disks are encrypted, and for whom. */
-  public static PrivateMemory privateMemory(SparkConf conf) {
-    return new PrivateMemory(
-        SPILL_PRIVATE_MEMORY.get(conf), SpillMemory.users(conf), FETCH_TIMEOUT.get(conf));
   }
 
   /** Whether Spark encrypts what it writes to its local folders, so Weft does as well. */

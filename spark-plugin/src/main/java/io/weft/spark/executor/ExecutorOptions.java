@@ -6,6 +6,7 @@ import io.weft.exchange.ExchangeOptions;
 import io.weft.exchange.MemoryOptions;
 import io.weft.exchange.NetworkOptions;
 import io.weft.exchange.TrafficOptions;
+import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.message.WeftVersion;
 import java.io.File;
@@ -83,8 +84,7 @@ final class ExecutorOptions {
               + executorId
               + " no key. Set it for the application as a whole, before it starts");
     }
-    return Optional.of(
-        new DiskEncryption(new SealingKey(key.get()), WeftSettings.privateMemory(conf)));
+    return Optional.of(new DiskEncryption(new SealingKey(key.get()), SpillMemory.of(conf)));
   }
 
   private NetworkOptions network() {
