@@ -26,7 +26,7 @@ import picocli.CommandLine.Option;
 public final class TransferBenchCommand implements Callable<Integer> {
   private static final double QUICK_FACTOR = 0.25;
 
-  @Option(names = "--quick", description = "A quarter of the work: ends within two minutes")
+  @Option(names = "--quick", description = "A quarter of the work: four to five minutes")
   private boolean quick;
 
   @Option(
