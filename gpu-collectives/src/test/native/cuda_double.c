@@ -1,7 +1,7 @@
 /*
- * A test double of libcuda: 8 devices whose memory is host memory and whose streams are threads.
- * It is strict where the driver is silent: an event that was never recorded, a foreign context,
- * memory freed while in use and handles that are dead are violations, which tests read.
+ * A test double of libcuda: 8 devices whose memory is host memory and whose streams are threads. It
+ * reports violations that the driver accepts silently: unrecorded events, foreign contexts, memory
+ * freed while in use, and dead handles. Tests read the violations.
  */
 #define _GNU_SOURCE
 #include "gpu_double.h"
@@ -22,7 +22,7 @@
 
 #define DEVICES 8
 
-/* Fewer where the compiler is told so. */
+/* The compiler can set a smaller number. */
 #ifndef WEFT_DOUBLE_DEVICES
 #define WEFT_DOUBLE_DEVICES DEVICES
 #endif
@@ -59,12 +59,12 @@ enum memory_kind { PLAIN, PINNED, VIRTUAL, IMPORTED, MULTICAST };
 
 struct multicast;
 
-/* Behind the bytes of plain device memory, for all processes that map it. */
+/* Stored after the bytes of plain device memory, for all processes that map it. */
 struct importers {
   int pids[MOST_IMPORTERS];
 };
 
-/* Memory of cuMemCreate: lives as long as its handle or a mapping. */
+/* Memory of cuMemCreate: exists as long as its handle or a mapping. */
 struct physical {
   int file;
   size_t bytes;
@@ -79,14 +79,14 @@ struct allocation {
   size_t bytes;
   int device; /* -1: pinned host memory */
   int uses;
-  int graphs; /* that refer to it */
+  int graphs; /* graphs that refer to it. */
   enum memory_kind kind;
   int file;
-  int references;              /* of an import */
-  unsigned long inode;         /* of plain and imported memory */
-  struct importers *importers; /* of plain and imported memory */
-  struct physical *physical;   /* of virtual memory */
-  struct multicast *multicast; /* that is mapped here */
+  int references;              /* references of an import. */
+  unsigned long inode;         /* of plain and imported memory. */
+  struct importers *importers; /* of plain and imported memory. */
+  struct physical *physical;   /* of virtual memory. */
+  struct multicast *multicast; /* the object that is mapped here. */
   int accessible;
   struct allocation *next;
 };
@@ -118,15 +118,15 @@ struct stream {
   int priority;
   int pending;
   int closing;
-  int of_thread; /* ends with the thread that it is the default stream of */
+  int of_thread; /* ends with the thread whose default stream it is. */
   pthread_t thread;
-  struct nodes *capture; /* what is enqueued goes there, if it captures */
+  struct nodes *capture; /* takes enqueued work during a capture. */
   struct work *first;
   struct work **last;
   struct stream *next;
 };
 
-/* One lock and one condition for everything: a double is to be right, not fast. */
+/* One lock and one condition for everything: a double must be correct, not fast. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct context contexts[DEVICES];
@@ -153,14 +153,14 @@ static int violations;
 static char violation_text[MOST_TEXT];
 static __thread struct context *current;
 
-/* Of the thread of a stream. */
+/* Set on the thread of a stream. */
 static __thread int running_device = -1;
 
 #define MOST_COUNTS 32
 
 static struct { const char *kind; int live; } counts[MOST_COUNTS];
 
-/* ---- what tests and the other double call ---- */
+/* ---- functions for tests and the other double ---- */
 
 void double_violation(const char *format, ...) {
   char line[512];
@@ -197,7 +197,7 @@ void double_count(const char *kind, int delta) {
   pthread_mutex_unlock(&own);
 }
 
-/* Handles that have not been given back, as text; the sum of them. */
+/* Writes the live handles as text; returns their number. */
 int cudaDoubleLive(char *text, int size) {
   int sum = 0;
   text[0] = 0;
@@ -211,7 +211,7 @@ int cudaDoubleLive(char *text, int size) {
   return sum;
 }
 
-/* While paused no stream starts another piece of work. */
+/* While paused, no stream starts another piece of work. */
 void cudaDoublePause(int pause) {
   pthread_mutex_lock(&lock);
   paused = pause;
@@ -227,13 +227,13 @@ void cudaDoubleHold(int device) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Devices that cannot reach each other's memory, or can. */
+/* Sets whether devices cannot access each other's memory. */
 void cudaDoubleUnreachable(int apart) { unreachable = apart; }
 
-/* So many events cannot be made from now on. */
+/* Makes the next event creations fail. */
 void cudaDoubleFailEvents(int events) { fewer_events = events; }
 
-/* While stalling, calls that allocate or take a context do not return. */
+/* While stalling, calls that allocate or retain a context do not return. */
 void cudaDoubleStall(int stall) {
   pthread_mutex_lock(&lock);
   stalling = stall;
@@ -241,7 +241,7 @@ void cudaDoubleStall(int stall) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Calls that do not return now. */
+/* The number of stalled calls. */
 int cudaDoubleStalled(void) {
   pthread_mutex_lock(&lock);
   int count = stalled;
@@ -257,7 +257,7 @@ static void stall_if_told_locked(void) {
   stalled--;
 }
 
-/* Copies from and to host memory that is not pinned, since this was asked last. */
+/* Copies from and to host memory that is not pinned, since the last call. */
 int cudaDoublePageableCopies(void) {
   pthread_mutex_lock(&lock);
   int count = pageable_copies;
@@ -266,10 +266,10 @@ int cudaDoublePageableCopies(void) {
   return count;
 }
 
-/* Copies between host and device, since this was asked last. */
+/* Copies between host and device, since the last call. */
 int cudaDoubleHostCopies(void) { return __atomic_exchange_n(&host_copies, 0, __ATOMIC_SEQ_CST); }
 
-/* A device that fails everything with this code from now on, or works again with 0. */
+/* Makes all calls of a device fail with this code, or work again with 0. */
 void cudaDoubleLose(int device, int code) {
   pthread_mutex_lock(&lock);
   contexts[device].lost = code;
@@ -338,7 +338,7 @@ static CUresult check_context(const char *caller) {
 
 static struct stream *add_stream_locked(int priority);
 
-/* A thread has ended: its default streams do what is on them, and end too. */
+/* Ends the default streams of a thread that has ended, after their work. */
 static void end_streams_of_thread(void *argument) {
   struct stream **mine = argument;
   pthread_mutex_lock(&lock);
@@ -372,8 +372,10 @@ static struct stream *of_this_thread_locked(void) {
   return mine[current->device];
 }
 
-/* 0 and 1 are the context's legacy stream, which streams of flag 1 do not wait for; 2 is the
- * default stream of the calling thread. */
+/*
+ * Handles 0 and 1 are the context's legacy stream, for which streams of flag 1 do not wait. Handle
+ * 2 is the default stream of the calling thread.
+ */
 static struct stream *resolved_locked(struct stream *stream) {
   static struct stream *legacy[DEVICES];
   if ((uintptr_t)stream > 2 || current == NULL) {
@@ -394,7 +396,7 @@ static CUresult check_stream(struct stream *stream, const char *caller) {
     return result;
   }
   if (!is_living_stream(stream)) {
-    double_violation("%s on a stream that is not there", caller);
+    double_violation("%s on a stream that does not exist", caller);
     return INVALID_HANDLE;
   }
   if (stream->device != current->device) {
@@ -407,7 +409,7 @@ static CUresult check_stream(struct stream *stream, const char *caller) {
 
 static CUresult check_event(struct event *event, const char *caller) {
   if (!is_living_event(event)) {
-    double_violation("%s on an event that is not there", caller);
+    double_violation("%s on an event that does not exist", caller);
     return INVALID_HANDLE;
   }
   return SUCCESS;
@@ -736,7 +738,7 @@ static struct allocation *add_allocation(char *start, size_t bytes, int device,
   return made;
 }
 
-/* What a double cannot go on without ends the process, which says why. */
+/* Ends the process with a message, after an error that a double cannot handle. */
 static void give_up(const char *what) {
   perror(what);
   abort();
@@ -762,11 +764,14 @@ static void add_plain(int file, char *start, size_t bytes, int device, enum memo
   made->importers = (struct importers *)(start + whole_pages(bytes));
 }
 
-/* A file without a name, which other processes open by that of this one: gone when this one is. */
+/*
+ * Creates a file without a name, which other processes open through this process. It ends with this
+ * process.
+ */
 static int make_file(size_t bytes) {
   int file = memfd_create("weft-cuda-double", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, bytes) != 0) {
-    give_up("the CUDA double cannot make memory");
+    give_up("the CUDA double cannot create memory");
   }
   return file;
 }
@@ -810,7 +815,7 @@ static struct allocation **place_of(const void *start) {
   return each;
 }
 
-/* Another process that maps the memory and lives, or 0. */
+/* Returns a living process that maps the memory, or 0. */
 static int living_importer(struct allocation *allocation) {
   for (int i = 0; i < MOST_IMPORTERS; i++) {
     int pid = allocation->importers->pids[i];
@@ -859,7 +864,7 @@ static CUresult release(void *start, enum memory_kind kind, const char *caller) 
   struct allocation **each = place_of(start);
   struct allocation *found = *each;
   if (found == NULL || found->kind != kind) {
-    double_violation("%s of memory that is not there", caller);
+    double_violation("%s of memory that does not exist", caller);
     result = INVALID_VALUE;
   } else if (check_unused(found, caller) != SUCCESS) {
     result = ILLEGAL_STATE;
@@ -979,7 +984,7 @@ CUresult cuIpcOpenMemHandle_v2(void **out, struct ipc_handle handle, unsigned fl
     result = INVALID_VALUE;
   }
   if (result == SUCCESS && handle.pid == getpid()) {
-    double_violation("cuIpcOpenMemHandle in the process that has the memory");
+    double_violation("cuIpcOpenMemHandle in the process that owns the memory");
     result = INVALID_CONTEXT;
   }
   if (result == SUCCESS) {
@@ -1182,7 +1187,7 @@ CUresult cuMemRelease(void *handle) {
   if (is_multicast(handle)) {
     release_multicast_locked(handle);
   } else if (*place_of_physical(physical) == NULL) {
-    double_violation("cuMemRelease of a handle that is not there");
+    double_violation("cuMemRelease of a handle that does not exist");
     result = INVALID_VALUE;
   } else {
     release_physical_locked(physical);
@@ -1286,7 +1291,7 @@ struct copy {
   void *to;
   const void *from;
   size_t bytes;
-  int *done; /* or NULL, where nobody waits */
+  int *done; /* or NULL if no thread waits. */
 };
 
 static void run_copy(void *argument) {
@@ -1301,7 +1306,10 @@ static void run_copy(void *argument) {
   free(copy);
 }
 
-/* Host memory that is not pinned makes the driver wait for the stream, on the calling thread. */
+/*
+ * Waits for the stream on the calling thread, as the driver does for host memory that is not
+ * pinned.
+ */
 static void await_copy_locked(int *done) {
   pageable_copies++;
   while (!*done) {
@@ -1499,7 +1507,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 103: *value = memory_descriptors; break;
     case 132: *value = multicast_devices >> device & 1; break;
     default:
-      double_violation("cuDeviceGetAttribute of %d, of which the double knows nothing", attribute);
+      double_violation("cuDeviceGetAttribute of %d, which the double does not know", attribute);
       return INVALID_VALUE;
   }
   return device >= 0 && device < visible ? SUCCESS : INVALID_DEVICE;

@@ -1,8 +1,8 @@
 /*
- * Graphs of the double of libcuda: what is enqueued on a stream that captures is kept, and run as
- * often as the graph is launched. Strict where the driver would fail much later: calls that break a
- * capture, memory and communicators that go before the graphs that refer to them, and launches of
- * what is gone. Part of cuda_double.c.
+ * Graphs of the double of libcuda: work on a capturing stream is kept, and runs at each launch of
+ * the graph. It reports violations at once where the driver fails much later. These are calls that
+ * break a capture, memory and communicators that are freed before their graphs, and launches of
+ * destroyed graphs. Part of cuda_double.c.
  */
 
 enum { CAPTURE_UNSUPPORTED = 900, CAPTURE_WRONG_THREAD = 908 };
@@ -17,7 +17,7 @@ struct node {
   struct node *next;
 };
 
-/* What a graph and what is made of it to be launched share. */
+/* The part that a graph shares with its executable graph. */
 struct nodes {
   int device;
   int references;
@@ -36,7 +36,7 @@ static struct graph *graphs;
 static struct graph *graph_execs;
 static __thread int captures;
 
-/* Notes a call that no thread may make while it captures. */
+/* Reports a call that is forbidden during a capture. */
 static CUresult check_no_capture(const char *caller) {
   if (captures > 0) {
     double_violation("%s on a thread that captures a graph", caller);
@@ -116,7 +116,7 @@ static CUresult destroy_graph(struct graph **list, struct graph *graph, const ch
   struct graph **place = place_of_graph(list, graph);
   CUresult result = *place == NULL ? INVALID_VALUE : SUCCESS;
   if (result != SUCCESS) {
-    double_violation("%s of what is not there", caller);
+    double_violation("%s of a graph that does not exist", caller);
   } else {
     *place = graph->next;
     release_nodes_locked(graph->nodes);
@@ -174,7 +174,7 @@ CUresult cuGraphInstantiateWithFlags(struct graph **out, struct graph *graph,
   pthread_mutex_lock(&lock);
   CUresult result = check_context("cuGraphInstantiate");
   if (result == SUCCESS && (*place_of_graph(&graphs, graph) == NULL || flags != 0)) {
-    double_violation("cuGraphInstantiate of what is not there, or with flags %llu", flags);
+    double_violation("cuGraphInstantiate of an unknown graph, or with flags %llu", flags);
     result = INVALID_VALUE;
   }
   if (result == SUCCESS) {
@@ -189,7 +189,7 @@ CUresult cuGraphDestroy(struct graph *graph) {
   return destroy_graph(&graphs, graph, "cuGraphDestroy", "graphs");
 }
 
-/* What runs of it goes on: its memory is in use until then. */
+/* Running launches continue: their memory is in use until they end. */
 CUresult cuGraphExecDestroy(struct graph *exec) {
   return destroy_graph(&graph_execs, exec, "cuGraphExecDestroy", "graphs to launch");
 }
@@ -198,7 +198,7 @@ CUresult cuGraphLaunch(struct graph *exec, struct stream *stream) {
   pthread_mutex_lock(&lock);
   CUresult result = check_stream(stream, "cuGraphLaunch");
   if (result == SUCCESS && *place_of_graph(&graph_execs, exec) == NULL) {
-    double_violation("cuGraphLaunch of what is not there");
+    double_violation("cuGraphLaunch of a graph that does not exist");
     result = INVALID_VALUE;
   }
   if (result == SUCCESS && (exec->nodes->device != stream->device || stream->capture != NULL)) {
@@ -219,7 +219,7 @@ CUresult cuGraphLaunch(struct graph *exec, struct stream *stream) {
   return result;
 }
 
-/* Launches of graphs, since this was asked last. */
+/* Launches of graphs since the last call. */
 int cudaDoubleGraphLaunches(void) {
   return __atomic_exchange_n(&graph_launches, 0, __ATOMIC_SEQ_CST);
 }

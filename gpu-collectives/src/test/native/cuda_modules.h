@@ -1,7 +1,7 @@
 /*
- * Modules and launches of the double of libcuda: it reads from PTX which kernels there are and how
- * large their arguments are, and runs the same kernels as its C compiler made them of their source,
- * block by block. Threads of a block are fibers that take turns at each SYNC. Part of cuda_double.c.
+ * Modules and launches of the double of libcuda. It reads the kernels and the sizes of their
+ * arguments from PTX. It runs the same kernels as the C compiler compiled them from source, block
+ * by block. Threads of a block are fibers that switch at each SYNC. Part of cuda_double.c.
  */
 #include "../../main/cuda/kernel.h"
 
@@ -21,7 +21,7 @@ struct compiled {
   int argument_bytes;
   int most_threads;
   void (*run)(const void *);
-  int runs[DEVICES]; /* that have begun */
+  int runs[DEVICES]; /* number of starts */
 };
 
 struct function {
@@ -43,7 +43,7 @@ static int launches;
 static char held_kernel[64];
 static int held_kernel_device;
 
-/* Memory that was freed and whose addresses nothing has taken since, oldest overwritten first. */
+/* Freed memory whose addresses are not allocated again; the oldest entry is overwritten first. */
 static struct double_range freed[MOST_FREED];
 static int freed_next;
 
@@ -61,7 +61,7 @@ void double_add_kernel(const char *name, int argument_bytes, int most_threads,
       (struct compiled){name, argument_bytes, most_threads, run, {0}};
 }
 
-/* A device does not begin this kernel, and so nothing behind it; "" for none. */
+/* Blocks a kernel of a device, and so all later work of its stream; "" for none. */
 void cudaDoubleHoldKernel(int device, const char *name) {
   pthread_mutex_lock(&lock);
   snprintf(held_kernel, sizeof held_kernel, "%s", name);
@@ -70,19 +70,19 @@ void cudaDoubleHoldKernel(int device, const char *name) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Launches since this was asked last. */
+/* Launches since the last call. */
 int cudaDoubleLaunches(void) { return __atomic_exchange_n(&launches, 0, __ATOMIC_SEQ_CST); }
 
 /* ---- blocks ---- */
 
 __thread struct double_place double_here;
 
-/* The threads of a block, on the thread of a stream. */
+/* The threads of a block; they run on the thread of a stream. */
 static __thread struct {
   ucontext_t scheduler;
   ucontext_t fibers[MOST_THREADS];
   int is_done[MOST_THREADS];
-  int is_unsettled[MOST_THREADS]; /* what it wrote by multicast */
+  int is_unsettled[MOST_THREADS]; /* multicast writes that other addresses may not show yet */
   char *stacks;
   uint32_t values[MOST_THREADS];
   void (*run)(const void *);
@@ -105,7 +105,7 @@ void double_settle_aliases(void) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* All threads of the block come here before one goes on. */
+/* Waits until all threads of the block have reached this point. */
 void double_sync(const char *kernel) {
   (void)kernel;
   int thread = double_here.thread;
@@ -130,8 +130,8 @@ uint32_t double_ballot(const char *kernel, int value) {
 }
 
 /*
- * Runs every thread up to its next sync; how many came to their end. Now the first goes first, now
- * the last, so that what is read without a sync before it is not there for one of the two.
+ * Runs every thread up to its next sync; returns how many ended. The order alternates, so a read
+ * without an earlier sync fails in one of the two orders.
  */
 static int run_fibers(int threads, int is_backwards) {
   int done = 0;
@@ -160,7 +160,7 @@ static void run_block(const char *kernel, int threads) {
   for (int round = (int)(double_here.block & 1); done < threads; round++) {
     done = run_fibers(threads, round & 1);
     if (done > 0 && done < threads) {
-      double_violation("%s: %d of %d threads wait for others that ended", kernel, threads - done,
+      double_violation("%s: %d of %d threads wait for threads that ended", kernel, threads - done,
                        threads);
       return;
     }
@@ -215,7 +215,7 @@ static struct compiled *find_compiled(const char *name, size_t length) {
   return NULL;
 }
 
-/* How often a device has begun a kernel. */
+/* How often a device has started a kernel. */
 int cudaDoubleRuns(int device, const char *name) {
   pthread_mutex_lock(&lock);
   const struct compiled *found = find_compiled(name, strlen(name));
@@ -224,7 +224,7 @@ int cudaDoubleRuns(int device, const char *name) {
   return runs;
 }
 
-/* One entry of PTX: its name and, in brackets, the size of its one argument. */
+/* Reads one entry of PTX: its name and, in brackets, the size of its one argument. */
 static const char *read_entry(struct module *module, const char *at) {
   size_t length = strcspn(at, "(");
   struct compiled *compiled = find_compiled(at, length);
@@ -245,7 +245,7 @@ static int ptx_version(const char *image) {
   return at != NULL && sscanf(at, "\n.version %d.%d", &major, &minor) == 2 ? major * 10 + minor : 0;
 }
 
-/* CUDA 12.0 came with PTX 8.0, and each minor version with one of PTX. */
+/* The newest PTX version: CUDA 12.0 has PTX 8.0, and each minor version the next one. */
 static int newest_ptx(void) {
   return (driver_version / 1000 - 4) * 10 + driver_version % 1000 / 10;
 }
@@ -389,7 +389,7 @@ static int is_freed(const char *at) {
   return 0;
 }
 
-/* What the words of an argument point to: it is in use until the kernel has run. */
+/* Marks memory of pointers in the arguments as in use until the kernel has run. */
 static CUresult collect_uses(const struct launch *launch, struct double_range *ranges, int *count) {
   for (int at = 0; at + 8 <= launch->kernel->argument_bytes && *count < DOUBLE_MOST_RANGES;
        at += 8) {

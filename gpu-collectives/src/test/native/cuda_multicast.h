@@ -1,12 +1,12 @@
 /*
- * Multicast of the double of libcuda. An object is a file without a name that says which device has
- * bound which memory; its descriptor goes to other processes as the real one does. Nothing lies at a
- * mapped address: only double_store_to_all, the instruction of the kernels, finds its way from there
- * to all that is bound. Part of cuda_double.c.
+ * Multicast of the double of libcuda. An object is a file without a name that records the bound
+ * memory of each device. Its descriptor goes to other processes as the real one does. A mapped
+ * address has no memory: only double_store_to_all, the instruction of the kernels, finds the bound
+ * memory from there. Part of cuda_double.c.
  */
 #include <stdatomic.h>
 
-/* A driver from before multicast. */
+/* Builds a driver older than multicast. */
 #ifdef WEFT_DOUBLE_WITHOUT_MULTICAST
 #define MULTICAST_API static __attribute__((unused))
 #else
@@ -16,18 +16,18 @@
 #define MULTICAST_GRANULARITY (2 * GRANULARITY)
 #define MOST_BINDINGS 4
 
-/* Memory of one device, which other processes open by the file of its owner. */
+/* Memory of one device; other processes open it through its owner's file. */
 struct binding {
   atomic_int bound;
   int pid;
   int file;
   unsigned long inode;
-  size_t offset; /* in the object */
+  size_t offset; /* offset in the object */
   size_t memory_offset;
   size_t bytes;
 };
 
-/* What all processes see. */
+/* State that all processes share. */
 struct team {
   unsigned magic;
   int devices;
@@ -45,7 +45,7 @@ struct multicast_properties {
 
 _Static_assert(sizeof(struct multicast_properties) == 32, "as CUmulticastObjectProp");
 
-/* Memory that is bound, as it is mapped in this process. */
+/* Bound memory, as it is mapped in this process. */
 struct view {
   unsigned long inode;
   size_t memory_offset;
@@ -58,7 +58,7 @@ struct multicast {
   struct team *team;
   int references;
   struct view views[DEVICES][MOST_BINDINGS];
-  struct physical *bound[DEVICES][MOST_BINDINGS]; /* by this process */
+  struct physical *bound[DEVICES][MOST_BINDINGS]; /* bound by this process */
   struct multicast *next;
 };
 
@@ -71,19 +71,22 @@ static int memory_descriptors = 1;
 static int binding_faults;
 static int unbinding_faults;
 
-/* A bit for each device that has multicast; as it starts every second, as if a switch had those. */
+/*
+ * Sets a bit for each device with multicast; initially every second device has it, as with a
+ * switch.
+ */
 void cudaDoubleMulticast(int devices) { multicast_devices = devices; }
 
-/* The major number of the compute capability of all devices. */
+/* Sets the major number of the compute capability of all devices. */
 void cudaDoubleComputeCapability(int major) { compute_capability = major; }
 
-/* So many bindings fail from now on, for want of resources. */
+/* Makes the next bindings fail for lack of resources. */
 void cudaDoubleFailBindings(int bindings) { binding_faults = bindings; }
 
-/* So many bindings do not end from now on. */
+/* Makes the next unbindings fail. */
 void cudaDoubleFailUnbindings(int bindings) { unbinding_faults = bindings; }
 
-/* Whether memory can be given to other processes as a file descriptor. */
+/* Sets whether memory can be exported as a file descriptor. */
 void cudaDoubleDescriptors(int offered) { memory_descriptors = offered; }
 
 static struct multicast **place_of_multicast(const struct multicast *multicast) {
@@ -155,7 +158,7 @@ MULTICAST_API CUresult cuMulticastCreate(struct multicast **out, const struct mu
 
 static CUresult check_object(struct multicast *multicast, const char *caller) {
   if (!is_multicast(multicast)) {
-    double_violation("%s of a multicast object that is not there", caller);
+    double_violation("%s of a multicast object that does not exist", caller);
     return INVALID_VALUE;
   }
   return SUCCESS;
@@ -171,7 +174,7 @@ MULTICAST_API CUresult cuMulticastAddDevice(struct multicast *multicast, int dev
   if (result == SUCCESS) {
     unsigned before = atomic_fetch_or(&multicast->team->added, 1u << device);
     if ((before >> device & 1) != 0 || __builtin_popcount(before) == multicast->team->devices) {
-      double_violation("cuMulticastAddDevice of device %d, which is there, or one too many", device);
+      double_violation("cuMulticastAddDevice of device %d, which was added, or one too many", device);
       result = INVALID_DEVICE;
     }
   }
@@ -179,7 +182,10 @@ MULTICAST_API CUresult cuMulticastAddDevice(struct multicast *multicast, int dev
   return result;
 }
 
-/* The driver waits until all devices have been added; here that is a hang of the code under test. */
+/*
+ * Reports an incomplete object: the driver would wait until all devices are added, so the code
+ * under test would hang.
+ */
 static CUresult check_complete(struct multicast *multicast, const char *caller) {
   int added = __builtin_popcount(atomic_load(&multicast->team->added));
   if (added != multicast->team->devices) {
@@ -292,7 +298,7 @@ MULTICAST_API CUresult cuMulticastUnbind(struct multicast *multicast, int device
   return result;
 }
 
-/* Memory whose addresses go, which kernels of others may still write to. */
+/* Notes unmapped memory to which kernels of other processes may still write. */
 static void note_unmapped(const struct physical *physical) {
   for (struct multicast *each = multicasts; each != NULL; each = each->next) {
     for (int i = 0; i < MOST_BINDINGS; i++) {
@@ -328,7 +334,7 @@ CUresult cuMemImportFromShareableHandle(struct multicast **out, long descriptor,
   CUresult result = SUCCESS;
   if (type != 1 || file < 0 || fstat(file, &about) != 0 ||
       about.st_size != (off_t)sizeof(struct team)) {
-    double_violation("cuMemImportFromShareableHandle of descriptor %ld, which is no handle",
+    double_violation("cuMemImportFromShareableHandle of descriptor %ld, which is not a handle",
                      descriptor);
     if (file >= 0) {
       close(file);

@@ -1,9 +1,9 @@
 /*
- * Writes to all that is bound to a multicast object, by kernels of the double of libcuda: memory of
- * other processes is mapped here when something is written to it first. Part of cuda_double.c.
+ * Writes of the double's kernels to all memory that is bound to a multicast object. Memory of other
+ * processes is mapped at the first write. Part of cuda_double.c.
  */
 
-/* What a device has bound, or NULL where its process is gone, and its memory with it. */
+/* The bound memory of a device, or NULL if its process has ended. */
 static char *view_of(struct multicast *multicast, int device, int place) {
   struct binding *binding = &multicast->team->bindings[device][place];
   struct view *view = &multicast->views[device][place];
@@ -17,7 +17,7 @@ static char *view_of(struct multicast *multicast, int device, int place) {
   struct stat about;
   if (file < 0 || fstat(file, &about) != 0 || about.st_ino != binding->inode) {
     if (kill(binding->pid, 0) == 0) {
-      double_violation("memory of device %d that is bound is not there", device);
+      double_violation("memory of device %d that is bound does not exist", device);
     }
     if (file >= 0) {
       close(file);
@@ -54,10 +54,10 @@ static void store_to_device(struct multicast *multicast, int device, size_t at, 
   double_violation("%s writes where device %d has bound nothing", kernel, device);
 }
 
-/* What this thread wrote is not seen at other addresses yet. */
+/* Notes that writes of this thread are not visible at other addresses yet. */
 static void note_unsettled(void);
 
-/* The instruction: what a real device does with any other address is not defined. */
+/* The multicast store; on a real device it is undefined for any other address. */
 void double_store_to_all(const char *kernel, void *address, const void *value, int bytes) {
   note_unsettled();
   pthread_mutex_lock(&lock);

@@ -3,8 +3,8 @@ package io.weft.device;
 import java.time.Duration;
 
 /**
- * A moment after which a wait gives up. Immutable and thread-safe; made of {@link System#nanoTime},
- * so it means nothing in another process.
+ * A point in time at which a wait ends. Immutable and thread-safe. It is based on {@link
+ * System#nanoTime}, so it is meaningless in another process.
  */
 public final class Deadline {
   private final long start;
@@ -18,24 +18,24 @@ public final class Deadline {
   /**
    * A deadline that starts now.
    *
-   * @param length zero or more; more than 292 years is taken as that
+   * @param length zero or more; at most about 292 years are used
    */
   public static Deadline after(Duration length) {
     if (length.isNegative()) {
-      throw new IllegalArgumentException("a deadline " + length + " from now has passed already");
+      throw new IllegalArgumentException("a deadline " + length + " from now is in the past");
     }
     return afterNanos(saturatedNanos(length));
   }
 
-  /** As {@link #after}, without a {@link Duration} on the way. */
+  /** As {@link #after}, without creating a {@link Duration}. */
   public static Deadline afterNanos(long nanos) {
     return new Deadline(System.nanoTime(), nanos);
   }
 
   /**
-   * A deadline that started when the clock was read.
+   * A deadline that started at a given time.
    *
-   * @param startNanos of {@link System#nanoTime}, in the past
+   * @param startNanos a past value of {@link System#nanoTime}
    */
   public static Deadline since(long startNanos, long nanos) {
     return new Deadline(startNanos, nanos);
@@ -61,12 +61,12 @@ public final class Deadline {
     return System.nanoTime() - start;
   }
 
-  /** From setting to expiry. */
+  /** The time from start to expiry. */
   public Duration length() {
     return Duration.ofNanos(nanos);
   }
 
-  /** A deadline with the same start that expires this much earlier, at most now. */
+  /** A deadline with the same start that expires earlier by the given time, at the earliest now. */
   public Deadline earlierBy(long earlierNanos) {
     return new Deadline(start, Math.max(0, nanos - earlierNanos));
   }
@@ -76,7 +76,7 @@ public final class Deadline {
     return describe(nanos);
   }
 
-  /** Nanoseconds in the unit that a reader of a message expects, such as 30 s or 250 ms. */
+  /** Formats nanoseconds for a message, such as 30 s or 250 ms. */
   public static String describe(long nanos) {
     if (nanos >= 1_000_000_000L) {
       double seconds = nanos / 1e9;

@@ -1,9 +1,9 @@
 package io.weft.device;
 
 /**
- * Where memory lies and work runs.
+ * The place of memory and work.
  *
- * @param kind the runtime that drives it
+ * @param kind the runtime of the device
  * @param ordinal 0 for the host; the CUDA ordinal of a GPU
  */
 public record Device(Kind kind, int ordinal) implements Comparable<Device> {

@@ -5,10 +5,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /**
- * How far a piece of work has come. It is first <em>pending</em>, then <em>recorded</em> (enqueued,
- * with its place on a lane), and ends <em>complete</em> or <em>failed</em>; it never goes back.
+ * The progress of a piece of work. It is first <em>pending</em>, then <em>recorded</em> (enqueued,
+ * with its place on a lane), and ends <em>complete</em> or <em>failed</em>. It never goes back.
  *
- * <p>Consumers may enqueue work behind this event once it is recorded; only a pending one makes
+ * <p>Consumers may enqueue work after this event once it is recorded; only a pending event makes
  * them wait on the host. Every event ends. Thread-safe.
  */
 public interface Event {
@@ -22,14 +22,14 @@ public interface Event {
 
   State state();
 
-  /** What the work is, for messages. */
+  /** A name of the work, for messages. */
   String what();
 
   /**
-   * Waits until the work has its place on a lane (or has ended well already).
+   * Waits until the work has its place on a lane, or has completed.
    *
    * @throws EventFailedException when it failed
-   * @throws EventTimeoutException when the deadline passed first
+   * @throws EventTimeoutException when the deadline passes first
    */
   void awaitRecorded(Deadline deadline);
 
@@ -37,24 +37,24 @@ public interface Event {
    * Waits until the work is done.
    *
    * @throws EventFailedException when it failed
-   * @throws EventTimeoutException when the deadline passed first
+   * @throws EventTimeoutException when the deadline passes first
    */
   void await(Deadline deadline);
 
   /**
-   * Whether it is work of a device: once it is recorded, streams can be ordered behind it there,
-   * and nobody has to wait for it on the host.
+   * Whether it is work of a device. Once it is recorded, streams can wait for it on the device,
+   * without a wait on the host.
    */
   default boolean isOnDevice() {
     return false;
   }
 
-  /** Why it failed; empty unless the state is FAILED. */
+  /** The cause of the failure; empty unless the state is FAILED. */
   Optional<Throwable> failure();
 
   /**
-   * Runs the action once this event is recorded or has ended, at once if that is so already. It
-   * runs on the thread that makes it so and should be short.
+   * Runs the action when this event is recorded or has ended, or at once if it already is. It runs
+   * on the thread that changes the state and should be short.
    */
   void whenRecorded(Runnable action);
 
@@ -62,13 +62,13 @@ public interface Event {
   void whenDone(Consumer<Throwable> action);
 
   /**
-   * Runs the action once memory that the work uses may go: with the end of the work. Later, or
-   * never, where a device still worked when the wait for it was given up, and the event had failed.
+   * Runs the action when memory of the work may be freed, which is at the end of the work. If a
+   * failed event was given up while a device still worked, this is later, or never.
    */
   default void whenReleased(Runnable action) {
     whenDone(cause -> action.run());
   }
 
-  /** A future with the same end. Cancelling it changes nothing here. */
+  /** A future with the same end. Cancelling it does not affect the event. */
   CompletableFuture<Void> toFuture();
 }

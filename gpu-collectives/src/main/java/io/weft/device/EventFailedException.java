@@ -1,6 +1,6 @@
 package io.weft.device;
 
-/** The work behind an event failed; the cause says why. */
+/** The work of an event failed; the cause says why. */
 public class EventFailedException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,6 @@
 package io.weft.device;
 
-/** A wait for an event reached its deadline; the work itself may still end later. */
+/** A wait for an event reached its deadline; the work may still end later. */
 public class EventTimeoutException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

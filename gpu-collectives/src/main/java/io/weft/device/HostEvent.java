@@ -9,11 +9,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An event ended by code of this process. The producer holds this class, consumers see {@link
- * Event}. Closing one that has not ended fails it, so a producer in a try block cannot strand its
- * consumers.
+ * An event that code of this process ends. The producer holds this class, consumers see {@link
+ * Event}. Closing an event that has not ended fails it, so a producer with a try block always ends
+ * the waits of its consumers.
  *
- * <p>Thread-safe. Ending it twice keeps the first end.
+ * <p>Thread-safe. The first end counts.
  */
 public final class HostEvent implements Event, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(HostEvent.class);
@@ -26,22 +26,22 @@ public final class HostEvent implements Event, AutoCloseable {
   private List<Consumer<Throwable>> onDone = new ArrayList<>();
 
   /**
-   * A pending event.
+   * Creates a pending event.
    *
-   * @param what the work, as it is to read in messages, such as "all-reduce #4"
+   * @param what the work, for messages, such as "all-reduce #4"
    */
   public HostEvent(String what) {
     this.what = what;
   }
 
-  /** An event of work that is done already. */
+  /** Returns an event of work that is already done. */
   public static Event completed(String what) {
     HostEvent event = new HostEvent(what);
     event.complete();
     return event;
   }
 
-  /** The work is enqueued. Does nothing once it is recorded or has ended. */
+  /** Records that the work is enqueued. Does nothing once it is recorded or has ended. */
   public void record() {
     List<Runnable> actions;
     synchronized (lock) {
@@ -55,12 +55,12 @@ public final class HostEvent implements Event, AutoCloseable {
     actions.forEach(this::inform);
   }
 
-  /** The work is done. */
+  /** Completes the event. */
   public void complete() {
     end(State.COMPLETE, null);
   }
 
-  /** The work failed. */
+  /** Fails the event. */
   public void fail(Throwable cause) {
     end(State.FAILED, cause);
   }
@@ -83,7 +83,7 @@ public final class HostEvent implements Event, AutoCloseable {
     done.forEach(action -> inform(() -> action.accept(cause)));
   }
 
-  /** One listener that throws does not keep the event from the others. */
+  /** Logs the failure of a listener, so that the other listeners still run. */
   private void inform(Runnable listener) {
     try {
       listener.run();
@@ -102,7 +102,7 @@ public final class HostEvent implements Event, AutoCloseable {
     return state == State.COMPLETE || state == State.FAILED;
   }
 
-  /** Fails the event unless it has ended: its producer is gone. */
+  /** Fails the event unless it has ended, because its producer has stopped. */
   @Override
   public void close() {
     fail(new IllegalStateException(what + " was dropped by its producer before it ended"));

@@ -9,14 +9,14 @@ import org.slf4j.LoggerFactory;
 /**
  * A lane of the host: one daemon thread, "weft-lane-NAME", that runs the work in order.
  *
- * <p>Work that waits for an event of another lane holds this lane up, as a stream wait does. The
- * wait for such an event is bounded by the lane's patience. The thread's priority is that of the
- * lane; most operating systems ignore it unless they are told otherwise.
+ * <p>Work that waits for an event of another lane blocks this lane, like a wait of a stream. The
+ * lane's timeout limits that wait. The thread has the lane's priority; most operating systems
+ * ignore it by default.
  */
 public final class HostLane implements Lane {
   private static final Logger LOG = LoggerFactory.getLogger(HostLane.class);
 
-  /** Work in the queue; without work it is the end of the queue. */
+  /** Work in the queue; an entry without work is the end of the queue. */
   private record Entry(Work work, List<Event> after, HostEvent event) {
     boolean isLast() {
       return work == null;
@@ -24,7 +24,7 @@ public final class HostLane implements Lane {
   }
 
   private final String name;
-  private final Duration patience;
+  private final Duration timeout;
   private final String logPrefix;
   private final Priority priority;
   private final LinkedBlockingQueue<Entry> queue = new LinkedBlockingQueue<>();
@@ -32,10 +32,10 @@ public final class HostLane implements Lane {
   private final Object admission = new Object();
   private boolean closed;
 
-  @SuppressWarnings("ThreadPriorityCheck") // Nothing depends on it.
-  private HostLane(String name, Duration patience, String logPrefix, Priority priority) {
+  @SuppressWarnings("ThreadPriorityCheck") // The behavior does not depend on it.
+  private HostLane(String name, Duration timeout, String logPrefix, Priority priority) {
     this.name = name;
-    this.patience = patience;
+    this.timeout = timeout;
     this.logPrefix = logPrefix;
     this.priority = priority;
     this.thread = new Thread(this::runAll, "weft-lane-" + name);
@@ -46,25 +46,25 @@ public final class HostLane implements Lane {
   /**
    * Starts a lane and its thread.
    *
-   * @param patience how long work may wait for the events it comes after, and how long {@link
-   *     #close()} waits for work that runs
+   * @param timeout how long work may wait for the events before it, and how long {@link #close()}
+   *     waits for running work
    */
-  public static HostLane open(String name, Duration patience) {
-    return open(name, patience, "");
+  public static HostLane open(String name, Duration timeout) {
+    return open(name, timeout, "");
   }
 
   /**
    * Starts a lane and its thread.
    *
-   * @param logPrefix at the head of every log line and refusal: whose lane it is
+   * @param logPrefix the start of every log line and error message; it names the owner of the lane
    */
-  public static HostLane open(String name, Duration patience, String logPrefix) {
-    return open(name, patience, logPrefix, Priority.NORMAL);
+  public static HostLane open(String name, Duration timeout, String logPrefix) {
+    return open(name, timeout, logPrefix, Priority.NORMAL);
   }
 
   /** As {@link #open(String, Duration, String)}, with a priority. */
-  public static HostLane open(String name, Duration patience, String logPrefix, Priority priority) {
-    HostLane lane = new HostLane(name, patience, logPrefix, priority);
+  public static HostLane open(String name, Duration timeout, String logPrefix, Priority priority) {
+    HostLane lane = new HostLane(name, timeout, logPrefix, priority);
     lane.thread.start();
     return lane;
   }
@@ -85,7 +85,7 @@ public final class HostLane implements Lane {
     synchronized (admission) {
       if (closed) {
         throw new IllegalStateException(
-            logPrefix + "lane " + name + " is closed and does not take " + what + " any more");
+            logPrefix + "lane " + name + " is closed and does not accept " + what + " any more");
       }
       queue.add(new Entry(work, List.of(after), event));
     }
@@ -114,7 +114,7 @@ public final class HostLane implements Lane {
       try {
         return queue.take();
       } catch (InterruptedException e) {
-        LOG.debug("{}lane {}: an interrupt came too late for its work", logPrefix, name);
+        LOG.debug("{}lane {}: an interrupt came after its work had ended", logPrefix, name);
       }
     }
   }
@@ -133,7 +133,7 @@ public final class HostLane implements Lane {
   }
 
   private void awaitAll(List<Event> events) {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     for (Event event : events) {
       event.await(deadline);
     }
@@ -161,12 +161,12 @@ public final class HostLane implements Lane {
                   logPrefix
                       + "lane "
                       + name
-                      + " was closed before it came to "
+                      + " was closed before it started "
                       + entry.event().what()));
     }
   }
 
-  /** Whether the caller is this lane's own thread, which cannot wait for itself. */
+  /** Whether the calling thread is this lane's own thread, which cannot wait for itself. */
   public boolean isOwnThread() {
     return Thread.currentThread() == thread;
   }
@@ -176,9 +176,9 @@ public final class HostLane implements Lane {
       return;
     }
     try {
-      thread.join(Math.max(1, patience.toMillis()));
+      thread.join(Math.max(1, timeout.toMillis()));
       if (thread.isAlive()) {
-        LOG.warn("{}lane {}: work still runs {} after the close", logPrefix, name, patience);
+        LOG.warn("{}lane {}: work still runs {} after the close", logPrefix, name, timeout);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -186,10 +186,10 @@ public final class HostLane implements Lane {
   }
 
   /**
-   * Waits, after the close, until the last work has ended; an interrupt does not end the wait, and
-   * is kept.
+   * Waits after the close until the last work has ended. An interrupt does not end the wait, and
+   * the thread stays interrupted.
    *
-   * @return false when work still ran at the deadline, and at once on the lane's own thread
+   * @return false when work still runs at the deadline, and at once on the lane's own thread
    */
   public boolean awaitEnd(Deadline deadline) {
     if (isOwnThread()) {

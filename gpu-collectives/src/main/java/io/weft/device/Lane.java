@@ -1,25 +1,25 @@
 package io.weft.device;
 
 /**
- * A queue of work that runs in the order of its submission: a CUDA stream on a device, a thread on
- * the host. Lanes run beside each other; events order work across them.
+ * A queue of work that runs in the order of submission: a CUDA stream on a device, a thread on the
+ * host. Lanes run in parallel; events order work across them.
  *
  * <p>Thread-safe.
  */
 public interface Lane extends AutoCloseable {
-  /** A piece of work. What it throws fails its event; the lane goes on. */
+  /** A piece of work. An exception fails its event, and the lane continues. */
   @FunctionalInterface
   interface Work {
     void run() throws Exception;
   }
 
   /**
-   * Who goes first where work of several lanes competes: on a device its scheduler knows this of a
-   * stream, on the host the thread has it and the operating system may ignore it.
+   * Which lane runs first when work of several lanes competes. On a device it is the stream's
+   * priority. On the host it is the thread's, which the operating system may ignore.
    */
   enum Priority {
     NORMAL,
-    /** For transfers: what others wait for should not stand behind what computes. */
+    /** For transfers, which other work waits for: they should not wait for computation. */
     HIGHEST
   }
 
@@ -28,35 +28,35 @@ public interface Lane extends AutoCloseable {
   Priority priority();
 
   /**
-   * Enqueues work behind everything submitted before.
+   * Enqueues work after all work that was submitted before.
    *
    * @param what the work, for messages
-   * @param after the work starts once all of these are complete; if one fails the work is skipped
-   *     and its event fails with the same cause
-   * @return recorded already on the host, on a device once the work is enqueued there; ends with
-   *     the work
+   * @param after the work starts when all these events are complete; if one fails, the work is
+   *     skipped and its event fails with the same cause
+   * @return an event that ends with the work. On the host it is already recorded; on a device it is
+   *     recorded when the work is enqueued there
    */
   Event submit(String what, Work work, Event... after);
 
-  /** An event that completes once everything submitted so far has ended. */
+  /** Returns an event that completes when all work submitted so far has ended. */
   Event record();
 
   /**
-   * Waits until everything submitted so far has ended, well or not.
+   * Waits until all work submitted so far has ended, with or without a failure.
    *
-   * @throws EventTimeoutException when the deadline passed first
+   * @throws EventTimeoutException when the deadline passes first
    */
   void drain(Deadline deadline);
 
   /**
-   * For work of this lane that is about to use, on the host, what work before it enqueued on a
-   * device: returns once that is done. On the host, where work is done when it returns, at once.
+   * Waits until earlier work of this lane is done on the device, so that the current work can use
+   * its results on the host. On a lane of the host it returns at once.
    *
-   * @throws EventTimeoutException when the deadline passed first
+   * @throws EventTimeoutException when the deadline passes first
    */
   default void awaitEnqueued(Deadline deadline) {}
 
-  /** Takes no more work, fails what has not started, and waits for what runs. */
+  /** Accepts no more work, fails work that has not started, and waits for running work. */
   @Override
   void close();
 }

@@ -1,9 +1,9 @@
 /**
- * What executes: devices, the lanes that order their work, the events that say how far it came, and
- * the probe that says what a machine can do and why not.
+ * Execution of work: devices, lanes that order work, events that report its progress, and the probe
+ * of the machine's capabilities.
  *
- * <p>A {@code HostLane} owns one daemon thread; whoever opened the lane closes it. Events belong to
- * their producer until they end, and every event ends: completed, failed, or dropped by its
+ * <p>A {@code HostLane} owns one daemon thread; the code that opens a lane closes it. An event
+ * belongs to its producer until it ends. Every event ends: completed, failed, or closed by its
  * producer, which fails it.
  */
 package io.weft.device;

@@ -2,7 +2,10 @@ package io.weft.memory;
 
 import java.io.IOException;
 
-/** Neither shared memory nor disk has room; the message names the use of both and what to raise. */
+/**
+ * An arena has no room for an allocation. The message names the use of each tier and the settings
+ * to raise.
+ */
 public final class ArenaFullException extends IOException {
   private static final long serialVersionUID = 1L;
 

@@ -5,18 +5,17 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * What an arena may use.
+ * The places and budgets of an arena.
  *
- * @param folder where the segment files (or the links to them) appear; exists and is writable
- * @param diskFolders where the files of disk segments are put, used in turn; may be empty: no disk
+ * @param folder the folder of the segment files, or of the links to them; exists and is writable
+ * @param diskFolders the folders of the files of disk segments, used in turn; empty for no disk
  * @param segmentBytes size of a segment, 4 KiB to 1 GiB; rounded up to a multiple of 64
- * @param memoryBytes most bytes of segments of kind {@link MemoryKind#SHARED_MEMORY}; 0: none
- * @param diskBytes most bytes of segments of kind {@link MemoryKind#DISK}; 0: none
- * @param marginBytes what a file system must have left after a segment was added to it
- * @param privateMemory with none, {@link SharedArena#allocate} goes on to disk where shared memory
- *     is full. Else it goes on to so many bytes of kind {@link MemoryKind#PRIVATE} at most, so that
- *     nothing lies on disk but what {@link SharedArena#allocateDisk} was asked for; at least two
- *     segments, one for each part
+ * @param memoryBytes most bytes of segments of kind {@link MemoryKind#SHARED_MEMORY}; 0 for none
+ * @param diskBytes most bytes of segments of kind {@link MemoryKind#DISK}; 0 for none
+ * @param marginBytes the bytes that must stay free in a file system after a segment was added
+ * @param privateMemory memory of kind {@link MemoryKind#PRIVATE}, which is used instead of disk when
+ *     shared memory is full; 0 bytes, or at least two segments, one for each part. With it, only
+ *     allocations for {@link SpillPolicy.Use#DISK} reach a disk.
  */
 public record ArenaOptions(
     Path folder,
@@ -40,14 +39,15 @@ public record ArenaOptions(
     requireNotNegative("memoryBytes", memoryBytes);
     requireNotNegative("diskBytes", diskBytes);
     requireNotNegative("marginBytes", marginBytes);
-    if (privateMemory.bytes() != 0 && privateMemory.bytes() < 2 * segmentBytes) {
+    if (privateMemory.bytes() != 0
+        && privateMemory.bytes() < SpillPolicy.leastPrivateBytes(segmentBytes)) {
       throw new IllegalArgumentException(
-          "private memory of %d bytes; allowed are 0 and from two segments of %d on"
+          "private memory of %d bytes; allowed are 0 or at least two segments of %d"
               .formatted(privateMemory.bytes(), segmentBytes));
     }
   }
 
-  /** Of an arena without private memory. */
+  /** Options of an arena without private memory. */
   public ArenaOptions(
       Path folder,
       List<Path> diskFolders,

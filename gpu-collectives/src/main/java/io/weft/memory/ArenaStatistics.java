@@ -1,14 +1,14 @@
 package io.weft.memory;
 
 /**
- * An arena's counters at one moment, taken together.
+ * A consistent snapshot of an arena's counters.
  *
  * @param memory segments of kind {@link MemoryKind#SHARED_MEMORY}
  * @param disk segments of kind {@link MemoryKind#DISK}
  * @param privateMemory segments of kind {@link MemoryKind#PRIVATE}, of both parts
- * @param peakUsedBytes most bytes ever in use at once, all kinds together
- * @param allocations extents handed out so far
- * @param extents extents out now
+ * @param peakUsedBytes the most bytes of all kinds that were in use at once
+ * @param allocations the number of allocations so far
+ * @param extents the number of extents that are allocated now
  */
 public record ArenaStatistics(
     Tier memory,
@@ -19,11 +19,11 @@ public record ArenaStatistics(
     long extents) {
 
   /**
-   * One kind's share.
+   * The counters of one kind of memory.
    *
    * @param reservedBytes bytes of the segments that exist now
-   * @param usedBytes bytes of the extents that are out now, each rounded up to 64
-   * @param freshBytes bytes of all segments made so far; stands still while memory is reused
+   * @param usedBytes bytes of the extents that are allocated now, each rounded up to 64
+   * @param freshBytes bytes of all segments created so far; constant while memory is reused
    * @param segments segments that exist now
    */
   public record Tier(long reservedBytes, long usedBytes, long freshBytes, int segments) {

@@ -1,9 +1,9 @@
 package io.weft.memory;
 
 /**
- * A run of granules of one segment, free or handed out. Blocks of a segment form a list in address
- * order without gaps; free ones are in a list of their size class as well. Guarded by the arena's
- * lock.
+ * A run of granules of one segment, free or allocated. The blocks of a segment form a list in
+ * address order without gaps. Free blocks are also in the list of their size class. Guarded by the
+ * arena's lock.
  */
 final class Block {
   final Segment segment;
@@ -16,10 +16,10 @@ final class Block {
   Block previousFree;
   Block nextFree;
 
-  /** While the block is out: what its owner holds. */
+  /** The extent of the owner, while the block is allocated. */
   Extent extent;
 
-  /** While the block is out and extents are traced: where it was allocated. */
+  /** The place of the allocation, while the block is allocated and extents are traced. */
   Throwable site;
 
   Block(Segment segment, int start, int granules) {
@@ -32,7 +32,7 @@ final class Block {
     return start + granules;
   }
 
-  /** Cuts off everything behind the first granules and returns it, linked in behind this block. */
+  /** Cuts off everything after the first granules and returns it, linked after this block. */
   Block split(int first) {
     Block rest = new Block(segment, start + first, granules - first);
     granules = first;
@@ -45,7 +45,7 @@ final class Block {
     return rest;
   }
 
-  /** Takes over the block behind this one, which must not be used any more. */
+  /** Merges the next block into this one; the next block must not be used any more. */
   void absorbNext() {
     Block gone = next;
     granules += gone.granules;

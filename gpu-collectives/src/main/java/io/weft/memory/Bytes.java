@@ -2,13 +2,13 @@ package io.weft.memory;
 
 import java.util.Locale;
 
-/** Sizes as people read them. */
+/** Formats sizes for messages. */
 public final class Bytes {
   private static final String[] UNITS = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
   private Bytes() {}
 
-  /** "0 B", "1023 B", "64.0 MiB". */
+  /** A text such as "0 B", "1023 B" or "64.0 MiB". */
   public static String text(long bytes) {
     if (bytes < 1024) {
       return bytes + " B";

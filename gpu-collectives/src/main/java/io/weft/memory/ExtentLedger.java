@@ -8,27 +8,30 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Who has which bytes of the arena's segments: the one place that changes blocks, tiers' counters
- * and the list of extents that are out.
+ * Keeps the owners of all bytes in the arena's segments. Only this class changes blocks, the
+ * counters of tiers and the set of allocated extents.
  *
  * <p>Thread-safe: every method holds this object's monitor for a short, bounded time and does no
- * I/O. Segments that are no longer needed are returned for the caller to delete.
+ * I/O. Segments that are no longer needed are returned to the caller, which deletes them.
  */
 final class ExtentLedger {
-  /** With {@code -Dweft.memory.trace=true} every extent remembers who allocated it, for leaks. */
+  /**
+   * With {@code -Dweft.memory.trace=true} every extent records the place of its allocation, to find
+   * leaks.
+   */
   private static final boolean TRACE = Boolean.getBoolean("weft.memory.trace");
 
   private static final int LEAKS_NAMED = 5;
 
   private final Tier memory;
   private final Tier disk;
-  private final Tier working;
-  private final Tier lasting;
+  private final Tier transientMemory;
+  private final Tier retainedMemory;
   private final Map<Integer, Segment> segments = new HashMap<>();
 
   /**
-   * By identity: a second free of an extent whose place has been handed out again since is still
-   * found out.
+   * Compared by identity, so that a second free is detected even after the place was allocated
+   * again.
    */
   private final IdentityHashMap<Extent, Block> out = new IdentityHashMap<>();
 
@@ -38,14 +41,17 @@ final class ExtentLedger {
   private boolean refusing;
   private boolean closed;
 
-  ExtentLedger(Tier memory, Tier disk, Tier working, Tier lasting) {
+  ExtentLedger(Tier memory, Tier disk, Tier transientMemory, Tier retainedMemory) {
     this.memory = memory;
     this.disk = disk;
-    this.working = working;
-    this.lasting = lasting;
+    this.transientMemory = transientMemory;
+    this.retainedMemory = retainedMemory;
   }
 
-  /** An extent of exactly so many granules, or null where no free block of the tier is as long. */
+  /**
+   * Takes an extent of exactly that many granules; null when no free block of the tier is long
+   * enough.
+   */
   synchronized Extent take(Tier tier, int granules, boolean thorough) {
     requireOpen();
     Block block = tier.free.take(granules, thorough);
@@ -64,7 +70,7 @@ final class ExtentLedger {
   }
 
   private long usedBytes() {
-    return memory.usedBytes + disk.usedBytes + working.usedBytes + lasting.usedBytes;
+    return memory.usedBytes + disk.usedBytes + transientMemory.usedBytes + retainedMemory.usedBytes;
   }
 
   private static Extent extentOf(Block block) {
@@ -89,7 +95,7 @@ final class ExtentLedger {
     Block block = blockOf(extent);
     if (granules > block.granules) {
       throw new IllegalArgumentException(
-          Granules.bytes(granules) + " bytes to keep of the shorter " + extent);
+          Granules.bytes(granules) + " bytes cannot be kept of the shorter " + extent);
     }
     if (granules == block.granules) {
       return extent;
@@ -107,7 +113,7 @@ final class ExtentLedger {
     return block.extent;
   }
 
-  /** Takes an extent back; returns its segment when that is to be deleted now, else null. */
+  /** Frees an extent; returns its segment if the caller must delete it now, else null. */
   synchronized Segment free(Extent extent) {
     Block block = blockOf(extent);
     Segment segment = block.segment;
@@ -127,7 +133,7 @@ final class ExtentLedger {
     return null;
   }
 
-  /** Takes segments out of a tier that nothing was in for so long, for the caller to delete. */
+  /** Removes segments that were empty for that time from a tier, for the caller to delete. */
   synchronized List<Segment> idle(Tier tier, long nanos) {
     long now = System.nanoTime();
     List<Segment> idle =
@@ -147,27 +153,27 @@ final class ExtentLedger {
     if (block == null) {
       throw new IllegalStateException(
           extent
-              + " is not out: it was freed or trimmed before, or did not come from this arena."
-              + " Free the very object that allocate or trim returned, once");
+              + " is not allocated: it was freed or trimmed before, or is not of this arena."
+              + " Free the object that allocate or trim returned, once");
     }
     return block;
   }
 
-  /** Sets budget aside for a new segment and gives it a number; -1 when the budget is reached. */
+  /** Reserves budget for a new segment and returns its number; -1 when the budget is reached. */
   synchronized int claim(Tier tier, long bytes) {
     requireOpen();
     return tier.claim(bytes) ? nextSegment++ : -1;
   }
 
-  /** Gives up a claim, for this reason. */
+  /** Gives up a claim and records the reason. */
   synchronized void unclaim(Tier tier, long bytes, String reason) {
     tier.unclaim(bytes);
     tier.refuse(reason);
   }
 
   /**
-   * Adds a segment that was made under a claim and hands out its first granules. Null when the
-   * arena was closed, or refuses, in between: the segment is the caller's to delete.
+   * Adds a segment that was created under a claim and allocates its first granules. Returns null
+   * when the arena refuses allocations by now; the caller then deletes the segment.
    */
   synchronized Extent add(Segment segment, int granules) {
     if (refusing) {
@@ -182,15 +188,15 @@ final class ExtentLedger {
     return handOut(segment.first);
   }
 
-  /** Counts an oversize segment's file as shorter, after it was cut. */
+  /** Updates the counters after the file of an oversize segment was shortened. */
   synchronized void shortened(Segment segment, long bytes) {
     segment.tier.reservedBytes -= segment.bytes - bytes;
     segment.bytes = bytes;
   }
 
   /**
-   * Takes unused segments out of a tier, for the caller to delete, so that so many bytes more fit.
-   * None when even all of them would not do.
+   * Removes unused segments from a tier, for the caller to delete, so that {@code bytes} more fit.
+   * Removes none when all of them together are not enough.
    */
   synchronized List<Segment> evict(Tier tier, long bytes) {
     long needed = tier.shortfall(bytes);
@@ -224,12 +230,12 @@ final class ExtentLedger {
     return segment;
   }
 
-  /** From now on nothing is handed out. */
+  /** Refuses all further allocations. */
   synchronized void refuse() {
     refusing = true;
   }
 
-  /** Closes the books; returns every segment. Those without extents are the caller's to unmap. */
+  /** Closes the ledger and returns every segment. The caller unmaps those without extents. */
   synchronized List<Segment> close() {
     if (closed) {
       return List.of();
@@ -245,7 +251,7 @@ final class ExtentLedger {
     return all;
   }
 
-  /** The first few extents that are out, and when traced where they were allocated. */
+  /** The first few allocated extents and, when they are traced, the places of their allocation. */
   synchronized List<String> leaks() {
     List<String> leaks = new ArrayList<>();
     for (Block block : out.values()) {
@@ -264,7 +270,7 @@ final class ExtentLedger {
     return new ArenaStatistics(
         memory.statistics(),
         disk.statistics(),
-        working.statistics().plus(lasting.statistics()),
+        transientMemory.statistics().plus(retainedMemory.statistics()),
         peakUsedBytes,
         allocations,
         out.size());
@@ -276,8 +282,8 @@ final class ExtentLedger {
 
   synchronized String describe() {
     String files = memory.describe() + "; " + disk.describe();
-    return working.budgetBytes == 0
+    return transientMemory.budgetBytes == 0
         ? files
-        : files + "; " + working.describe() + "; " + lasting.describe();
+        : files + "; " + transientMemory.describe() + "; " + retainedMemory.describe();
   }
 }

@@ -2,15 +2,16 @@ package io.weft.memory;
 
 import static java.lang.Thread.currentThread;
 
+import io.weft.memory.SpillPolicy.Plan;
+import io.weft.memory.SpillPolicy.Reclaim;
 import java.io.InterruptedIOException;
-import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks for an extent in shared memory, and where that is full asks the hooks and goes on to
- * another tier. Thread-safe; nothing is held while somebody waits.
+ * Searches the tiers for an extent, in the way that {@link SpillPolicy} decided. Thread-safe; a
+ * waiting thread holds no lock.
  */
 final class ExtentSearch {
   private static final Logger LOG = LoggerFactory.getLogger(ExtentSearch.class);
@@ -31,22 +32,37 @@ final class ExtentSearch {
     this.waiters = waiters;
   }
 
-  /** Without asking anybody for room; null where there is none. */
-  Extent take(Tier tier, int granules) throws ArenaFullException {
-    return source.take(tier, granules);
+  /**
+   * Finds an extent in the way of a plan; null when there is no room.
+   *
+   * @throws InterruptedIOException if the thread is interrupted while it waits; it stays
+   *     interrupted
+   */
+  Extent find(Plan plan, int granules) throws ArenaFullException, InterruptedIOException {
+    return plan.mayWait() ? await(plan, granules) : findNow(plan, plan.reclaim(), granules);
   }
 
-  /** In shared memory, else in the second tier. Null where both are full, also after the hooks. */
-  Extent find(Tier second, int granules) throws ArenaFullException {
-    Extent extent = source.take(memory, granules);
-    boolean asked = extent == null && pressure.relieve();
-    if (asked) {
+  private Extent findNow(Plan plan, Reclaim reclaim, int granules) throws ArenaFullException {
+    boolean shared = plan.sharedMemory();
+    Extent extent = shared ? source.take(memory, granules) : null;
+    boolean reclaimed =
+        shared && extent == null && reclaim != Reclaim.NEVER && pressure.relieve();
+    if (reclaimed) {
       extent = freedMemory(granules);
     }
     if (extent == null) {
-      extent = source.take(second, granules);
+      extent = overflow(plan, granules);
     }
-    return extent != null || asked ? extent : lastResort(second, granules);
+    if (extent != null || reclaimed || reclaim != Reclaim.BEFORE_FAILURE) {
+      return extent;
+    }
+    pressure.run();
+    extent = shared ? freedMemory(granules) : null;
+    return extent != null ? extent : overflow(plan, granules);
+  }
+
+  private Extent overflow(Plan plan, int granules) throws ArenaFullException {
+    return plan.overflow() == null ? null : source.take(plan.overflow(), granules);
   }
 
   private Extent freedMemory(int granules) {
@@ -57,62 +73,35 @@ final class ExtentSearch {
     return extent;
   }
 
-  /** The hooks are asked before anything is refused, even if it is of no use most of the time. */
-  private Extent lastResort(Tier second, int granules) throws ArenaFullException {
-    pressure.run();
-    Extent extent = freedMemory(granules);
-    return extent != null ? extent : source.take(second, granules);
-  }
-
-  /** Disk, for those who ask for nothing else; null where it is full, also after the hooks. */
-  Extent findDisk(Tier disk, int granules) throws ArenaFullException {
-    Extent extent = source.take(disk, granules);
-    if (extent == null) {
-      pressure.run();
-      extent = source.take(disk, granules);
-    }
-    return extent;
-  }
-
-  /** As {@link #find}, but the hooks are asked only once a shortage, not for each that finds it. */
-  Extent glance(Tier second, int granules) throws ArenaFullException {
-    Extent extent = source.take(memory, granules);
-    if (extent == null && pressure.relieve()) {
-      extent = freedMemory(granules);
-    }
-    return extent != null ? extent : source.take(second, granules);
-  }
-
-  /**
-   * As {@link #find}, and waits for what others give back, after this thread gave back what it can.
-   *
-   * @throws InterruptedIOException if the thread is interrupted, which it stays
-   */
-  Extent await(Tier second, int granules, Duration patience)
-      throws ArenaFullException, InterruptedIOException {
-    Extent extent = glance(second, granules);
+  /** Waits for memory that other threads free, after this thread returned what it can. */
+  private Extent await(Plan plan, int granules) throws ArenaFullException, InterruptedIOException {
+    Extent extent = findNow(plan, Reclaim.PACED, granules);
     if (extent == null) {
       waiters.giveWay();
     }
-    long end = System.nanoTime() + patience.toNanos();
-    long left = patience.toNanos();
+    long nanos = plan.timeout().toNanos();
+    long end = System.nanoTime() + nanos;
+    long left = nanos;
     while (extent == null && left > 0) {
-      extent = awaitOnce(second, granules, left);
+      extent = awaitOnce(plan, granules, left);
       left = end - System.nanoTime();
     }
-    return extent != null ? extent : find(second, granules);
+    return extent != null ? extent : findNow(plan, plan.reclaim(), granules);
   }
 
-  private Extent awaitOnce(Tier second, int granules, long nanos)
+  private Extent awaitOnce(Plan plan, int granules, long nanos)
       throws ArenaFullException, InterruptedIOException {
     long seen = freed.times();
-    Extent extent = glance(second, granules);
+    Extent extent = findNow(plan, Reclaim.PACED, granules);
     if (extent == null) {
       waiters.check();
       if (waited.compareAndSet(false, true)) {
-        LOG.info("{} waits for {} that others give back", currentThread().getName(), second.name);
+        LOG.info(
+            "{} waits until other threads free {}",
+            currentThread().getName(),
+            plan.overflow().name);
       }
-      await(seen, Math.min(nanos, Pressure.PAUSE_NANOS));
+      await(seen, Math.min(nanos, SpillPolicy.PAUSE_NANOS));
     }
     return extent;
   }
@@ -122,7 +111,7 @@ final class ExtentSearch {
       freed.await(seen, nanos);
     } catch (InterruptedException e) {
       currentThread().interrupt();
-      throw new InterruptedIOException("interrupted waiting for memory that others give back");
+      throw new InterruptedIOException("interrupted while it waited for memory");
     }
   }
 }

@@ -1,8 +1,8 @@
 package io.weft.memory;
 
 /**
- * Takes extents out of tiers, which grow by segments as long as they may. Thread-safe: one thread
- * makes a tier's next segment, those that need it wait.
+ * Takes extents from tiers and lets the tiers grow by segments. Thread-safe: one thread creates a
+ * tier's next segment, and the threads that need it wait.
  */
 final class ExtentSource {
   private final long segmentBytes;
@@ -15,7 +15,7 @@ final class ExtentSource {
     this.supply = supply;
   }
 
-  /** An extent of what is free or can be added; null where there is no room. */
+  /** Takes an extent from free memory or from a new segment; null when there is no room. */
   Extent take(Tier tier, int granules) throws ArenaFullException {
     if (isOversize(granules)) {
       return oversize(tier, granules);
@@ -24,7 +24,9 @@ final class ExtentSource {
     return extent != null ? extent : growOrTake(tier, granules);
   }
 
-  /** As {@link #take}, for a tier that did not grow just now: something may have been freed. */
+  /**
+   * As {@link #take}, for a tier that could not grow a moment ago: an extent may have been freed.
+   */
   Extent takeFreed(Tier tier, int granules) {
     return isOversize(granules) ? oversize(tier, granules) : ledger.take(tier, granules, true);
   }
@@ -41,7 +43,7 @@ final class ExtentSource {
     return extent;
   }
 
-  /** One thread makes a segment, the others wait for it and look again. Null: no room. */
+  /** One thread creates a segment; the others wait for it and search again. Null: no room. */
   private Extent growOrTake(Tier tier, int granules) throws ArenaFullException {
     while (true) {
       SingleFlight.Flight flight = tier.growth.enter();
@@ -59,7 +61,7 @@ final class ExtentSource {
   private Extent leadGrowth(Tier tier, int granules) {
     Extent extent = null;
     try {
-      // Another thread may have freed, or grown, since this one found nothing.
+      // Another thread may have freed memory or added a segment since the last search.
       extent = ledger.take(tier, granules, true);
       if (extent == null) {
         extent = supply.grow(tier, segmentBytes, granules);

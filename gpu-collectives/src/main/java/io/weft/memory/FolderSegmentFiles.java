@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Segments that lie in the arena's folder itself. */
+/** Creates segments in the arena's folder itself. */
 final class FolderSegmentFiles implements SegmentFiles {
   private final SegmentFolder folder;
 

@@ -1,10 +1,10 @@
 package io.weft.memory;
 
 /**
- * The free blocks of one tier, in lists by size class (a segregated fit). Taking and giving back
- * cost a fixed number of steps, whatever the number of segments: the class's own list is looked at
- * for a few entries, then the first non-empty larger class is split. Neighbours in a segment are
- * joined as soon as both are free, so a segment with nothing out is one block again.
+ * The free blocks of one tier, in lists by size class (a segregated fit). Taking and freeing take a
+ * bounded number of steps for any number of segments. A few entries of the request's own class are
+ * tried, then a block of the first non-empty larger class is split. Free neighbours in a segment
+ * are joined at once, so an empty segment is one block again.
  *
  * <p>Not thread-safe: guarded by the arena's lock.
  */
@@ -16,9 +16,8 @@ final class FreeBlocks {
   private final long[] nonEmpty = new long[(SizeClasses.COUNT + Long.SIZE - 1) / Long.SIZE];
 
   /**
-   * Takes a block of exactly so many granules, or null where none is that long. A block that
-   * belongs to the request's own class but lies beyond the first few is found only when {@code
-   * thorough}.
+   * Takes a block of exactly that many granules; null when no block is long enough. Blocks of the
+   * request's own class after the first few are found only if {@code thorough}.
    */
   Block take(int granules, boolean thorough) {
     int sizeClass = SizeClasses.of(granules);
@@ -34,14 +33,14 @@ final class FreeBlocks {
     return found;
   }
 
-  /** Gives back everything of a block that is out behind its first granules. */
+  /** Frees the part of an allocated block after its first granules. */
   void shrink(Block block, int granules) {
     if (granules < block.granules) {
       give(block.split(granules));
     }
   }
 
-  /** Makes a block free, joined with its free neighbours. */
+  /** Frees a block and joins it with its free neighbours. */
   void give(Block block) {
     Block joined = block;
     if (joined.next != null && joined.next.free) {
@@ -56,7 +55,7 @@ final class FreeBlocks {
     link(joined);
   }
 
-  /** Takes a block that is free out of the lists. */
+  /** Removes a free block from the lists. */
   void remove(Block block) {
     unlink(block);
   }

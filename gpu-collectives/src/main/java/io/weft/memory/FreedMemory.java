@@ -2,7 +2,7 @@ package io.weft.memory;
 
 import java.util.concurrent.TimeUnit;
 
-/** Tells those who wait for memory that some was given back. Thread-safe. */
+/** Wakes threads that wait for memory when memory is freed. Thread-safe. */
 final class FreedMemory {
   /** Guarded by this. */
   private long times;
@@ -10,12 +10,12 @@ final class FreedMemory {
   /** Guarded by this. */
   private int waiting;
 
-  /** How often something was given back so far. To be asked for before one looks for memory. */
+  /** The number of times memory was freed. Read it before a search for memory. */
   synchronized long times() {
     return times;
   }
 
-  /** Something was given back, or there is no more use in waiting. */
+  /** Counts freed memory, or the end of the arena, and wakes the waiting threads. */
   synchronized void freed() {
     times++;
     if (waiting > 0) {
@@ -24,9 +24,9 @@ final class FreedMemory {
   }
 
   /**
-   * Waits until something has been given back since, or for so long.
+   * Waits until memory is freed or the time is over.
    *
-   * @param seen what {@link #times} returned
+   * @param seen the earlier result of {@link #times}
    */
   synchronized void await(long seen, long nanos) throws InterruptedException {
     long end = System.nanoTime() + nanos;

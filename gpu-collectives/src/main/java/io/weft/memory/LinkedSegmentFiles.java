@@ -17,10 +17,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Segments whose files lie in other folders, used in turn, each in a sub-folder {@code weft-<arena
- * folder>-<random>} of mode 0700 as {@code weft-segment-<n>}; the arena's folder holds symbolic
- * links to them. The link is made before the file, so that whoever finds the folder of a dead
- * process finds all its files.
+ * Creates the files of segments in other folders, used in turn. Each is a file {@code
+ * weft-segment-<n>} in a sub-folder {@code weft-<arena folder>-<random>} of mode 0700. The arena's
+ * folder has symbolic links to them. The link is created before the file, so the folder of a dead
+ * process leads to all its files.
  */
 final class LinkedSegmentFiles implements SegmentFiles {
   private static final FileAttribute<?> OWNER_ONLY =
@@ -87,8 +87,8 @@ final class LinkedSegmentFiles implements SegmentFiles {
       try {
         Files.createDirectory(parent, OWNER_ONLY);
       } catch (FileAlreadyExistsException e) {
-        // Another thread was quicker: the name is random, so nobody else has it.
-        LOG.debug("{} is there", parent);
+        // Another thread created it first: the name is random, so no other process has it.
+        LOG.debug("{} exists already", parent);
       }
       made.add(parent);
     }
@@ -106,7 +106,7 @@ final class LinkedSegmentFiles implements SegmentFiles {
       try {
         Files.deleteIfExists(folder);
       } catch (DirectoryNotEmptyException e) {
-        throw new IOException(folder + " holds files that the arena did not make", e);
+        throw new IOException(folder + " contains files that the arena did not create", e);
       }
     }
   }

@@ -16,11 +16,12 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
- * Read-only or read-write mapping of one whole file, or a run of private memory that serves as one.
+ * A read-only or read-write mapping of one whole file, or a run of private memory that replaces
+ * one.
  *
- * <p>Owned by whoever made it. Deleting the file does not hurt a mapping. {@link #close()} unmaps
- * at once: after it every address and every slice taken from here is invalid, and using one ends
- * the process. Thread-safe, but the caller must see to it that nobody uses the memory at close.
+ * <p>It belongs to the code that created it. Deleting the file does not affect a mapping. {@link
+ * #close()} unmaps at once: then every address and every slice of it is invalid, and using one ends
+ * the process. Thread-safe, but the caller must ensure that no thread uses the memory at close.
  */
 public final class MappedSegment implements AutoCloseable {
   private static final FileAttribute<?> OWNER_ONLY =
@@ -47,11 +48,11 @@ public final class MappedSegment implements AutoCloseable {
   }
 
   /**
-   * Takes memory of this process alone; pages are the kernel's to give when they are first touched.
+   * Allocates memory of this process alone. The kernel provides pages when they are first touched.
    *
-   * @param name that stands for the file in messages; there is none
+   * @param name the name in messages; there is no such file
    * @param bytes 1 to 2^31 - 64
-   * @throws IOException when there is none
+   * @throws IOException when there is no memory
    */
   static MappedSegment ofPrivateMemory(Path name, long bytes) throws IOException {
     long block;
@@ -66,8 +67,8 @@ public final class MappedSegment implements AutoCloseable {
   }
 
   /**
-   * Creates a file of mode 0600, fills it with zeros so that its bytes are really there, and maps
-   * it read-write. When anything goes wrong, a full file system included, no file is left.
+   * Creates a file of mode 0600, fills it with zeros so that its blocks are allocated, and maps it
+   * read-write. After any failure, also of a full file system, no file is left.
    *
    * @param file must not exist yet
    * @param bytes 1 to 2^31 - 64
@@ -87,7 +88,7 @@ public final class MappedSegment implements AutoCloseable {
       try {
         fillWithZeros(channel, bytes);
         MappedByteBuffer mapping = channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes);
-        // The pages are there; this enters them 16 at a time where first writes would one by one.
+        // The pages exist. This maps them 16 at a time; first writes would map them one by one.
         return new MappedSegment(file, mapping.load());
       } catch (IOException | RuntimeException | Error e) {
         Files.deleteIfExists(file);
@@ -106,9 +107,9 @@ public final class MappedSegment implements AutoCloseable {
   }
 
   /**
-   * Maps an existing file read-only, as long as it is now.
+   * Maps an existing file read-only, with its current length.
    *
-   * @throws java.nio.file.NoSuchFileException when the file is gone: its owner freed it or ended
+   * @throws java.nio.file.NoSuchFileException when the file was deleted by its owner
    */
   public static MappedSegment attach(Path file) throws IOException {
     return undisturbed(() -> attachOnce(file));
@@ -124,7 +125,7 @@ public final class MappedSegment implements AutoCloseable {
     }
   }
 
-  /** Cuts the file; bytes of the mapping behind its new end must not be touched any more. */
+  /** Shortens the file; bytes of the mapping after the new end must not be touched any more. */
   void truncate(long bytes) throws IOException {
     undisturbed(
         () -> {
@@ -139,8 +140,8 @@ public final class MappedSegment implements AutoCloseable {
   }
 
   /**
-   * An interrupt closes the channel under the work. What is mapped here serves other threads too,
-   * so the work is done again and the interrupt left for the caller's next wait.
+   * Repeats work whose channel was closed by an interrupt, because other threads use the mapping
+   * too. The thread stays interrupted, for the caller's next wait.
    */
   private static <T> T undisturbed(Work<T> work) throws IOException {
     boolean interrupted = false;
@@ -159,12 +160,12 @@ public final class MappedSegment implements AutoCloseable {
     }
   }
 
-  /** Where byte 0 is mapped in this process. */
+  /** The address of byte 0 in this process. */
   public long address() {
     return address;
   }
 
-  /** Bytes mapped. */
+  /** The length of the mapping in bytes. */
   public long size() {
     return size;
   }
@@ -174,8 +175,8 @@ public final class MappedSegment implements AutoCloseable {
   }
 
   /**
-   * A view of bytes [offset, offset + length), in big-endian order like every new buffer, read-only
-   * where the mapping is.
+   * A view of bytes [offset, offset + length), in big-endian order like every new buffer. It is
+   * read-only if the mapping is.
    *
    * @throws IndexOutOfBoundsException when the range is not within the segment
    * @throws IllegalStateException after {@link #close()}
@@ -189,7 +190,7 @@ public final class MappedSegment implements AutoCloseable {
     return open.slice((int) offset, length);
   }
 
-  /** Unmaps; the file stays. Closing again does nothing. */
+  /** Unmaps the memory; the file stays. Closing again does nothing. */
   @Override
   public void close() {
     ByteBuffer open = mapping.getAndSet(null);

@@ -6,15 +6,15 @@ import java.nio.ByteBuffer;
 import sun.misc.Unsafe;
 
 /**
- * Raw access to off-heap addresses. Nothing here checks bounds: callers check a range once, at the
- * boundary where an address enters (see {@link MappedSegment}), and then run over it. A wrong
- * address ends the process.
+ * Raw access to off-heap addresses. No method checks bounds: callers check a range once, where an
+ * address enters (see {@link MappedSegment}), and then use it freely. A wrong address ends the
+ * process.
  *
- * <p>Values are in the byte order of the machine. Plain access needs no alignment; the acquire,
- * release and atomic operations need the natural alignment of their type (4 or 8 bytes) and order
- * memory between threads as well as between processes that map the same file.
+ * <p>Values are in the byte order of the machine. Plain access needs no alignment. The acquire,
+ * release and atomic operations need the natural alignment of their type (4 or 8 bytes). They order
+ * memory between threads, and between processes that map the same file.
  *
- * <p>Thread-safety: stateless.
+ * <p>Thread-safe: stateless.
  */
 public final class Memory {
   /** Offset of element 0 of a byte array, for {@link #copyFrom} and {@link #copyTo}. */
@@ -35,7 +35,9 @@ public final class Memory {
   /** Offset of element 0 of a double array. */
   public static final long DOUBLE_ARRAY = Unsafe.ARRAY_DOUBLE_BASE_OFFSET;
 
-  /** A thread cannot stop for the collector inside one native copy, so long ones go in pieces. */
+  /**
+   * The garbage collector cannot stop a thread within one native copy, so long copies are split.
+   */
   private static final long PIECE_BYTES = 1L << 20;
 
   private static final int SHORT_BYTES = 64;
@@ -66,7 +68,7 @@ public final class Memory {
     }
   }
 
-  /** What a direct buffer that owns nothing keeps reachable. */
+  /** The offset of the field with which a direct view keeps another object reachable. */
   private static long keptField() {
     try {
       return UNSAFE.objectFieldOffset(NO_BYTES.getClass().getDeclaredField("att"));
@@ -138,7 +140,7 @@ public final class Memory {
     }
   }
 
-  /** Word by word: for so little the way to the copying code of the machine is the longer part. */
+  /** Copies word by word: for short ranges this is faster than the call of the native copy. */
   private static void copyShort(Object from, long source, Object to, long target, int bytes) {
     int done = 0;
     for (; done <= bytes - Long.BYTES; done += Long.BYTES) {
@@ -149,7 +151,7 @@ public final class Memory {
     }
   }
 
-  /** The target overlaps the end of the source: the last piece has to go first. */
+  /** Copies the last piece first, because the target overlaps the end of the source. */
   private static void copyBackwards(long from, long to, long bytes) {
     long left = bytes;
     while (left > 0) {
@@ -160,10 +162,11 @@ public final class Memory {
   }
 
   /**
-   * Copies bytes out of a primitive array (or, with base null, from an address).
+   * Copies bytes from a primitive array or, with base null, from an address.
    *
    * @param base a primitive array, or null
-   * @param offset place within base as Unsafe counts it (see {@link #BYTE_ARRAY}), or an address
+   * @param offset the offset within base as Unsafe counts it (see {@link #BYTE_ARRAY}), or an
+   *     address
    */
   public static void copyFrom(Object base, long offset, long to, long bytes) {
     if (bytes <= SHORT_BYTES) {
@@ -175,7 +178,7 @@ public final class Memory {
     }
   }
 
-  /** Copies bytes into a primitive array (or, with base null, to an address). */
+  /** Copies bytes into a primitive array or, with base null, to an address. */
   public static void copyTo(long from, Object base, long offset, long bytes) {
     if (bytes <= SHORT_BYTES) {
       copyShort(null, from, base, offset, (int) bytes);
@@ -194,27 +197,31 @@ public final class Memory {
     }
   }
 
-  /** Reads an int; what its writer did before {@link #putIntRelease} is visible afterwards. */
+  /**
+   * Reads an int; everything its writer did before {@link #putIntRelease} is visible afterwards.
+   */
   public static int getIntAcquire(long address) {
     return UNSAFE.getIntVolatile(null, address);
   }
 
-  /** Writes an int after everything this thread wrote before. */
+  /** Writes an int after all earlier writes of this thread. */
   public static void putIntRelease(long address, int value) {
     UNSAFE.putOrderedInt(null, address, value);
   }
 
-  /** Reads a long; what its writer did before {@link #putLongRelease} is visible afterwards. */
+  /**
+   * Reads a long; everything its writer did before {@link #putLongRelease} is visible afterwards.
+   */
   public static long getLongAcquire(long address) {
     return UNSAFE.getLongVolatile(null, address);
   }
 
-  /** Writes a long after everything this thread wrote before. */
+  /** Writes a long after all earlier writes of this thread. */
   public static void putLongRelease(long address, long value) {
     UNSAFE.putOrderedLong(null, address, value);
   }
 
-  /** Writes a long in the one order that all threads agree on; dearer than release. */
+  /** Writes a long in the total order of volatile writes; slower than release. */
   public static void putLongVolatile(long address, long value) {
     UNSAFE.putLongVolatile(null, address, value);
   }
@@ -229,12 +236,14 @@ public final class Memory {
     return UNSAFE.compareAndSwapLong(null, address, expected, value);
   }
 
-  /** Adds to a long and returns what it was before; orders memory like a volatile access. */
+  /** Adds to a long and returns the earlier value; orders memory like a volatile access. */
   public static long getAndAddLong(long address, long delta) {
     return UNSAFE.getAndAddLong(null, address, delta);
   }
 
-  /** Address of byte 0 of a direct buffer; valid as long as the buffer is reachable and open. */
+  /**
+   * The address of byte 0 of a direct buffer; valid as long as the buffer is reachable and open.
+   */
   public static long addressOf(ByteBuffer direct) {
     if (!direct.isDirect()) {
       throw new IllegalArgumentException("a heap buffer has no address: " + direct);
@@ -243,15 +252,15 @@ public final class Memory {
   }
 
   /**
-   * Makes a direct buffer show other memory, from position 0 to the limit, so that channels read
-   * and write it without a copy. The buffer must not be used once that memory is gone.
+   * Points a direct buffer at other memory, from position 0 to the limit, so that channels read and
+   * write it without a copy. The buffer must not be used after that memory is freed.
    *
-   * @param view a direct buffer of its user's own, such as of capacity 0; what it showed before is
-   *     freed with it
+   * @param view a direct buffer that only the caller uses, such as one of capacity 0. Its earlier
+   *     memory is freed with it.
    */
   public static void aim(ByteBuffer view, long address, int bytes) {
     if (!view.isDirect()) {
-      throw new IllegalArgumentException("a heap buffer cannot show other memory: " + view);
+      throw new IllegalArgumentException("a heap buffer cannot point at other memory: " + view);
     }
     UNSAFE.putLong(view, ADDRESS_FIELD, address);
     UNSAFE.putInt(view, CAPACITY_FIELD, bytes);
@@ -259,10 +268,10 @@ public final class Memory {
   }
 
   /**
-   * A direct buffer that shows other memory, from position 0 to the limit, and keeps its owner
-   * reachable (slices and duplicates of it do as well).
+   * A direct buffer over other memory, from position 0 to the limit. It keeps the owner reachable,
+   * as do its slices and duplicates.
    *
-   * @param owner whose memory is there as long as it is reachable; null when nobody's is
+   * @param owner the owner of the memory, which frees it when unreachable; null for none
    */
   public static ByteBuffer view(Object owner, long address, int bytes) {
     ByteBuffer view = NO_BYTES.duplicate();
@@ -272,7 +281,7 @@ public final class Memory {
   }
 
   /**
-   * Takes memory from the C library; what is in it is undefined.
+   * Allocates memory of the C library, with undefined contents.
    *
    * @throws OutOfMemoryError when there is none
    */
@@ -280,14 +289,14 @@ public final class Memory {
     return UNSAFE.allocateMemory(bytes);
   }
 
-  /** Gives back what {@link #allocate} took. */
+  /** Frees the memory of {@link #allocate}. */
   public static void free(long address) {
     UNSAFE.freeMemory(address);
   }
 
   /**
-   * Unmaps or frees a direct buffer at once instead of when it is collected. The caller must be its
-   * last user.
+   * Unmaps or frees a direct buffer at once, before it is collected. The caller must be its last
+   * user.
    */
   public static void unmap(ByteBuffer buffer) {
     UNSAFE.invokeCleaner(buffer);

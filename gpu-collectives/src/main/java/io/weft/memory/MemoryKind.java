@@ -1,12 +1,14 @@
 package io.weft.memory;
 
-/** What lies behind an extent's address. */
+/** The kind of memory at an extent's address. */
 public enum MemoryKind {
-  /** A file in a memory file system (or in the folder that stands in for one). */
+  /** A file in a memory file system, or in the folder that replaces one. */
   SHARED_MEMORY("shared memory"),
   /** A file in one of the local folders: the spill tier, addressed in the same way. */
   DISK("disk"),
-  /** Memory of this process alone, without a name or a file. Only of an arena that has some. */
+  /**
+   * Memory of this process alone, without a name or a file; only in an arena with private memory.
+   */
   PRIVATE("private memory");
 
   private final String label;

@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Which runs of a segment are free: first fit by offset, neighbours joined. Ranks that take and
- * give the same lengths in the same order get the same offsets.
+ * The free runs of a segment: first fit by offset, with neighbours joined. Ranks that take and free
+ * the same lengths in the same order get the same offsets.
  *
  * <p>Not thread-safe.
  */
@@ -13,17 +13,17 @@ public final class OffsetLedger {
   /** Two cache lines, which the processor fetches together. */
   public static final long ALIGNMENT = 128;
 
-  /** What {@link #take} gives where nothing is long enough. */
+  /** The result of {@link #take} when no run is long enough. */
   public static final long NONE = -1;
 
   private final TreeMap<Long, Long> free = new TreeMap<>();
 
-  /** All of so many bytes is free. */
+  /** Starts with all bytes free. */
   public OffsetLedger(long bytes) {
     free.put(0L, bytes);
   }
 
-  /** So many bytes, and up to a multiple of the alignment. */
+  /** Rounds a length up to a multiple of the alignment. */
   public static long aligned(long bytes) {
     return (bytes + ALIGNMENT - 1) & -ALIGNMENT;
   }
@@ -54,7 +54,7 @@ public final class OffsetLedger {
     return NONE;
   }
 
-  /** Gives back what was taken. */
+  /** Frees a run. */
   public void give(long offset, long bytes) {
     long start = offset;
     long length = bytes;
@@ -70,7 +70,7 @@ public final class OffsetLedger {
     free.put(start, length);
   }
 
-  /** Bytes that are not taken. */
+  /** The number of free bytes. */
   public long freeBytes() {
     return free.values().stream().mapToLong(Long::longValue).sum();
   }

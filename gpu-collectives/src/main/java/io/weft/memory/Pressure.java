@@ -2,21 +2,16 @@ package io.weft.memory;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The hooks that are asked for memory when there is none. One thread at a time runs them, the
- * others that need memory wait for it. While a shortage lasts that they cannot end they are asked
- * now and then only: they look at folders, and whoever needs memory then needs it for every chunk.
- * Thread-safe.
+ * The reclaim hooks, which free memory when shared memory is full. One thread at a time runs them;
+ * other threads that need memory wait until that thread has finished. Hooks that freed nothing
+ * useful rest for {@link SpillPolicy#PAUSE_NANOS}. Thread-safe.
  */
 final class Pressure {
-  /** How long hooks that freed nothing of use are left alone. */
-  static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-
   private static final Logger LOG = LoggerFactory.getLogger(Pressure.class);
 
   private final LongSupplier clock;
@@ -24,7 +19,11 @@ final class Pressure {
   private final List<Runnable> hooks = new CopyOnWriteArrayList<>();
   private volatile long nextNanos;
 
-  /** Without hooks. The clock is {@link System#nanoTime}'s kind. */
+  /**
+   * Starts without hooks.
+   *
+   * @param clock a clock such as {@link System#nanoTime}
+   */
   Pressure(LongSupplier clock) {
     this.clock = clock;
     this.nextNanos = clock.getAsLong();
@@ -35,7 +34,7 @@ final class Pressure {
   }
 
   /**
-   * Runs the hooks, unless they ran a moment ago and that was no help.
+   * Runs the hooks, unless they rest after a useless run.
    *
    * @return whether they ran
    */
@@ -47,25 +46,25 @@ final class Pressure {
     return true;
   }
 
-  /** Runs the hooks: for an allocation that fails otherwise. */
+  /** Runs the hooks even if they rest, before an allocation fails. */
   void run() throws ArenaFullException {
     if (hooks.isEmpty()) {
       return;
     }
     SingleFlight.Flight flight = flights.enter();
     if (flight != null) {
-      flight.awaitLanding("the hooks that free memory");
+      flight.awaitLanding("the reclaim hooks");
       return;
     }
     try {
       hooks.forEach(Pressure::run);
     } finally {
-      nextNanos = clock.getAsLong() + PAUSE_NANOS;
+      nextNanos = clock.getAsLong() + SpillPolicy.PAUSE_NANOS;
       flights.land(true);
     }
   }
 
-  /** The hooks made the room that was needed: the next shortage is another one. */
+  /** Notes that the hooks freed enough: they do not rest before the next shortage. */
   void helped() {
     nextNanos = clock.getAsLong();
   }
@@ -74,8 +73,8 @@ final class Pressure {
     try {
       hook.run();
     } catch (RuntimeException e) {
-      // The allocation can still be served from disk.
-      LOG.warn("A hook that frees arena memory failed", e);
+      // The allocation can still be served from another tier.
+      LOG.warn("A reclaim hook of the arena failed", e);
     }
   }
 }

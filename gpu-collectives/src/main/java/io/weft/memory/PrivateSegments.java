@@ -17,6 +17,6 @@ final class PrivateSegments implements SegmentFiles {
 
   @Override
   public void close() {
-    // Nothing was made beside the segments.
+    // Only segments were created.
   }
 }

@@ -6,19 +6,22 @@ final class Segment {
   final Tier tier;
   final MappedSegment mapping;
 
-  /** Made for one extent longer than the arena's segments, and deleted with it. */
+  /**
+   * Whether it was created for one extent longer than the arena's segments; it is deleted with
+   * that.
+   */
   final boolean oversize;
 
-  /** Of the file; a trimmed oversize segment is shorter than its mapping. */
+  /** The length of the file; a trimmed oversize segment is shorter than its mapping. */
   long bytes;
 
-  /** Extents that are out. */
+  /** The number of allocated extents. */
   int extents;
 
-  /** When the last of them came back; meaningless while some are out. */
+  /** The time at which the last extent was freed; undefined while extents are allocated. */
   long emptySince;
 
-  /** The block at offset 0; the others follow it in address order. */
+  /** The block at offset 0; the other blocks follow it in address order. */
   final Block first;
 
   Segment(int id, Tier tier, MappedSegment mapping, boolean oversize) {

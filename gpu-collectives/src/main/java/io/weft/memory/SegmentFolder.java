@@ -6,9 +6,9 @@ import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A folder that segment files are made in. It refuses what would leave its file system less than
- * the margin, and after a failure is left alone for a while: a file system that fills up under our
- * feet costs a segment's worth of writing each time.
+ * A folder for segment files. It refuses a file that would leave less than the margin in its file
+ * system. After a failure it refuses all files for a while, because each attempt in a full file
+ * system costs the writing of a segment.
  *
  * <p>Thread-safe.
  */
@@ -32,12 +32,12 @@ final class SegmentFolder {
     return path;
   }
 
-  /** The steps that make a file of this folder. */
+  /** The steps that create a file of this folder. */
   interface Creation {
     MappedSegment run(SegmentStorage storage) throws IOException;
   }
 
-  /** Makes a file of so many bytes, or says why not. */
+  /** Creates a file of that many bytes, or throws the reason why not. */
   MappedSegment attempt(long bytes, Creation creation) throws IOException {
     requireQuietIsOver();
     requireRoom(bytes);

@@ -3,7 +3,10 @@ package io.weft.memory;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** What segment files need from the machine; the seam at which tests make a file system fail. */
+/**
+ * The operations that segment files need from the machine. Tests replace it to make a file system
+ * fail.
+ */
 interface SegmentStorage {
   SegmentStorage SYSTEM =
       new SegmentStorage() {
@@ -23,7 +26,7 @@ interface SegmentStorage {
         }
       };
 
-  /** Bytes that this process may still write there. */
+  /** Bytes that this process may still write in a folder. */
   long usableBytes(Path folder);
 
   MappedSegment reserve(Path file, long bytes) throws IOException;

@@ -7,8 +7,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes and deletes segments and tells the ledger. Thread-safe; this is where the arena does I/O,
- * always outside the ledger's lock.
+ * Creates and deletes segments and updates the ledger. All I/O of the arena is here, outside the
+ * ledger's lock. Thread-safe.
  */
 final class SegmentSupply {
   private static final Logger LOG = LoggerFactory.getLogger(SegmentSupply.class);
@@ -25,7 +25,7 @@ final class SegmentSupply {
     return folder.resolve("segment-" + segment);
   }
 
-  /** Adds a segment and hands out its first granules; null when the tier cannot grow. */
+  /** Adds a segment and allocates its first granules; null when the tier cannot grow. */
   Extent grow(Tier tier, long segmentBytes, int granules) {
     return make(tier, segmentBytes, granules, false);
   }
@@ -54,7 +54,7 @@ final class SegmentSupply {
   }
 
   private MappedSegment create(Tier tier, int id, long bytes) {
-    String failure = "the segment could not be made";
+    String failure = "the segment could not be created";
     MappedSegment mapping = null;
     try {
       mapping = tier.files.create(name(id), bytes);
@@ -71,23 +71,23 @@ final class SegmentSupply {
 
   private void logOnce(Tier tier, String reason) {
     if (tier.firstFailure()) {
-      LOG.warn("No more {} for now in {}: {}", tier.kind, folder, reason);
+      LOG.warn("No more {} can be added for now in {}: {}", tier.kind, folder, reason);
     }
   }
 
-  /** Deletes unused segments so that so many bytes more fit; false when that cannot be reached. */
+  /** Deletes unused segments so that {@code bytes} more fit; false when they are not enough. */
   boolean evict(Tier tier, long bytes) {
     List<Segment> evicted = ledger.evict(tier, bytes);
     evicted.forEach(this::discard);
     return !evicted.isEmpty();
   }
 
-  /** Deletes segments of a tier that nothing was in for so long. */
+  /** Deletes segments of a tier that were empty for that time. */
   void deleteIdle(Tier tier, long nanos) {
     ledger.idle(tier, nanos).forEach(this::discard);
   }
 
-  /** Cuts the file of an oversize segment behind the extent that is left of it. */
+  /** Cuts the file of an oversize segment after the extent that is kept. */
   void shorten(Extent kept) {
     Segment segment = ledger.segment(kept.segment());
     try {
@@ -104,7 +104,7 @@ final class SegmentSupply {
     segment.mapping.close();
   }
 
-  /** Deletes a closing arena's segment, which stays mapped while extents of it are out. */
+  /** Deletes a closing arena's segment, which stays mapped while it has extents. */
   void retire(Segment segment) {
     deleteFile(segment);
     if (segment.extents == 0) {

@@ -8,12 +8,12 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Read-write mapping of a file that somebody else reserved (see {@link MappedSegment#reserve}) and
- * lets this process write to.
+ * A read-write mapping of a file that another process reserved (see {@link MappedSegment#reserve})
+ * and that this process may write to.
  *
- * <p>Owned by whoever attached it. Deleting the file, or the end of its owner, does not hurt the
- * mapping. After {@link #close()} the address is invalid, and using it ends the process.
- * Thread-safe, but the caller must see to it that nobody uses the memory at close.
+ * <p>It belongs to the code that attached it. Deleting the file, or the end of the other process,
+ * does not affect the mapping. After {@link #close()} the address is invalid, and using it ends the
+ * process. Thread-safe, but the caller must ensure that no thread uses the memory at close.
  */
 public final class SharedMapping implements AutoCloseable {
   private final Path file;
@@ -31,8 +31,8 @@ public final class SharedMapping implements AutoCloseable {
   /**
    * Maps all of an existing file.
    *
-   * @param bytes how long it has to be
-   * @throws IOException when it is gone, may not be written, or has another length
+   * @param bytes the required length
+   * @throws IOException when the file does not exist, cannot be written, or has another length
    */
   public static SharedMapping attach(Path file, long bytes) throws IOException {
     try (FileChannel channel =
@@ -44,12 +44,12 @@ public final class SharedMapping implements AutoCloseable {
     }
   }
 
-  /** Where byte 0 is mapped in this process. */
+  /** The address of byte 0 in this process. */
   public long address() {
     return address;
   }
 
-  /** Bytes mapped. */
+  /** The length of the mapping in bytes. */
   public long size() {
     return size;
   }
@@ -58,7 +58,7 @@ public final class SharedMapping implements AutoCloseable {
     return file;
   }
 
-  /** Unmaps; the file stays. Closing again does nothing. */
+  /** Unmaps the memory; the file stays. Closing again does nothing. */
   @Override
   public void close() {
     MappedByteBuffer open = mapping.getAndSet(null);

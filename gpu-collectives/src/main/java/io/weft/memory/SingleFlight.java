@@ -7,14 +7,14 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Lets one thread do a piece of slow work while the others that want it done wait for its outcome.
- * The one for whom {@link #enter} returns null leads and must call {@link #land}; the others {@link
- * Flight#await} what they were given.
+ * Lets one thread do slow work while the other threads that need its outcome wait. The thread for
+ * which {@link #enter} returns null leads and must call {@link #land}. The others {@link
+ * Flight#await} the flight that they get.
  */
 final class SingleFlight {
   private final AtomicReference<Flight> current = new AtomicReference<>();
 
-  /** Null when the caller leads; else the flight to wait for. */
+  /** Returns null when the caller leads, else the flight to wait for. */
   Flight enter() {
     return current.compareAndExchange(null, new Flight());
   }
@@ -25,8 +25,8 @@ final class SingleFlight {
   }
 
   static final class Flight {
-    /** Longest wait for another thread that makes a segment or runs the pressure hooks. */
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(120);
+    /** The longest wait for another thread that creates a segment or runs the reclaim hooks. */
+    private static final long TIMEOUT_NANOS = TimeUnit.SECONDS.toNanos(120);
 
     private final String leader = Thread.currentThread().getName();
     private final CompletableFuture<Boolean> outcome = new CompletableFuture<>();
@@ -36,15 +36,15 @@ final class SingleFlight {
       return leader;
     }
 
-    /** As {@link #await}; an error names who waited, for what, and for whom. */
+    /** As {@link #await}; an error names the waiting thread, the work and the leader. */
     boolean awaitLanding(String what) throws ArenaFullException {
       try {
-        return await(PATIENCE_NANOS);
+        return await(TIMEOUT_NANOS);
       } catch (TimeoutException e) {
         throw new ArenaFullException(
             Thread.currentThread().getName()
                 + " waited "
-                + TimeUnit.NANOSECONDS.toSeconds(PATIENCE_NANOS)
+                + TimeUnit.NANOSECONDS.toSeconds(TIMEOUT_NANOS)
                 + " s for "
                 + what
                 + " from "

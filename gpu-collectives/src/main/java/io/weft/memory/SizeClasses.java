@@ -1,8 +1,9 @@
 package io.weft.memory;
 
 /**
- * Sorts lengths into classes for the free lists: up to 63 granules a class each, above that 32
- * equal steps per power of two, so that the lengths of one class differ by less than 1/32.
+ * Sorts lengths into classes for the free lists. Up to 63 granules each length has its own class.
+ * Above that there are 32 equal steps per power of two, so the lengths of one class differ by less
+ * than 1/32.
  */
 final class SizeClasses {
   private static final int STEP_BITS = 5;
@@ -13,7 +14,7 @@ final class SizeClasses {
 
   private SizeClasses() {}
 
-  /** The class that a free block of this length is kept in. */
+  /** The class of a free block of this length. */
   static int of(int granules) {
     if (granules < STEPS) {
       return granules;

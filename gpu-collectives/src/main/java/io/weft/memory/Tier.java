@@ -3,8 +3,8 @@ package io.weft.memory;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * One kind's budget, free blocks and counters. Guarded by the arena's lock, except for the files
- * and the growth, which see to themselves.
+ * The budget, free blocks and counters of one kind of memory. Guarded by the arena's lock, except
+ * for the files and the growth, which are thread-safe.
  */
 final class Tier {
   final MemoryKind kind;
@@ -23,17 +23,17 @@ final class Tier {
 
   private final AtomicBoolean failed = new AtomicBoolean();
 
-  /** Claimed for segments that are being made. */
+  /** The bytes of segments that are being created. */
   private long pendingBytes;
 
-  /** Why the last segment was not made; null while none was refused. */
+  /** The reason why the last segment was not created; null while none was refused. */
   private String refusal;
 
   Tier(MemoryKind kind, long budgetBytes, SegmentFiles files) {
     this(kind, kind.toString(), budgetBytes, files);
   }
 
-  /** Where a kind has more tiers than one, each has a name. */
+  /** Creates a tier with a name of its own, for a kind with several tiers. */
   Tier(MemoryKind kind, String name, long budgetBytes, SegmentFiles files) {
     this.kind = kind;
     this.name = name;
@@ -42,7 +42,7 @@ final class Tier {
     this.budgetReached = "its budget of " + Bytes.text(budgetBytes) + " is reached";
   }
 
-  /** Sets bytes of the budget aside for a segment to be made; false when they are not there. */
+  /** Reserves budget for a new segment; false when there is not enough. */
   boolean claim(long bytes) {
     if (reservedBytes + pendingBytes + bytes > budgetBytes) {
       refusal = budgetReached;
@@ -52,7 +52,9 @@ final class Tier {
     return true;
   }
 
-  /** How much has to go so that so many bytes fit; where the budget is not what is short, all. */
+  /**
+   * The bytes to delete so that {@code bytes} more fit; all of them if the budget is not the limit.
+   */
   long shortfall(long bytes) {
     long over = reservedBytes + pendingBytes + bytes - budgetBytes;
     return over > 0 ? over : bytes;
@@ -62,7 +64,7 @@ final class Tier {
     pendingBytes -= bytes;
   }
 
-  /** Counts a segment that was made under a claim. */
+  /** Counts a segment that was created under a claim. */
   void added(long bytes) {
     pendingBytes -= bytes;
     reservedBytes += bytes;
@@ -79,7 +81,7 @@ final class Tier {
     refusal = reason;
   }
 
-  /** True once: the failure worth a line in the log. */
+  /** True once, so that only the first failure is logged. */
   boolean firstFailure() {
     return failed.compareAndSet(false, true);
   }
@@ -92,7 +94,9 @@ final class Tier {
     return new ArenaStatistics.Tier(reservedBytes, usedBytes, freshBytes, segments);
   }
 
-  /** "shared memory: 62.0 MiB in use of 64.0 MiB reserved, budget 64.0 MiB (reason)". */
+  /**
+   * A text such as "shared memory: 62.0 MiB in use of 64.0 MiB reserved, budget 64.0 MiB (reason)".
+   */
   String describe() {
     return name
         + ": "

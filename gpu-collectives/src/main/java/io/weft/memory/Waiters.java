@@ -9,18 +9,18 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 
 /**
- * What threads do before and while they wait for memory that others give back. It is run on the
- * thread that waits, outside all locks. Thread-safe.
+ * Actions that run before and while a thread waits for memory that other threads free. They run on
+ * the waiting thread, outside all locks. Thread-safe.
  */
 public final class Waiters {
   private final List<Runnable> checks = new CopyOnWriteArrayList<>();
 
-  /** The lists are never changed, only replaced. */
+  /** The lists are immutable; they are replaced. */
   private final Map<Thread, List<Runnable>> holders = new ConcurrentHashMap<>();
 
   Waiters() {}
 
-  /** Ends what it was returned for. Can be repeated, on any thread. */
+  /** Removes an action. Can be closed again, and on any thread. */
   @FunctionalInterface
   public interface Registration extends AutoCloseable {
     @Override
@@ -28,20 +28,20 @@ public final class Waiters {
   }
 
   /**
-   * Adds what is run before a thread waits and once a second while it does.
+   * Adds a check that runs before a thread waits, and once a second while it waits.
    *
-   * @param check throws what the wait shall end with, such as that the task was killed
+   * @param check throws to end the wait, such as when the task was killed
    */
   public void check(Runnable check) {
     checks.add(check);
   }
 
   /**
-   * Adds what the calling thread does before it waits: whoever holds memory for moments while it
-   * asks somebody else who needs some gives it back here, so that threads that do both do not wait
-   * for each other.
+   * Adds an action of the calling thread, which runs before this thread waits. A thread that holds
+   * transient memory while it calls code that allocates some returns it here. Otherwise two such
+   * threads could wait for each other.
    *
-   * @param giveBack must not ask for memory that is waited for
+   * @param giveBack must not allocate memory for which it may wait
    */
   public Registration beforeThisThreadWaits(Runnable giveBack) {
     Thread holder = currentThread();
@@ -55,12 +55,12 @@ public final class Waiters {
     return rest.isEmpty() ? null : rest;
   }
 
-  /** Gives back what the calling thread holds. */
+  /** Runs the actions of the calling thread. */
   void giveWay() {
     holders.getOrDefault(currentThread(), List.of()).forEach(Runnable::run);
   }
 
-  /** Throws where the calling thread is not to wait any longer. */
+  /** Throws when the calling thread must stop waiting. */
   void check() {
     checks.forEach(Runnable::run);
   }

@@ -6,12 +6,12 @@ import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 
 /**
- * Memory of one tensor, outside the heap and zeroed. Freed by {@link #close}, or by the collector
- * once nothing refers to it: a tensor that came out of an RDD has nobody who would close it.
+ * The zeroed memory of one tensor, outside the heap. It is freed by {@link #close}, or by the
+ * collector when it is unreachable, because no code closes a tensor of an RDD.
  *
- * <p>Up to 2 GiB it is a direct buffer, so that the JVM's limit for those holds here as well, and
- * reaching it makes the collector look for tensors that nobody has any more. Thread-safe; whoever
- * closes it must be its last user.
+ * <p>Up to 2 GiB it is a direct buffer. So the JVM's limit for direct memory applies, and reaching
+ * it makes the collector free unreachable tensors. Thread-safe; the caller of close must be its
+ * last user.
  */
 abstract class HostBlock implements BufferOwner, AutoCloseable {
   private final long address;
@@ -55,7 +55,7 @@ abstract class HostBlock implements BufferOwner, AutoCloseable {
     }
   }
 
-  /** More than a direct buffer can hold. */
+  /** A block that is too long for a direct buffer. */
   private static final class Large extends HostBlock {
     private final Cleaner.Cleanable cleanable;
 

@@ -2,14 +2,15 @@ package io.weft.tensor;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Shared by a tensor and its views: whether its memory is still there, and how it is freed. */
+/**
+ * The state of a tensor's memory, which the tensor shares with its views: whether it is open, and
+ * how it is freed.
+ */
 final class Lifetime {
   private final AutoCloseable release;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  /**
-   * @param release run once, by the first close
-   */
+  /** @param release run once, by the first close */
   Lifetime(AutoCloseable release) {
     this.release = release;
   }
@@ -18,9 +19,7 @@ final class Lifetime {
     return closed.get();
   }
 
-  /**
-   * @param type for errors
-   */
+  /** @param type the type for error messages */
   void close(TensorType type) {
     if (!closed.compareAndSet(false, true)) {
       return;

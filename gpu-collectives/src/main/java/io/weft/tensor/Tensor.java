@@ -13,10 +13,10 @@ import java.util.Objects;
  * Elements of one type in host memory, with a shape: C order, no gaps, in the byte order of the
  * machine.
  *
- * <p>A tensor that owns its memory frees it at {@link #close}; one that was allocated and is never
+ * <p>A tensor that owns its memory frees it at {@link #close}. An allocated tensor that is never
  * closed is freed by the collector. Views (of a buffer, of rows) own nothing: closing them does
- * nothing, and they end with the tensor they were made from. After that {@link #buffer} and what
- * rests on it throw; a buffer or an address taken before must not be used any more.
+ * nothing, and they end with their tensor. After that, {@link #buffer} and methods based on it
+ * throw. A buffer or an address that was taken earlier must not be used any more.
  *
  * <p>Many threads may read one tensor. Equality is by identity.
  */
@@ -31,7 +31,7 @@ public final class Tensor implements AutoCloseable {
   private Tensor(TensorType type, TypedBuffer buffer, Lifetime lifetime, boolean owner) {
     if (buffer.type() != type.dtype() || buffer.count() != type.elements()) {
       throw new IllegalArgumentException(
-          "a tensor " + type + " cannot be made of " + buffer.count() + " " + buffer.type());
+          "a tensor " + type + " cannot be created from " + buffer.count() + " " + buffer.type());
     }
     this.type = type;
     this.buffer = buffer;
@@ -56,24 +56,24 @@ public final class Tensor implements AutoCloseable {
     return new Tensor(TensorType.of(buffer.type(), shape), buffer, null, false);
   }
 
-  /** As {@link #of(TypedBuffer, long...)}, of a type that is there already. */
+  /** As {@link #of(TypedBuffer, long...)}, with an existing type. */
   public static Tensor of(TensorType type, TypedBuffer buffer) {
     return new Tensor(type, buffer, null, false);
   }
 
   /**
-   * A tensor that is given memory to keep. If it is never closed, the memory is never released.
+   * A tensor that owns the given memory. If it is never closed, the memory is never released.
    *
    * @param release run once, by the first {@link #close}
-   * @throws IllegalArgumentException when the buffer does not fit the type
+   * @throws IllegalArgumentException when the buffer does not match the type
    */
   public static Tensor owned(TensorType type, TypedBuffer buffer, AutoCloseable release) {
     return new Tensor(type, buffer, new Lifetime(Objects.requireNonNull(release)), true);
   }
 
   /**
-   * A tensor of zeros outside the heap, freed by {@link #close} or else by the collector. One of no
-   * elements takes no memory.
+   * A tensor of zeros outside the heap, freed by {@link #close} or else by the collector. A tensor
+   * without elements uses no memory.
    *
    * @throws OutOfMemoryError when the JVM's limit for direct memory is reached
    */
@@ -86,18 +86,18 @@ public final class Tensor implements AutoCloseable {
     return owned(type, buffer, block);
   }
 
-  /** The tensor of shape [0]: always the same object for one element type; never closed. */
+  /** The tensor of shape [0]: one shared object for each element type, never closed. */
   public static Tensor empty(DataType dtype) {
     return EMPTY.get(dtype);
   }
 
-  /** Element type and shape; known after close, too. */
+  /** Element type and shape; also available after close. */
   public TensorType type() {
     return type;
   }
 
   /**
-   * The elements. Keeps memory that was allocated here reachable, but not open.
+   * The elements. The buffer keeps allocated memory reachable, but does not keep the tensor open.
    *
    * @throws IllegalStateException after close
    */
@@ -109,8 +109,8 @@ public final class Tensor implements AutoCloseable {
   }
 
   /**
-   * Address of element 0; any value when there are none. Valid while the tensor is open and
-   * reachable.
+   * The address of element 0; any value if there are no elements. Valid while the tensor is open
+   * and reachable.
    *
    * @throws IllegalStateException after close
    */
@@ -119,8 +119,8 @@ public final class Tensor implements AutoCloseable {
   }
 
   /**
-   * The bytes as a direct buffer in native order, from position 0 to its limit; no copy. It keeps
-   * memory that was allocated here reachable, but not open.
+   * The bytes as a direct buffer in native order, from position 0 to its limit, without a copy. The
+   * buffer keeps allocated memory reachable, but does not keep the tensor open.
    *
    * @throws IllegalStateException after close, or when there are more than 2 GiB - 1 bytes
    */
@@ -128,14 +128,15 @@ public final class Tensor implements AutoCloseable {
     TypedBuffer open = buffer();
     if (type.bytes() > Integer.MAX_VALUE) {
       throw new IllegalStateException(
-          "the " + type.bytes() + " bytes of " + type + " fit no ByteBuffer: take rows of it");
+          "the " + type.bytes() + " bytes of " + type + " do not fit into a ByteBuffer: use rows of it");
     }
     return Memory.view(open.owner(), open.address(), (int) type.bytes())
         .order(ByteOrder.nativeOrder());
   }
 
   /**
-   * A view of one row: the elements of one index of the outermost dimension, which it lacks.
+   * A view of one row: the elements of one index of the outermost dimension, without that
+   * dimension.
    *
    * @throws IndexOutOfBoundsException when there is no such row
    * @throws IllegalStateException after close, or when the tensor has rank 0
@@ -148,7 +149,7 @@ public final class Tensor implements AutoCloseable {
   }
 
   /**
-   * A view of rows one behind the other.
+   * A view of consecutive rows.
    *
    * @throws IndexOutOfBoundsException when they are not all within the tensor
    * @throws IllegalStateException after close, or when the tensor has rank 0
@@ -161,8 +162,8 @@ public final class Tensor implements AutoCloseable {
   }
 
   /**
-   * Gives the memory back if this tensor owns it, the first time. Its user sees to it that nobody
-   * uses the memory any more.
+   * Frees the memory at the first call, if this tensor owns it. The caller must ensure that no
+   * thread uses the memory any more.
    */
   @Override
   public void close() {
@@ -171,7 +172,7 @@ public final class Tensor implements AutoCloseable {
     }
   }
 
-  /** The type and where the elements are. */
+  /** The type and the address of the elements. */
   @Override
   public String toString() {
     return type + " at 0x" + Long.toHexString(buffer.address());

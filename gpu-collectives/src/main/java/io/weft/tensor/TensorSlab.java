@@ -3,10 +3,9 @@ package io.weft.tensor;
 import io.weft.collectives.buffer.TypedBuffer;
 
 /**
- * Memory for many tensors that arrive one after the other: small ones share a block, larger ones
- * get one each. Nobody closes these tensors; a block is freed by the collector with the last tensor
- * in it. A block is small, so that a tensor which is kept for long keeps little else. For one
- * thread.
+ * Memory for many tensors that arrive one after the other. Small tensors share a block, larger ones
+ * get a block each. These tensors are not closed; the collector frees a block with its last tensor.
+ * A block is small, so that one retained tensor keeps little other memory. Used by one thread.
  */
 public final class TensorSlab {
   private static final int BLOCK_BYTES = 64 << 10;
@@ -16,7 +15,7 @@ public final class TensorSlab {
   private HostBlock block;
   private long used;
 
-  /** A tensor of zeros; the shared one where the shape is [0]. */
+  /** A tensor of zeros; the shared one for the shape [0]. */
   public Tensor allocate(TensorType type) {
     if (type.rank() == 1 && type.elements() == 0) {
       return Tensor.empty(type.dtype());

@@ -6,20 +6,20 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * Element type and shape of a tensor; elements are in C order (the last dimension varies fastest)
- * without gaps. A tensor of rank 0 is one element.
+ * The element type and shape of a tensor. Elements are in C order (the last dimension varies
+ * fastest) without gaps. A tensor of rank 0 has one element.
  *
- * <p>Immutable. Types that were made lately are handed out again, so that many small tensors of one
- * type share it; equality is by value all the same.
+ * <p>Immutable. Recent types are cached, so that many small tensors of one type share it. Equality
+ * is by value.
  */
 public final class TensorType implements Serializable {
-  /** Most dimensions. */
+  /** The most dimensions. */
   public static final int MOST_DIMENSIONS = 32;
 
   private static final long serialVersionUID = 1;
   private static final int CACHED = 1024;
 
-  /** Slots are overwritten without a lock: what is in one is complete, whoever put it there. */
+  /** Slots are written without a lock; each value is immutable, so any write is valid. */
   private static final TensorType[] CACHE = new TensorType[CACHED];
 
   private final DataType dtype;
@@ -33,11 +33,11 @@ public final class TensorType implements Serializable {
   }
 
   /**
-   * The type of this element type and shape.
+   * Returns the type with this element type and shape.
    *
    * @param shape sizes, each zero or more, at most {@value #MOST_DIMENSIONS}; none for one element
    * @throws IllegalArgumentException when a size is negative, there are too many, or the bytes of
-   *     all elements do not fit a long
+   *     all elements do not fit into a long
    */
   public static TensorType of(DataType dtype, long... shape) {
     int slot = hash(dtype, shape) & (CACHED - 1);
@@ -71,7 +71,7 @@ public final class TensorType implements Serializable {
     long elements = 1;
     for (long size : shape) {
       if (size > most / elements) {
-        throw new IllegalArgumentException("the bytes of " + text(dtype, shape) + " fit no long");
+        throw new IllegalArgumentException("the bytes of " + text(dtype, shape) + " do not fit into a long");
       }
       elements *= size;
     }
@@ -88,27 +88,27 @@ public final class TensorType implements Serializable {
     return shape.clone();
   }
 
-  /** Number of dimensions. */
+  /** The number of dimensions. */
   public int rank() {
     return shape.length;
   }
 
-  /** Size of one dimension, 0 being the outermost. */
+  /** The size of one dimension; 0 is the outermost. */
   public long dimension(int i) {
     return shape[Objects.checkIndex(i, shape.length)];
   }
 
-  /** Elements of a whole tensor. */
+  /** The elements of a whole tensor. */
   public long elements() {
     return elements;
   }
 
-  /** Bytes of a whole tensor. */
+  /** The bytes of a whole tensor. */
   public long bytes() {
     return elements * dtype.bytes();
   }
 
-  /** The type of n such tensors one behind the other: n becomes the outermost dimension. */
+  /** The type of n consecutive tensors of this type: n becomes the outermost dimension. */
   public TensorType withRows(long n) {
     long[] rows = new long[shape.length + 1];
     rows[0] = n;
@@ -133,7 +133,7 @@ public final class TensorType implements Serializable {
   }
 
   private static int hash(DataType dtype, long[] shape) {
-    // An enum has a hash code of its own in every process.
+    // The hash code of an enum differs between processes, so its code is used.
     int hash = 31 * Arrays.hashCode(shape) + dtype.code();
     return hash ^ (hash >>> 16);
   }
@@ -152,7 +152,7 @@ public final class TensorType implements Serializable {
     return hash(dtype, shape);
   }
 
-  /** As in {@code float32[3, 1024]}. */
+  /** A text such as {@code float32[3, 1024]}. */
   @Override
   public String toString() {
     return text(dtype, shape);

@@ -1,8 +1,8 @@
 /**
- * Tensors in host memory: a type (element type and shape), a run of bytes in C order, and whoever
- * frees it.
+ * Tensors in host memory: a type (element type and shape), a run of bytes in C order, and an owner
+ * that frees it.
  *
- * <p>{@code TensorType} is immutable. A {@code Tensor} may be read by many threads; its owner
- * closes it once nobody uses it any more. Views (rows) never own anything.
+ * <p>{@code TensorType} is immutable. Many threads may read a {@code Tensor}; its owner closes it
+ * when no thread uses it any more. Views (rows) never own memory.
  */
 package io.weft.tensor;

@@ -9,11 +9,11 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * What lies in memory of a device, for tests: memory of the doubles is the host's and is read and
- * written as it is, that of a GPU by copies. Each call ends when the bytes are there.
+ * Accesses device memory in tests. Memory of the doubles is host memory and is accessed directly,
+ * memory of a GPU by copies. Each call returns when the bytes are copied.
  */
 public final class DeviceBytes {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private DeviceBytes() {}
 
@@ -35,7 +35,7 @@ public final class DeviceBytes {
     }
   }
 
-  /** Makes all bytes one value. */
+  /** Sets all bytes to one value. */
   public static void fill(CudaDevice device, long to, long bytes, byte value) {
     long here = Memory.allocate(bytes);
     try {
@@ -46,7 +46,7 @@ public final class DeviceBytes {
     }
   }
 
-  /** One of them. */
+  /** Reads one byte. */
   public static byte get(CudaDevice device, long from) {
     long here = Memory.allocate(1);
     try {
@@ -60,8 +60,8 @@ public final class DeviceBytes {
   private static void run(CudaDevice device, Consumer<CudaStream> copy) {
     try (CudaStream stream = CudaStream.open(device, "bytes of a test", Priority.NORMAL)) {
       copy.accept(stream);
-      if (!stream.awaitRest(Deadline.after(PATIENCE))) {
-        throw new AssertionError("a copy on " + device + " did not end within " + PATIENCE);
+      if (!stream.awaitRest(Deadline.after(TIMEOUT))) {
+        throw new AssertionError("a copy on " + device + " did not end within " + TIMEOUT);
       }
     }
   }

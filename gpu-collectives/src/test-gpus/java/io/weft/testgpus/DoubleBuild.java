@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Has gcc build the doubles of libcuda and libnccl, under the names of the real libraries. */
+/** Builds the doubles of libcuda and libnccl with gcc, under the names of the real libraries. */
 public final class DoubleBuild {
   public static final String CUDA = "libcuda.so.1";
   public static final String NCCL = "libnccl.so.2";
@@ -18,11 +18,11 @@ public final class DoubleBuild {
           .resolve("gpu-collectives/src/test/native")
           .toAbsolutePath();
   private static final String COMPILER = System.getenv().getOrDefault("CC", "gcc");
-  private static final int PATIENCE_SECONDS = 120;
+  private static final int TIMEOUT_SECONDS = 120;
 
   private DoubleBuild() {}
 
-  /** Why they cannot be built here; empty where they can. */
+  /** The reason why they cannot be built; empty if they can. */
   public static String whyNot() {
     try {
       run(List.of(COMPILER, "--version"));
@@ -33,11 +33,11 @@ public final class DoubleBuild {
   }
 
   /**
-   * Both, as new as they are.
+   * Builds the current version of both.
    *
-   * @param flags for libcuda, such as -DWEFT_DOUBLE_DEVICES=1 for one GPU in place of eight
-   * @throws IOException where there is no compiler
-   * @throws AssertionError if it does not take the sources
+   * @param flags for libcuda, such as -DWEFT_DOUBLE_DEVICES=1 for one GPU instead of eight
+   * @throws IOException when there is no compiler
+   * @throws AssertionError when the compiler rejects the sources
    */
   public static void into(Path folder, String... flags) throws IOException {
     compile(
@@ -45,14 +45,14 @@ public final class DoubleBuild {
     nccl(folder, folder, List.of());
   }
 
-  /** An older libnccl in a folder below, beside the same libcuda. */
+  /** Builds an older libnccl in a folder below, beside the same libcuda. */
   public static void olderNccl(Path folder, String version, String... flags) throws IOException {
     Path below = Files.createDirectories(folder.resolve(version));
     Files.createSymbolicLink(below.resolve(CUDA), Path.of("..", CUDA));
     nccl(folder, below, List.of(flags));
   }
 
-  /** Another libcuda in a folder below. */
+  /** Builds another libcuda in a folder below. */
   public static void olderCuda(Path folder, String version, String... flags) throws IOException {
     Path below = Files.createDirectories(folder.resolve(version));
     compile(List.of(flags), "cuda_double.c", below.resolve(CUDA), List.of());
@@ -74,18 +74,18 @@ public final class DoubleBuild {
     command.addAll(libraries);
     String error = run(command);
     if (!error.isEmpty()) {
-      throw new AssertionError(COMPILER + " does not take " + source + ":\n" + error);
+      throw new AssertionError(COMPILER + " does not compile " + source + ":\n" + error);
     }
   }
 
-  /** What it says when it fails; empty when it does not. Its output goes to a file. */
+  /** Returns the output of a failed command, or empty; the output goes to a file. */
   private static String run(List<String> command) throws IOException {
     Path log = Files.createTempFile("weft-compiler", ".log");
     Process process =
         new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
     try {
       boolean isWell =
-          process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) && process.exitValue() == 0;
+          process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS) && process.exitValue() == 0;
       return isWell ? "" : "it failed: " + Files.readString(log, StandardCharsets.UTF_8);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

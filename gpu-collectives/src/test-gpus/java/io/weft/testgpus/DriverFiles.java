@@ -4,17 +4,17 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** A root folder with what an NVIDIA driver shows in files, and the doubles as its libraries. */
+/** A root folder with the files of an NVIDIA driver, and the doubles as its libraries. */
 public final class DriverFiles {
-  /** Where the libraries are. */
+  /** The folder of the libraries. */
   public static final String LIBRARIES = "usr/lib/x86_64-linux-gnu";
 
   private DriverFiles() {}
 
   /**
-   * Makes one.
+   * Writes a root folder.
    *
-   * @param doubles the folder that they were built into
+   * @param doubles the folder of the built doubles
    */
   public static void write(Path root, Path doubles) throws IOException {
     Path driver = Files.createDirectories(root.resolve("proc/driver/nvidia"));
@@ -26,7 +26,7 @@ public final class DriverFiles {
     Path libraries = Files.createDirectories(root.resolve(LIBRARIES));
     Files.createSymbolicLink(
         libraries.resolve(DoubleBuild.CUDA), doubles.resolve(DoubleBuild.CUDA));
-    // The version is read in the name, as the library is not loaded for it.
+    // The probe reads the version from the name, because it does not load the library.
     Path nccl = libraries.resolve("libnccl.so.2.28.3");
     Files.copy(doubles.resolve(DoubleBuild.NCCL), nccl);
     Files.createSymbolicLink(libraries.resolve(DoubleBuild.NCCL), nccl);

@@ -3,22 +3,21 @@ package io.weft.testgpus;
 import java.util.Locale;
 
 /**
- * A figure that was measured on a GPU beside what it has to reach. On doubles it is neither reached
- * nor missed: they have no speed.
+ * A measured figure of a GPU and its goal. On doubles it is not judged, because they have no speed.
  *
- * @param what is measured, as a reader of the results needs it
- * @param figure in the unit
- * @param goal in the unit
+ * @param what the measurement, for a reader of the results
+ * @param figure the measured value in the unit
+ * @param goal the goal in the unit
  * @param unit such as % or us
- * @param isMost whether the goal is the most that the figure may be; else it is the least
+ * @param isMost whether the goal is a maximum; else it is a minimum
  */
 public record Goal(String what, double figure, double goal, String unit, boolean isMost) {
-  /** A figure that may not be smaller. */
+  /** A figure with a minimum. */
   public static Goal least(String what, double figure, double goal, String unit) {
     return new Goal(what, figure, goal, unit, false);
   }
 
-  /** A figure that may not be larger. */
+  /** A figure with a maximum. */
   public static Goal most(String what, double figure, double goal, String unit) {
     return new Goal(what, figure, goal, unit, true);
   }
@@ -42,7 +41,7 @@ public record Goal(String what, double figure, double goal, String unit, boolean
         TestMachine.isReal() ? verdict : "not judged on doubles");
   }
 
-  /** An object of the results; what was not judged is null. */
+  /** A JSON object of the results; the verdict is null if it was not judged. */
   public String json() {
     return String.format(
         Locale.ROOT,

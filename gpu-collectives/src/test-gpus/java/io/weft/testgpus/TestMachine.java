@@ -17,12 +17,15 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The machine whose GPUs tests use: eight of the doubles of libcuda and libnccl, which are built
- * once for each test process, as a process loads one libcuda only; or the machine's own, where
- * {@code -Dweft.test.gpus=machine} says so, as {@code tests/gpu/run} does.
+ * The machine whose GPUs tests use: eight GPUs of the doubles of libcuda and libnccl, or the real
+ * ones. The doubles are built once for each test process, because a process loads one libcuda only.
+ * With {@code -Dweft.test.gpus=machine}, as in {@code tests/gpu/run}, the GPUs are the machine's
+ * own.
  */
 public final class TestMachine {
-  /** Names the folder of the doubles to a child process, which builds nothing. */
+  /**
+   * The property that tells a child process the folder of the doubles, so that it builds nothing.
+   */
   public static final String FOLDER_PROPERTY = "weft.test.gpuDoubles";
 
   private static final String KIND_PROPERTY = "weft.test.gpus";
@@ -32,7 +35,7 @@ public final class TestMachine {
 
   private TestMachine() {}
 
-  /** What tests read of the double of libcuda. */
+  /** Functions of the double of libcuda that tests read. */
   private interface Notes extends Library {
     int cudaDoubleViolations(byte[] text, int size);
 
@@ -61,12 +64,12 @@ public final class TestMachine {
     }
   }
 
-  /** Whether the GPUs are the machine's own. */
+  /** Whether the GPUs are real. */
   public static boolean isReal() {
     return REAL;
   }
 
-  /** Why there are not so many GPUs here; empty where there are. */
+  /** The reason why there are fewer GPUs; empty if there are enough. */
   public static String whyNot(int gpus) {
     if (!REAL && !Built.WHY_NOT.isEmpty()) {
       return Built.WHY_NOT;
@@ -78,33 +81,33 @@ public final class TestMachine {
     }
   }
 
-  /** Skips the test, with the reason, where there are fewer. */
+  /** Skips the test, with the reason, if there are fewer GPUs. */
   public static void assume(int gpus) {
     String whyNot = whyNot(gpus);
     assumeTrue(whyNot.isEmpty(), whyNot);
   }
 
-  /** Why there are no doubles here; empty where there are. */
+  /** The reason why there are no doubles; empty if there are. */
   public static String whyNoDoubles() {
     return REAL ? "only the doubles do this" : Built.WHY_NOT;
   }
 
-  /** Skips a test of what only the doubles do. */
+  /** Skips a test that works only on the doubles. */
   public static void assumeDoubles() {
     String whyNot = whyNoDoubles();
     assumeTrue(whyNot.isEmpty(), whyNot);
   }
 
   /**
-   * Skips the test where the machine's own NCCL cannot bring the ranks together.
+   * Skips the test if the machine's own NCCL cannot connect the ranks.
    *
-   * @param answer of a rank that was to create a communicator
+   * @param answer the answer of a rank that had to create a communicator
    */
   public static void assumeNotRefused(String answer) {
     assumeTrue(!REAL || !answer.startsWith("MISMATCH"), answer);
   }
 
-  /** Where the doubles lie. */
+  /** The folder of the doubles. */
   public static Path doubles() {
     assertThat(whyNoDoubles()).isEmpty();
     return Built.folder;
@@ -115,12 +118,12 @@ public final class TestMachine {
     return REAL || System.getProperty(FOLDER_PROPERTY) != null;
   }
 
-  /** Has a child process use the same GPUs. */
+  /** The property that makes a child process use the same GPUs. */
   public static String property() {
     return REAL ? "-D" + KIND_PROPERTY + "=machine" : "-D" + FOLDER_PROPERTY + "=" + doubles();
   }
 
-  /** This machine; with the doubles, as a process sees it whose library path leads to them. */
+  /** The options of this machine; with the doubles, their folder is on the library path. */
   public static ProbeOptions options() {
     if (REAL) {
       return ProbeOptions.defaults();
@@ -136,20 +139,20 @@ public final class TestMachine {
     return CudaLibrary.load(options());
   }
 
-  /** How many GPUs there are. */
+  /** The number of GPUs. */
   public static int count() {
     return cuda().gpus().size();
   }
 
-  /** A GPU for what may be any of them: tests share where there are fewer. */
+  /** Opens a GPU for a test that can use any of them; tests share GPUs if there are few. */
   public static CudaDevice open(int number) {
     CudaLibrary cuda = cuda();
     return cuda.open(number % cuda.gpus().size());
   }
 
   /**
-   * What only tests call of a double; on the machine's own libraries it does nothing and has
-   * counted nothing.
+   * Functions of a double that only tests call. With real libraries they do nothing and their
+   * counters are zero.
    *
    * @param library the name of its file
    */
@@ -165,23 +168,23 @@ public final class TestMachine {
     return Native.load(doubles().resolve(library).toString(), functions);
   }
 
-  /** Of doubles, the rules that were broken since this was asked last. */
+  /** The violations of rules since the last call; only with doubles. */
   public static String violations() {
     byte[] text = new byte[TEXT_BYTES];
     int unused = controls(DoubleBuild.CUDA, Notes.class).cudaDoubleViolations(text, text.length);
     return Native.toString(text);
   }
 
-  /** Of doubles, the handles that have not been given back. */
+  /** The handles that are not freed; only with doubles. */
   public static String live() {
     byte[] text = new byte[TEXT_BYTES];
     int unused = controls(DoubleBuild.CUDA, Notes.class).cudaDoubleLive(text, text.length);
     return Native.toString(text);
   }
 
-  /** Of doubles: no rule was broken and nothing was left behind. */
+  /** Asserts that there are no violations and no leaked handles; only with doubles. */
   public static void assertClean() {
-    assertThat(violations()).as("rules that were broken").isEmpty();
-    assertThat(live()).as("what was left behind").isEmpty();
+    assertThat(violations()).as("violations of rules").isEmpty();
+    assertThat(live()).as("leaked handles").isEmpty();
   }
 }

@@ -10,15 +10,18 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.platform.commons.support.AnnotationSupport;
 
-/** A test on GPUs of the {@link TestMachine}, skipped with the reason where they are not there. */
+/**
+ * Marks a test that uses GPUs of the {@link TestMachine}; it is skipped, with the reason, without
+ * them.
+ */
 @Target({ElementType.TYPE, ElementType.METHOD})
 @Retention(RetentionPolicy.RUNTIME)
 @ExtendWith(UsesGpu.Condition.class)
 public @interface UsesGpu {
-  /** How many it needs. */
+  /** The required number of GPUs. */
   int value() default 1;
 
-  /** Whether there are so many. */
+  /** Checks the number of GPUs. */
   final class Condition implements ExecutionCondition {
     @Override
     public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {

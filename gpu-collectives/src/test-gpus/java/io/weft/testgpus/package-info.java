@@ -1,5 +1,2 @@
-/**
- * The GPUs of tests, for the tests of all modules: doubles of libcuda and libnccl, or the machine's
- * own.
- */
+/** The GPUs for tests of all modules: doubles of libcuda and libnccl, or real ones. */
 package io.weft.testgpus;

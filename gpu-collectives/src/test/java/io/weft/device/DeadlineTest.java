@@ -28,7 +28,7 @@ class DeadlineTest {
   }
 
   @Test
-  void readsAsAPersonWouldWriteIt() {
+  void textIsReadable() {
     assertThat(Deadline.describe(30_000_000_000L)).isEqualTo("30 s");
     assertThat(Deadline.describe(1_500_000_000L)).isEqualTo("1.5 s");
     assertThat(Deadline.describe(250_000_000L)).isEqualTo("250 ms");

@@ -67,14 +67,14 @@ class HostEventTest {
     assertThat(seen).containsExactly("recorded", "done null", "late recorded", "late done null");
   }
 
-  /** Neither the listeners behind it nor the producer meet what one of them throws. */
+  /** A failed listener affects neither later listeners nor the producer. */
   @Test
-  void aListenerThatThrowsWhenItIsRecordedDisturbsNobody() {
+  void aListenerThatThrowsAffectsNoOther() {
     HostEvent event = new HostEvent("a copy");
     List<String> seen = new ArrayList<>();
     event.whenRecorded(
         () -> {
-          throw new IllegalStateException("as the test wants");
+          throw new IllegalStateException("thrown by the test");
         });
     event.whenRecorded(() -> seen.add("recorded"));
     event.record();
@@ -112,7 +112,7 @@ class HostEventTest {
     HostEvent event = new HostEvent("work");
     event.whenDone(
         cause -> {
-          throw new IllegalStateException("as the test wants");
+          throw new IllegalStateException("thrown by the test");
         });
     List<Throwable> heard = new ArrayList<>();
     event.whenDone(heard::add);

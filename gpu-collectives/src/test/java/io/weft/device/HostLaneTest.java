@@ -12,9 +12,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class HostLaneTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
-  private final Lane lane = HostLane.open("test", PATIENCE);
+  private final Lane lane = HostLane.open("test", TIMEOUT);
 
   @AfterEach
   void close() {
@@ -22,7 +22,7 @@ class HostLaneTest {
   }
 
   private static Deadline soon() {
-    return Deadline.after(PATIENCE);
+    return Deadline.after(TIMEOUT);
   }
 
   @Test
@@ -80,7 +80,7 @@ class HostLaneTest {
     Thread closing = new Thread(lane::close);
     closing.start();
     assertThatThrownBy(() -> waiting.await(soon()))
-        .hasMessageContaining("lane test was closed before it came to waiting");
+        .hasMessageContaining("lane test was closed before it started waiting");
     release.countDown();
     running.await(soon());
     closing.join();

@@ -7,20 +7,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Rounds of a fuzzer and the messages for them. {@code -Dweft.fuzz.minutes=10} asks for so long a
- * run; a failure names its seed.
+ * Runs a fuzzer in rounds and creates its messages. {@code -Dweft.fuzz.minutes=10} runs it for 10
+ * minutes; a failure names its seed.
  */
 public final class Fuzz {
-  /** The property that asks for a long run. */
+  /** The property for a long run. */
   public static final String MINUTES = "weft.fuzz.minutes";
 
-  private static final int[] LIES = {
+  private static final int[] WRONG_NUMBERS = {
     0, 1, -1, 2, 63, 64, 65, 1 << 16, 1 << 24, Integer.MAX_VALUE, Integer.MIN_VALUE
   };
 
   private Fuzz() {}
 
-  /** One round with a source of chance that the seed decides. */
+  /** Runs one round with a random source of that seed. */
   public static void round(long seed, Consumer<SplittableRandom> round) {
     try {
       round.accept(new SplittableRandom(seed));
@@ -29,7 +29,7 @@ public final class Fuzz {
     }
   }
 
-  /** Rounds for as many minutes as {@link #MINUTES} says; returns how many. */
+  /** Runs rounds for the minutes in {@link #MINUTES}; returns the number of rounds. */
   public static long forMinutes(Consumer<SplittableRandom> round) {
     long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(Long.getLong(MINUTES));
     SplittableRandom seeds = new SplittableRandom();
@@ -40,14 +40,14 @@ public final class Fuzz {
     return rounds;
   }
 
-  /** A message as it is, or cut, or longer, or with bits or numbers changed, or noise. */
+  /** A message that is unchanged, cut, longer, random, or has changed bits or numbers. */
   public static byte[] mangled(byte[] sound, SplittableRandom random) {
     byte[] bytes = sound.clone();
     switch (random.nextInt(6)) {
       case 0 -> bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 1));
       case 1 -> bytes = Arrays.copyOf(bytes, bytes.length + 1 + random.nextInt(100));
       case 2 -> flip(bytes, random);
-      case 3 -> lie(bytes, random);
+      case 3 -> changeNumber(bytes, random);
       case 4 -> {
         bytes = new byte[random.nextInt(100)];
         random.nextBytes(bytes);
@@ -63,12 +63,12 @@ public final class Fuzz {
     }
   }
 
-  private static void lie(byte[] bytes, SplittableRandom random) {
-    int lie = LIES[random.nextInt(LIES.length)];
+  private static void changeNumber(byte[] bytes, SplittableRandom random) {
+    int number = WRONG_NUMBERS[random.nextInt(WRONG_NUMBERS.length)];
     if (bytes.length < Integer.BYTES) {
-      bytes[random.nextInt(bytes.length)] = (byte) lie;
+      bytes[random.nextInt(bytes.length)] = (byte) number;
     } else {
-      ByteBuffer.wrap(bytes).putInt(random.nextInt(bytes.length - 3), lie);
+      ByteBuffer.wrap(bytes).putInt(random.nextInt(bytes.length - 3), number);
     }
   }
 }

@@ -1,2 +1,2 @@
-/** What tests share that feed decoders with what no peer would send. Stateless. */
+/** Shared code of tests that feed damaged messages to decoders. Stateless. */
 package io.weft.fuzz;

@@ -25,7 +25,7 @@ public final class CapturedLogs implements SLF4JServiceProvider {
   private final IMarkerFactory markers = new BasicMarkerFactory();
   private final MDCAdapter context = new BasicMDCAdapter();
 
-  /** Such as "WARN [executor 2 rank 0/2 of 5f3a9c01] failed: …". */
+  /** Lines such as "WARN [executor 2 rank 0/2 of 5f3a9c01] failed: …". */
   public static List<String> lines() {
     return List.copyOf(LINES);
   }
@@ -34,13 +34,13 @@ public final class CapturedLogs implements SLF4JServiceProvider {
     LINES.clear();
   }
 
-  /** Until it is closed: what runs with every line, on the thread that logs it. */
+  /** Runs an action with every line, on the thread that logs it, until it is closed. */
   public interface Listening extends AutoCloseable {
     @Override
     void close();
   }
 
-  /** Runs the action with every line, so that a test can hold a thread where it logs. */
+  /** Runs the action with every line, so that a test can block a thread at a log statement. */
   public static Listening onLine(Consumer<String> action) {
     LISTENERS.add(action);
     return () -> LISTENERS.remove(action);
@@ -68,7 +68,7 @@ public final class CapturedLogs implements SLF4JServiceProvider {
 
   @Override
   public void initialize() {
-    // The fields are all there is.
+    // The fields need no initialization.
   }
 
   private static final class CapturingLogger extends LegacyAbstractLogger {

@@ -1,2 +1,2 @@
-/** Keeps what is logged, for tests that read it back. */
+/** Keeps log lines for tests that read them. */
 package io.weft.logging;

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The real file system with chosen answers: room, failures, delays and time. */
+/** The real file system with configurable free space, failures, delays and time. */
 final class FaultyStorage implements SegmentStorage {
   interface Reserve {
     MappedSegment reserve(Path file, long bytes) throws IOException;

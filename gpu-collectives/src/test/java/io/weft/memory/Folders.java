@@ -9,7 +9,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Throw-away folders: an arena's own, in memory where there is some, and one for its disk tier. */
+/**
+ * Temporary folders of a test: one for the arena, in memory if possible, and one for its disk tier.
+ */
 final class Folders implements AutoCloseable {
   private static final Path MEMORY = Path.of("/dev/shm");
 
@@ -28,7 +30,7 @@ final class Folders implements AutoCloseable {
     }
   }
 
-  /** Everything that lies below, folders included. */
+  /** All files and folders below a folder. */
   static List<Path> contents(Path folder) {
     try (Stream<Path> all = Files.walk(folder)) {
       return all.filter(path -> !path.equals(folder)).toList();
@@ -37,7 +39,7 @@ final class Folders implements AutoCloseable {
     }
   }
 
-  /** Parts of this process's address space that are mapped from files below a folder. */
+  /** The number of mappings of this process from files below a folder. */
   static long mappings(Path folder) {
     try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
       return maps.filter(line -> line.contains(folder + "/")).count();

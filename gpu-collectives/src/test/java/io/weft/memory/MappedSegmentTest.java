@@ -76,10 +76,10 @@ class MappedSegmentTest {
 
   @Test
   void aForeignFileIsNeitherTakenNorDeleted() throws IOException {
-    Path file = Files.writeString(folder.resolve("segment-0"), "somebody's");
+    Path file = Files.writeString(folder.resolve("segment-0"), "other content");
     assertThatThrownBy(() -> MappedSegment.reserve(file, 4096))
         .isInstanceOf(FileAlreadyExistsException.class);
-    assertThat(file).hasContent("somebody's");
+    assertThat(file).hasContent("other content");
   }
 
   @Test

@@ -13,7 +13,7 @@ class MemoryCopyTest {
   private final ByteBuffer buffer = ByteBuffer.allocateDirect(4 << 20);
   private final long address = Memory.addressOf(buffer);
 
-  /** Ranges around the size at which copies are cut into pieces, overlapping in both directions. */
+  /** Ranges around the size at which copies are split, overlapping in both directions. */
   @Property(tries = 60)
   void copyMovesBytesAlsoBetweenOverlappingRanges(
       @ForAll @IntRange(max = 1 << 20) int from,
@@ -31,7 +31,7 @@ class MemoryCopyTest {
     assertThat(Arrays.mismatch(found, expected)).isEqualTo(-1);
   }
 
-  /** What is copied word by word, to and from arrays too. */
+  /** Ranges that are copied word by word, also to and from arrays. */
   @Property(tries = 300)
   void shortCopiesMoveBytesAlsoBetweenOverlappingRanges(
       @ForAll @IntRange(max = 80) int from,

@@ -15,7 +15,7 @@ class MemoryTest {
   private final long address = Memory.addressOf(buffer);
 
   @Test
-  void valuesLieInNativeOrderAtAnyAddress() {
+  void valuesAreInNativeOrderAtAnyAddress() {
     Memory.putByte(address, (byte) -3);
     Memory.putShort(address + 1, (short) -30_000);
     Memory.putInt(address + 3, 0xCAFEBABE);
@@ -81,7 +81,7 @@ class MemoryTest {
     assertThat(Memory.getLongAcquire(address)).isEqualTo(7);
   }
 
-  /** Each round's payload is written plainly and published by a release, both ways. */
+  /** Each round's payload is written plainly and published by a release, in both directions. */
   @Test
   void releaseAndAcquireCarryWhatWasWrittenBefore() throws Exception {
     int rounds = 20_000;

@@ -15,7 +15,7 @@ class OffsetLedgerTest {
   }
 
   @Test
-  void runsNeverOverlapAndAllComesBackAsOne() {
+  void runsNeverOverlapAndAreJoinedWhenFreed() {
     long bytes = 1 << 16;
     for (int seed = 0; seed < 20; seed++) {
       Random random = new Random(seed);

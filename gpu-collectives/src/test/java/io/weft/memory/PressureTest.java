@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** How often hooks are asked for memory, by a clock that stands still. */
+/** How often the reclaim hooks run, with a clock that the test moves. */
 class PressureTest {
   private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 5);
   private final AtomicInteger calls = new AtomicInteger();
@@ -17,19 +17,19 @@ class PressureTest {
   }
 
   @Test
-  void hooksThatAreOfNoUseAreLeftAloneForAWhile() throws ArenaFullException {
+  void hooksThatFreedNothingRest() throws ArenaFullException {
     assertThat(pressure.relieve()).isTrue();
     for (int i = 0; i < 1000; i++) {
       assertThat(pressure.relieve()).isFalse();
     }
     assertThat(calls).hasValue(1);
-    now.addAndGet(Pressure.PAUSE_NANOS);
+    now.addAndGet(SpillPolicy.PAUSE_NANOS);
     assertThat(pressure.relieve()).isTrue();
     assertThat(calls).hasValue(2);
   }
 
   @Test
-  void whereTheyHelpedTheNextShortageIsAnother() throws ArenaFullException {
+  void hooksThatHelpedRunAgainAtOnce() throws ArenaFullException {
     assertThat(pressure.relieve()).isTrue();
     pressure.helped();
     assertThat(pressure.relieve()).isTrue();
@@ -38,10 +38,10 @@ class PressureTest {
   }
 
   @Test
-  void whoWouldFailAsksInAnyCase() throws ArenaFullException {
+  void anAllocationThatWouldFailRunsTheHooks() throws ArenaFullException {
     assertThat(pressure.relieve()).isTrue();
     pressure.run();
     assertThat(calls).hasValue(2);
-    assertThat(pressure.relieve()).as("just asked").isFalse();
+    assertThat(pressure.relieve()).as("hooks just ran").isFalse();
   }
 }

@@ -3,6 +3,7 @@ package io.weft.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
@@ -12,10 +13,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** An arena whose disk is for those alone who ask for it. */
+/** An arena with private memory, which uses disk only for encrypted data. */
 class PrivateMemoryTest {
   private static final int SEGMENT = 64 << 10;
-  private static final Duration PATIENCE = Duration.ofMillis(20);
+  private static final Duration TIMEOUT = Duration.ofMillis(20);
 
   private final Folders folders = new Folders();
 
@@ -34,34 +35,34 @@ class PrivateMemoryTest {
             (long) memorySegments * SEGMENT,
             (long) diskSegments * SEGMENT,
             0,
-            new PrivateMemory((long) privateSegments * SEGMENT, 4, PATIENCE)));
+            new PrivateMemory((long) privateSegments * SEGMENT, 4, TIMEOUT)));
   }
 
   @Test
-  void itTakesThePlaceOfTheDiskAndHasItsBudget() throws IOException {
+  void privateMemoryReplacesDiskAndHasItsBudget() throws IOException {
     try (SharedArena arena = open(1, 8, 4)) {
       List<Extent> all = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
-        all.add(arena.allocate(SEGMENT));
+        all.add(arena.allocate(SEGMENT, Use.RETAINED));
       }
       assertThat(all)
           .extracting(Extent::kind)
           .containsExactly(MemoryKind.SHARED_MEMORY, MemoryKind.PRIVATE, MemoryKind.PRIVATE);
-      assertThatThrownBy(() -> arena.allocate(1))
+      assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
           .isInstanceOf(ArenaFullException.class)
-          .hasMessageContaining("private memory for moments: 0 B in use")
-          .hasMessageContaining("private memory for long: 128.0 KiB in use of 128.0 KiB reserved")
+          .hasMessageContaining("transient private memory: 0 B in use")
+          .hasMessageContaining("retained private memory: 128.0 KiB in use of 128.0 KiB reserved")
           .hasMessageContaining("spark.weft.spill.privateMemory");
-      assertThat(arena.statistics().disk().segments()).as("nobody asked for disk").isZero();
+      assertThat(arena.statistics().disk().segments()).as("disk was not requested").isZero();
       assertThat(arena.statistics().privateMemory().reservedBytes()).isEqualTo(2 * SEGMENT);
       all.forEach(arena::free);
     }
   }
 
   @Test
-  void itHasNoFileAndIsReadAndWrittenLikeAnyOther() throws IOException {
+  void privateMemoryHasNoFileAndIsReadAndWritten() throws IOException {
     try (SharedArena arena = open(0, 0, 2)) {
-      Extent extent = arena.allocate(1000);
+      Extent extent = arena.allocate(1000, Use.RETAINED);
       assertThat(extent.address() % 64).isZero();
       assertThat(Files.exists(arena.segmentFile(extent.segment()))).isFalse();
       Memory.putLong(extent.address() + 992, 42);
@@ -73,11 +74,11 @@ class PrivateMemoryTest {
   }
 
   @Test
-  void diskIsThereForThoseWhoAskForIt() throws IOException {
+  void diskIsAllocatedOnRequest() throws IOException {
     try (SharedArena arena = open(4, 1, 2)) {
-      Extent extent = arena.allocateDisk(SEGMENT);
+      Extent extent = arena.allocate(SEGMENT, Use.DISK);
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
-      assertThatThrownBy(() -> arena.allocateDisk(1))
+      assertThatThrownBy(() -> arena.allocate(1, Use.DISK))
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("spark.weft.spill.size")
           .hasMessageNotContaining("privateMemory");
@@ -86,9 +87,9 @@ class PrivateMemoryTest {
   }
 
   @Test
-  void whereTheDiskIsFullWhatIsNoLongerNeededMakesRoom() throws IOException {
+  void aFullDiskIsReclaimed() throws IOException {
     try (SharedArena arena = open(4, 1, 2)) {
-      Extent unneeded = arena.allocateDisk(SEGMENT);
+      Extent unneeded = arena.allocate(SEGMENT, Use.DISK);
       AtomicBoolean freed = new AtomicBoolean();
       arena.onPressure(
           () -> {
@@ -96,35 +97,36 @@ class PrivateMemoryTest {
               arena.free(unneeded);
             }
           });
-      arena.free(arena.allocateDisk(SEGMENT));
+      arena.free(arena.allocate(SEGMENT, Use.DISK));
       assertThat(freed).isTrue();
     }
   }
 
   @Test
-  void whoCanWaitGetsNone() throws IOException {
+  void aDeferrableAllocationGetsNoPrivateMemory() throws IOException {
     try (SharedArena arena = open(1, 0, 4)) {
-      Extent shared = arena.allocateSpare(SEGMENT);
+      Extent shared = arena.allocate(SEGMENT, Use.DEFERRABLE);
       assertThat(shared.kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
-      assertThat(arena.allocateSpare(1)).isNull();
+      assertThatThrownBy(() -> arena.allocate(1, Use.DEFERRABLE))
+          .isInstanceOf(ArenaFullException.class);
       arena.free(shared);
     }
   }
 
-  /** Without private memory there is nothing to be spared. */
+  /** Without private memory there is nothing to save. */
   @Test
-  void ofAnOrdinaryArenaWhoCanWaitGetsDisk() throws IOException {
+  void aDeferrableAllocationGetsDiskWithoutPrivateMemory() throws IOException {
     try (SharedArena arena = open(0, 1, 0)) {
-      Extent extent = arena.allocateSpare(1);
+      Extent extent = arena.allocate(1, Use.DEFERRABLE);
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
       arena.free(extent);
     }
   }
 
   @Test
-  void oneLargerThanASegmentComesAndGoesAlone() throws IOException {
+  void anOversizeExtentHasItsOwnPrivateSegment() throws IOException {
     try (SharedArena arena = open(0, 0, 6)) {
-      Extent large = arena.allocate(3 * SEGMENT);
+      Extent large = arena.allocate(3 * SEGMENT, Use.RETAINED);
       assertThat(large.kind()).isEqualTo(MemoryKind.PRIVATE);
       Extent kept = arena.trim(large, SEGMENT + 1);
       Memory.putByte(kept.address() + SEGMENT, (byte) 1);
@@ -134,9 +136,9 @@ class PrivateMemoryTest {
   }
 
   @Test
-  void itIsGivenBackWhenNobodyUsedItForAWhile() throws IOException {
+  void idlePrivateMemoryIsFreed() throws IOException {
     try (SharedArena arena = open(0, 0, 2)) {
-      Extent extent = arena.allocate(SEGMENT);
+      Extent extent = arena.allocate(SEGMENT, Use.RETAINED);
       arena.freeIdle(Duration.ZERO);
       assertThat(arena.statistics().privateMemory().segments()).isEqualTo(1);
       arena.free(extent);
@@ -149,42 +151,44 @@ class PrivateMemoryTest {
 
   @Test
   void lessThanTwoSegmentsAreRefused() {
-    PrivateMemory little = new PrivateMemory(2 * SEGMENT - 1, 4, PATIENCE);
+    PrivateMemory little = new PrivateMemory(2 * SEGMENT - 1, 4, TIMEOUT);
     assertThatThrownBy(() -> new ArenaOptions(folders.arena, List.of(), SEGMENT, 0, 0, 0, little))
         .hasMessageContaining("private memory of 131071 bytes")
         .hasMessageContaining("two segments of 65536");
   }
 
   @Test
-  void halfOfItInWholeSegmentsIsForThoseWhoKeepIt() {
-    PrivateMemory five = new PrivateMemory(5 * SEGMENT, 4, PATIENCE);
-    assertThat(five.lastingBytes(SEGMENT)).isEqualTo(2 * SEGMENT);
-    assertThat(five.workingBytes(SEGMENT)).isEqualTo(3 * SEGMENT);
+  void halfInWholeSegmentsIsRetainedMemory() {
+    PrivateMemory five = new PrivateMemory(5 * SEGMENT, 4, TIMEOUT);
+    assertThat(five.retainedBytes(SEGMENT)).isEqualTo(2 * SEGMENT);
+    assertThat(five.transientBytes(SEGMENT)).isEqualTo(3 * SEGMENT);
     assertThat(five.describe(SEGMENT))
-        .isEqualTo("192.0 KiB of private memory for moments and 128.0 KiB for long");
-    assertThat(PrivateMemory.NONE.workingBytes(SEGMENT)).isZero();
-    assertThatThrownBy(() -> new PrivateMemory(-1, 4, PATIENCE)).hasMessageContaining("-1 bytes");
+        .isEqualTo("192.0 KiB of transient and 128.0 KiB of retained private memory");
+    assertThat(PrivateMemory.NONE.transientBytes(SEGMENT)).isZero();
+    assertThatThrownBy(() -> new PrivateMemory(-1, 4, TIMEOUT)).hasMessageContaining("-1 bytes");
   }
 
   @Test
-  void oneWhoNeedsManyPiecesSharesHalfWithTheOthers() throws IOException {
+  void aTaskHasAShareOfHalfTheTransientMemory() throws IOException {
     try (SharedArena arena = open(1, 0, 8)) {
-      assertThat(arena.workingShare()).isEqualTo(4 * SEGMENT / 2 / 4);
+      assertThat(arena.transientShare()).isEqualTo(4 * SEGMENT / 2 / 4);
     }
     try (SharedArena arena = open(1, 0, 0)) {
-      assertThat(arena.workingShare()).isZero();
+      assertThat(arena.transientShare()).isZero();
     }
   }
 
   @Test
-  void whoKeepsAllThatThereIsToKeepLeavesTheRestToOthers() throws IOException {
+  void fullRetainedMemoryLeavesTransientMemory() throws IOException {
     try (SharedArena arena = open(0, 0, 4)) {
-      List<Extent> kept = List.of(arena.allocate(SEGMENT), arena.allocate(SEGMENT));
-      assertThatThrownBy(() -> arena.allocate(1)).isInstanceOf(ArenaFullException.class);
+      List<Extent> kept =
+          List.of(arena.allocate(SEGMENT, Use.RETAINED), arena.allocate(SEGMENT, Use.RETAINED));
+      assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
+          .isInstanceOf(ArenaFullException.class);
       for (int i = 0; i < 10; i++) {
-        Extent moment = arena.allocateWorkingNow(SEGMENT);
-        Extent another = arena.allocateWorking(SEGMENT);
-        arena.free(moment);
+        Extent one = arena.allocate(SEGMENT, Use.TRANSIENT_NOW);
+        Extent another = arena.allocate(SEGMENT, Use.TRANSIENT);
+        arena.free(one);
         arena.free(another);
       }
       kept.forEach(arena::free);
@@ -192,26 +196,29 @@ class PrivateMemoryTest {
   }
 
   @Test
-  void whoUsesAllThatThereIsForMomentsLeavesTheRestToThoseWhoKeepIt() throws IOException {
+  void fullTransientMemoryLeavesRetainedMemory() throws IOException {
     try (SharedArena arena = open(0, 0, 4)) {
-      List<Extent> moments =
-          List.of(arena.allocateWorking(SEGMENT), arena.allocateWorking(SEGMENT));
+      List<Extent> all =
+          List.of(arena.allocate(SEGMENT, Use.TRANSIENT), arena.allocate(SEGMENT, Use.TRANSIENT));
       assertThat(arena.refusal(MemoryKind.PRIVATE)).isEmpty();
-      assertThatThrownBy(() -> arena.allocateWorkingNow(1)).isInstanceOf(ArenaFullException.class);
+      assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT_NOW))
+          .isInstanceOf(ArenaFullException.class);
       assertThat(arena.refusal(MemoryKind.PRIVATE)).isPresent();
-      arena.free(arena.allocate(SEGMENT));
-      moments.forEach(arena::free);
+      arena.free(arena.allocate(SEGMENT, Use.RETAINED));
+      all.forEach(arena::free);
     }
   }
 
-  /** Without private memory there is one disk for all. */
+  /** Without private memory all uses share the disk. */
   @Test
-  void ofAnOrdinaryArenaMemoryForMomentsIsAnyMemory() throws IOException {
+  void transientMemoryIsDiskWithoutPrivateMemory() throws IOException {
     try (SharedArena arena = open(0, 1, 0)) {
-      Extent extent = arena.allocateWorking(SEGMENT);
+      Extent extent = arena.allocate(SEGMENT, Use.TRANSIENT);
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
-      assertThatThrownBy(() -> arena.allocateWorking(1)).hasMessageContaining("weft.spill.size");
-      assertThatThrownBy(() -> arena.allocateWorkingNow(1)).hasMessageContaining("weft.spill.size");
+      assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT))
+          .hasMessageContaining("weft.spill.size");
+      assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT_NOW))
+          .hasMessageContaining("weft.spill.size");
       arena.free(extent);
     }
   }

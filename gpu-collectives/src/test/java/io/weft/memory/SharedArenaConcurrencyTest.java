@@ -3,6 +3,7 @@ package io.weft.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,7 +44,7 @@ class SharedArenaConcurrencyTest {
         storage);
   }
 
-  /** Each thread marks its extents and finds its marks again, through growth, spill and full. */
+  /** Each thread marks its extents and checks its marks, during growth, spill and full tiers. */
   @Test
   void manyThreadsNeverGetTheSameBytes() throws Exception {
     try (SharedArena arena = open(6, 2)) {
@@ -62,7 +63,7 @@ class SharedArenaConcurrencyTest {
     assertThat(Folders.contents(folders.arena)).isEmpty();
   }
 
-  private static Void allocateAndCheck(SharedArena arena, long mark) {
+  private static Void allocateAndCheck(SharedArena arena, long mark) throws IOException {
     SplittableRandom random = new SplittableRandom(mark);
     List<Extent> held = new ArrayList<>();
     for (int i = 0; i < 5000; i++) {
@@ -80,9 +81,10 @@ class SharedArenaConcurrencyTest {
     return null;
   }
 
-  private static void allocate(SharedArena arena, int bytes, long mark, List<Extent> held) {
+  private static void allocate(SharedArena arena, int bytes, long mark, List<Extent> held)
+      throws IOException {
     try {
-      Extent extent = arena.trim(arena.allocate(bytes), Math.max(1, bytes / 2));
+      Extent extent = arena.trim(arena.allocate(bytes, Use.RETAINED), Math.max(1, bytes / 2));
       for (long offset = 0; offset < extent.length(); offset += 8) {
         Memory.putLong(extent.address() + offset, mark);
       }
@@ -100,16 +102,16 @@ class SharedArenaConcurrencyTest {
   }
 
   @Test
-  void whileOneThreadMakesASegmentOthersAllocateAndFree() throws Exception {
+  void othersAllocateAndFreeWhileOneThreadCreatesASegment() throws Exception {
     try (SharedArena arena = open(2, 0)) {
-      Extent first = arena.allocate(SEGMENT / 2);
+      Extent first = arena.allocate(SEGMENT / 2, Use.RETAINED);
       CountDownLatch growing = new CountDownLatch(1);
       CountDownLatch goOn = new CountDownLatch(1);
       storage.reserve = slow(growing, goOn);
-      Future<Extent> waiting = threads.submit(() -> arena.allocate(SEGMENT));
+      Future<Extent> waiting = threads.submit(() -> arena.allocate(SEGMENT, Use.RETAINED));
       assertThat(growing.await(1, TimeUnit.MINUTES)).isTrue();
 
-      Extent second = arena.allocate(SEGMENT / 2);
+      Extent second = arena.allocate(SEGMENT / 2, Use.RETAINED);
       arena.free(first);
       arena.free(second);
       assertThat(arena.statistics().memory().segments()).isEqualTo(1);
@@ -139,12 +141,12 @@ class SharedArenaConcurrencyTest {
   }
 
   @Test
-  void threadsForWhomTheSharedSegmentIsTooSmallMakeTheirOwnNext() throws Exception {
+  void threadsForWhichTheSharedSegmentIsTooSmallCreateTheNext() throws Exception {
     assertThat(kindsOfAtOnce(4, SEGMENT)).containsOnly(MemoryKind.SHARED_MEMORY);
     assertThat(storage.reserves).hasValue(4);
   }
 
-  /** So many threads allocate while the first of them still makes the segment. */
+  /** Lets several threads allocate while the first of them still creates the segment. */
   private List<MemoryKind> kindsOfAtOnce(int count, int bytes) throws Exception {
     try (SharedArena arena = open(count, count)) {
       CountDownLatch goOn = new CountDownLatch(1);
@@ -158,7 +160,7 @@ class SharedArenaConcurrencyTest {
                   synchronized (started) {
                     started.add(Thread.currentThread());
                   }
-                  return arena.allocate(bytes);
+                  return arena.allocate(bytes, Use.RETAINED);
                 }));
       }
       Awaitility.await().until(() -> allWait(started, count));
@@ -187,7 +189,7 @@ class SharedArenaConcurrencyTest {
       CountDownLatch growing = new CountDownLatch(1);
       CountDownLatch goOn = new CountDownLatch(1);
       storage.reserve = slow(growing, goOn);
-      Future<Extent> leader = threads.submit(() -> arena.allocate(SEGMENT / 4));
+      Future<Extent> leader = threads.submit(() -> arena.allocate(SEGMENT / 4, Use.RETAINED));
       assertThat(growing.await(1, TimeUnit.MINUTES)).isTrue();
       List<Thread> follower = new ArrayList<>();
       Future<Boolean> interrupted =
@@ -196,7 +198,7 @@ class SharedArenaConcurrencyTest {
                 synchronized (follower) {
                   follower.add(Thread.currentThread());
                 }
-                arena.free(arena.allocate(SEGMENT / 4));
+                arena.free(arena.allocate(SEGMENT / 4, Use.RETAINED));
                 return Thread.interrupted();
               });
       Awaitility.await().until(() -> allWait(follower, 1));
@@ -213,7 +215,7 @@ class SharedArenaConcurrencyTest {
     CountDownLatch goOn = new CountDownLatch(1);
     SharedArena arena = open(1, 0);
     storage.reserve = slow(growing, goOn);
-    Future<Extent> waiting = threads.submit(() -> arena.allocate(SEGMENT));
+    Future<Extent> waiting = threads.submit(() -> arena.allocate(SEGMENT, Use.RETAINED));
     assertThat(growing.await(1, TimeUnit.MINUTES)).isTrue();
     arena.close();
     goOn.countDown();
@@ -225,7 +227,7 @@ class SharedArenaConcurrencyTest {
   }
 
   @Test
-  void oneThreadAtATimeRunsThePressureHooks() throws Exception {
+  void oneThreadAtATimeRunsTheReclaimHooks() throws Exception {
     try (SharedArena arena = open(0, 4)) {
       AtomicInteger running = new AtomicInteger();
       AtomicInteger most = new AtomicInteger();
@@ -248,7 +250,7 @@ class SharedArenaConcurrencyTest {
 
   private static Void allocateAndFree(SharedArena arena) throws IOException {
     for (int i = 0; i < 500; i++) {
-      arena.free(arena.allocate(1000));
+      arena.free(arena.allocate(1000, Use.RETAINED));
     }
     return null;
   }

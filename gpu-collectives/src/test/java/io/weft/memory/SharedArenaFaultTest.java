@@ -3,6 +3,7 @@ package io.weft.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
@@ -34,9 +35,9 @@ class SharedArenaFaultTest {
   void theMarginOfTheFileSystemIsKept() throws IOException {
     try (SharedArena arena = SharedArena.open(options(folders.arena, 1000), storage)) {
       storage.usableBytes = SEGMENT + 1000;
-      Extent fits = arena.allocate(SEGMENT);
+      Extent fits = arena.allocate(SEGMENT, Use.RETAINED);
       storage.usableBytes = SEGMENT + 999;
-      assertThatThrownBy(() -> arena.allocate(SEGMENT))
+      assertThatThrownBy(() -> arena.allocate(SEGMENT, Use.RETAINED))
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining(folders.arena + " has 65.0 KiB left")
           .hasMessageContaining("a margin of 1000 B");
@@ -54,7 +55,7 @@ class SharedArenaFaultTest {
           return MappedSegment.reserve(file, bytes);
         };
     try (SharedArena arena = SharedArena.open(options(folders.arena, 0), storage)) {
-      Extent extent = arena.allocate(SEGMENT);
+      Extent extent = arena.allocate(SEGMENT, Use.RETAINED);
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
       assertThat(arena.refusal(MemoryKind.SHARED_MEMORY))
           .hasValueSatisfying(reason -> assertThat(reason).contains("No space left on device"));
@@ -64,7 +65,7 @@ class SharedArenaFaultTest {
   }
 
   @Test
-  void aFolderThatFailedIsLeftAloneForAWhileAndTriedAgainLater() throws IOException {
+  void aFolderThatFailedIsTriedAgainLater() throws IOException {
     storage.reserve =
         (file, bytes) -> {
           if (file.startsWith(folders.arena)) {
@@ -75,12 +76,12 @@ class SharedArenaFaultTest {
     try (SharedArena arena = SharedArena.open(options(folders.arena, 0), storage)) {
       List<Extent> held = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
-        held.add(arena.allocate(SEGMENT));
+        held.add(arena.allocate(SEGMENT, Use.RETAINED));
       }
       assertThat(storage.reserves).as("one failure, three on disk").hasValue(4);
       storage.nanoTime = TimeUnit.SECONDS.toNanos(6);
       storage.reserve = MappedSegment::reserve;
-      held.add(arena.allocate(SEGMENT));
+      held.add(arena.allocate(SEGMENT, Use.RETAINED));
       assertThat(held.get(3).kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
       held.forEach(arena::free);
     }
@@ -91,12 +92,13 @@ class SharedArenaFaultTest {
     ArenaOptions tight = new ArenaOptions(folders.arena, List.of(), SEGMENT, SEGMENT, 0, 0);
     storage.reserve =
         (file, bytes) -> {
-          throw new IllegalStateException("not even an I/O error");
+          throw new IllegalStateException("a failure that is no I/O error");
         };
     try (SharedArena arena = SharedArena.open(tight, storage)) {
-      assertThatThrownBy(() -> arena.allocate(1)).isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
+          .isInstanceOf(IllegalStateException.class);
       storage.reserve = MappedSegment::reserve;
-      arena.free(arena.allocate(1));
+      arena.free(arena.allocate(1, Use.RETAINED));
     }
   }
 
@@ -109,7 +111,7 @@ class SharedArenaFaultTest {
     try (SharedArena arena = SharedArena.open(options)) {
       List<Extent> held = new ArrayList<>();
       for (int i = 0; i < 4; i++) {
-        held.add(arena.allocate(SEGMENT));
+        held.add(arena.allocate(SEGMENT, Use.RETAINED));
       }
       assertThat(arena.statistics().disk().segments()).isEqualTo(4);
       held.forEach(arena::free);
@@ -123,7 +125,7 @@ class SharedArenaFaultTest {
     ArenaOptions options =
         new ArenaOptions(folders.arena, List.of(gone), SEGMENT, 0, 4L * SEGMENT, 0);
     try (SharedArena arena = SharedArena.open(options)) {
-      assertThatThrownBy(() -> arena.allocate(1))
+      assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining(gone + " does not exist");
       assertThat(Folders.contents(folders.arena)).isEmpty();
@@ -135,7 +137,7 @@ class SharedArenaFaultTest {
     ArenaOptions options = new ArenaOptions(folders.arena, List.of(), SEGMENT, SEGMENT, 0, 0);
     try (SharedArena arena = SharedArena.open(options)) {
       Files.delete(folders.arena);
-      assertThatThrownBy(() -> arena.allocate(1))
+      assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining(folders.arena + " does not exist");
     }
@@ -147,7 +149,7 @@ class SharedArenaFaultTest {
         SharedArena arena = SharedArena.open(options(tiny.path, 4L * SEGMENT))) {
       List<Extent> held = new ArrayList<>();
       for (int i = 0; i < 20; i++) {
-        Extent extent = arena.allocate(SEGMENT);
+        Extent extent = arena.allocate(SEGMENT, Use.RETAINED);
         Memory.setMemory(extent.address(), extent.length(), (byte) i);
         held.add(extent);
       }
@@ -158,7 +160,7 @@ class SharedArenaFaultTest {
     }
   }
 
-  /** The check before says there is room, as it may when two processes grow at once. */
+  /** The earlier check finds room, as it may when two processes grow at once. */
   @Test
   void aRealFileSystemThatTurnsOutFullLeavesNoFile() throws Exception {
     try (TinyFileSystem tiny = TinyFileSystem.mount(10L * SEGMENT);
@@ -166,7 +168,7 @@ class SharedArenaFaultTest {
       Files.write(tiny.path.resolve("others"), new byte[7 * SEGMENT + SEGMENT / 2]);
       List<Extent> held = new ArrayList<>();
       for (int i = 0; i < 4; i++) {
-        Extent extent = arena.allocate(SEGMENT);
+        Extent extent = arena.allocate(SEGMENT, Use.RETAINED);
         Memory.setMemory(extent.address(), extent.length(), (byte) i);
         held.add(extent);
       }
@@ -184,7 +186,7 @@ class SharedArenaFaultTest {
     try (TinyFileSystem tiny = TinyFileSystem.mount(16L * SEGMENT)) {
       tiny.makeReadOnly();
       try (SharedArena arena = SharedArena.open(options(tiny.path, 0))) {
-        assertThatThrownBy(() -> arena.allocate(1))
+        assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
             .isInstanceOf(ArenaFullException.class)
             .hasMessageContaining("Read-only file system");
       }

@@ -2,6 +2,7 @@ package io.weft.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -16,7 +17,10 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tuple;
 import net.jqwik.api.constraints.Size;
 
-/** Any sequence of allocations, trims and frees against a plain list of what should be out. */
+/**
+ * Compares the arena with a plain list of extents, for any sequence of allocations, trims and
+ * frees.
+ */
 class SharedArenaModelTest {
   private static final int SEGMENT = 16 << 10;
   private static final long MEMORY = 4 * SEGMENT;
@@ -28,7 +32,7 @@ class SharedArenaModelTest {
     FREE
   }
 
-  /** pick chooses one of the extents that are out. */
+  /** The pick selects one of the allocated extents. */
   record Operation(Kind kind, int bytes, int pick) {}
 
   record Held(Extent extent, byte pattern) {}
@@ -68,7 +72,8 @@ class SharedArenaModelTest {
     }
   }
 
-  private static void apply(SharedArena arena, List<Held> held, Operation operation) {
+  private static void apply(SharedArena arena, List<Held> held, Operation operation)
+      throws IOException {
     if (operation.kind == Kind.ALLOCATE) {
       allocate(arena, held, operation.bytes);
     } else if (!held.isEmpty()) {
@@ -81,10 +86,10 @@ class SharedArenaModelTest {
     }
   }
 
-  private static void allocate(SharedArena arena, List<Held> held, int bytes) {
+  private static void allocate(SharedArena arena, List<Held> held, int bytes) throws IOException {
     long usedBefore = arena.statistics().usedBytes();
     try {
-      Extent extent = arena.allocate(bytes);
+      Extent extent = arena.allocate(bytes, Use.RETAINED);
       assertThat(extent.length()).isBetween((long) bytes, bytes + 63L);
       assertThat(extent.length() % 64).isZero();
       assertThat(extent.offset() % 64).isZero();
@@ -93,7 +98,7 @@ class SharedArenaModelTest {
       held.add(new Held(extent, pattern));
     } catch (ArenaFullException e) {
       assertThat(arena.statistics().usedBytes()).isEqualTo(usedBefore);
-      // A request of a segment or less fits where less than half of each segment is used.
+      // A request of at most a segment fits if less than half of each segment is used.
       assertThat(bytes > SEGMENT || usedBefore > 0).isTrue();
     }
   }
@@ -144,14 +149,14 @@ class SharedArenaModelTest {
     }
   }
 
-  /** With nothing out, each segment is one free block: it can be handed out whole. */
-  private static void checkEverySegmentIsWholeAgain(SharedArena arena) throws ArenaFullException {
+  /** Without extents each segment is one free block, so that it can be allocated as a whole. */
+  private static void checkEverySegmentIsWholeAgain(SharedArena arena) throws IOException {
     ArenaStatistics before = arena.statistics();
     assertThat(before.usedBytes()).isZero();
     assertThat(before.reservedBytes()).isEqualTo((long) before.segments() * SEGMENT);
     List<Extent> whole = new ArrayList<>();
     for (int i = 0; i < before.memory().segments(); i++) {
-      whole.add(arena.allocate(SEGMENT));
+      whole.add(arena.allocate(SEGMENT, Use.RETAINED));
     }
     assertThat(arena.statistics().freshBytes()).isEqualTo(before.freshBytes());
     whole.forEach(arena::free);

@@ -3,6 +3,7 @@ package io.weft.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,30 +42,30 @@ class SharedArenaTest {
     try (SharedArena arena = open(2, 1)) {
       List<Extent> all = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
-        all.add(arena.allocate(SEGMENT));
+        all.add(arena.allocate(SEGMENT, Use.RETAINED));
       }
       assertThat(all)
           .extracting(Extent::kind)
           .containsExactly(MemoryKind.SHARED_MEMORY, MemoryKind.SHARED_MEMORY, MemoryKind.DISK);
-      assertThatThrownBy(() -> arena.allocate(1))
+      assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("128.0 KiB in use of 128.0 KiB reserved, budget 128.0 KiB")
           .hasMessageContaining("64.0 KiB in use of 64.0 KiB reserved, budget 64.0 KiB")
           .hasMessageContaining("spark.weft.memory.size")
           .hasMessageContaining("spark.weft.spill.size");
       arena.free(all.remove(1));
-      all.add(arena.allocate(1));
+      all.add(arena.allocate(1, Use.RETAINED));
       assertThat(all.get(2).kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
       all.forEach(arena::free);
     }
   }
 
   @Test
-  void idleDiskIsGivenBackAndSharedMemoryKept() throws IOException {
+  void idleDiskIsFreedAndSharedMemoryKept() throws IOException {
     try (SharedArena arena = open(1, 2)) {
       List<Extent> all = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
-        all.add(arena.allocate(SEGMENT));
+        all.add(arena.allocate(SEGMENT, Use.RETAINED));
       }
       arena.free(all.get(0));
       arena.free(all.get(1));
@@ -76,8 +77,8 @@ class SharedArenaTest {
       arena.free(all.get(2));
       arena.freeIdle(Duration.ZERO);
       assertThat(arena.statistics().disk().reservedBytes()).isZero();
-      Extent again = arena.allocate(SEGMENT);
-      Extent more = arena.allocate(SEGMENT);
+      Extent again = arena.allocate(SEGMENT, Use.RETAINED);
+      Extent more = arena.allocate(SEGMENT, Use.RETAINED);
       assertThat(more.kind()).isEqualTo(MemoryKind.DISK);
       arena.free(again);
       arena.free(more);
@@ -87,7 +88,8 @@ class SharedArenaTest {
   @Test
   void withoutBudgetForEitherThereIsAnErrorAndNoFile() throws IOException {
     try (SharedArena arena = open(0, 0)) {
-      assertThatThrownBy(() -> arena.allocate(1)).isInstanceOf(ArenaFullException.class);
+      assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
+          .isInstanceOf(ArenaFullException.class);
       assertThat(Folders.contents(folders.arena)).isEmpty();
     }
   }
@@ -97,7 +99,7 @@ class SharedArenaTest {
     ArenaOptions options =
         new ArenaOptions(folders.arena, List.of(folders.disk), SEGMENT, SEGMENT - 1, SEGMENT, 0);
     try (SharedArena arena = SharedArena.open(options)) {
-      Extent extent = arena.allocate(1);
+      Extent extent = arena.allocate(1, Use.RETAINED);
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
       assertThat(arena.refusal(MemoryKind.SHARED_MEMORY))
           .hasValueSatisfying(
@@ -119,12 +121,12 @@ class SharedArenaTest {
     }
   }
 
-  /** Chunks taken large, trimmed to what was used, and all freed at the end. */
+  /** Allocates long chunks, trims them to their content, and frees all at the end. */
   private static void shuffle(SharedArena arena) throws IOException {
     SplittableRandom random = new SplittableRandom(1);
     List<Extent> chunks = new ArrayList<>();
     for (int i = 0; i < 100; i++) {
-      chunks.add(arena.trim(arena.allocate(8 << 10), 1 + random.nextInt(8 << 10)));
+      chunks.add(arena.trim(arena.allocate(8 << 10, Use.RETAINED), 1 + random.nextInt(8 << 10)));
     }
     chunks.forEach(arena::free);
   }
@@ -132,20 +134,20 @@ class SharedArenaTest {
   @Test
   void anExtentIsFreedOnce() throws IOException {
     try (SharedArena arena = open(1, 0)) {
-      Extent extent = arena.allocate(100);
+      Extent extent = arena.allocate(100, Use.RETAINED);
       arena.free(extent);
       assertThatThrownBy(() -> arena.free(extent))
           .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("is not out");
+          .hasMessageContaining("is not allocated");
     }
   }
 
   @Test
-  void aSecondFreeIsFoundOutAlsoWhenThePlaceHasANewOwner() throws IOException {
+  void aSecondFreeIsDetectedAfterThePlaceWasAllocatedAgain() throws IOException {
     try (SharedArena arena = open(1, 0)) {
-      Extent first = arena.allocate(100);
+      Extent first = arena.allocate(100, Use.RETAINED);
       arena.free(first);
-      Extent second = arena.allocate(100);
+      Extent second = arena.allocate(100, Use.RETAINED);
       assertThat(second).isEqualTo(first);
       assertThatThrownBy(() -> arena.free(first)).isInstanceOf(IllegalStateException.class);
       assertThatThrownBy(() -> arena.trim(first, 1)).isInstanceOf(IllegalStateException.class);
@@ -154,13 +156,13 @@ class SharedArenaTest {
   }
 
   @Test
-  void whatWasTrimmedIsReplacedByWhatIsLeft() throws IOException {
+  void aTrimmedExtentReplacesTheWholeExtent() throws IOException {
     try (SharedArena arena = open(1, 0)) {
-      Extent whole = arena.allocate(SEGMENT);
+      Extent whole = arena.allocate(SEGMENT, Use.RETAINED);
       Extent left = arena.trim(whole, 65);
       assertThat(left.length()).isEqualTo(128);
       assertThat(arena.statistics().usedBytes()).isEqualTo(128);
-      Extent tail = arena.allocate(SEGMENT - 128);
+      Extent tail = arena.allocate(SEGMENT - 128, Use.RETAINED);
       assertThat(tail.offset()).isEqualTo(128);
       assertThatThrownBy(() -> arena.free(whole)).isInstanceOf(IllegalStateException.class);
       assertThat(arena.trim(left, 127)).isSameAs(left);
@@ -172,7 +174,7 @@ class SharedArenaTest {
   @Test
   void anExtentCannotBeTrimmedToNothingOrToMore() throws IOException {
     try (SharedArena arena = open(1, 0)) {
-      Extent extent = arena.allocate(100);
+      Extent extent = arena.allocate(100, Use.RETAINED);
       assertThatThrownBy(() -> arena.trim(extent, 0)).isInstanceOf(IllegalArgumentException.class);
       assertThatThrownBy(() -> arena.trim(extent, 129))
           .isInstanceOf(IllegalArgumentException.class);
@@ -185,7 +187,7 @@ class SharedArenaTest {
   void sizesOutOfRangeAreRefused() throws IOException {
     try (SharedArena arena = open(1, 0)) {
       for (long bytes : new long[] {0, -1, Integer.MAX_VALUE, Long.MAX_VALUE}) {
-        assertThatThrownBy(() -> arena.allocate(bytes))
+        assertThatThrownBy(() -> arena.allocate(bytes, Use.RETAINED))
             .isInstanceOf(IllegalArgumentException.class)
             .hasMessageContaining(Long.toString(bytes));
       }
@@ -195,8 +197,8 @@ class SharedArenaTest {
   @Test
   void anOversizeExtentHasASegmentOfItsOwnUntilItIsFreed() throws IOException {
     try (SharedArena arena = open(4, 0)) {
-      Extent small = arena.allocate(64);
-      Extent big = arena.allocate(2 * SEGMENT + 1);
+      Extent small = arena.allocate(64, Use.RETAINED);
+      Extent big = arena.allocate(2 * SEGMENT + 1, Use.RETAINED);
       assertThat(big.offset()).isZero();
       assertThat(big.length()).isEqualTo(2 * SEGMENT + 64);
       Path file = arena.segmentFile(big.segment());
@@ -215,7 +217,7 @@ class SharedArenaTest {
   @Test
   void aTrimmedOversizeExtentGivesItsTailBackToTheFileSystem() throws IOException {
     try (SharedArena arena = open(4, 0)) {
-      Extent big = arena.allocate(3 * SEGMENT);
+      Extent big = arena.allocate(3 * SEGMENT, Use.RETAINED);
       Memory.setMemory(big.address(), big.length(), (byte) 5);
       Extent left = arena.trim(big, SEGMENT + 1);
       assertThat(Files.size(arena.segmentFile(left.segment()))).isEqualTo(SEGMENT + 64);
@@ -228,17 +230,18 @@ class SharedArenaTest {
   }
 
   @Test
-  void unusedSegmentsMakeWayForAnOversizeExtent() throws IOException {
+  void unusedSegmentsAreDeletedForAnOversizeExtent() throws IOException {
     try (SharedArena arena = open(3, 0)) {
       List<Extent> all = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
-        all.add(arena.allocate(SEGMENT));
+        all.add(arena.allocate(SEGMENT, Use.RETAINED));
       }
       arena.free(all.remove(0));
-      assertThatThrownBy(() -> arena.allocate(SEGMENT + 64)).isInstanceOf(ArenaFullException.class);
-      assertThat(arena.statistics().segments()).as("none given up in vain").isEqualTo(3);
+      assertThatThrownBy(() -> arena.allocate(SEGMENT + 64, Use.RETAINED))
+          .isInstanceOf(ArenaFullException.class);
+      assertThat(arena.statistics().segments()).as("no segment was deleted in vain").isEqualTo(3);
       arena.free(all.remove(0));
-      Extent big = arena.allocate(2 * SEGMENT);
+      Extent big = arena.allocate(2 * SEGMENT, Use.RETAINED);
       assertThat(arena.statistics().segments()).isEqualTo(2);
       arena.free(big);
       all.forEach(arena::free);
@@ -249,9 +252,9 @@ class SharedArenaTest {
   @Test
   void segmentNumbersAreNeverUsedTwice() throws IOException {
     try (SharedArena arena = open(2, 0)) {
-      Extent first = arena.allocate(2 * SEGMENT);
+      Extent first = arena.allocate(2 * SEGMENT, Use.RETAINED);
       arena.free(first);
-      Extent second = arena.allocate(2 * SEGMENT);
+      Extent second = arena.allocate(2 * SEGMENT, Use.RETAINED);
       assertThat(second.segment()).isNotEqualTo(first.segment());
       arena.free(second);
     }
@@ -260,7 +263,7 @@ class SharedArenaTest {
   @Test
   void hooksThatFreeAreCalledBeforeDiskIsUsedAndBeforeFailing() throws IOException {
     try (SharedArena arena = open(1, 1)) {
-      List<Extent> retired = new ArrayList<>(List.of(arena.allocate(SEGMENT)));
+      List<Extent> retired = new ArrayList<>(List.of(arena.allocate(SEGMENT, Use.RETAINED)));
       AtomicInteger calls = new AtomicInteger();
       arena.onPressure(
           () -> {
@@ -268,12 +271,13 @@ class SharedArenaTest {
             retired.forEach(arena::free);
             retired.clear();
           });
-      Extent second = arena.allocate(SEGMENT);
+      Extent second = arena.allocate(SEGMENT, Use.RETAINED);
       assertThat(second.kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
       assertThat(calls).hasValue(1);
-      Extent third = arena.allocate(SEGMENT);
+      Extent third = arena.allocate(SEGMENT, Use.RETAINED);
       assertThat(third.kind()).isEqualTo(MemoryKind.DISK);
-      assertThatThrownBy(() -> arena.allocate(SEGMENT)).isInstanceOf(ArenaFullException.class);
+      assertThatThrownBy(() -> arena.allocate(SEGMENT, Use.RETAINED))
+          .isInstanceOf(ArenaFullException.class);
       assertThat(calls).hasValue(3);
       arena.free(second);
       arena.free(third);
@@ -285,16 +289,16 @@ class SharedArenaTest {
     try (SharedArena arena = open(0, 1)) {
       arena.onPressure(
           () -> {
-            throw new IllegalStateException("a hook's own trouble");
+            throw new IllegalStateException("the hook failed");
           });
-      arena.free(arena.allocate(1));
+      arena.free(arena.allocate(1, Use.RETAINED));
     }
   }
 
   @Test
   void aDiskSegmentIsALinkToAPrivateFile() throws IOException {
     try (SharedArena arena = open(0, 1)) {
-      Extent extent = arena.allocate(1000);
+      Extent extent = arena.allocate(1000, Use.RETAINED);
       Memory.putLong(extent.address(), 4711);
       Path link = arena.segmentFile(extent.segment());
       assertThat(link).isSymbolicLink();
@@ -325,7 +329,7 @@ class SharedArenaTest {
     try (SharedArena arena = SharedArena.open(options)) {
       List<Extent> all = new ArrayList<>();
       for (int i = 0; i < 4; i++) {
-        all.add(arena.allocate(SEGMENT));
+        all.add(arena.allocate(SEGMENT, Use.RETAINED));
       }
       assertThat(Folders.contents(one)).hasSize(3);
       assertThat(Folders.contents(two)).hasSize(3);
@@ -336,8 +340,8 @@ class SharedArenaTest {
   @Test
   void aViewShowsTheExtentAndNothingElse() throws IOException {
     try (SharedArena arena = open(1, 0)) {
-      Extent before = arena.allocate(64);
-      Extent extent = arena.allocate(100);
+      Extent before = arena.allocate(64, Use.RETAINED);
+      Extent extent = arena.allocate(100, Use.RETAINED);
       Memory.putByte(extent.address() + 127, (byte) 9);
       assertThat(arena.view(extent).capacity()).isEqualTo(128);
       assertThat(arena.view(extent).get(127)).isEqualTo((byte) 9);
@@ -349,8 +353,8 @@ class SharedArenaTest {
   @Test
   void closeRemovesEverythingAndIsFinal() throws IOException {
     SharedArena arena = open(1, 1);
-    Extent one = arena.allocate(SEGMENT);
-    Extent two = arena.allocate(SEGMENT);
+    Extent one = arena.allocate(SEGMENT, Use.RETAINED);
+    Extent two = arena.allocate(SEGMENT, Use.RETAINED);
     arena.free(one);
     arena.free(two);
     assertThat(Folders.contents(folders.arena)).hasSize(2);
@@ -362,16 +366,16 @@ class SharedArenaTest {
     assertThat(Folders.mappings(folders.disk)).isZero();
     assertThat(arena.leakReport()).isEmpty();
     assertThat(arena.statistics().reservedBytes()).isZero();
-    assertThatThrownBy(() -> arena.allocate(1))
+    assertThatThrownBy(() -> arena.allocate(1, Use.RETAINED))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("closed");
   }
 
   @Test
-  void whatIsOutAtCloseStaysMappedAndIsReported() throws IOException {
+  void extentsLeftAtCloseStayMappedAndAreReported() throws IOException {
     SharedArena arena = open(1, 1);
-    Extent one = arena.allocate(SEGMENT);
-    Extent two = arena.allocate(2000);
+    Extent one = arena.allocate(SEGMENT, Use.RETAINED);
+    Extent two = arena.allocate(2000, Use.RETAINED);
     arena.close();
     assertThat(Folders.contents(folders.arena)).isEmpty();
     assertThat(Folders.contents(folders.disk)).isEmpty();
@@ -418,13 +422,13 @@ class SharedArenaTest {
         .hasMessageContaining("marginBytes is -1");
   }
 
-  /** Mixed lifetimes and lengths up to an eighth of a segment, kept as they were asked for. */
+  /** Mixed lifetimes, and lengths up to an eighth of a segment that are not trimmed. */
   @Test
   void fragmentationIsBounded() throws IOException {
     assertThat(leastUseWhenFull(false)).isGreaterThan(0.85);
   }
 
-  /** Half of each extent is given back at once: large requests then meet small holes. */
+  /** Half of each extent is freed at once, so that long requests find short holes. */
   @Test
   void fragmentationIsBoundedAlsoWhenExtentsAreTrimmed() throws IOException {
     assertThat(leastUseWhenFull(true)).isGreaterThan(0.6);
@@ -437,7 +441,7 @@ class SharedArenaTest {
       List<Extent> held = new ArrayList<>();
       for (int i = 0; i < 20_000; i++) {
         try {
-          Extent extent = arena.allocate(1 + random.nextInt(SEGMENT / 8));
+          Extent extent = arena.allocate(1 + random.nextInt(SEGMENT / 8), Use.RETAINED);
           held.add(
               trimmed ? arena.trim(extent, 1 + random.nextInt((int) extent.length())) : extent);
         } catch (ArenaFullException e) {

@@ -17,7 +17,7 @@ final class TinyFileSystem implements AutoCloseable {
     this.path = path;
   }
 
-  /** Ends the test, with the reason in its output, where nothing can be mounted. */
+  /** Skips the test, with the reason in its output, if mounting is not possible. */
   static TinyFileSystem mount(long bytes) throws IOException, InterruptedException {
     Path path = Files.createTempDirectory("weft-test-mount-");
     String failure = run("mount", "-t", "tmpfs", "-o", "size=" + bytes, "tmpfs", path.toString());
@@ -40,7 +40,7 @@ final class TinyFileSystem implements AutoCloseable {
     }
   }
 
-  /** Null when the command succeeded, else what it said. */
+  /** Returns null when the command succeeded, else its output. */
   private static String run(String... command) throws IOException, InterruptedException {
     Process process;
     try {
@@ -53,7 +53,7 @@ final class TinyFileSystem implements AutoCloseable {
         new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).trim();
     if (!process.waitFor(30, TimeUnit.SECONDS)) {
       process.destroyForcibly();
-      return "no end after 30 s";
+      return "it did not end within 30 s";
     }
     return process.exitValue() == 0 ? null : "exit " + process.exitValue() + " " + output;
   }
@@ -61,7 +61,7 @@ final class TinyFileSystem implements AutoCloseable {
   @Override
   public void close() throws IOException {
     try {
-      // Also when a failed test has left a mapping behind.
+      // Lazy, because a failed test may have left a mapping.
       require("umount", "--lazy", path.toString());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -3,6 +3,7 @@ package io.weft.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
@@ -23,7 +24,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Those who need private memory for moments wait for each other, and for nothing else. */
+/** Allocations of transient memory wait for each other, and for nothing else. */
 class WorkingMemoryTest {
   private static final int SEGMENT = 64 << 10;
   private static final Duration LONG = Duration.ofMinutes(1);
@@ -37,8 +38,8 @@ class WorkingMemoryTest {
     folders.close();
   }
 
-  /** Two segments of memory for moments, two to keep, and shared memory. */
-  private SharedArena open(int memorySegments, Duration patience) throws IOException {
+  /** An arena with two transient and two retained private segments, and shared memory. */
+  private SharedArena open(int memorySegments, Duration timeout) throws IOException {
     return SharedArena.open(
         new ArenaOptions(
             folders.arena,
@@ -47,14 +48,14 @@ class WorkingMemoryTest {
             (long) memorySegments * SEGMENT,
             0,
             0,
-            new PrivateMemory(4 * SEGMENT, 4, patience)));
+            new PrivateMemory(4 * SEGMENT, 4, timeout)));
   }
 
   private static List<Extent> takeAll(SharedArena arena) throws IOException {
-    return List.of(arena.allocateWorking(SEGMENT), arena.allocateWorking(SEGMENT));
+    return List.of(arena.allocate(SEGMENT, Use.TRANSIENT), arena.allocate(SEGMENT, Use.TRANSIENT));
   }
 
-  /** Asks in a thread of its own, and returns once that thread waits. */
+  /** Allocates in a new thread, and returns when that thread waits. */
   private Future<Extent> ask(SharedArena arena, long bytes) throws InterruptedException {
     CountDownLatch begun = new CountDownLatch(1);
     AtomicReference<Thread> asker = new AtomicReference<>();
@@ -63,7 +64,7 @@ class WorkingMemoryTest {
             () -> {
               asker.set(Thread.currentThread());
               begun.countDown();
-              return arena.allocateWorking(bytes);
+              return arena.allocate(bytes, Use.TRANSIENT);
             });
     assertThat(begun.await(1, TimeUnit.MINUTES)).isTrue();
     while (asker.get().getState() != Thread.State.TIMED_WAITING) {
@@ -78,18 +79,19 @@ class WorkingMemoryTest {
   }
 
   @Test
-  void whatOneGivesBackAnotherGets() throws Exception {
+  void aWaitingThreadGetsFreedMemory() throws Exception {
     try (SharedArena arena = open(0, LONG)) {
       List<Extent> all = takeAll(arena);
       Future<Extent> waiting = ask(arena, SEGMENT);
-      assertThatThrownBy(() -> arena.allocateWorkingNow(1)).isInstanceOf(ArenaFullException.class);
+      assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT_NOW))
+          .isInstanceOf(ArenaFullException.class);
       all.forEach(arena::free);
       freeOf(waiting, arena);
     }
   }
 
   @Test
-  void whatIsCutOffIsGivenBackToo() throws Exception {
+  void aWaitingThreadGetsTrimmedMemory() throws Exception {
     try (SharedArena arena = open(0, LONG)) {
       List<Extent> all = takeAll(arena);
       Future<Extent> waiting = ask(arena, SEGMENT / 2);
@@ -101,9 +103,9 @@ class WorkingMemoryTest {
   }
 
   @Test
-  void sharedMemoryThatIsGivenBackIsAsGood() throws Exception {
+  void aWaitingThreadGetsFreedSharedMemory() throws Exception {
     try (SharedArena arena = open(1, LONG)) {
-      Extent shared = arena.allocate(SEGMENT);
+      Extent shared = arena.allocate(SEGMENT, Use.RETAINED);
       List<Extent> all = takeAll(arena);
       Future<Extent> waiting = ask(arena, SEGMENT);
       arena.free(shared);
@@ -114,9 +116,9 @@ class WorkingMemoryTest {
     }
   }
 
-  /** One large extent needs a segment of its own, which takes both of the two that there are. */
+  /** A long extent needs a segment of its own, which takes both transient segments. */
   @Test
-  void anExtentThatNeedsAllGetsItOnceAllIsBack() throws Exception {
+  void anExtentThatNeedsAllMemoryWaitsForAll() throws Exception {
     try (SharedArena arena = open(0, LONG)) {
       List<Extent> all = takeAll(arena);
       Future<Extent> waiting = ask(arena, 2 * SEGMENT);
@@ -127,29 +129,29 @@ class WorkingMemoryTest {
   }
 
   @Test
-  void theWaitHasAnEndAndTheErrorNamesItTheSizesAndTheSetting() throws IOException {
+  void aTimeoutNamesTheWaitTheSizesAndTheSetting() throws IOException {
     try (SharedArena arena = open(0, Duration.ofMillis(1))) {
       List<Extent> all = takeAll(arena);
-      assertThatThrownBy(() -> arena.allocateWorking(SEGMENT))
+      assertThatThrownBy(() -> arena.allocate(SEGMENT, Use.TRANSIENT))
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("no room for 64.0 KiB within 0.001 s")
-          .hasMessageContaining("private memory for moments: 128.0 KiB in use")
+          .hasMessageContaining("transient private memory: 128.0 KiB in use")
           .hasMessageContaining("spark.weft.spill.privateMemory");
       all.forEach(arena::free);
     }
   }
 
   @Test
-  void nobodyWaitsForWhatThereNeverIs() throws IOException {
+  void anAllocationThatNeverFitsDoesNotWait() throws IOException {
     try (SharedArena arena = open(1, Duration.ofDays(1))) {
-      assertThatThrownBy(() -> arena.allocateWorking(2 * SEGMENT + 1))
+      assertThatThrownBy(() -> arena.allocate(2 * SEGMENT + 1, Use.TRANSIENT))
           .isInstanceOf(ArenaFullException.class)
           .hasMessageNotContaining("within");
     }
   }
 
   @Test
-  void aThreadThatIsToStopStops() throws Exception {
+  void anInterruptEndsTheWait() throws Exception {
     try (SharedArena arena = open(0, LONG)) {
       List<Extent> all = takeAll(arena);
       Future<Extent> waiting =
@@ -157,7 +159,7 @@ class WorkingMemoryTest {
               () -> {
                 Thread.currentThread().interrupt();
                 try {
-                  return arena.allocateWorking(1);
+                  return arena.allocate(1, Use.TRANSIENT);
                 } finally {
                   assertThat(Thread.interrupted()).as("it stays interrupted").isTrue();
                 }
@@ -169,18 +171,18 @@ class WorkingMemoryTest {
     }
   }
 
-  /** Each has half of what there is, and needs one more. */
+  /** Each thread has half of the memory and needs one segment more. */
   @Test
-  void thoseWhoWaitForEachOtherGiveWay() throws Exception {
+  void threadsThatWaitForEachOtherReturnMemory() throws Exception {
     CyclicBarrier allIsTaken = new CyclicBarrier(2);
     try (SharedArena arena = open(0, LONG)) {
       Callable<Void> task =
           () -> {
-            Deque<Extent> open = new ArrayDeque<>(List.of(arena.allocateWorking(SEGMENT)));
+            Deque<Extent> open = new ArrayDeque<>(List.of(arena.allocate(SEGMENT, Use.TRANSIENT)));
             Runnable giveBack = () -> arena.free(open.remove());
             try (Waiters.Registration ignored = arena.waiters().beforeThisThreadWaits(giveBack)) {
               allIsTaken.await(1, TimeUnit.MINUTES);
-              arena.free(arena.allocateWorking(SEGMENT));
+              arena.free(arena.allocate(SEGMENT, Use.TRANSIENT));
             }
             open.forEach(arena::free);
             return null;
@@ -194,28 +196,30 @@ class WorkingMemoryTest {
   }
 
   @Test
-  void onlyTheThreadThatWaitsGivesWayAndOnlyWhereItHasTo() throws Exception {
+  void onlyTheWaitingThreadReturnsMemory() throws Exception {
     AtomicInteger calls = new AtomicInteger();
     try (SharedArena arena = open(0, Duration.ofMillis(1));
         Waiters.Registration here = arena.waiters().beforeThisThreadWaits(calls::incrementAndGet)) {
       List<Extent> all = takeAll(arena);
       assertThat(calls).hasValue(0);
-      Future<Extent> other = threads.submit(() -> arena.allocateWorking(1));
+      Future<Extent> other = threads.submit(() -> arena.allocate(1, Use.TRANSIENT));
       assertThatThrownBy(() -> other.get(1, TimeUnit.MINUTES))
           .hasCauseInstanceOf(ArenaFullException.class);
       assertThat(calls).hasValue(0);
-      assertThatThrownBy(() -> arena.allocateWorking(1)).isInstanceOf(ArenaFullException.class);
+      assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT))
+          .isInstanceOf(ArenaFullException.class);
       assertThat(calls).hasValue(1);
       here.close();
-      assertThatThrownBy(() -> arena.allocateWorking(1)).isInstanceOf(ArenaFullException.class);
+      assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT))
+          .isInstanceOf(ArenaFullException.class);
       assertThat(calls).hasValue(1);
       all.forEach(arena::free);
     }
   }
 
-  /** As a task that is killed and not interrupted. */
+  /** Like a task that is killed but not interrupted. */
   @Test
-  void aThreadThatIsNotToWaitAnyLongerDoesNot() throws Exception {
+  void aFailedCheckEndsTheWait() throws Exception {
     AtomicBoolean killed = new AtomicBoolean();
     try (SharedArena arena = open(0, LONG)) {
       arena
@@ -235,7 +239,7 @@ class WorkingMemoryTest {
   }
 
   @Test
-  void anArenaThatIsClosedHasNobodyWait() throws Exception {
+  void aClosedArenaEndsTheWait() throws Exception {
     try (SharedArena arena = open(0, LONG)) {
       List<Extent> all = takeAll(arena);
       Future<Extent> waiting = ask(arena, 1);
@@ -246,15 +250,15 @@ class WorkingMemoryTest {
     }
   }
 
-  /** Hooks look at folders, and private memory is taken chunk by chunk. */
+  /** Hooks list folders, and private memory is allocated chunk by chunk. */
   @Test
-  void hooksAreNotAskedForEveryChunk() throws IOException {
+  void hooksDoNotRunForEveryChunk() throws IOException {
     AtomicInteger calls = new AtomicInteger();
     try (SharedArena arena = open(0, LONG)) {
       arena.onPressure(calls::incrementAndGet);
       long start = System.nanoTime();
       for (int chunk = 0; chunk < 2000; chunk++) {
-        arena.free(arena.allocateWorking(1000));
+        arena.free(arena.allocate(1000, Use.TRANSIENT));
       }
       long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start);
       assertThat(calls.get()).isBetween(1, (int) seconds + 2);

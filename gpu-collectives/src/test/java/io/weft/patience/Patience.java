@@ -6,17 +6,17 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Waits of all tests that name no deadline of their own have one that a busy machine keeps, and
- * look at once and often. Found by JUnit as a service.
+ * Sets the default timeout of all test waits, long enough for a busy machine, and a short poll
+ * interval. JUnit finds it as a service.
  */
 public final class Patience implements BeforeAllCallback {
-  private static final Duration MOST = Duration.ofSeconds(60);
-  private static final Duration BETWEEN_LOOKS = Duration.ofMillis(20);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
+  private static final Duration POLL_INTERVAL = Duration.ofMillis(20);
 
   @Override
   public void beforeAll(ExtensionContext context) {
-    Awaitility.setDefaultTimeout(MOST);
+    Awaitility.setDefaultTimeout(TIMEOUT);
     Awaitility.setDefaultPollDelay(Duration.ZERO);
-    Awaitility.setDefaultPollInterval(BETWEEN_LOOKS);
+    Awaitility.setDefaultPollInterval(POLL_INTERVAL);
   }
 }

@@ -1,2 +1,2 @@
-/** How long tests wait for what other threads do. */
+/** The default timeout of tests that wait for other threads. */
 package io.weft.patience;

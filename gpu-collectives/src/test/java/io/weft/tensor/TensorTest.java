@@ -27,7 +27,7 @@ class TensorTest {
   }
 
   @Test
-  void beginsWithZerosAndShowsItsBytesInPlace() {
+  void startsWithZerosAndShowsItsBytesInPlace() {
     try (Tensor tensor = Tensor.allocate(MATRIX)) {
       ByteBuffer bytes = tensor.byteBuffer();
       assertThat(bytes.isDirect()).isTrue();
@@ -58,7 +58,7 @@ class TensorTest {
   }
 
   @Test
-  void rowsThatAreNotThereAreRefused() {
+  void missingRowsAreRefused() {
     try (Tensor tensor = counted()) {
       assertThatThrownBy(() -> tensor.row(3)).isInstanceOf(IndexOutOfBoundsException.class);
       assertThatThrownBy(() -> tensor.row(-1)).isInstanceOf(IndexOutOfBoundsException.class);
@@ -69,7 +69,7 @@ class TensorTest {
   }
 
   @Test
-  void nothingIsShownAfterClose() {
+  void noAccessAfterClose() {
     Tensor tensor = counted();
     Tensor row = tensor.row(1);
     tensor.close();
@@ -83,7 +83,7 @@ class TensorTest {
   }
 
   @Test
-  void memoryThatWasGivenIsReleasedOnce() {
+  void ownedMemoryIsReleasedOnce() {
     AtomicInteger released = new AtomicInteger();
     ByteBuffer memory = ByteBuffer.allocateDirect(48);
     Tensor tensor =
@@ -96,7 +96,7 @@ class TensorTest {
   }
 
   @Test
-  void whatFailsToReleaseIsToldWithTheType() {
+  void aFailedReleaseIsReportedWithTheType() {
     Tensor tensor =
         Tensor.owned(
             TensorType.of(DataType.INT8, 0),
@@ -144,7 +144,7 @@ class TensorTest {
   }
 
   @Test
-  void moreThanABufferHoldsIsShownByRows() {
+  void moreBytesThanABufferHoldsAreReadByRows() {
     TensorType large = TensorType.of(DataType.INT8, 2, Integer.MAX_VALUE);
     try (Tensor tensor =
         Tensor.of(large, TypedBuffer.at(1 << 20, DataType.INT8, large.elements()))) {
@@ -175,7 +175,7 @@ class TensorTest {
   }
 
   @Test
-  void aTensorThatNobodyHasIsFreedByTheCollector() {
+  void anUnreachableTensorIsFreedByTheCollector() {
     WeakReference<Object> owner = new WeakReference<>(counted().buffer().owner());
     await()
         .atMost(Duration.ofSeconds(60))

@@ -14,7 +14,7 @@ class TensorTypeTest {
   private static final TensorType MATRIX = TensorType.of(DataType.FLOAT32, 3, 1024);
 
   @Test
-  void tellsItsSizes() {
+  void hasItsSizes() {
     assertThat(MATRIX.rank()).isEqualTo(2);
     assertThat(MATRIX.dimension(1)).isEqualTo(1024);
     assertThat(MATRIX.elements()).isEqualTo(3072);
@@ -32,7 +32,7 @@ class TensorTypeTest {
   }
 
   @Test
-  void rowsComeInFrontAndGoAgain() {
+  void rowsAreAddedAndRemovedInFront() {
     assertThat(MATRIX.withRows(7)).isEqualTo(TensorType.of(DataType.FLOAT32, 7, 3, 1024));
     assertThat(MATRIX.withRows(7).row()).isEqualTo(MATRIX);
   }
@@ -49,7 +49,7 @@ class TensorTypeTest {
   }
 
   @Test
-  void manyTypesEvictEachOtherAndStayRight() {
+  void manyTypesEvictEachOtherAndStayCorrect() {
     for (int i = 0; i < 10_000; i++) {
       TensorType type = TensorType.of(DataType.INT16, i, 2);
       assertThat(type.dimension(0)).isEqualTo(i);
@@ -65,7 +65,7 @@ class TensorTypeTest {
   }
 
   @Test
-  void whatFitsNoLongIsRefused() {
+  void moreBytesThanALongAreRefused() {
     assertThat(TensorType.of(DataType.INT8, Long.MAX_VALUE).bytes()).isEqualTo(Long.MAX_VALUE);
     assertThatThrownBy(() -> TensorType.of(DataType.INT16, Long.MAX_VALUE))
         .isInstanceOf(IllegalArgumentException.class)
@@ -80,7 +80,7 @@ class TensorTypeTest {
   }
 
   @Test
-  void travelsByJavaSerialization() throws Exception {
+  void isSerializable() throws Exception {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     new ObjectOutputStream(bytes).writeObject(MATRIX);
     Object read = new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray())).readObject();

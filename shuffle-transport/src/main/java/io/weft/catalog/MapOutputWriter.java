@@ -5,6 +5,7 @@ import io.weft.integrity.Checksum;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.memory.Waiters;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -60,25 +61,21 @@ public final class MapOutputWriter implements AutoCloseable {
    *     closed or the shuffle removed meanwhile
    */
   public Extent allocate(long bytes) throws IOException {
-    return allocate(bytes, arena::allocateWorking);
+    return allocate(bytes, Use.TRANSIENT);
   }
 
   /** As {@link #allocate}, but fails at once where private memory is full. */
   public Extent allocateNow(long bytes) throws IOException {
-    return allocate(bytes, arena::allocateWorkingNow);
+    return allocate(bytes, Use.TRANSIENT_NOW);
   }
 
-  private interface Source {
-    Extent allocate(long bytes) throws IOException;
-  }
-
-  private Extent allocate(long bytes, Source source) throws IOException {
+  private Extent allocate(long bytes, Use use) throws IOException {
     require(State.OPEN, "allocate");
     if (catalog.isClosed() || shuffle.isRemoved()) {
       throw new IOException(
           key + " cannot grow: its shuffle was removed, or the exchange closed, meanwhile");
     }
-    Extent chunk = source.allocate(bytes);
+    Extent chunk = arena.allocate(bytes, use);
     boolean owned = false;
     try {
       rooms.prepare(chunk, key);
@@ -117,7 +114,7 @@ public final class MapOutputWriter implements AutoCloseable {
    */
   public Extent allocateSealed(long bytes) throws IOException {
     require(State.OPEN, "allocate");
-    Extent place = arena.allocateDisk(bytes);
+    Extent place = arena.allocate(bytes, Use.DISK);
     uncommitted.add(place);
     return place;
   }

@@ -4,6 +4,7 @@ import static io.weft.metrics.ExchangeCounter.BYTES_FREED;
 import static io.weft.metrics.ExchangeCounter.BYTES_RETIRED;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.weft.memory.SpillPolicy;
 import io.weft.metrics.ExchangeCounters;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -82,8 +83,7 @@ final class RetiredOutputs {
     }
 
     boolean freeUnlessRead(IntPredicate leased) {
-      // The holds of this process first: asking for leases lists a folder.
-      if (shuffle.isHeld() || leased.test(shuffle.shuffleId())) {
+      if (!SpillPolicy.mayFree(shuffle.isHeld(), () -> leased.test(shuffle.shuffleId()))) {
         return false;
       }
       free();

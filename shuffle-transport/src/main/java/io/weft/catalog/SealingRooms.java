@@ -6,6 +6,7 @@ import io.weft.encryption.SealedFormat;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.IdentityHashMap;
@@ -40,13 +41,13 @@ final class SealingRooms {
           "%s: a chunk of %d bytes is too long to be encrypted, which is possible up to %d"
               .formatted(key, chunk.length(), SealedFormat.MOST_BYTES));
     }
-    rooms.put(chunk, arena.allocateDisk(SealedFormat.sealedBytes(chunk.length())));
+    rooms.put(chunk, arena.allocate(SealedFormat.sealedBytes(chunk.length()), Use.DISK));
     privateBytes += chunk.length();
   }
 
   /** Whether a task has its share. It takes that and one chunk; the other half is for readers. */
   boolean isCrowded() {
-    return !rooms.isEmpty() && privateBytes >= arena.workingShare();
+    return !rooms.isEmpty() && privateBytes >= arena.transientShare();
   }
 
   /** Seals a chunk into its room, which the caller owns from then on, and frees it. */

@@ -5,6 +5,7 @@ import io.weft.device.cuda.DeviceTiers;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -82,7 +83,7 @@ public final class IncomingTables implements AutoCloseable {
   private void fill(ByteBuffer bytes) throws IOException {
     long whole = units.get(unit).bytes();
     if (filled == 0) {
-      extents.add(arena.allocate(whole));
+      extents.add(arena.allocate(whole, Use.RETAINED));
     }
     int count = (int) Math.min(bytes.remaining(), whole - filled);
     ByteBuffer piece = bytes.slice().limit(count);

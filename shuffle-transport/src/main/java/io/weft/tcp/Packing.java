@@ -5,7 +5,9 @@ import com.github.luben.zstd.ZstdException;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.wire.Compression;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -127,8 +129,8 @@ final class Packing {
   /** Null where there is no shared memory: disk would be slower than sending more bytes. */
   private Extent allocate(int bytes) {
     try {
-      return arena.allocateShared(bytes);
-    } catch (ArenaFullException e) {
+      return arena.allocate(bytes, Use.SHARED_ONLY);
+    } catch (ArenaFullException | InterruptedIOException e) {
       return null;
     }
   }

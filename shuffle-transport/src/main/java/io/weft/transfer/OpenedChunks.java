@@ -6,6 +6,7 @@ import io.weft.encryption.SealingKey;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
@@ -81,7 +82,7 @@ final class OpenedChunks implements AutoCloseable {
   /** What stays until the end is not taken from those who need memory for moments. */
   private Extent allocate(long bytes) throws InterruptedIOException {
     try {
-      return retained ? arena.allocate(bytes) : arena.allocateWorking(bytes);
+      return arena.allocate(bytes, retained ? Use.RETAINED : Use.TRANSIENT);
     } catch (ArenaFullException e) {
       throw new UncheckedIOException(
           "no memory to open an encrypted chunk into: " + e.getMessage(), e);

@@ -4,7 +4,7 @@ import static io.weft.metrics.ExchangeCounter.REQUESTS;
 
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
-import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.wire.OpenBlocks;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
@@ -116,11 +116,8 @@ final class TransferWindow implements AutoCloseable {
 
   private Extent allocate(TransferPlan plan, boolean waitable) {
     try {
-      SharedArena arena = access.arena();
-      if (waitable) {
-        return arena.allocateSpare(plan.room());
-      }
-      return retained ? arena.allocate(plan.room()) : arena.allocateWorking(plan.room());
+      Use use = retained ? Use.RETAINED : Use.TRANSIENT;
+      return access.arena().allocate(plan.room(), waitable ? Use.DEFERRABLE : use);
     } catch (InterruptedIOException e) {
       throw access.failures().interrupted("blocks " + BlockPath.REMOTE.phrase());
     } catch (ArenaFullException e) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.metrics.ExchangeCounters;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -53,7 +54,7 @@ class CatalogCloseTest {
   }
 
   private static void assertRefuses(SharedArena arena) {
-    assertThatThrownBy(() -> arena.allocate(64))
+    assertThatThrownBy(() -> arena.allocate(64, Use.RETAINED))
         .isInstanceOf(IllegalStateException.class)
         .hasMessage("the arena is closed");
   }

@@ -17,6 +17,7 @@ import io.weft.memory.ArenaOptions;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.table.ColumnKind;
 import io.weft.table.TableColumn;
 import io.weft.table.TableLayout;
@@ -215,7 +216,7 @@ class MovedTablesTest {
     List<Extent> taken = new ArrayList<>();
     Throwable full = null;
     while (full == null) {
-      full = catchThrowable(() -> taken.add(other.arena().allocate(MIB)));
+      full = catchThrowable(() -> taken.add(other.arena().allocate(MIB, Use.RETAINED)));
     }
     try (IncomingTables incoming = other.incoming()) {
       byte[] bytes = stream();

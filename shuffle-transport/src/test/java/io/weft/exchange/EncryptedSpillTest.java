@@ -15,6 +15,7 @@ import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
 import io.weft.memory.PrivateMemory;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.metrics.ExchangeCounter;
 import io.weft.migration.IncomingOutput;
 import io.weft.peer.TransportMode;
@@ -269,11 +270,11 @@ class EncryptedSpillTest {
     cluster.mode(mode).window(CHUNK, 1 << 20).encryption(16, 2 * TestCluster.SEGMENT_BYTES);
     ExecutorExchange owner = cluster.open("owner");
     ExecutorExchange reader = cluster.open("reader");
-    Extent kept = owner.arena().allocate(TestCluster.SEGMENT_BYTES);
+    Extent kept = owner.arena().allocate(TestCluster.SEGMENT_BYTES, Use.RETAINED);
     write(owner, KEY, 1, SIZES);
     try (ChunkReader holder = reader.read(requests(), FetchListener.NONE)) {
       holder.retainAll();
-      Extent most = reader.arena().allocate(TestCluster.SEGMENT_BYTES - CHUNK);
+      Extent most = reader.arena().allocate(TestCluster.SEGMENT_BYTES - CHUNK, Use.RETAINED);
       assertThatThrownBy(() -> readAll(holder))
           .isInstanceOf(UncheckedIOException.class)
           .hasMessageContaining("spark.weft.spill.privateMemory");

@@ -2,6 +2,7 @@ package io.weft.host;
 
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -34,8 +35,8 @@ final class ChildMain {
     SharedArena arena =
         SharedArena.open(
             new ArenaOptions(folder.path(), List.of(Path.of(a[4])), 4096, 4096, 4096, 0));
-    arena.allocate(4096);
-    arena.allocate(4096);
+    arena.allocate(4096, Use.RETAINED);
+    arena.allocate(4096, Use.RETAINED);
     say(folder.path());
     awaitLine();
     System.exit(0);

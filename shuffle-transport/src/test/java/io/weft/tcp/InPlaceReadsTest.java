@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.IntegerUnixChannelOption;
 import io.weft.memory.Memory;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.wire.StreamId;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -6,6 +6,7 @@ import io.weft.memory.ArenaOptions;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.wire.Compression;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -38,7 +39,7 @@ class PackingTest {
       packing.free(packed);
       List<Extent> all = new ArrayList<>();
       for (int i = 0; i < 8; i++) {
-        all.add(arena.allocate(SEGMENT / 8));
+        all.add(arena.allocate(SEGMENT / 8, Use.RETAINED));
       }
       assertThat(all).extracting(Extent::kind).containsOnly(MemoryKind.SHARED_MEMORY);
       for (int shuffle = 2; shuffle < 10; shuffle++) {

@@ -8,6 +8,7 @@ import io.weft.integrity.Checksum;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.Memory;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.tcp.PeerConnection;
 import io.weft.tcp.StreamReceiver;
 import io.weft.tcp.Turn;
@@ -103,7 +104,7 @@ class LentMemoryTest {
             plan,
             message,
             arena,
-            arena.allocate(1 << 20),
+            arena.allocate(1 << 20, Use.RETAINED),
             Optional.empty(),
             changed -> {},
             0,

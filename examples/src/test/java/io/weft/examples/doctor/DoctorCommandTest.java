@@ -45,7 +45,7 @@ class DoctorCommandTest {
     machine.choices().forEach(line -> assertThat(text).contains(line));
     assertThat(text)
         .contains("blocks of other executors: shm from this host, tcp from others; never nccl")
-        .contains("up to 512.0 MiB of private memory for moments and 512.0 MiB for long in each")
+        .contains("up to 512.0 MiB of transient and 512.0 MiB of retained private memory in each")
         .contains("arrays between GPUs of executors: ", machine.betweenGpus().reason())
         .contains("communicators without Spark: in " + HostOptions.defaults().folder() + "\n");
   }

@@ -3,25 +3,25 @@ package io.weft.device.cuda;
 import io.weft.memory.Memory;
 
 /**
- * Copies between any host memory and the device, in pieces through two pinned buffers: while the
- * device copies one piece, the calling thread copies the other. The device itself never touches the
- * host memory that is passed in, so that is free as soon as a method returns or throws.
+ * Copies between any host memory and the device through two pinned buffers, piece by piece. The
+ * device copies one piece while the calling thread copies the other. The device never accesses the
+ * host memory of the caller, so that memory is unused as soon as a method returns or throws.
  *
- * <p>The calling thread waits only where its caller lets it, by {@link Wait}: the driver's own
- * copies of memory that is not pinned may wait for the stream, which a peer that is dead holds up
- * for ever. One thread at a time, that of the stream.
+ * <p>The calling thread waits only through {@link Wait}. The driver's own copies of memory that is
+ * not pinned may wait for the stream, and a dead peer can block that forever. Used by one thread at
+ * a time, the stream's.
  */
 public final class BounceBuffers implements AutoCloseable {
   private static final int BUFFERS = 2;
 
-  /** How to wait for the device. */
+  /** A way to wait for the device. */
   @FunctionalInterface
   public interface Wait {
-    /** Returns once the mark is reached, or throws when that has become pointless. */
+    /** Returns when the mark is reached, or throws when the wait is useless. */
     void until(CudaMark mark);
   }
 
-  /** A copy on the device's side that may still run; to the host where that is not 0. */
+  /** A copy of the device that may still run; {@code toHost} is 0 for a copy to the device. */
   private record Piece(CudaMark mark, long toHost, long bytes) {}
 
   private final CudaStream stream;
@@ -32,10 +32,10 @@ public final class BounceBuffers implements AutoCloseable {
   private int next;
 
   /**
-   * Buffers that are taken from the pool with the first copy.
+   * Creates buffers, which are taken from the pool with the first copy.
    *
    * @param pinned a pool of pinned memory
-   * @param pieceBytes of each of the two buffers, 1 or more
+   * @param pieceBytes the size of each of the two buffers, 1 or more
    */
   public BounceBuffers(CudaStream stream, CudaMemoryPool pinned, long pieceBytes) {
     this.stream = stream;
@@ -44,8 +44,8 @@ public final class BounceBuffers implements AutoCloseable {
   }
 
   /**
-   * Enqueues a copy to the device. It returns when the last piece is enqueued; pinned memory is
-   * copied by the device as it lies, and has to stay until the stream has come so far.
+   * Enqueues a copy to the device and returns when the last piece is enqueued. The device copies
+   * pinned memory directly, so that must stay until the stream has reached this point.
    */
   public void copyToDevice(long to, long from, long bytes, Wait wait) {
     if (isPinned(from, bytes)) {
@@ -61,7 +61,7 @@ public final class BounceBuffers implements AutoCloseable {
     }
   }
 
-  /** Copies to the host, behind what is enqueued, and returns when the last byte is there. */
+  /** Copies to the host after the enqueued work, and returns when the last byte is copied. */
   public void copyToHost(long to, long from, long bytes, Wait wait) {
     if (isPinned(to, bytes)) {
       stream.copyToHost(to, from, bytes);
@@ -118,7 +118,7 @@ public final class BounceBuffers implements AutoCloseable {
     }
   }
 
-  /** Gives the buffers back; the stream has come to rest, or has ended. */
+  /** Frees the buffers; the stream must be idle or closed. */
   @Override
   public void close() {
     for (int i = 0; i < BUFFERS; i++) {
@@ -130,7 +130,7 @@ public final class BounceBuffers implements AutoCloseable {
     }
   }
 
-  /** After a failure, with the stream at rest: what was to be copied to the host is not. */
+  /** Drops the pending copies to the host after a failure; the stream must be idle. */
   public void reset() {
     for (int i = 0; i < BUFFERS; i++) {
       forget(i);

@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A GPU in use: holds its primary context, the one that cudf and NCCL use too, until it is closed.
+ * A GPU in use. It holds the primary context, which cudf and NCCL use too, until it is closed.
  * Thread-safe.
  */
 public final class CudaDevice implements AutoCloseable {
@@ -42,7 +42,7 @@ public final class CudaDevice implements AutoCloseable {
     return new Device(Device.Kind.CUDA, description.ordinal());
   }
 
-  /** Makes this GPU the one that calls of this thread go to. */
+  /** Makes this GPU the current device of this thread. */
   public void use() {
     if (closed.get()) {
       throw new IllegalStateException(this + " was closed");
@@ -50,7 +50,7 @@ public final class CudaDevice implements AutoCloseable {
     CudaLibrary.check(CudaFunctions.cuCtxSetCurrent(context), "cuCtxSetCurrent of " + this);
   }
 
-  /** Bytes of its memory that nobody has allocated now. */
+  /** Free bytes of the device's memory. */
   public long freeBytes() {
     use();
     long[] free = new long[1];
@@ -58,18 +58,18 @@ public final class CudaDevice implements AutoCloseable {
     return free[0];
   }
 
-  /** Whether memory of a GPU lies at this address; host memory, pinned or not, is none. */
+  /** Whether the address is memory of a GPU; host memory, pinned or not, is not. */
   public boolean isDeviceMemory(long address) {
     return memoryType(address) == DEVICE_MEMORY;
   }
 
-  /** Whether host memory lies at this address that devices copy from and to by themselves. */
+  /** Whether the address is host memory that devices can copy by themselves. */
   public boolean isPinnedMemory(long address) {
     return memoryType(address) == HOST_MEMORY;
   }
 
   /**
-   * Why a run of memory is not this GPU's own, in words; empty where it is.
+   * The reason why a range is not memory of this GPU; empty if it is.
    *
    * @param bytes 1 or more
    */
@@ -86,7 +86,7 @@ public final class CudaDevice implements AutoCloseable {
     return Optional.empty();
   }
 
-  /** 0 for memory that the driver does not know. */
+  /** Returns 0 for memory that the driver does not know. */
   private int memoryType(long address) {
     return attribute(MEMORY_TYPE, address);
   }
@@ -99,7 +99,7 @@ public final class CudaDevice implements AutoCloseable {
         : 0;
   }
 
-  /** Gives the context back; what was made on this device has to be closed before. */
+  /** Releases the context; everything created on this device must be closed before. */
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
@@ -109,7 +109,7 @@ public final class CudaDevice implements AutoCloseable {
     }
   }
 
-  /** Such as "cuda:0 (NVIDIA H100 80GB HBM3)". */
+  /** A text such as "cuda:0 (NVIDIA H100 80GB HBM3)". */
   @Override
   public String toString() {
     return device() + " (" + description.name() + ")";

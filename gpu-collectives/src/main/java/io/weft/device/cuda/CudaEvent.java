@@ -9,13 +9,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /**
- * The end of work on a {@link CudaLane}. Recorded when it has its place on the stream, from then on
- * other streams wait for it on the device. Thread-safe.
+ * The end of work on a {@link CudaLane}. It is recorded when the work has its place on the stream;
+ * then other streams wait for it on the device. Thread-safe.
  */
 final class CudaEvent implements Event {
   private final HostEvent host;
 
-  /** Ends when the device uses nothing of the work any more; if it never does, not at all. */
+  /** Ends when the device no longer uses any memory of the work, which may never happen. */
   private final HostEvent lease;
 
   private CudaMark mark;
@@ -25,7 +25,7 @@ final class CudaEvent implements Event {
     this.lease = new HostEvent("the memory of " + what);
   }
 
-  /** Takes the mark over. */
+  /** Takes ownership of the mark. */
   void recorded(CudaMark place) {
     synchronized (this) {
       mark = place;
@@ -34,9 +34,9 @@ final class CudaEvent implements Event {
   }
 
   /**
-   * Lets the stream wait for this work, unless it has ended already.
+   * Makes the stream wait for this work, unless it has ended.
    *
-   * @throws EventFailedException when it has ended, and failed
+   * @throws EventFailedException when it has ended and failed
    */
   void orderBefore(CudaStream stream, Deadline deadline) {
     synchronized (this) {
@@ -48,14 +48,17 @@ final class CudaEvent implements Event {
     host.await(deadline);
   }
 
-  /** Lets the stream wait for this work, unless it has ended or was given up, well or not. */
+  /**
+   * Makes the stream wait for this work, unless it has ended or was given up, with or without a
+   * failure.
+   */
   synchronized void orderIfRunning(CudaStream stream) {
     if (mark != null) {
       stream.waitFor(mark);
     }
   }
 
-  /** The work has ended; mark and memory are given back before anybody hears of it. */
+  /** Ends the work. The mark and the memory are released before waiting threads continue. */
   void end(Throwable cause) {
     try {
       closeMark();
@@ -65,7 +68,7 @@ final class CudaEvent implements Event {
     }
   }
 
-  /** Nobody waits for the work any more, but it may still run: its memory is kept. */
+  /** Gives up the wait for the work. It may still run, so its memory is kept. */
   void giveUp(Throwable cause) {
     try {
       closeMark();
@@ -74,7 +77,7 @@ final class CudaEvent implements Event {
     }
   }
 
-  /** Lets go of the memory of work that was given up, and has ended since. */
+  /** Releases the memory of work that was given up and has ended since. */
   void release() {
     lease.complete();
   }

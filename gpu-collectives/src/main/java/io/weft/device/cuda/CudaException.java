@@ -2,23 +2,23 @@ package io.weft.device.cuda;
 
 import java.util.Set;
 
-/** A call of the CUDA driver failed. */
+/** Reports a failed call of the CUDA driver. */
 public class CudaException extends RuntimeException {
   private static final long serialVersionUID = 1L;
   private static final int OUT_OF_MEMORY = 2;
 
-  /** After these every call of the process on the GPU fails: nothing but its end helps. */
+  /** After these errors every GPU call of the process fails until the process ends. */
   private static final Set<Integer> LOST =
       Set.of(46, 214, 700, 702, 710, 714, 715, 716, 717, 718, 719);
 
   private final int code;
 
   /**
-   * A failure.
+   * Creates an exception.
    *
-   * @param code the driver's number for it
-   * @param name the driver's name for it
-   * @param what the call and where, for the message
+   * @param code the driver's number of the error
+   * @param name the driver's name of the error
+   * @param what the call and its place, for the message
    */
   public CudaException(int code, String name, String what) {
     super(what + " failed: " + name + " (" + code + ")" + advice(code));
@@ -27,12 +27,12 @@ public class CudaException extends RuntimeException {
 
   private static String advice(int code) {
     return LOST.contains(code)
-        ? "; this process has lost the GPU and has to be restarted, Xid lines in the kernel's log"
-            + " tell more"
+        ? "; this process has lost the GPU and must be restarted, see the Xid lines in the"
+            + " kernel's log"
         : "";
   }
 
-  /** Whether it fails only for lack of memory on the device. */
+  /** Whether the only cause is a lack of device memory. */
   public boolean isOutOfMemory() {
     return code == OUT_OF_MEMORY;
   }

@@ -1,8 +1,8 @@
 package io.weft.device.cuda;
 
 /**
- * The functions of libcuda that Weft calls, under their names in the library. Pointers and sizes
- * are longs; results are arrays of one element. Bound by {@link CudaLibrary#load}.
+ * Declares the functions of libcuda that Weft calls, under their names in the library. Pointers and
+ * sizes are longs; results are arrays of one element. Bound by {@link CudaLibrary#load}.
  */
 final class CudaFunctions {
   private CudaFunctions() {}

@@ -1,12 +1,12 @@
 package io.weft.device.cuda;
 
 /**
- * Work of a stream that the device runs as often as it is told to, by one call. Addresses are part
- * of it: what it reads and writes has to stay until it is closed and what was launched of it has
- * ended. One thread at a time.
+ * Captured work of a stream that one call launches again. The graph contains addresses, so the
+ * memory must stay until the graph is closed and its launches have ended. Used by one thread at a
+ * time.
  */
 public final class CudaGraph implements AutoCloseable {
-  /** Other threads may call the driver as they like meanwhile. */
+  /** Other threads may call the driver during the capture. */
   private static final int THREAD_LOCAL = 1;
 
   private final CudaDevice device;
@@ -21,11 +21,11 @@ public final class CudaGraph implements AutoCloseable {
   }
 
   /**
-   * Captures what the work enqueues on the stream; nothing of it runs. The work may neither
-   * allocate nor wait for the stream, nor make marks on it.
+   * Captures the work that a function enqueues on the stream, without running it. The function must
+   * not allocate, wait for the stream or create marks on it.
    *
-   * @param what it is, for messages
-   * @throws CudaException when the driver refuses something of it, or it did what it may not
+   * @param what a name for messages
+   * @throws CudaException when the driver refuses a part of the work
    */
   public static CudaGraph capture(CudaStream stream, String what, Runnable work) {
     stream.device().use();
@@ -47,7 +47,7 @@ public final class CudaGraph implements AutoCloseable {
     }
   }
 
-  /** The capture ends in any case, or the stream would be of no use any more. */
+  /** Ends the capture in any case, because the stream would be unusable otherwise. */
   private static long endCapture(CudaStream stream, String what, boolean done) {
     long[] graph = new long[1];
     int result = CudaGraphFunctions.cuStreamEndCapture(stream.handle(), graph);
@@ -71,7 +71,7 @@ public final class CudaGraph implements AutoCloseable {
     int unused = CudaGraphFunctions.cuGraphDestroy(graph);
   }
 
-  /** Enqueues it once more, on any stream of its device. */
+  /** Enqueues the graph once, on any stream of its device. */
   public void launch(CudaStream stream) {
     if (closed) {
       throw new IllegalStateException("the graph of " + what + " was closed");
@@ -82,7 +82,7 @@ public final class CudaGraph implements AutoCloseable {
         "cuGraphLaunch of " + what + " on " + stream);
   }
 
-  /** What was launched goes on to its end. */
+  /** Destroys the graph; launches that are under way run to their end. */
   @Override
   public void close() {
     if (!closed) {

@@ -1,6 +1,6 @@
 package io.weft.device.cuda;
 
-/** The functions of libcuda for graphs; as {@link CudaFunctions}. */
+/** Declares the functions of libcuda for graphs, as {@link CudaFunctions}. */
 final class CudaGraphFunctions {
   private CudaGraphFunctions() {}
 

@@ -5,7 +5,7 @@ import io.weft.memory.Memory;
 /**
  * A function that runs on a device. Thread-safe; each stream is used by one thread at a time.
  *
- * <p>On a lane: {@code lane.submit("hash", () -> kernel.launch(lane.stream(), blocks, threads,
+ * <p>Use on a lane: {@code lane.submit("hash", () -> kernel.launch(lane.stream(), blocks, threads,
  * arguments))}.
  */
 public final class CudaKernel {
@@ -27,18 +27,18 @@ public final class CudaKernel {
     this.argumentBytes = argumentBytes;
   }
 
-  /** An empty argument for a launch. */
+  /** An empty struct of arguments for a launch. */
   public KernelArguments arguments() {
     return new KernelArguments(name, argumentBytes);
   }
 
   /**
-   * Enqueues the kernel. What its arguments point to has to stay until a mark behind it is reached;
-   * the arguments themselves are copied.
+   * Enqueues the kernel. Memory that its arguments point to must stay until a later mark is
+   * reached; the arguments themselves are copied.
    *
    * @param blocks 1 or more
-   * @param threads of each block, 1 to {@value #MOST_THREADS}
-   * @param arguments all of them
+   * @param threads the threads of each block, 1 to {@value #MOST_THREADS}
+   * @param arguments all arguments of the kernel
    */
   public void launch(CudaStream stream, int blocks, int threads, KernelArguments arguments) {
     requireFit(stream, blocks, threads, arguments);

@@ -17,16 +17,16 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A lane of a GPU: a stream, and a thread that enqueues on it. Work is code that enqueues on {@link
- * #stream()} and returns; its event is recorded then and completes when the device has come so far.
+ * #stream()} and returns. Its event is recorded then, and completes when the device has done the
+ * work.
  *
- * <p>Work behind events of other CUDA lanes waits for them on the device; behind events of the host
- * it waits on the enqueuing thread, at most for the lane's patience. The device cannot skip what is
- * enqueued: where the event of another CUDA lane fails after it was recorded, the work behind it
- * may run, and its event fails with the same cause.
+ * <p>Work after events of other CUDA lanes waits for them on the device. Work after events of the
+ * host waits on the enqueuing thread, at most for the lane's timeout. The device cannot skip
+ * enqueued work: if the event of another CUDA lane fails after it was recorded, the dependent work
+ * may run. Its event then fails with the same cause.
  *
- * <p>Where the device still works when the lane has waited long enough at its close, or nobody can
- * tell how far it is, events fail and the memory of their work is kept until the stream has come to
- * rest; for good, where it does not.
+ * <p>If the device still works after the timeout of a close, or its progress is unknown, events
+ * fail. The memory of their work is kept until the stream is idle, or forever.
  */
 public final class CudaLane implements Lane {
   private static final Logger LOG = LoggerFactory.getLogger(CudaLane.class);
@@ -35,37 +35,36 @@ public final class CudaLane implements Lane {
 
   private final String name;
   private final Priority priority;
-  private final Duration patience;
+  private final Duration timeout;
   private final CudaStream stream;
   private final HostLane enqueuer;
-  private final HostLane watcher;
+  private final HostLane completer;
   private final AtomicBoolean closing = new AtomicBoolean();
   private volatile boolean abandoned;
 
-  /** Of work that may still run. */
+  /** Events of work that may still run. */
   private final Queue<CudaEvent> givenUp = new ConcurrentLinkedQueue<>();
 
-  private CudaLane(String name, Duration patience, CudaStream stream, Priority priority) {
+  private CudaLane(String name, Duration timeout, CudaStream stream, Priority priority) {
     this.name = name;
     this.priority = priority;
-    this.patience = patience;
+    this.timeout = timeout;
     this.stream = stream;
-    this.enqueuer = HostLane.open(name, patience, "", priority);
-    this.watcher = HostLane.open(name + "-done", patience, "", priority);
+    this.enqueuer = HostLane.open(name, timeout, "", priority);
+    this.completer = HostLane.open(name + "-done", timeout, "", priority);
   }
 
   /**
    * Opens a lane with a stream and two threads, "weft-lane-NAME" and "weft-lane-NAME-done".
    *
-   * @param patience how long work may wait for events of the host, and {@link #close} for the
-   *     device
+   * @param timeout how long work may wait for events of the host, and {@link #close} for the device
    */
   public static CudaLane open(
-      CudaDevice device, String name, Duration patience, Priority priority) {
-    return new CudaLane(name, patience, CudaStream.open(device, name, priority), priority);
+      CudaDevice device, String name, Duration timeout, Priority priority) {
+    return new CudaLane(name, timeout, CudaStream.open(device, name, priority), priority);
   }
 
-  /** For work of this lane, while it runs. */
+  /** The stream, for work of this lane while it runs. */
   public CudaStream stream() {
     return stream;
   }
@@ -83,7 +82,7 @@ public final class CudaLane implements Lane {
   @Override
   public Event submit(String what, Work work, Event... after) {
     if (closing.get()) {
-      throw new IllegalStateException(this + " is closed and does not take " + what + " any more");
+      throw new IllegalStateException(this + " is closed and does not accept " + what + " any more");
     }
     CudaEvent event = new CudaEvent(what);
     List<Event> dependencies = List.of(after);
@@ -124,9 +123,9 @@ public final class CudaLane implements Lane {
 
   /** Work that has its place on the stream. */
   private record Enqueued(CudaEvent event, CudaMark mark, List<Event> dependencies) {
-    /** Why work that came before failed on the device, having been recorded; null if none did. */
-    Throwable causeBefore(Duration patience) {
-      Deadline deadline = Deadline.after(patience);
+    /** The failure of earlier work on the device after it was recorded; null if there is none. */
+    Throwable causeBefore(Duration timeout) {
+      Deadline deadline = Deadline.after(timeout);
       for (Event each : dependencies) {
         try {
           each.await(deadline);
@@ -140,13 +139,16 @@ public final class CudaLane implements Lane {
     }
   }
 
-  /** What work enqueued before it failed may still use its buffers, so its event ends as late. */
+  /**
+   * Ends the event of failed work when the device has done what it enqueued, which may still use
+   * its buffers.
+   */
   private void watch(Enqueued work, Throwable failure) {
     CudaEvent event = work.event();
     if (failure == null) {
       event.recorded(work.mark());
     }
-    watcher
+    completer
         .submit(event.what(), () -> finish(work, failure))
         .whenDone(
             cause -> {
@@ -172,15 +174,15 @@ public final class CudaLane implements Lane {
       giveUp(work.event(), cause == null ? late(work.event()) : cause);
       return;
     }
-    work.event().end(cause == null ? work.causeBefore(patience) : cause);
+    work.event().end(cause == null ? work.causeBefore(timeout) : cause);
   }
 
   private EventTimeoutException late(CudaEvent event) {
     return new EventTimeoutException(
-        event.what() + " did not end within " + patience + " of the end of " + this);
+        event.what() + " did not end within " + timeout + " of the end of " + this);
   }
 
-  /** False where nobody waits for it any more. */
+  /** Returns false if no thread waits for it any more. */
   private boolean awaitReached(CudaMark mark) {
     while (!mark.isReached()) {
       if (abandoned) {
@@ -192,18 +194,18 @@ public final class CudaLane implements Lane {
   }
 
   private void order(List<Event> dependencies) {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     for (Event each : dependencies) {
       order(each, stream, deadline);
     }
   }
 
   /**
-   * Lets what is enqueued on a stream from now on wait for work: on the device for that of a CUDA
-   * lane, once it is recorded; on this thread for that of the host.
+   * Makes later work of a stream wait for an event: on the device for recorded work of a CUDA lane,
+   * on this thread for work of the host.
    *
    * @throws EventFailedException when the work has failed
-   * @throws EventTimeoutException when the deadline passed first
+   * @throws EventTimeoutException when the deadline passes first
    */
   public static void order(Event work, CudaStream stream, Deadline deadline) {
     if (work instanceof CudaEvent cuda) {
@@ -215,8 +217,8 @@ public final class CudaLane implements Lane {
   }
 
   /**
-   * An event that completes when a stream has done all that is enqueued on it now. This lane waits
-   * for it meanwhile: what is submitted later runs behind it.
+   * Returns an event that completes when a stream has done all its enqueued work. Later work of
+   * this lane runs after it.
    *
    * @param what the work on the stream, for messages
    */
@@ -241,7 +243,7 @@ public final class CudaLane implements Lane {
     event.whenDone(
         cause -> {
           if (!given.get()) {
-            mark.close(); // The lane was closed before it came to it.
+            mark.close(); // The lane was closed before this work started.
           }
         });
     return event;
@@ -271,17 +273,16 @@ public final class CudaLane implements Lane {
   }
 
   /**
-   * As {@link Lane#close}. An interrupt does not shorten it: the stream ends behind the work that
-   * is on it, or is left to the driver. On one of the lane's own threads, such as in what runs when
-   * an event ends, it returns at once, and a thread "weft-lane-NAME-close" does the rest: neither
-   * thread can wait for itself.
+   * Closes the lane as {@link Lane#close}. An interrupt does not shorten it: the stream ends after
+   * its work, or is left to the driver. On one of the lane's own threads it returns at once,
+   * because neither thread can wait for itself. A thread "weft-lane-NAME-close" then completes it.
    */
   @Override
   public void close() {
     if (!closing.compareAndSet(false, true)) {
       return;
     }
-    if (enqueuer.isOwnThread() || watcher.isOwnThread()) {
+    if (enqueuer.isOwnThread() || completer.isOwnThread()) {
       Thread closer = new Thread(this::end, "weft-lane-" + name + "-close");
       closer.setDaemon(true);
       closer.start();
@@ -293,10 +294,10 @@ public final class CudaLane implements Lane {
   private void end() {
     boolean interrupted = Thread.interrupted();
     enqueuer.close();
-    if (enqueuer.awaitEnd(Deadline.after(patience))) {
+    if (enqueuer.awaitEnd(Deadline.after(timeout))) {
       interrupted |= Thread.interrupted();
       interrupted |= awaitDevice();
-      watcher.close();
+      completer.close();
       endStream();
     } else {
       LOG.warn("lane {}: work is still being enqueued; its stream is left to the driver", name);
@@ -315,18 +316,18 @@ public final class CudaLane implements Lane {
     givenUp.clear();
   }
 
-  /** Whether the thread was interrupted meanwhile, which does not end the wait. */
+  /** Returns whether the thread was interrupted, which does not end the wait. */
   private boolean awaitDevice() {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     boolean interrupted = false;
     while (!abandoned) {
       try {
-        watcher.drain(deadline);
+        completer.drain(deadline);
         return interrupted;
       } catch (EventTimeoutException e) {
         interrupted |= Thread.interrupted();
         if (deadline.expired()) {
-          LOG.warn("lane {}: the device still works {} after the close", name, patience);
+          LOG.warn("lane {}: the device still works {} after the close", name, timeout);
           abandoned = true;
         }
       }

@@ -12,9 +12,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 
-/** The CUDA driver of this process: loaded once, by whoever asks first, and kept. Thread-safe. */
+/** The CUDA driver of this process. The first caller loads it, and it stays loaded. Thread-safe. */
 public final class CudaLibrary {
-  /** The driver's API, as in 12080 for 12.8: the first one with all that Weft calls. */
+  /** The oldest driver API with all functions that Weft calls; 12080 means 12.8. */
   static final int OLDEST_DRIVER = 12000;
 
   static final int SUCCESS = 0;
@@ -33,11 +33,12 @@ public final class CudaLibrary {
   }
 
   /**
-   * What a GPU is called.
+   * Describes a GPU.
    *
    * @param ordinal its number in this process, which CUDA_VISIBLE_DEVICES changes
-   * @param uuid its own identity, the same in every process
-   * @param memoryBytes all of its memory
+   * @param uuid its identity, the same in every process
+   * @param name the name of the model
+   * @param memoryBytes its total memory
    */
   public record GpuDescription(int ordinal, UUID uuid, String name, long memoryBytes) {}
 
@@ -90,7 +91,7 @@ public final class CudaLibrary {
     return path;
   }
 
-  /** Such as "12.8". */
+  /** A version such as "12.8". */
   public String version() {
     return describe(version);
   }
@@ -105,10 +106,10 @@ public final class CudaLibrary {
   }
 
   /**
-   * Whether the driver offers multicast on a GPU: memory by which one write reaches several GPUs,
-   * which NVSwitch does.
+   * Whether the driver offers multicast on a GPU. With multicast, which needs NVSwitch, one write
+   * reaches the memory of several GPUs.
    *
-   * @param ordinal of a GPU that this process sees
+   * @param ordinal the number of a GPU that this process sees
    */
   public boolean hasMulticast(int ordinal) {
     return MulticastSupport.isOffered(handle(ordinal));
@@ -153,7 +154,7 @@ public final class CudaLibrary {
   /**
    * Opens a GPU.
    *
-   * @throws CudaException when there is none of this ordinal, or it does not work
+   * @throws CudaException when there is no such GPU, or it does not work
    */
   public CudaDevice open(int ordinal) {
     int handle = handle(ordinal);
@@ -161,7 +162,7 @@ public final class CudaLibrary {
   }
 
   /**
-   * Opens the GPU of this identity, wherever this process sees it.
+   * Opens the GPU with this identity.
    *
    * @throws IllegalArgumentException when this process does not see it
    */
@@ -175,7 +176,7 @@ public final class CudaLibrary {
     throw new IllegalArgumentException("no GPU is " + uuid + "; this process sees " + gpus);
   }
 
-  /** Throws what a result other than success means. */
+  /** Throws the error of a result that is not success. */
   static void check(int result, String what) {
     if (result != SUCCESS) {
       throw new CudaException(result, name(result), what);
@@ -186,7 +187,7 @@ public final class CudaLibrary {
     long[] name = new long[1];
     return CudaFunctions.cuGetErrorName(code, name) == SUCCESS && name[0] != 0
         ? new Pointer(name[0]).getString(0)
-        : "an error the driver has no name for";
+        : "an error without a name in the driver";
   }
 
   @Override

@@ -1,8 +1,8 @@
 package io.weft.device.cuda;
 
 /**
- * A place in a stream, recorded when it was made. Whoever has it closes it; the driver keeps what
- * streams still wait for. One thread at a time.
+ * A recorded place in a stream. Its owner closes it; the driver keeps it as long as streams wait
+ * for it. Used by one thread at a time.
  */
 public final class CudaMark implements AutoCloseable {
   private static final int WITHOUT_TIMING = 2;
@@ -16,7 +16,7 @@ public final class CudaMark implements AutoCloseable {
     this.where = where;
   }
 
-  /** The device of the stream has to be the current one. */
+  /** Records a mark; the device of the stream must be the current device. */
   static CudaMark record(long stream, String where) {
     long[] event = new long[1];
     CudaLibrary.check(CudaFunctions.cuEventCreate(event, WITHOUT_TIMING), "cuEventCreate");
@@ -34,7 +34,7 @@ public final class CudaMark implements AutoCloseable {
   }
 
   /**
-   * Whether all before it has been done.
+   * Whether the stream has done all work before the mark.
    *
    * @throws CudaException when the device failed
    */

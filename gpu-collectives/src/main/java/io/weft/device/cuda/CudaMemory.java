@@ -4,7 +4,7 @@ import io.weft.device.Event;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A piece of device or pinned memory out of a pool. It goes back when it has been closed and the
+ * A piece of device or pinned memory of a pool. It returns to the pool when it is closed and the
  * events of all its uses have ended. Thread-safe.
  */
 public final class CudaMemory implements AutoCloseable {
@@ -13,7 +13,7 @@ public final class CudaMemory implements AutoCloseable {
   private final long offset;
   private final long bytes;
 
-  /** The holder's own and one for every event. */
+  /** One use for the holder and one for every event. */
   private int uses = 1;
 
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -26,7 +26,7 @@ public final class CudaMemory implements AutoCloseable {
   }
 
   /**
-   * Where it lies.
+   * The address of the first byte.
    *
    * @throws IllegalStateException when it was closed
    */
@@ -37,30 +37,30 @@ public final class CudaMemory implements AutoCloseable {
     return segment.address() + offset;
   }
 
-  /** The device it is of, or for. */
+  /** The device of the memory, or for pinned memory the device that copies it. */
   public CudaDevice device() {
     return pool.device();
   }
 
-  /** Which memory. */
+  /** The kind of memory. */
   public CudaMemorySource source() {
     return pool.source();
   }
 
-  /** As many as were asked for. */
+  /** The requested length in bytes. */
   public long bytes() {
     return bytes;
   }
 
   /**
-   * Keeps the memory until the event has ended, also when it is closed before.
+   * Keeps the memory until the event has ended, also after it is closed.
    *
-   * @throws IllegalStateException when it was given back already
+   * @throws IllegalStateException when it was already returned to the pool
    */
   public void usedUntil(Event event) {
     synchronized (this) {
       if (uses == 0) {
-        throw new IllegalStateException(event.what() + " comes after the memory was given back");
+        throw new IllegalStateException(event.what() + " comes after the memory was returned to its pool");
       }
       uses++;
     }

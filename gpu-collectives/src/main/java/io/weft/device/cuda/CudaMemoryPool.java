@@ -8,16 +8,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Device memory, or pinned host memory, that is used again and again: allocating either stops the
- * whole device. It is cut out of segments, first fit, and neighbours are joined when they come
- * back, so a segment with nothing taken is one run again whatever was in it. Segments stay until
- * the pool is closed, or another size needs their place in the budget. Thread-safe.
+ * A pool of device memory or pinned host memory, because each allocation by the driver stops the
+ * whole device. Memory is taken from segments, first fit, and free neighbours are joined, so an
+ * empty segment is one run again. Segments stay until the pool is closed, or another size needs
+ * their budget. Thread-safe.
  */
 public final class CudaMemoryPool implements AutoCloseable {
-  /** What the driver itself has. */
+  /** The kinds of memory that the driver itself allocates. */
   public enum Kind implements CudaMemorySource {
     DEVICE("device memory"),
-    /** Host memory that the device copies from and to by itself. */
+    /** Host memory that the device can copy by itself. */
     PINNED("pinned host memory");
 
     private final String what;
@@ -58,7 +58,7 @@ public final class CudaMemoryPool implements AutoCloseable {
   private final long budgetBytes;
   private final List<PoolSegment> segments = new ArrayList<>();
 
-  /** Of segments that are there, and of those that are being allocated. */
+  /** The bytes of existing segments and of segments that are being allocated. */
   private long reservedBytes;
 
   private long takenBytes;
@@ -72,20 +72,20 @@ public final class CudaMemoryPool implements AutoCloseable {
   }
 
   /**
-   * An empty pool.
+   * Opens an empty pool.
    *
-   * @param source such as {@link Kind#DEVICE}
-   * @param budgetBytes the most that it allocates
+   * @param source the memory, such as {@link Kind#DEVICE}
+   * @param budgetBytes the most bytes that it allocates
    */
   public static CudaMemoryPool open(CudaDevice device, CudaMemorySource source, long budgetBytes) {
     return new CudaMemoryPool(device, source, budgetBytes);
   }
 
   /**
-   * Takes memory, whatever it holds, aligned to 512 bytes.
+   * Takes memory with undefined contents, aligned to 512 bytes.
    *
    * @param bytes one or more
-   * @throws CudaException when the driver has no more
+   * @throws CudaException when the driver has no more memory
    * @throws NoRoomException when the budget is used up
    * @throws IllegalStateException when the pool was closed
    */
@@ -129,7 +129,7 @@ public final class CudaMemoryPool implements AutoCloseable {
     return new CudaMemory(this, segment, offset, bytes);
   }
 
-  /** The driver is called without the monitor: it may wait for what runs on the device. */
+  /** Calls the driver without holding the monitor, because the driver may wait for running work. */
   private CudaMemory takeNew(long bytes) {
     long least = rounded(bytes, Math.max(ALIGNMENT, source.granularity()));
     List<PoolSegment> evicted = new ArrayList<>();
@@ -149,7 +149,7 @@ public final class CudaMemoryPool implements AutoCloseable {
         "the pool of " + source.what() + " of " + device + " was closed meanwhile");
   }
 
-  /** Sets budget aside, more than the least where there is room; unused segments may have to go. */
+  /** Reserves budget, more than the least if there is room; unused segments may be evicted. */
   private synchronized long claim(long least, List<PoolSegment> evicted) {
     requireOpen();
     if (least > budgetBytes - reservedBytes) {
@@ -192,7 +192,7 @@ public final class CudaMemoryPool implements AutoCloseable {
     evicted.forEach(segment -> reservedBytes -= segment.bytes());
   }
 
-  /** Where the driver has not as much as would be well, no more than is needed. */
+  /** Allocates a segment; if the driver has less memory, only the least length. */
   private PoolSegment allocate(long length, long least) {
     try {
       return new PoolSegment(source.allocate(device, length), length);
@@ -215,7 +215,7 @@ public final class CudaMemoryPool implements AutoCloseable {
     reservedBytes -= bytes;
   }
 
-  /** Also after the close, of memory that was in use then. */
+  /** Returns memory; also after the close, for memory that was in use then. */
   void giveBack(PoolSegment segment, long offset, long bytes) {
     long length = rounded(bytes, ALIGNMENT);
     synchronized (this) {
@@ -236,7 +236,7 @@ public final class CudaMemoryPool implements AutoCloseable {
     }
   }
 
-  /** Frees segments of which nothing is taken; the driver may wait for what runs on the device. */
+  /** Frees unused segments; the driver may wait for running work. */
   public void trim() {
     List<PoolSegment> unused = new ArrayList<>();
     synchronized (this) {
@@ -255,22 +255,22 @@ public final class CudaMemoryPool implements AutoCloseable {
     segments.removeAll(unused);
   }
 
-  /** Bytes that are allocated, taken or not. */
+  /** Allocated bytes, taken or not. */
   public synchronized long reservedBytes() {
     return reservedBytes;
   }
 
-  /** Bytes that are taken, each piece rounded up to 512. */
+  /** Taken bytes, each piece rounded up to 512. */
   public synchronized long takenBytes() {
     return takenBytes;
   }
 
-  /** How often memory was allocated so far because nothing that was there would do. */
+  /** The number of allocations by the driver, which are needed when no segment has room. */
   public synchronized long allocations() {
     return allocations;
   }
 
-  /** The most that it allocates. */
+  /** The most bytes that the pool allocates. */
   public long budgetBytes() {
     return budgetBytes;
   }
@@ -283,7 +283,7 @@ public final class CudaMemoryPool implements AutoCloseable {
     return source;
   }
 
-  /** Frees segments of which nothing is taken; the others when the last of them is given back. */
+  /** Frees unused segments now, and the others when their last memory is returned. */
   @Override
   public void close() {
     List<PoolSegment> unused = new ArrayList<>();

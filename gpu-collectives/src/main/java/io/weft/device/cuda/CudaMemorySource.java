@@ -1,14 +1,14 @@
 package io.weft.device.cuda;
 
 /**
- * Where a {@link CudaMemoryPool} has its segments from. Calls may wait for all that runs on the
- * device, so the pool asks rarely, and holds no lock meanwhile. Implementations are thread-safe.
+ * Allocates the segments of a {@link CudaMemoryPool}. Calls may wait for all work on the device, so
+ * the pool calls rarely and holds no lock meanwhile. Implementations are thread-safe.
  */
 public interface CudaMemorySource {
-  /** Such as "device memory", for messages. */
+  /** A name for messages, such as "device memory". */
   String what();
 
-  /** Segments are multiples of so many bytes, a power of two. */
+  /** The granule of segment lengths in bytes, a power of two. */
   long granularity();
 
   /**
@@ -16,12 +16,12 @@ public interface CudaMemorySource {
    *
    * @param bytes a multiple of the granularity
    * @return its address, aligned to 512
-   * @throws CudaException when there is no more
+   * @throws CudaException when there is no more memory
    */
   long allocate(CudaDevice device, long bytes);
 
   /**
-   * Frees what was allocated.
+   * Frees a segment.
    *
    * @throws CudaException when the driver refuses
    */

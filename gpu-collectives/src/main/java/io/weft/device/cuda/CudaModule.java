@@ -13,9 +13,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Kernels of one source on one device: PTX of the jar, which the driver compiled for the device
- * when the module was loaded. Loading takes some ten milliseconds, or much less where the driver
- * has compiled the same before, so it belongs where an exchange is prepared. Thread-safe.
+ * The kernels of one source on one device. The jar contains them as PTX, which the driver compiles
+ * for the device when the module is loaded. This takes some ten milliseconds, or less if the driver
+ * has a cached result, so load modules while an exchange is prepared. Thread-safe.
  */
 public final class CudaModule implements AutoCloseable {
   private static final int ERROR_LOG = 5;
@@ -32,7 +32,7 @@ public final class CudaModule implements AutoCloseable {
   private final AtomicBoolean closed = new AtomicBoolean();
   private final AtomicBoolean unloading = new AtomicBoolean();
 
-  /** The holder's own, one for every call that is under way and one for every event. */
+  /** One use for the holder, one for every running call and one for every event. */
   private final AtomicInteger uses = new AtomicInteger(1);
 
   private CudaModule(CudaDevice device, String name, long handle) {
@@ -44,14 +44,14 @@ public final class CudaModule implements AutoCloseable {
   /**
    * Loads kernels of Weft.
    *
-   * @param name of the source, such as "partition"
-   * @throws CudaException when the driver refuses them; the message says why and what to do
+   * @param name the name of the source, such as "partition"
+   * @throws CudaException when the driver refuses them; the message gives the reason and the remedy
    */
   public static CudaModule load(CudaDevice device, String name) {
     return load(device, name, ptx(name));
   }
 
-  /** The text that the jar has for the device, of the source of this name. */
+  /** The PTX of a source, for this device. */
   static String ptx(String name) {
     try (InputStream in = CudaModule.class.getResourceAsStream(name + ".ptx")) {
       if (in == null) {
@@ -95,11 +95,11 @@ public final class CudaModule implements AutoCloseable {
   }
 
   /**
-   * A kernel of this module, whose one argument is a struct.
+   * Returns a kernel of this module, whose one argument is a struct.
    *
    * @param kernel its name
    * @param argumentBytes the size of the struct
-   * @throws IllegalArgumentException when there is none of this name
+   * @throws IllegalArgumentException when there is no kernel of this name
    */
   public CudaKernel kernel(String kernel, int argumentBytes) {
     long[] function = new long[1];
@@ -124,7 +124,7 @@ public final class CudaModule implements AutoCloseable {
   /**
    * Runs a call of the driver while the kernels are loaded.
    *
-   * @throws IllegalStateException when they were closed
+   * @throws IllegalStateException when they were unloaded
    */
   void whileOpen(Runnable call) {
     uses.incrementAndGet();
@@ -139,9 +139,9 @@ public final class CudaModule implements AutoCloseable {
   }
 
   /**
-   * Keeps the kernels loaded until the event has ended, also when this is closed before.
+   * Keeps the kernels loaded until the event has ended, also after this is closed.
    *
-   * @throws IllegalStateException when it was closed already
+   * @throws IllegalStateException when it was closed before
    */
   public void usedUntil(Event event) {
     whileOpen(
@@ -159,8 +159,7 @@ public final class CudaModule implements AutoCloseable {
   }
 
   /**
-   * Unloads the kernels, behind the {@link #usedUntil uses} that were announced; nothing else that
-   * was launched may still run.
+   * Unloads the kernels after all {@link #usedUntil announced uses}; no other launch may still run.
    */
   @Override
   public void close() {

@@ -1,8 +1,8 @@
 package io.weft.device.cuda;
 
 /**
- * The functions of libcuda for multicast, which came with CUDA 12.1, and for handles of memory that
- * go between processes; as {@link CudaFunctions}, but not there with every driver.
+ * Declares the functions of libcuda for multicast, added in CUDA 12.1, and for memory handles
+ * between processes. As {@link CudaFunctions}, but older drivers lack them.
  */
 final class CudaMulticastFunctions {
   private CudaMulticastFunctions() {}

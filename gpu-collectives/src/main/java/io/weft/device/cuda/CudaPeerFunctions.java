@@ -1,6 +1,9 @@
 package io.weft.device.cuda;
 
-/** The functions of libcuda for GPUs that reach each other's memory; as {@link CudaFunctions}. */
+/**
+ * Declares the functions of libcuda for GPUs that access each other's memory, as {@link
+ * CudaFunctions}.
+ */
 final class CudaPeerFunctions {
   private CudaPeerFunctions() {}
 

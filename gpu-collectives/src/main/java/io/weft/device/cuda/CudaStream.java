@@ -8,9 +8,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A queue of the device's work. It only enqueues: nothing here waits for the device but {@link
- * #close}, and copies of memory that is not pinned. One thread at a time; memory has to stay until
- * a mark behind its last use is reached.
+ * A queue of the device's work. Methods only enqueue; only {@link #close} and copies of memory that
+ * is not pinned wait for the device. Memory must stay until a mark after its last use is reached.
+ * Used by one thread at a time.
  */
 public final class CudaStream implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CudaStream.class);
@@ -31,7 +31,7 @@ public final class CudaStream implements AutoCloseable {
     this.borrowed = borrowed;
   }
 
-  /** Makes a stream that runs beside all others, the legacy default stream included. */
+  /** Opens a stream that runs beside all others, also beside the legacy default stream. */
   public static CudaStream open(CudaDevice device, String name, Priority priority) {
     device.use();
     int[] least = new int[1];
@@ -47,9 +47,9 @@ public final class CudaStream implements AutoCloseable {
   }
 
   /**
-   * A stream that somebody else made and ends, such as a framework's: closing this leaves it alone.
+   * Wraps a stream that other code owns, such as a framework; closing this leaves it open.
    *
-   * @param handle what the driver knows it by; 0 for the legacy default stream
+   * @param handle the driver's handle; 0 for the legacy default stream
    */
   public static CudaStream borrowed(CudaDevice device, String name, long handle) {
     return new CudaStream(device, name, handle, true);
@@ -59,14 +59,14 @@ public final class CudaStream implements AutoCloseable {
     return device;
   }
 
-  /** What the driver and NCCL know it by. */
+  /** The handle for the driver and NCCL. */
   public long handle() {
     return handle;
   }
 
   /**
    * Enqueues a copy of host memory to the device. For memory that is not pinned the driver may wait
-   * for the stream on this thread, however long that takes: see {@link BounceBuffers}.
+   * for the stream on this thread, for any time: see {@link BounceBuffers}.
    */
   public void copyToDevice(long to, long from, long bytes) {
     device.use();
@@ -74,7 +74,7 @@ public final class CudaStream implements AutoCloseable {
         CudaFunctions.cuMemcpyHtoDAsync_v2(to, from, bytes, handle), copy(bytes, "to the device"));
   }
 
-  /** Enqueues a copy of device memory to the host; see {@link #copyToDevice} on which memory. */
+  /** Enqueues a copy of device memory to the host; for pinned memory see {@link #copyToDevice}. */
   public void copyToHost(long to, long from, long bytes) {
     device.use();
     CudaLibrary.check(
@@ -88,35 +88,35 @@ public final class CudaStream implements AutoCloseable {
         CudaFunctions.cuMemcpyDtoDAsync_v2(to, from, bytes, handle), copy(bytes, "on the device"));
   }
 
-  /** Enqueues zeros for device memory. */
+  /** Enqueues zeroing of device memory. */
   public void clear(long to, long bytes) {
     device.use();
     CudaLibrary.check(
         CudaFunctions.cuMemsetD8Async(to, (byte) 0, bytes, handle),
-        "zeros for " + bytes + " bytes on " + this);
+        "zeroing " + bytes + " bytes on " + this);
   }
 
   private String copy(long bytes, String where) {
     return "a copy of " + bytes + " bytes " + where + " on " + this;
   }
 
-  /** What is enqueued from now on runs after the mark, which any stream may have made. */
+  /** Makes later work of this stream run after a mark of any stream. */
   public void waitFor(CudaMark mark) {
     device.use();
     CudaLibrary.check(
         CudaFunctions.cuStreamWaitEvent(handle, mark.handle(), 0), "cuStreamWaitEvent on " + this);
   }
 
-  /** A mark behind everything enqueued so far. */
+  /** Records a mark after all enqueued work. */
   public CudaMark mark() {
     device.use();
     return CudaMark.record(handle, toString());
   }
 
   /**
-   * Waits until nothing is enqueued any more; an interrupt does not end the wait.
+   * Waits until the stream is idle; an interrupt does not end the wait.
    *
-   * @return false when the device still worked at the deadline
+   * @return false when the device still works at the deadline
    * @throws CudaException when the device failed
    */
   public boolean awaitRest(Deadline deadline) {
@@ -133,26 +133,27 @@ public final class CudaStream implements AutoCloseable {
     return true;
   }
 
-  /** Waits, at most 30 s, for what is enqueued: memory behind it may be gone afterwards. */
+  /** Waits for the enqueued work, at most 30 s, because its memory may be freed afterwards. */
   @Override
   public void close() {
     boolean unused = close(CLOSING);
   }
 
   /**
-   * As {@link #close()}, with another patience.
+   * Closes the stream as {@link #close()}, with a timeout.
    *
-   * @return whether what was enqueued has ended and the device works: what it used may go
+   * @return whether the enqueued work has ended and the device works, so that its memory may be
+   *     freed
    */
-  public boolean close(Duration patience) {
+  public boolean close(Duration timeout) {
     if (closed || borrowed) {
       return true;
     }
     closed = true;
     boolean healthy = true;
     try {
-      if (!awaitRest(Deadline.after(patience))) {
-        LOG.warn("{}: work still runs after {}; the stream is left to the driver", this, patience);
+      if (!awaitRest(Deadline.after(timeout))) {
+        LOG.warn("{}: work still runs after {}; the stream is left to the driver", this, timeout);
         return false;
       }
     } catch (CudaException e) {
@@ -161,7 +162,7 @@ public final class CudaStream implements AutoCloseable {
     }
     int result = CudaFunctions.cuStreamDestroy_v2(handle);
     if (result != CudaLibrary.SUCCESS) {
-      LOG.warn("{}: cuStreamDestroy gave {}", this, result);
+      LOG.warn("{}: cuStreamDestroy returned {}", this, result);
     }
     return healthy;
   }

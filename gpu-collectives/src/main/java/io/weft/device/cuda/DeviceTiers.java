@@ -9,8 +9,8 @@ import io.weft.device.Lane.Priority;
 import io.weft.memory.Bytes;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -22,12 +22,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Device memory that spills: what was not used for longest gives way to pinned host memory, then to
- * the arena, which goes on to disk by itself, and comes back when it is leased.
+ * Device memory that spills. The least recently used memory moves to pinned host memory, then to
+ * the arena, and returns when it is leased. {@link SpillPolicy} has the rules.
  *
  * <p>All moves run one after the other on one daemon thread, "weft-lane-NAME-tiers", with a stream
- * of the highest priority; callers wait for it, at most for the patience. After a failed move what
- * the device may still use is kept and nothing moves any more. Thread-safe.
+ * of the highest priority. Callers wait for it, at most for the timeout. After a failed move
+ * nothing moves any more, and memory that the device may still use is kept. Thread-safe.
  */
 public final class DeviceTiers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceTiers.class);
@@ -37,26 +37,27 @@ public final class DeviceTiers implements AutoCloseable {
   private final CudaMemoryPool device;
   private final TierMoves moves;
   private final HostLane lane;
-  private final Duration patience;
+  private final Duration timeout;
   private final Set<TieredMemory> all = ConcurrentHashMap.newKeySet();
   private final AtomicLong spilled = new AtomicLong();
 
   private DeviceTiers(
-      String name, CudaMemoryPool device, TierMoves moves, HostLane lane, Duration patience) {
+      String name, CudaMemoryPool device, TierMoves moves, HostLane lane, Duration timeout) {
     this.name = name;
     this.device = device;
     this.moves = moves;
     this.lane = lane;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   /**
-   * Opens tiers that hold nothing yet.
+   * Opens empty tiers.
    *
-   * @param deviceBytes budget on the device
-   * @param pinnedBytes budget of pinned memory, 2 MiB of it for copies from and to the arena
-   * @param arena stays the caller's, and open for longer
-   * @param patience the most that one call waits
+   * @param deviceBytes the budget on the device
+   * @param pinnedBytes the budget of pinned memory, including 2 MiB for copies from and to the
+   *     arena
+   * @param arena belongs to the caller and must be closed later
+   * @param timeout the longest wait of one call
    */
   public static DeviceTiers open(
       CudaDevice gpu,
@@ -64,20 +65,20 @@ public final class DeviceTiers implements AutoCloseable {
       long deviceBytes,
       long pinnedBytes,
       SharedArena arena,
-      Duration patience) {
+      Duration timeout) {
     return new DeviceTiers(
         name,
         CudaMemoryPool.open(gpu, CudaMemoryPool.Kind.DEVICE, deviceBytes),
-        TierMoves.open(gpu, name + "-tiers", pinnedBytes, arena, patience),
-        HostLane.open(name + "-tiers", patience, "", Priority.HIGHEST),
-        patience);
+        TierMoves.open(gpu, name + "-tiers", pinnedBytes, arena, timeout),
+        HostLane.open(name + "-tiers", timeout, "", Priority.HIGHEST),
+        timeout);
   }
 
   /**
-   * Takes memory on the device, whatever it holds; others give way.
+   * Takes memory on the device with undefined contents; other memory is spilled if necessary.
    *
    * @param bytes 1 to 2^31 - 64
-   * @throws IllegalStateException when all that is on the device is leased, or a tier is full
+   * @throws IllegalStateException when all memory on the device is leased, or a tier is full
    */
   public TieredMemory allocate(long bytes) {
     if (bytes < 1 || bytes > LARGEST_BYTES) {
@@ -93,9 +94,9 @@ public final class DeviceTiers implements AutoCloseable {
   }
 
   /**
-   * Takes over memory that was written by others, such as by kernels.
+   * Takes over memory that other code wrote, such as kernels.
    *
-   * @param written out of {@link #memory()}, 1 to 2^31 - 64 bytes; the work that writes it has
+   * @param written memory of {@link #memory()}, 1 to 2^31 - 64 bytes; the work that writes it has
    *     ended
    */
   public TieredMemory adopt(CudaMemory written) {
@@ -108,10 +109,10 @@ public final class DeviceTiers implements AutoCloseable {
   }
 
   /**
-   * Takes over bytes that lie on the host; they come to the device when they are leased.
+   * Takes over bytes on the host; they move to the device when they are leased.
    *
-   * @param written out of the arena of these tiers, and given back to it when the result is closed
-   * @param bytes of it, 1 to 2^31 - 64
+   * @param written an extent of the arena of these tiers, which is freed when the result is closed
+   * @param bytes the used bytes of it, 1 to 2^31 - 64
    */
   public TieredMemory adopt(Extent written, long bytes) {
     if (bytes < 1 || bytes > Math.min(LARGEST_BYTES, written.length())) {
@@ -125,16 +126,16 @@ public final class DeviceTiers implements AutoCloseable {
   }
 
   /**
-   * The pool on the device. Others may take of it what they {@link #adopt} later, or give back;
-   * where it is full they have something {@link #spill spilled}.
+   * The pool on the device. Other code may take memory from it, to {@link #adopt} or return it
+   * later. When the pool is full, that code calls {@link #spill}.
    */
   public CudaMemoryPool memory() {
     return device;
   }
 
   /**
-   * Makes room on the device for others, as for a library that allocates by itself: spills until so
-   * many bytes have been moved off the device, or nothing more can be, and frees what is empty.
+   * Makes room on the device for other code, such as a library that allocates by itself. It spills
+   * until that many bytes have moved or nothing more can move, and frees empty segments.
    *
    * @return the bytes that were moved
    */
@@ -204,7 +205,7 @@ public final class DeviceTiers implements AutoCloseable {
     return moved;
   }
 
-  /** Bytes that have been moved off the device so far. */
+  /** Bytes that were moved off the device so far. */
   public long spilledBytes() {
     return spilled.get();
   }
@@ -214,20 +215,15 @@ public final class DeviceTiers implements AutoCloseable {
         this
             + " has no room for "
             + Bytes.text(bytes)
-            + " on the device, and nothing there that is not in use",
+            + " on the device, and all memory there is in use",
         full);
   }
 
   private Optional<TieredMemory> leastRecentlyUsed() {
-    record Idle(TieredMemory memory, long nanos) {}
-    return all.stream()
-        .map(memory -> new Idle(memory, memory.idleNanos()))
-        .filter(each -> each.nanos() >= 0)
-        .max(Comparator.comparingLong(Idle::nanos))
-        .map(Idle::memory);
+    return SpillPolicy.victim(all, TieredMemory::idleNanos);
   }
 
-  /** Gives back what nobody uses any more, behind moves that may be under way. */
+  /** Frees memory that is not used any more, after the moves that may be under way. */
   void free(TieredMemory memory) {
     AtomicBoolean started = new AtomicBoolean();
     try {
@@ -244,7 +240,7 @@ public final class DeviceTiers implements AutoCloseable {
                 }
               });
     } catch (IllegalStateException e) {
-      freeNow(memory); // Closed, so nothing moves.
+      freeNow(memory); // The lane is closed, so nothing moves.
     }
   }
 
@@ -253,7 +249,7 @@ public final class DeviceTiers implements AutoCloseable {
     moves.free(memory);
   }
 
-  /** A result that comes when its caller has given up is closed. */
+  /** Runs work on the tiers' thread. A result that comes after the timeout is closed. */
   private <T extends AutoCloseable> T run(String what, Callable<T> work) {
     AtomicReference<T> result = new AtomicReference<>();
     AtomicBoolean settled = new AtomicBoolean();
@@ -268,7 +264,7 @@ public final class DeviceTiers implements AutoCloseable {
               }
             });
     try {
-      event.await(Deadline.after(patience));
+      event.await(Deadline.after(timeout));
     } catch (EventTimeoutException e) {
       if (settled.compareAndSet(false, true)) {
         throw e;
@@ -282,7 +278,7 @@ public final class DeviceTiers implements AutoCloseable {
     return result.get();
   }
 
-  /** Bytes that lie in a tier now. */
+  /** The bytes in a tier now. */
   public long bytes(MemoryTier tier) {
     return all.stream()
         .filter(memory -> memory.tier() == tier)
@@ -290,7 +286,7 @@ public final class DeviceTiers implements AutoCloseable {
         .sum();
   }
 
-  /** Ends the moves; memory that is still there is to be closed by its owners. */
+  /** Ends the moves. The owners of remaining memory must close it. */
   @Override
   public void close() {
     drain();
@@ -298,15 +294,15 @@ public final class DeviceTiers implements AutoCloseable {
     if (!all.isEmpty()) {
       LOG.warn("{}: {} pieces of memory were not closed", this, all.size());
     }
-    if (lane.awaitEnd(Deadline.after(patience)) && moves.end()) {
+    if (lane.awaitEnd(Deadline.after(timeout)) && moves.end()) {
       device.close();
     }
   }
 
-  /** What was closed before is freed before. */
+  /** Waits until memory that was closed before is freed. */
   private void drain() {
     try {
-      lane.drain(Deadline.after(patience));
+      lane.drain(Deadline.after(timeout));
     } catch (IllegalStateException | EventTimeoutException e) {
       LOG.debug("{}: closed twice, or while it moves memory: {}", this, e.getMessage());
     }

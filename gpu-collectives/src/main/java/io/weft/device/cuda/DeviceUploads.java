@@ -12,9 +12,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Uploads host memory of any kind, one upload after the other: its pieces are gathered in pinned
- * memory as they are to lie on the device and copied from there, while the next ones are gathered
- * in a second buffer. Callers wait for nothing but the events that they get.
+ * Uploads host memory of any kind, one upload after the other. Pieces are gathered in pinned
+ * memory, laid out as on the device, and copied from there. Meanwhile the next pieces are gathered
+ * in a second buffer. Callers wait only for the events that they get.
  *
  * <p>Thread-safe. Owns a lane with its two threads and its stream, and two pinned buffers.
  */
@@ -23,15 +23,15 @@ public final class DeviceUploads implements AutoCloseable {
   private static final int BUFFERS = 2;
   private static final long POLL_NANOS = 20_000;
 
-  /** A shorter gap is copied along, as zeros, for the sake of one copy instead of two. */
+  /** A shorter gap is copied as zeros, so that one copy replaces two. */
   private static final long LARGEST_GAP = 4096;
 
   private final CudaLane lane;
   private final CudaMemoryPool pinned;
   private final long pieceBytes;
-  private final Duration patience;
+  private final Duration timeout;
 
-  // For the lane's thread.
+  // Confined to the lane's thread.
   private final CudaMemory[] buffers = new CudaMemory[BUFFERS];
   private final CudaMark[] marks = new CudaMark[BUFFERS];
   private int next;
@@ -41,8 +41,8 @@ public final class DeviceUploads implements AutoCloseable {
   /**
    * A run of host memory and its place on the device.
    *
-   * @param from its address
-   * @param offset in the device memory that is uploaded to
+   * @param from the address on the host
+   * @param offset the offset in the device memory
    * @param bytes 0 or more
    */
   public record Run(long from, long offset, long bytes) {
@@ -53,30 +53,30 @@ public final class DeviceUploads implements AutoCloseable {
     }
   }
 
-  private DeviceUploads(CudaLane lane, CudaMemoryPool pinned, long pieceBytes, Duration patience) {
+  private DeviceUploads(CudaLane lane, CudaMemoryPool pinned, long pieceBytes, Duration timeout) {
     this.lane = lane;
     this.pinned = pinned;
     this.pieceBytes = pieceBytes;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   /**
    * Opens a lane of this name; its pinned buffers are taken with the first upload.
    *
    * @param pinned a pool of pinned memory of the device
-   * @param pieceBytes of each of the two buffers, more than 4 KiB: the largest copy
-   * @param patience the most that an upload may wait for the copy before the last one
+   * @param pieceBytes the size of each of the two buffers and of the longest copy, more than 4 KiB
+   * @param timeout the longest wait of an upload for the copy before the last one
    */
   public static DeviceUploads open(
-      CudaDevice device, String name, CudaMemoryPool pinned, long pieceBytes, Duration patience) {
+      CudaDevice device, String name, CudaMemoryPool pinned, long pieceBytes, Duration timeout) {
     if (pieceBytes <= LARGEST_GAP) {
       throw new IllegalArgumentException("pieces of " + pieceBytes + " bytes are too small");
     }
-    CudaLane lane = CudaLane.open(device, name, patience, Lane.Priority.HIGHEST);
-    return new DeviceUploads(lane, pinned, pieceBytes, patience);
+    CudaLane lane = CudaLane.open(device, name, timeout, Lane.Priority.HIGHEST);
+    return new DeviceUploads(lane, pinned, pieceBytes, timeout);
   }
 
-  /** The lane on which uploads run, for events behind them. */
+  /** The lane of the uploads, for later events. */
   public CudaLane lane() {
     return lane;
   }
@@ -84,12 +84,13 @@ public final class DeviceUploads implements AutoCloseable {
   /**
    * Uploads runs.
    *
-   * @param what this is, for messages
-   * @param runs in the order of their places, which do not overlap; their memory has to stay until
-   *     the event is recorded, and may go then
-   * @param to keeps its memory until the upload has ended, also when it is closed before
+   * @param what a name for messages
+   * @param runs in the order of their places, which do not overlap; their memory must stay until
+   *     the event is recorded
+   * @param to the target, which keeps its memory until the upload has ended, also after it is
+   *     closed
    * @return recorded when all is enqueued, complete when all is on the device
-   * @throws IndexOutOfBoundsException when a run has no place in the memory
+   * @throws IndexOutOfBoundsException when a run is not within the target
    */
   public Event upload(String what, List<Run> runs, CudaMemory to) {
     for (Run run : runs) {
@@ -115,7 +116,7 @@ public final class DeviceUploads implements AutoCloseable {
     flush(to);
   }
 
-  /** Gathers as much as there is room for; returns how much. */
+  /** Gathers as many bytes as fit; returns their number. */
   private long gather(long from, long offset, long bytes, long to) {
     long gap = offset - (start + length);
     if (length > 0 && (gap < 0 || gap > LARGEST_GAP || length + gap >= pieceBytes)) {
@@ -144,7 +145,7 @@ public final class DeviceUploads implements AutoCloseable {
     if (marks[next] == null) {
       return;
     }
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     while (!marks[next].isReached()) {
       if (deadline.expired()) {
         throw new EventTimeoutException(
@@ -165,7 +166,7 @@ public final class DeviceUploads implements AutoCloseable {
     }
   }
 
-  /** Waits for what is under way, as {@link CudaLane#close}; what has not started fails. */
+  /** Waits for running uploads, as {@link CudaLane#close}; uploads that have not started fail. */
   @Override
   public void close() {
     lane.close();

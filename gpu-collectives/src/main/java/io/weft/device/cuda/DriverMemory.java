@@ -3,7 +3,7 @@ package io.weft.device.cuda;
 import io.weft.device.cuda.CudaMemoryPool.Kind;
 import io.weft.memory.Bytes;
 
-/** What the driver allocates by itself. Stateless. */
+/** Allocates memory with the driver's plain functions. Stateless. */
 final class DriverMemory {
   private static final int PORTABLE = 1;
 

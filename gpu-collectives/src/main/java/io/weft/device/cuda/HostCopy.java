@@ -6,7 +6,7 @@ import io.weft.memory.SharedArena;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A copy of device memory in the arena, until it is closed. */
+/** A copy of device memory in the arena, which stays until it is closed. */
 public final class HostCopy implements AutoCloseable {
   private final SharedArena arena;
   private final Extent extent;
@@ -19,7 +19,7 @@ public final class HostCopy implements AutoCloseable {
     this.bytes = Math.toIntExact(bytes);
   }
 
-  /** Its bytes, which must not be used once it is closed. */
+  /** The bytes of the copy, which must not be used after the close. */
   public ByteBuffer view() {
     if (closed.get()) {
       throw new IllegalStateException("the copy of " + bytes + " bytes was closed");

@@ -3,9 +3,9 @@ package io.weft.device.cuda;
 import io.weft.device.HostEvent;
 
 /**
- * A lease on device memory for other processes of the host: until it is closed the memory stays,
- * also when its holder has closed it. It is closed when all who imported it have let go or ended;
- * how they say so is up to them. Thread-safe.
+ * A lease on device memory for other processes of the host. The memory stays until the lease is
+ * closed, also after its holder has closed the memory. Close it when all importers have released
+ * the memory or ended; they report that by their own means. Thread-safe.
  */
 public final class IpcExport implements AutoCloseable {
   private final IpcHandle handle;
@@ -19,7 +19,7 @@ public final class IpcExport implements AutoCloseable {
   /**
    * Exports memory.
    *
-   * @param memory out of a pool of {@link CudaMemoryPool.Kind#DEVICE}
+   * @param memory of a pool of {@link CudaMemoryPool.Kind#DEVICE}
    * @throws IllegalArgumentException when it is of another kind, which the driver cannot export
    * @throws IllegalStateException when it was closed
    */
@@ -60,7 +60,7 @@ public final class IpcExport implements AutoCloseable {
         handle);
   }
 
-  /** What the other processes are told. */
+  /** The handle to send to other processes. */
   public IpcHandle handle() {
     return handle;
   }

@@ -4,19 +4,19 @@ import java.nio.ByteBuffer;
 import java.util.UUID;
 
 /**
- * Device memory as other processes of the host are told of it.
+ * Describes device memory for other processes of the host.
  *
  * <pre>
- *   long pid | long, long uuid of the GPU | long offset | long bytes | 64 bytes of the driver
+ * long pid | long, long uuid of the GPU | long offset | long bytes | 64 bytes of the driver
  * </pre>
  *
- * @param pid the process that has the memory
- * @param gpu where it lies
- * @param offset of the memory in what the driver's handle stands for
+ * @param pid the process that owns the memory
+ * @param gpu the GPU of the memory
+ * @param offset the offset of the memory from the start of the driver's handle
  * @param bytes 1 or more
- * @param handle the driver's, 64 bytes, not to be changed
+ * @param handle the driver's 64 bytes, which must not be changed
  */
-@SuppressWarnings("ArrayRecordComponent") // Opaque to everybody but the driver.
+@SuppressWarnings("ArrayRecordComponent") // Only the driver reads it.
 public record IpcHandle(long pid, UUID gpu, long offset, long bytes, byte[] handle) {
   private static final int HEAD_BYTES = 5 * Long.BYTES;
 
@@ -33,7 +33,7 @@ public record IpcHandle(long pid, UUID gpu, long offset, long bytes, byte[] hand
     }
   }
 
-  /** For a message to another process. */
+  /** Encodes it for a message to another process. */
   public byte[] encode() {
     return ByteBuffer.allocate(HEAD_BYTES + IpcMemoryHandle.BYTES)
         .putLong(pid)
@@ -46,15 +46,15 @@ public record IpcHandle(long pid, UUID gpu, long offset, long bytes, byte[] hand
   }
 
   /**
-   * Reads {@link #encode}.
+   * Decodes {@link #encode}.
    *
-   * @throws IllegalArgumentException for anything else
+   * @throws IllegalArgumentException for any other message
    */
   public static IpcHandle decode(byte[] message) {
     if (message.length != HEAD_BYTES + IpcMemoryHandle.BYTES) {
       throw new IllegalArgumentException(
           message.length
-              + " bytes are no handle of device memory, which has "
+              + " bytes are not a handle of device memory, which has "
               + HEAD_BYTES
               + " + "
               + IpcMemoryHandle.BYTES);

@@ -4,9 +4,9 @@ import io.weft.device.Event;
 import io.weft.device.HostEvent;
 
 /**
- * Device memory of another process, mapped into this one. It is unmapped when it has been closed
- * and the events of all its uses have ended; only then may the other process be told so. Where the
- * other process ends before, the driver keeps the memory until then. Thread-safe.
+ * Device memory of another process, mapped into this process. It is unmapped when it is closed and
+ * the events of all its uses have ended. Only then may the other process be told. If the other
+ * process ends earlier, the driver keeps the memory until then. Thread-safe.
  */
 public final class IpcMemory implements AutoCloseable {
   private static final int WITH_PEER_ACCESS = 1;
@@ -28,16 +28,16 @@ public final class IpcMemory implements AutoCloseable {
   }
 
   /**
-   * Maps it.
+   * Maps memory of another process.
    *
-   * @param device of this process, which is to use the memory; the one where it lies, or a peer
-   * @throws IllegalArgumentException when the memory is this process's own, or shorter than is said
-   * @throws CudaException when the driver does not map it, as that of a process that has ended
+   * @param device the device of this process that uses the memory: the GPU of the memory, or a peer
+   * @throws IllegalArgumentException when the memory is of this process, or shorter than described
+   * @throws CudaException when the driver does not map it, as after the end of the other process
    */
   public static IpcMemory open(CudaDevice device, IpcHandle handle) {
     if (handle.pid() == ProcessHandle.current().pid()) {
       throw new IllegalArgumentException(
-          handle + " is this process's own: use its address, the driver maps only that of others");
+          handle + " is of this process: use its address, the driver maps only memory of other processes");
     }
     device.use();
     long[] base = new long[1];
@@ -65,7 +65,7 @@ public final class IpcMemory implements AutoCloseable {
   }
 
   /**
-   * Where it lies in this process.
+   * The address in this process.
    *
    * @throws IllegalStateException when it was closed
    */
@@ -81,9 +81,9 @@ public final class IpcMemory implements AutoCloseable {
   }
 
   /**
-   * Keeps it mapped until the event has ended, also when it is closed before.
+   * Keeps it mapped until the event has ended, also after it is closed.
    *
-   * @throws IllegalStateException when it is unmapped already
+   * @throws IllegalStateException when it is already unmapped
    */
   public void usedUntil(Event event) {
     synchronized (this) {
@@ -112,7 +112,7 @@ public final class IpcMemory implements AutoCloseable {
     }
   }
 
-  /** Completes when it is unmapped: when the process that has it may be told so. */
+  /** Completes when the memory is unmapped and the owning process may be told. */
   public Event unmapped() {
     return unmapped;
   }

@@ -2,18 +2,18 @@ package io.weft.device.cuda;
 
 import com.sun.jna.Structure;
 
-/** CUipcMemHandle: 64 opaque bytes, passed by value. */
+/** The struct CUipcMemHandle: 64 opaque bytes, passed by value. */
 @Structure.FieldOrder("reserved")
 public final class IpcMemoryHandle extends Structure implements Structure.ByValue {
   static final int BYTES = 64;
 
-  /** Read by JNA, hence public. */
+  /** Public because JNA reads it. */
   @SuppressWarnings("MutablePublicArray")
   public byte[] reserved = new byte[BYTES];
 
-  /** For JNA, which makes instances by itself. */
+  /** Public because JNA creates instances. */
   public IpcMemoryHandle() {
-    // All zero.
+    // All bytes are zero.
   }
 
   IpcMemoryHandle(byte[] bytes) {

@@ -6,11 +6,11 @@ import java.nio.ByteOrder;
 import java.util.Objects;
 
 /**
- * The struct that a kernel takes, field by field in their order. Every field has to lie at a
- * multiple of its size, as a compiler of C would put it. One thread at a time.
+ * The struct of a kernel's arguments, written field by field in their order. Each field must be at
+ * a multiple of its size, as in C. Used by one thread at a time.
  */
 public final class KernelArguments {
-  /** The most bytes that every driver takes. */
+  /** The most bytes that every driver accepts. */
   public static final int MOST_BYTES = 4096;
 
   private final String kernel;
@@ -24,14 +24,14 @@ public final class KernelArguments {
     this.fields = ByteBuffer.allocate(bytes).order(ByteOrder.nativeOrder());
   }
 
-  /** The next field, of four bytes. */
+  /** Appends a field of four bytes. */
   public KernelArguments putInt(int value) {
     require(Integer.BYTES);
     fields.putInt(value);
     return this;
   }
 
-  /** The next field, of eight bytes: a number, or an address that was checked already. */
+  /** Appends a field of eight bytes: a number, or an address that was checked before. */
   public KernelArguments putLong(long value) {
     require(Long.BYTES);
     fields.putLong(value);
@@ -39,7 +39,7 @@ public final class KernelArguments {
   }
 
   /**
-   * The next field: where a range of device memory starts.
+   * Appends the start address of a range of device memory.
    *
    * @throws IndexOutOfBoundsException when the range is not within the memory
    */
@@ -48,7 +48,7 @@ public final class KernelArguments {
     return putLong(memory.address() + offset);
   }
 
-  /** Zeros up to the end: for arrays of which not all is used. */
+  /** Fills the rest with zeros, for arrays that are not full. */
   public KernelArguments fill() {
     fields.position(fields.limit());
     return this;
@@ -57,7 +57,7 @@ public final class KernelArguments {
   private void require(int bytes) {
     if (fields.position() % bytes != 0 || fields.remaining() < bytes) {
       throw new IllegalArgumentException(
-          "a field of " + bytes + " bytes does not fit behind " + this);
+          "a field of " + bytes + " bytes does not fit after " + this);
     }
   }
 

@@ -1,6 +1,6 @@
 package io.weft.device.cuda;
 
-/** Where bytes of a {@link TieredMemory} lie, the fastest first. */
+/** The tier of a {@link TieredMemory}, the fastest first. */
 public enum MemoryTier {
   DEVICE,
   /** Pinned host memory. */

@@ -8,18 +8,17 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Memory of several GPUs that one write reaches, as one process has it: created by one process,
- * taken over by the others from a descriptor. One thread at a time.
+ * Memory of several GPUs that one write reaches, as one process sees it. One process creates it,
+ * the others open it from a descriptor. Used by one thread at a time.
  *
- * <p>The driver waits, without end, for what comes out of this order, so callers agree on each
- * step: all have {@link #join joined} before any {@link #bind binds}, all have bound before any
- * device writes.
+ * <p>The driver waits forever after a call in the wrong order, so callers agree on each step. All
+ * {@link #join join} before any {@link #bind binds}, and all bind before any device writes.
  */
 public final class MulticastObject implements AutoCloseable {
-  /** A POSIX file descriptor, as the driver numbers kinds of handles. */
+  /** The driver's number for handles that are POSIX file descriptors. */
   static final int DESCRIPTORS = 1;
 
-  /** The fewest GPUs that there is multicast for. */
+  /** The fewest GPUs for multicast. */
   static final int PAIR = 2;
 
   private static final int PROPERTY_BYTES = 32;
@@ -31,7 +30,7 @@ public final class MulticastObject implements AutoCloseable {
   private final long granularity;
   private final List<Binding> bindings = new ArrayList<>();
 
-  /** The addresses it has for the device; 0 where it has none. */
+  /** The addresses that are mapped for the device; 0 for none. */
   private long address;
 
   private boolean mapped;
@@ -48,10 +47,10 @@ public final class MulticastObject implements AutoCloseable {
   private record Binding(long offset, long bytes) {}
 
   /**
-   * What sizes, offsets and addresses are multiples of.
+   * The granule of sizes, offsets and addresses.
    *
-   * @param devices how many take part, 2 or more
-   * @param bytes that each of them is to bind, 1 or more
+   * @param devices the number of devices, 2 or more
+   * @param bytes the bytes that each device binds, 1 or more
    */
   public static long granularity(int devices, long bytes) {
     long[] granularity = new long[1];
@@ -63,10 +62,10 @@ public final class MulticastObject implements AutoCloseable {
   }
 
   /**
-   * Creates one.
+   * Creates an object.
    *
-   * @param device of this process, which is to write to it
-   * @param devices how many take part
+   * @param device the device of this process, which will write to it
+   * @param devices the number of devices
    * @param bytes a multiple of the granularity
    */
   public static MulticastObject create(CudaDevice device, int devices, long bytes) {
@@ -80,7 +79,7 @@ public final class MulticastObject implements AutoCloseable {
   }
 
   /**
-   * Takes over one of another thread or process.
+   * Opens the object of another thread or process.
    *
    * @param descriptor stays the caller's
    * @param devices as it was created
@@ -98,7 +97,7 @@ public final class MulticastObject implements AutoCloseable {
     return new MulticastObject(device, handle[0], bytes, granularity);
   }
 
-  /** CUmulticastObjectProp: devices, size, handle types, no flags. */
+  /** The struct CUmulticastObjectProp: devices, size, handle types, no flags. */
   private static byte[] properties(int devices, long bytes) {
     return ByteBuffer.allocate(PROPERTY_BYTES)
         .order(ByteOrder.nativeOrder())
@@ -109,7 +108,7 @@ public final class MulticastObject implements AutoCloseable {
         .array();
   }
 
-  /** Gives a descriptor for the others, which the caller closes. */
+  /** Returns a descriptor for the other processes; the caller closes it. */
   public Descriptor export() {
     int[] descriptor = new int[1];
     CudaLibrary.check(
@@ -118,7 +117,7 @@ public final class MulticastObject implements AutoCloseable {
     return Descriptor.of(descriptor[0]);
   }
 
-  /** Adds this object's device to those that take part. */
+  /** Adds this object's device to the multicast group. */
   public void join() {
     CudaLibrary.check(
         CudaMulticastFunctions.cuMulticastAddDevice(handle, ordinalHandle()),
@@ -130,12 +129,12 @@ public final class MulticastObject implements AutoCloseable {
   }
 
   /**
-   * Has writes go to memory of this device, until it is closed.
+   * Directs writes to memory of this device, until it is closed.
    *
-   * @param offset in the object
+   * @param offset the offset in the object
    * @param memory at a multiple of the granularity, of {@link VirtualMemory#forMulticast}
-   * @return how many bytes were bound: those of the memory up to the next granule
-   * @throws IllegalArgumentException when it is other memory, or begins elsewhere
+   * @return the bound bytes: those of the memory up to the next granule
+   * @throws IllegalArgumentException when it is other memory, or not aligned
    */
   public long bind(long offset, CudaMemory memory) {
     requireBindable(memory, granularity);
@@ -151,7 +150,7 @@ public final class MulticastObject implements AutoCloseable {
   /**
    * Checks that memory can be bound.
    *
-   * @throws IllegalArgumentException saying why not
+   * @throws IllegalArgumentException with the reason if it cannot
    */
   public static void requireBindable(CudaMemory memory, long granularity) {
     if (!(memory.source() instanceof VirtualMemory each && each.isForMulticast())) {
@@ -161,24 +160,24 @@ public final class MulticastObject implements AutoCloseable {
     }
     if (each.granularity() % granularity != 0) {
       throw new IllegalArgumentException(
-          "the driver has granules of %d bytes for multicast of so many GPUs, the memory is in such of %d"
+          "the driver needs granules of %d bytes for multicast, the memory has granules of %d"
               .formatted(granularity, each.granularity()));
     }
     if (memory.address() % granularity != 0) {
       throw new IllegalArgumentException(
           "memory for multicast starts at a multiple of "
               + granularity
-              + ": take it first, of a whole segment");
+              + ": take it first, from a new segment");
     }
   }
 
-  /** The bytes of memory up to the next granule, which its segment has. */
+  /** The length of the memory, rounded up to the next granule, which its segment contains. */
   public static long boundBytes(CudaMemory memory, long granularity) {
     return (memory.bytes() + granularity - 1) / granularity * granularity;
   }
 
   /**
-   * Maps it for this device. Only instructions for multicast may use the address.
+   * Maps the object for this device. Only multicast instructions may use the address.
    *
    * @return the address, a multiple of the granularity
    */
@@ -197,7 +196,7 @@ public final class MulticastObject implements AutoCloseable {
     return reserved;
   }
 
-  /** Takes it from this device, of which nothing writes to it any more; memory stays bound. */
+  /** Unmaps the object from this device, which no longer writes to it; memory stays bound. */
   public void unmap() {
     String what = "multicast memory of " + device;
     device.use();
@@ -212,10 +211,10 @@ public final class MulticastObject implements AutoCloseable {
   }
 
   /**
-   * Ends it here; no device writes to this one's memory any more.
+   * Closes the object; no device writes to this device's memory any more.
    *
-   * @throws CudaException when the driver does not let go of everything: memory may be bound still.
-   *     The next call goes on from there
+   * @throws CudaException when the driver fails to release all of it. Memory may still be bound;
+   *     another call continues from there
    */
   @Override
   public void close() {

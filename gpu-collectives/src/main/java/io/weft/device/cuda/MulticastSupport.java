@@ -5,20 +5,23 @@ import io.weft.device.library.UnavailableLibraryException;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** Whether multicast can be used here. Thread-safe. */
+/** Checks whether multicast can be used. Thread-safe. */
 public final class MulticastSupport {
   private static final int MULTICAST = 132;
   private static final int DESCRIPTORS = 103;
   private static final int COMPUTE_CAPABILITY = 75;
 
-  /** The first GPUs with instructions for it, and what Weft's kernels are compiled for. */
+  /**
+   * The first compute capability with multicast instructions, for which Weft's kernels are
+   * compiled.
+   */
   private static final int OLDEST_GPU = 9;
 
   private static volatile String missing = "the driver was not loaded";
 
   private MulticastSupport() {}
 
-  /** A driver without these functions is used without them. */
+  /** Binds the functions; an older driver is used without them. */
   static void bind(Path library) {
     try {
       NativeBinding.bind(library, CudaMulticastFunctions.class);
@@ -28,12 +31,12 @@ public final class MulticastSupport {
     }
   }
 
-  /** Whether the driver offers it on the device of this handle. */
+  /** Whether the driver offers multicast on the device of this handle. */
   static boolean isOffered(int handle) {
     return attribute(handle, MULTICAST) != 0;
   }
 
-  /** Why a GPU cannot write by multicast, in words; empty where it can. */
+  /** The reason why a GPU cannot write by multicast; empty if it can. */
   public static Optional<String> whyNot(CudaDevice device) {
     if (!missing.isEmpty()) {
       return Optional.of(missing);
@@ -43,7 +46,7 @@ public final class MulticastSupport {
       return Optional.of(
           "the driver offers no multicast on "
               + device
-              + ": no NVSwitch that has it connects the GPU, or it is not set up");
+              + ": the GPU is not connected by an NVSwitch with multicast, or that is not set up");
     }
     if (attribute(handle, DESCRIPTORS) == 0) {
       return Optional.of("the driver gives no file descriptors for memory of " + device);

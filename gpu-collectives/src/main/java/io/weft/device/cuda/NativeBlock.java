@@ -3,7 +3,7 @@ package io.weft.device.cuda;
 import com.sun.jna.Pointer;
 import io.weft.memory.Memory;
 
-/** A few bytes of host memory for one call of the driver. One thread at a time. */
+/** A small block of host memory for one call of the driver. Used by one thread at a time. */
 final class NativeBlock implements AutoCloseable {
   private final long address;
 

@@ -1,6 +1,6 @@
 package io.weft.device.cuda;
 
-/** There is not as much memory now, and there may be later: others have to give some back first. */
+/** There is not enough memory now, but other code may free some later. */
 public final class NoRoomException extends IllegalStateException {
   private static final long serialVersionUID = 1L;
 

@@ -6,8 +6,8 @@ import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Access of one GPU to the memory of another one that this process uses too. It stays until both
- * contexts end, as others may rely on it; what is held here is the other context. Thread-safe.
+ * Access of one GPU to the memory of another GPU of this process. It stays until both contexts end,
+ * because other code may use it. This object holds the other context. Thread-safe.
  */
 public final class PeerAccess implements AutoCloseable {
   private static final int ALREADY_ENABLED = 704;
@@ -22,11 +22,11 @@ public final class PeerAccess implements AutoCloseable {
   }
 
   /**
-   * Lets a GPU reach another one's memory.
+   * Gives a GPU access to the memory of another GPU.
    *
-   * @param peer another one than the device
-   * @throws IllegalArgumentException when this process does not see it, or they have no way to each
-   *     other
+   * @param peer the other GPU
+   * @throws IllegalArgumentException when this process does not see it, or there is no path between
+   *     them
    */
   public static PeerAccess open(CudaDevice device, UUID peer) {
     List<GpuDescription> gpus = CudaLibrary.visible();
@@ -47,7 +47,7 @@ public final class PeerAccess implements AutoCloseable {
         "cuDeviceCanAccessPeer of " + what);
     if (can[0] == 0) {
       throw new IllegalArgumentException(
-          "there is no way to " + what + ": neither NVLink nor a common PCIe root connects them");
+          "there is no path to " + what + ": neither NVLink nor a common PCIe root connects them");
     }
     return enable(device, handle, what);
   }
@@ -67,7 +67,7 @@ public final class PeerAccess implements AutoCloseable {
     return access;
   }
 
-  /** Gives the other context back. */
+  /** Releases the other context. */
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {

@@ -2,7 +2,7 @@ package io.weft.device.cuda;
 
 import io.weft.memory.OffsetLedger;
 
-/** A segment of a pool and which runs of it are taken. Guarded by the pool's monitor. */
+/** A segment of a pool and its taken runs. Guarded by the pool's monitor. */
 final class PoolSegment {
   private final long address;
   private final long bytes;
@@ -23,7 +23,7 @@ final class PoolSegment {
     return bytes;
   }
 
-  /** An offset, or {@link OffsetLedger#NONE}. */
+  /** Returns an offset, or {@link OffsetLedger#NONE}. */
   long take(long length) {
     long offset = ledger.take(length);
     if (offset != OffsetLedger.NONE) {

@@ -2,21 +2,21 @@ package io.weft.device.cuda;
 
 import io.weft.device.Event;
 
-/** Orders streams behind work of lanes on the device, so that no thread of the host waits. */
+/** Makes streams wait for work of lanes on the device, so that no host thread waits. */
 public final class StreamOrder {
   private StreamOrder() {}
 
   /**
-   * Lets what is enqueued on a stream from now on wait, on the device, for work that is recorded.
-   * It waits for no longer where that work has ended or was given up, well or not: what is enqueued
-   * runs all the same, and whoever uses its results looks at the event afterwards.
+   * Makes later work of a stream wait, on the device, for recorded work. There is no wait for work
+   * that has ended or was given up, with or without a failure. The later work runs in any case, so
+   * the user of its results checks the event afterwards.
    *
-   * @param work of a {@link CudaLane}, of any device of this process
-   * @throws IllegalStateException when it is not recorded yet: there is nothing to wait for
+   * @param work an event of a {@link CudaLane}, of any device of this process
+   * @throws IllegalStateException when it is not recorded yet, so that a wait is impossible
    */
   public static void follow(Event work, CudaStream stream) {
     if (!(work instanceof CudaEvent cuda)) {
-      throw new IllegalArgumentException(work + " is no work of a CUDA lane");
+      throw new IllegalArgumentException(work + " is not work of a CUDA lane");
     }
     if (cuda.state() == Event.State.PENDING) {
       throw new IllegalStateException(work + " has no place on a stream yet");

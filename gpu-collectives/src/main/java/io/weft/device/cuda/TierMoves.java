@@ -8,6 +8,8 @@ import io.weft.memory.Extent;
 import io.weft.memory.Memory;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy;
+import java.io.InterruptedIOException;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
@@ -26,7 +28,7 @@ final class TierMoves {
   private final CudaMemoryPool bouncing;
   private final BounceBuffers bounce;
   private final SharedArena arena;
-  private final Duration patience;
+  private final Duration timeout;
   private RuntimeException broken;
 
   private TierMoves(
@@ -34,17 +36,17 @@ final class TierMoves {
       CudaMemoryPool pinned,
       CudaMemoryPool bouncing,
       SharedArena arena,
-      Duration patience) {
+      Duration timeout) {
     this.stream = stream;
     this.pinned = pinned;
     this.bouncing = bouncing;
     this.bounce = new BounceBuffers(stream, bouncing, BOUNCE_BYTES);
     this.arena = arena;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   static TierMoves open(
-      CudaDevice gpu, String name, long pinnedBytes, SharedArena arena, Duration patience) {
+      CudaDevice gpu, String name, long pinnedBytes, SharedArena arena, Duration timeout) {
     long bounceBytes = BOUNCE_BUFFERS * BOUNCE_BYTES;
     if (pinnedBytes < bounceBytes) {
       throw new IllegalArgumentException(
@@ -56,13 +58,13 @@ final class TierMoves {
         CudaMemoryPool.open(gpu, kind, pinnedBytes - bounceBytes),
         CudaMemoryPool.open(gpu, kind, bounceBytes),
         arena,
-        patience);
+        timeout);
   }
 
   /**
    * Moves memory off the device.
    *
-   * @return false when it is in use meanwhile
+   * @return false when it is in use
    */
   boolean spill(TieredMemory memory) {
     requireWorking();
@@ -88,14 +90,14 @@ final class TierMoves {
     return true;
   }
 
-  /** Notes what lies on disk, where the memory does. */
+  /** Stores the checksum of memory that is on disk. */
   static void sign(TieredMemory memory) {
     if (isOnDisk(memory.extent())) {
       memory.checksum(checksum(memory.extent(), memory.bytes()));
     }
   }
 
-  /** Copies memory to the arena, from wherever it lies, and leaves it there. */
+  /** Copies memory of any tier to the arena; the memory does not move. */
   HostCopy copy(TieredMemory memory) {
     requireWorking();
     Extent to = takeExtent(memory.bytes());
@@ -123,7 +125,7 @@ final class TierMoves {
     Memory.copy(from, to.address(), memory.bytes());
   }
 
-  /** Copies some of it to the host; it stays where it lies. */
+  /** Copies a range to the host; the memory does not move. */
   void read(TieredMemory memory, long offset, long length, long to) {
     if (memory.isClosed()) {
       throw new IllegalStateException("memory of " + memory.bytes() + " bytes was closed");
@@ -155,11 +157,11 @@ final class TierMoves {
     return (int) sum.getValue();
   }
 
-  /** What came back from disk has to be what was put there. */
+  /** Checks that bytes from disk are unchanged. */
   private static void verify(TieredMemory memory, Extent from) {
     if (isOnDisk(from) && checksum(from, memory.bytes()) != memory.checksum()) {
       throw new IllegalStateException(
-          memory.bytes() + " bytes that were spilled to disk have another checksum now");
+          memory.bytes() + " bytes that were spilled to disk have a different checksum now");
     }
   }
 
@@ -174,13 +176,13 @@ final class TierMoves {
 
   private Extent takeExtent(long bytes) {
     try {
-      return arena.allocate(bytes);
-    } catch (ArenaFullException e) {
+      return arena.allocate(bytes, SpillPolicy.DEVICE_SPILL);
+    } catch (ArenaFullException | InterruptedIOException e) {
       throw new NoRoomException("nothing can be spilled from " + stream.device(), e);
     }
   }
 
-  /** Copies memory to the device, where it lies from then on. */
+  /** Moves memory to the device. */
   void load(TieredMemory memory, CudaMemory to) {
     try {
       requireWorking();
@@ -212,7 +214,7 @@ final class TierMoves {
     }
   }
 
-  /** After a failure nobody knows what the device still reads and writes. */
+  /** After a failure it is unknown what the device still reads and writes. */
   private void copied(Runnable copy) {
     try {
       copy.run();
@@ -225,12 +227,12 @@ final class TierMoves {
   private void requireWorking() {
     if (broken != null) {
       throw new IllegalStateException(
-          "nothing moves from and to " + stream.device() + " any more", broken);
+          "memory can no longer move from and to " + stream.device(), broken);
     }
   }
 
   private void await(CudaMark mark) {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     while (!mark.isReached()) {
       if (deadline.expired()) {
         throw new EventTimeoutException(
@@ -240,10 +242,10 @@ final class TierMoves {
     }
   }
 
-  /** Gives back memory, wherever it lies, that is not in use. */
+  /** Frees memory of any tier that is not in use. */
   void free(TieredMemory memory) {
     if (broken != null) {
-      LOG.warn("{}: memory is kept, as a copy failed before", stream);
+      LOG.warn("{}: memory is kept, because a copy failed before", stream);
       return;
     }
     CudaMemory onDevice = memory.takeOnDevice();
@@ -253,10 +255,10 @@ final class TierMoves {
     giveBack(memory.pinned(), memory.extent());
   }
 
-  /** Whether nothing is used by the device any more. */
+  /** Closes the stream and the buffers; returns false if the device may still use memory. */
   boolean end() {
     if (broken != null) {
-      LOG.warn("{}: its memory is kept, as a copy failed before", stream, broken);
+      LOG.warn("{}: its memory is kept, because a copy failed before", stream, broken);
       return false;
     }
     stream.close();

@@ -2,7 +2,7 @@ package io.weft.device.cuda;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Keeps a {@link TieredMemory}, which may move meanwhile, so that it can be read. Thread-safe. */
+/** Keeps a {@link TieredMemory} readable, while it may move between tiers. Thread-safe. */
 public final class TieredHold implements AutoCloseable {
   private final DeviceTiers tiers;
   private final TieredMemory memory;
@@ -18,10 +18,10 @@ public final class TieredHold implements AutoCloseable {
   }
 
   /**
-   * Copies it to the host, from wherever it lies; it stays there.
+   * Copies the memory of any tier to the host; the memory does not move.
    *
-   * @throws IllegalStateException when this was closed, the arena is full, or what lies on disk is
-   *     not what was written
+   * @throws IllegalStateException when this was closed, the arena is full, or the bytes on disk
+   *     have changed
    * @throws CudaException when the device fails
    */
   public HostCopy copy() {

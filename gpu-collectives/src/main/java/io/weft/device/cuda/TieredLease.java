@@ -15,7 +15,7 @@ public final class TieredLease implements AutoCloseable {
   }
 
   /**
-   * Where it lies on the device, for as long as this lease.
+   * The address on the device, valid for this lease.
    *
    * @throws IllegalStateException when it was closed
    */
@@ -26,7 +26,7 @@ public final class TieredLease implements AutoCloseable {
     return address;
   }
 
-  /** Keeps it there until the event has ended, also when the lease is closed before. */
+  /** Keeps the memory on the device until the event has ended, also after the lease is closed. */
   public void usedUntil(Event event) {
     if (closed.get()) {
       throw new IllegalStateException(event.what() + " comes after the lease was closed");

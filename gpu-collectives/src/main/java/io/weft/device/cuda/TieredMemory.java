@@ -6,8 +6,8 @@ import io.weft.memory.MemoryKind;
 import java.util.Optional;
 
 /**
- * Bytes that lie on the device while there is room, and give way to others when there is not. They
- * are used under a {@link TieredLease}, during which they stay on the device. Thread-safe.
+ * Memory that is on the device while there is room, and spills to the host otherwise. A {@link
+ * TieredLease} keeps it on the device. Thread-safe.
  */
 public final class TieredMemory implements AutoCloseable {
   private final DeviceTiers tiers;
@@ -16,15 +16,15 @@ public final class TieredMemory implements AutoCloseable {
   private CudaMemory pinned;
   private Extent extent;
 
-  /** Of what lies on disk. */
+  /** The checksum of the bytes on disk. */
   private int checksum;
 
-  /** Whether what lies on disk was held against it since it came there. */
+  /** Whether the bytes on disk were compared with the checksum. */
   private boolean verified;
 
   private int leases;
 
-  /** Of those who read it wherever it lies. */
+  /** The number of readers that accept any tier. */
   private int holds;
 
   private long lastUse;
@@ -38,7 +38,7 @@ public final class TieredMemory implements AutoCloseable {
     this.lastUse = System.nanoTime();
   }
 
-  /** Bytes in the arena. */
+  /** Creates memory that is in the arena. */
   TieredMemory(DeviceTiers tiers, Extent extent, long bytes) {
     this.tiers = tiers;
     this.bytes = bytes;
@@ -50,7 +50,7 @@ public final class TieredMemory implements AutoCloseable {
     return bytes;
   }
 
-  /** Where it lies at the moment. */
+  /** The current tier. */
   public synchronized MemoryTier tier() {
     if (onDevice != null) {
       return MemoryTier.DEVICE;
@@ -64,9 +64,9 @@ public final class TieredMemory implements AutoCloseable {
   }
 
   /**
-   * Brings it to the device, where it is not there, and keeps it there.
+   * Moves the memory to the device, if necessary, and keeps it there.
    *
-   * @throws NoRoomException when everything else on the device is leased
+   * @throws NoRoomException when all other memory on the device is leased
    * @throws IllegalStateException when it was closed
    * @throws CudaException when the device fails
    */
@@ -76,7 +76,7 @@ public final class TieredMemory implements AutoCloseable {
   }
 
   /**
-   * Keeps it on the device, if it lies there; where it lies on the host it stays there.
+   * Keeps the memory on the device if it is there. Memory on the host does not move.
    *
    * @throws IllegalStateException when it was closed
    */
@@ -85,12 +85,12 @@ public final class TieredMemory implements AutoCloseable {
   }
 
   /**
-   * Copies some of it to the host, from wherever it lies, which needs no room on the device.
+   * Copies a range to the host, from any tier, without using room on the device.
    *
-   * @param offset of the first byte
-   * @param to address on the host, which has to stay until the event is released
-   * @return complete when the bytes are there; failed when it was closed, or what lies on disk is
-   *     not what was written
+   * @param offset the offset of the first byte
+   * @param to an address on the host, whose memory must stay until the event is released
+   * @return complete when the bytes are copied; failed when it was closed, or the bytes on disk
+   *     have changed
    */
   public Event read(long offset, long length, long to) {
     if (offset < 0 || length < 0 || length > bytes - offset) {
@@ -101,7 +101,7 @@ public final class TieredMemory implements AutoCloseable {
   }
 
   /**
-   * Keeps it, wherever it lies, also when it is closed.
+   * Keeps the memory in any tier, also after it is closed.
    *
    * @throws IllegalStateException when it was closed
    */
@@ -117,7 +117,7 @@ public final class TieredMemory implements AutoCloseable {
     }
   }
 
-  /** Null where it has to be brought first. */
+  /** Returns null if the memory must be moved first. */
   synchronized TieredLease leaseThere() {
     requireOpen();
     if (onDevice == null || moving) {
@@ -158,7 +158,7 @@ public final class TieredMemory implements AutoCloseable {
     return closed && leases == 0 && holds == 0;
   }
 
-  /** Whether it could give way; then how long ago it was used last, in nanoseconds. */
+  /** The time in nanoseconds since the last use; -1 if it cannot move now. */
   synchronized long idleNanos() {
     return onDevice == null || leases > 0 || moving ? -1 : System.nanoTime() - lastUse;
   }
@@ -172,7 +172,7 @@ public final class TieredMemory implements AutoCloseable {
     return onDevice;
   }
 
-  /** It lies in one of both now; with neither it stays where it was. */
+  /** Ends a move to one of the two; with neither, the memory stays on the device. */
   void endSpill(CudaMemory toPinned, Extent toExtent) {
     CudaMemory left = null;
     synchronized (this) {
@@ -189,14 +189,14 @@ public final class TieredMemory implements AutoCloseable {
     }
   }
 
-  /** What it has on the device, for the last time; null when it lies elsewhere. */
+  /** Removes and returns the memory on the device; null when it is elsewhere. */
   synchronized CudaMemory takeOnDevice() {
     CudaMemory there = onDevice;
     onDevice = null;
     return there;
   }
 
-  /** What it has on the device; null when it lies elsewhere. */
+  /** The memory on the device; null when it is elsewhere. */
   synchronized CudaMemory onDevice() {
     return onDevice;
   }
@@ -209,7 +209,7 @@ public final class TieredMemory implements AutoCloseable {
     return extent;
   }
 
-  /** CRC32C of what was written to the extent, where that is on disk. */
+  /** The CRC32C of the extent's content, if that is on disk. */
   synchronized int checksum() {
     return checksum;
   }
@@ -231,14 +231,14 @@ public final class TieredMemory implements AutoCloseable {
     return closed;
   }
 
-  /** It is on the device again; where it lay before is free. */
+  /** Records that it is on the device again; the caller frees its earlier place. */
   synchronized void loaded(CudaMemory there) {
     onDevice = there;
     pinned = null;
     extent = null;
   }
 
-  /** Gives it back when its last lease and hold have ended. */
+  /** Frees the memory when its last lease and hold have ended. */
   @Override
   public void close() {
     synchronized (this) {

@@ -5,10 +5,9 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Device memory by the driver's virtual memory management: addresses are reserved, then memory is
- * mapped there. NCCL takes it for windows, and a {@link MulticastObject} takes that {@link
- * #forMulticast}; other processes cannot import it by an {@link IpcExport}. Immutable and
- * thread-safe.
+ * Device memory of the driver's virtual memory management: addresses are reserved, then memory is
+ * mapped there. NCCL windows need it, and a {@link MulticastObject} needs {@link #forMulticast}. An
+ * {@link IpcExport} cannot export it. Immutable and thread-safe.
  */
 public final class VirtualMemory implements CudaMemorySource {
   private static final int PINNED = 1;
@@ -25,15 +24,15 @@ public final class VirtualMemory implements CudaMemorySource {
     this.forMulticast = forMulticast;
   }
 
-  /** Of this device. */
+  /** Virtual memory of a device. */
   public static VirtualMemory of(CudaDevice device) {
     return new VirtualMemory(device, granularity(device, false), false);
   }
 
   /**
-   * Of this device, of a kind and in segments that a multicast window takes.
+   * Virtual memory of a device, with the handle type and the segments for a multicast window.
    *
-   * @throws IllegalArgumentException where the device has no multicast, saying why
+   * @throws IllegalArgumentException with the reason if the device has no multicast
    */
   public static VirtualMemory forMulticast(CudaDevice device) {
     MulticastSupport.require(device);
@@ -52,7 +51,9 @@ public final class VirtualMemory implements CudaMemorySource {
     return granularity[0];
   }
 
-  /** CUmemAllocationProp: type, handle types, location, nothing for Windows, no flags. */
+  /**
+   * The struct CUmemAllocationProp: type, handle types, location, nothing for Windows, no flags.
+   */
   private static byte[] properties(CudaDevice device, boolean forMulticast) {
     return ByteBuffer.allocate(PROPERTY_BYTES)
         .order(ByteOrder.nativeOrder())
@@ -96,7 +97,7 @@ public final class VirtualMemory implements CudaMemorySource {
       VirtualRange.unreserve(address, bytes);
       throw e;
     } finally {
-      // The mapping keeps it.
+      // The mapping keeps the memory.
       int unused = CudaFunctions.cuMemRelease(memory[0]);
     }
     return address;

@@ -3,7 +3,7 @@ package io.weft.device.cuda;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** Steps of the driver's virtual memory management. Stateless. */
+/** The steps of the driver's virtual memory management. Stateless. */
 final class VirtualRange {
   private static final int ON_DEVICE = 1;
   private static final int READ_AND_WRITE = 3;
@@ -14,7 +14,7 @@ final class VirtualRange {
   /**
    * Reserves addresses.
    *
-   * @param alignment a power of two, or 0 for the driver's own
+   * @param alignment a power of two, or 0 for the driver's default
    */
   static long reserve(long bytes, long alignment, String what) {
     long[] address = new long[1];
@@ -23,12 +23,12 @@ final class VirtualRange {
     return address[0];
   }
 
-  /** Gives up addresses where nothing is mapped, on the way to another error. */
+  /** Frees unmapped addresses while another error is reported. */
   static void unreserve(long address, long bytes) {
     int unused = CudaFunctions.cuMemAddressFree(address, bytes);
   }
 
-  /** Maps memory, or what stands for it, for one device; where that fails nothing is mapped. */
+  /** Maps memory or a multicast object for one device; after a failure nothing is mapped. */
   static void map(CudaDevice device, long address, long bytes, long memory, String what) {
     CudaLibrary.check(CudaFunctions.cuMemMap(address, bytes, 0, memory, 0), "mapping " + what);
     int allowed = CudaFunctions.cuMemSetAccess(address, bytes, access(device), 1);
@@ -38,24 +38,24 @@ final class VirtualRange {
     }
   }
 
-  /** Unmaps, and gives up the addresses. */
+  /** Unmaps the memory and frees the addresses. */
   static void free(long address, long bytes, String what) {
     unmap(address, bytes, what);
     giveUp(address, bytes, what);
   }
 
-  /** Unmaps, and keeps the addresses. */
+  /** Unmaps the memory and keeps the addresses. */
   static void unmap(long address, long bytes, String what) {
     CudaLibrary.check(CudaFunctions.cuMemUnmap(address, bytes), "unmapping " + what);
   }
 
-  /** Gives up addresses where nothing is mapped. */
+  /** Frees unmapped addresses. */
   static void giveUp(long address, long bytes, String what) {
     CudaLibrary.check(
-        CudaFunctions.cuMemAddressFree(address, bytes), "giving up addresses of " + what);
+        CudaFunctions.cuMemAddressFree(address, bytes), "freeing addresses of " + what);
   }
 
-  /** CUmemAccessDesc: location and flags. */
+  /** The struct CUmemAccessDesc: location and flags. */
   private static byte[] access(CudaDevice device) {
     return ByteBuffer.allocate(ACCESS_BYTES)
         .order(ByteOrder.nativeOrder())

@@ -1,10 +1,10 @@
 /**
- * GPUs through the CUDA driver API: devices with their primary context, which cudf and NCCL share,
- * lanes that are streams, events, pooled device and pinned host memory, memory that spills, and
- * memory of other processes of the host.
+ * GPUs through the CUDA driver API. The package has devices with the primary context that cudf and
+ * NCCL share, streams as lanes, and events. It has pooled device and pinned host memory, memory
+ * that spills, and memory of other processes of the host.
  *
- * <p>Nothing here is loaded unless {@link io.weft.device.cuda.CudaLibrary#load} is called. Whoever
- * opens a device, lane or pool closes it, memory and lanes before their device. A lane owns two
- * daemon threads: one enqueues, one sees work end; tiers own one that moves memory.
+ * <p>The driver is loaded only by {@link io.weft.device.cuda.CudaLibrary#load}. The code that opens
+ * a device, lane or pool closes it, memory and lanes before their device. A lane owns two daemon
+ * threads: one enqueues, one sees work end. Tiers own one thread that moves memory.
  */
 package io.weft.device.cuda;

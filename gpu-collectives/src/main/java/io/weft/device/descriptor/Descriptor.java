@@ -2,7 +2,7 @@ package io.weft.device.descriptor;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A descriptor of this process, which is closed once. Thread-safe. */
+/** A file descriptor of this process, which is closed once. Thread-safe. */
 public final class Descriptor implements AutoCloseable {
   private final int number;
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -11,10 +11,10 @@ public final class Descriptor implements AutoCloseable {
     this.number = number;
   }
 
-  /** Takes over a descriptor that nobody else closes. */
+  /** Takes ownership of a descriptor. */
   public static Descriptor of(int number) {
     if (number < 0) {
-      throw new IllegalArgumentException(number + " is no descriptor");
+      throw new IllegalArgumentException(number + " is not a descriptor");
     }
     LibcFunctions.load();
     return new Descriptor(number);
@@ -35,7 +35,7 @@ public final class Descriptor implements AutoCloseable {
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
-      // Linux has let go of it also where it reports an error.
+      // Linux closes the descriptor even if it reports an error.
       int unused = LibcFunctions.close(number);
     }
   }

@@ -5,11 +5,11 @@ import java.io.UncheckedIOException;
 import java.util.List;
 
 /**
- * Where one process of the host leaves descriptors for another one of the same user. One thread at
- * a time.
+ * Receives descriptors from another process of the same user on this host. Used by one thread at a
+ * time.
  *
- * <p>The receiver opens an inbox and tells its address over a way that others cannot read; the
- * sender {@link #send sends} and says that it has; then the receiver takes what is there. No call
+ * <p>The receiver opens an inbox and passes its address in a way that others cannot read. The
+ * sender {@link #send sends} and then notifies the receiver, which takes the descriptors. No call
  * waits.
  */
 public final class DescriptorInbox implements AutoCloseable {
@@ -19,7 +19,7 @@ public final class DescriptorInbox implements AutoCloseable {
   private static final int CLOSE_ON_EXEC = 0x80000;
   private static final int BACKLOG = 16;
 
-  /** More than the socket keeps, so that nobody holds up the receiver by coming again and again. */
+  /** More than the socket's backlog, so that many connections cannot block the receiver. */
   private static final int MOST_CONNECTIONS = 2 * BACKLOG;
 
   private static final int SOCKET_LEVEL = 1;
@@ -34,7 +34,7 @@ public final class DescriptorInbox implements AutoCloseable {
   }
 
   /**
-   * Opens one under a name of its own.
+   * Opens an inbox with a new name.
    *
    * @throws UncheckedIOException when the system has no more sockets
    * @throws io.weft.device.library.UnavailableLibraryException without JNA or on another system
@@ -61,16 +61,16 @@ public final class DescriptorInbox implements AutoCloseable {
         (int) LibcFunctions.check(LibcFunctions.socket(UNIX, type, 0), "opening a socket"));
   }
 
-  /** For whom it is to have descriptors from. */
+  /** The address for the sender. */
   public InboxAddress address() {
     return address;
   }
 
   /**
-   * Leaves a copy of a descriptor in an inbox of this or another process.
+   * Sends a copy of a descriptor to an inbox of this or another process.
    *
    * @param descriptor stays the caller's
-   * @throws UncheckedIOException when the inbox is not there, full, or another user's
+   * @throws UncheckedIOException when the inbox does not exist, is full, or belongs to another user
    */
   public static void send(InboxAddress to, Descriptor descriptor) {
     byte[] name = to.socketAddress();
@@ -78,34 +78,34 @@ public final class DescriptorInbox implements AutoCloseable {
     try (Descriptor socket = socket();
         DescriptorMessage message = DescriptorMessage.with(to.tokenBytes(), descriptor)) {
       LibcFunctions.check(
-          LibcFunctions.connect(socket.number(), name, name.length), "reaching " + what);
+          LibcFunctions.connect(socket.number(), name, name.length), "connecting to " + what);
       int user = userOf(socket);
       if (user != LibcFunctions.geteuid()) {
         throw new UncheckedIOException(
             new IOException(
-                what + " is of user " + user + ", not " + LibcFunctions.geteuid() + " as here"));
+                what + " is of user " + user + ", not " + LibcFunctions.geteuid() + " as this process"));
       }
       message.send(socket.number(), what);
     }
   }
 
-  /** The user of a socket's other end, when that was opened. */
+  /** The user of a socket's other end, at the time it was opened. */
   private static int userOf(Descriptor socket) {
     int[] credentials = new int[3];
     int[] bytes = {credentials.length * Integer.BYTES};
     LibcFunctions.check(
         LibcFunctions.getsockopt(
             socket.number(), SOCKET_LEVEL, PEER_CREDENTIALS, credentials, bytes),
-        "asking for the other end's user");
+        "reading the other end's user");
     return credentials[1];
   }
 
   /**
-   * The descriptor that was left here by somebody who knows the address. What others have left is
-   * closed, and so is what comes from another user.
+   * Takes the descriptor of a sender that knows the address. Descriptors of other senders and of
+   * other users are closed.
    *
-   * @throws IllegalStateException when none was left here
-   * @throws UncheckedIOException when the process has no room for another descriptor
+   * @throws IllegalStateException when there is no descriptor
+   * @throws UncheckedIOException when the process cannot open another descriptor
    */
   public Descriptor receive() {
     for (int i = 0; i < MOST_CONNECTIONS; i++) {
@@ -113,7 +113,7 @@ public final class DescriptorInbox implements AutoCloseable {
       if (connection < 0 && LibcFunctions.wasEmpty()) {
         break;
       }
-      LibcFunctions.check(connection, "taking what came to the inbox " + address.name());
+      LibcFunctions.check(connection, "accepting a connection of the inbox " + address.name());
       try (Descriptor accepted = Descriptor.of(connection)) {
         List<Descriptor> arrived = take(accepted);
         if (!arrived.isEmpty()) {
@@ -134,7 +134,7 @@ public final class DescriptorInbox implements AutoCloseable {
     }
   }
 
-  /** What was left here and not taken is closed. */
+  /** Closes the inbox and the descriptors that were not taken. */
   @Override
   public void close() {
     socket.close();

@@ -8,8 +8,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * One message with one descriptor, as struct msghdr of 64-bit Linux with all that it points to, in
- * one block of native memory. One thread at a time.
+ * One message with one descriptor: the struct msghdr of 64-bit Linux and its contents, in one block
+ * of native memory. Used by one thread at a time.
  */
 final class DescriptorMessage implements AutoCloseable {
   private static final int BODY_BYTES = 16;
@@ -47,7 +47,7 @@ final class DescriptorMessage implements AutoCloseable {
     Memory.putLong(address + CONTROL_BYTES, controlBytes);
   }
 
-  /** To be sent. */
+  /** Creates a message to send. */
   static DescriptorMessage with(byte[] body, Descriptor descriptor) {
     int number = descriptor.number();
     DescriptorMessage message = new DescriptorMessage(CONTROL_HEAD + 8);
@@ -60,22 +60,22 @@ final class DescriptorMessage implements AutoCloseable {
     return message;
   }
 
-  /** With room for what comes. */
+  /** Creates a message to receive into. */
   static DescriptorMessage empty() {
     return new DescriptorMessage(BYTES - CONTROL_AT);
   }
 
-  /** Sends it; a socket that is full is an error. */
+  /** Sends the message; a full socket is an error. */
   void send(int socket, String to) {
     long sent = LibcFunctions.sendmsg(socket, address, DONT_WAIT | NO_SIGNAL);
     LibcFunctions.check(sent, "sending a descriptor to " + to);
   }
 
   /**
-   * Takes what has come.
+   * Receives a message.
    *
-   * @return the descriptors of a message with this body, at most two; none of any other, whose
-   *     descriptors are closed
+   * @return the descriptors of a message with this body, at most two. For any other message the
+   *     descriptors are closed and the list is empty
    */
   List<Descriptor> receive(int socket, byte[] body) {
     long received = LibcFunctions.recvmsg(socket, address, DONT_WAIT | CLOSE_ON_EXEC);
@@ -93,12 +93,12 @@ final class DescriptorMessage implements AutoCloseable {
     return List.of();
   }
 
-  /** What the process has no room for the system leaves out, and says so. */
+  /** Checks that the system did not omit a descriptor because the process has too many. */
   private void requireWhole(List<Descriptor> descriptors) {
     if (descriptors.isEmpty() && (Memory.getInt(address + FLAGS) & CUT_OFF) != 0) {
       throw new UncheckedIOException(
           new IOException(
-              "a descriptor came that this process has no room for: too many are open"));
+              "this process cannot open a received descriptor: too many are open"));
     }
   }
 

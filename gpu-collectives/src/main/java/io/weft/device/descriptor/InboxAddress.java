@@ -6,10 +6,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.UUID;
 
 /**
- * Where a process takes descriptors, for a message to the process that has them.
+ * The address of a {@link DescriptorInbox}, to send to the other process.
  *
- * @param name of its socket, which all processes of the host may see
- * @param token that only those know whom the process told
+ * @param name the name of its socket, which all processes of the host can see
+ * @param token a secret that only the processes with the address know
  */
 public record InboxAddress(UUID name, UUID token) {
   private static final int BYTES = 4 * Long.BYTES;
@@ -19,20 +19,20 @@ public record InboxAddress(UUID name, UUID token) {
     return new InboxAddress(UUID.randomUUID(), UUID.randomUUID());
   }
 
-  /** For a message. */
+  /** Encodes it for a message. */
   public byte[] encode() {
     return put(put(ByteBuffer.allocate(BYTES), name), token).array();
   }
 
   /**
-   * Reads {@link #encode}.
+   * Decodes {@link #encode}.
    *
-   * @throws IllegalArgumentException for anything else
+   * @throws IllegalArgumentException for any other message
    */
   public static InboxAddress decode(byte[] message) {
     if (message.length != BYTES) {
       throw new IllegalArgumentException(
-          message.length + " bytes are no address of an inbox, which has " + BYTES);
+          message.length + " bytes are not an address of an inbox, which has " + BYTES);
     }
     ByteBuffer in = ByteBuffer.wrap(message);
     return new InboxAddress(
@@ -47,7 +47,7 @@ public record InboxAddress(UUID name, UUID token) {
     return put(ByteBuffer.allocate(2 * Long.BYTES), token).array();
   }
 
-  /** struct sockaddr_un of a name that is in no folder: gone when its socket is. */
+  /** The struct sockaddr_un of an abstract name, which ends with its socket. */
   byte[] socketAddress() {
     byte[] text = ("weft-" + name).getBytes(StandardCharsets.US_ASCII);
     return ByteBuffer.allocate(Short.BYTES + 1 + text.length)

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 
-/** Functions of libc that Java does not offer, of 64-bit Linux. To be loaded before any call. */
+/** Functions of libc on 64-bit Linux that Java does not offer. Call {@link #load} first. */
 final class LibcFunctions {
   private static final int TRY_AGAIN = 11;
   private static final int TOO_MANY_ON_HOST = 23;
@@ -18,7 +18,7 @@ final class LibcFunctions {
   private LibcFunctions() {}
 
   /**
-   * Binds them, unless they are.
+   * Binds the functions once.
    *
    * @throws io.weft.device.library.UnavailableLibraryException without JNA or on another system
    */
@@ -49,7 +49,7 @@ final class LibcFunctions {
 
   static native int close(int descriptor);
 
-  /** Throws what a result below zero means. */
+  /** Throws the error of a result below zero. */
   static long check(long result, String what) {
     if (result < 0) {
       throw new UncheckedIOException(
@@ -58,10 +58,10 @@ final class LibcFunctions {
     return result;
   }
 
-  /** Of those that have a cause outside of this process. */
+  /** Explains errors with a cause outside of this process. */
   private static String meaning(int error) {
     return switch (error) {
-      case TRY_AGAIN -> error + " of the system: others have filled it";
+      case TRY_AGAIN -> error + " of the system: it is full";
       case TOO_MANY_OPEN, TOO_MANY_ON_HOST ->
           error + " of the system: too many files and sockets are open";
       case REFUSED ->
@@ -70,7 +70,7 @@ final class LibcFunctions {
     };
   }
 
-  /** Whether the last call of this thread failed only because there was nothing to take. */
+  /** Whether the last call of this thread failed only because there was nothing to receive. */
   static boolean wasEmpty() {
     return Native.getLastError() == TRY_AGAIN;
   }

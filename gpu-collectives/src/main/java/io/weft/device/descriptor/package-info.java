@@ -1,9 +1,9 @@
 /**
- * Descriptors of files, and of what the driver gives out as such, from process to process of one
- * host: by a Unix socket, and only between processes of one user.
+ * Passes file descriptors, also those of the GPU driver, between processes of one host and one
+ * user, through a Unix socket.
  *
- * <p>Nobody waits for anybody: what was sent lies in the receiver's socket before the receiver is
- * told to look, which is up to the callers. Needs JNA and Linux; nothing of either is touched
- * before an inbox is opened.
+ * <p>No call waits: a descriptor is in the receiver's socket before the sender notifies the
+ * receiver, which is up to the callers. Needs JNA and Linux; both are used only after an inbox is
+ * opened.
  */
 package io.weft.device.descriptor;

@@ -9,15 +9,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Binds the native methods of a class to the functions of the same name in a library. Every symbol
- * is looked up first, so that an old library is a message and not a call to nowhere. Stateless.
+ * Binds the native methods of a class to the functions of the same name in a library. It checks
+ * every symbol first, so that an old library causes an error message and not a crash. Stateless.
  */
 public final class NativeBinding {
   private static final String JNA = "com.sun.jna.Native";
 
   private NativeBinding() {}
 
-  /** Apart from its caller, so that nothing of JNA is touched before it is known to be there. */
+  /** A separate class, so that JNA is loaded only after it was found. */
   private static final class WithJna {
     static void bind(Path library, Class<?> functions) {
       NativeLibrary loaded = NativeLibrary.getInstance(library.toString());
@@ -50,9 +50,9 @@ public final class NativeBinding {
   }
 
   /**
-   * Loads the library, for good, and binds all native methods of the class.
+   * Loads the library permanently and binds all native methods of the class.
    *
-   * @throws UnavailableLibraryException when JNA is not there, or the library cannot be loaded or
+   * @throws UnavailableLibraryException when JNA is missing, or the library cannot be loaded or
    *     lacks a function
    */
   public static void bind(Path library, Class<?> functions) {

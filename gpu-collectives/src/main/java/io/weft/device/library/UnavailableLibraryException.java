@@ -1,6 +1,6 @@
 package io.weft.device.library;
 
-/** A library of the machine cannot be used; the message says which and why. */
+/** A library of the machine cannot be used; the message names it and the reason. */
 public class UnavailableLibraryException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

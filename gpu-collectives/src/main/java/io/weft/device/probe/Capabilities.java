@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * All findings about a machine at one moment. Immutable.
+ * All findings about a machine at one time. Immutable.
  *
- * @param sharedFolder where segments in shared memory go, if there is any
+ * @param sharedFolder the folder for segments in shared memory, if there is any
  * @param findings one for every capability, in their order
  */
 public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings) {
@@ -20,13 +20,13 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
     Map<Capability, Finding> copy = new EnumMap<>(findings);
     for (Capability capability : Capability.values()) {
       if (!copy.containsKey(capability)) {
-        throw new IllegalArgumentException("nothing was found out about " + capability);
+        throw new IllegalArgumentException("there is no finding about " + capability);
       }
     }
     findings = Collections.unmodifiableMap(copy);
   }
 
-  /** The same but for one finding: a machine that has more or less. */
+  /** A copy with one finding replaced, for a machine with other capabilities. */
   public Capabilities with(Capability capability, Finding finding) {
     Map<Capability, Finding> other = new EnumMap<>(findings);
     other.put(capability, finding);
@@ -37,12 +37,12 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
     return findings.get(capability).isAvailable();
   }
 
-  /** What was found, or why the capability is not there. */
+  /** The finding, or the reason why the capability is missing. */
   public String reason(Capability capability) {
     return findings.get(capability).reason();
   }
 
-  /** One line each: name, yes or no, reason. */
+  /** One line for each capability: name, yes or no, reason. */
   public List<String> lines() {
     List<String> lines = new ArrayList<>();
     findings.forEach(
@@ -57,7 +57,7 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
     return lines;
   }
 
-  /** What Weft does on such a machine, one line for each choice, with its reason. */
+  /** What Weft does on this machine: one line for each choice, with its reason. */
   public List<String> choices() {
     return Stream.of(
             withinHost(),
@@ -65,7 +65,7 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
             choice(
                 "data",
                 Capability.CUDA_DEVICES,
-                "on the host, as shuffles do not carry device memory yet",
+                "on the host, because shuffles do not carry device memory yet",
                 "stays on the host"),
             betweenGpus(),
             choice("writes to all ranks", Capability.MULTICAST, "NVLink multicast", "host fan-out"))
@@ -73,7 +73,7 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
         .toList();
   }
 
-  /** Where the segments lie through which ranks of one host talk. */
+  /** The place of the segments through which ranks of one host communicate. */
   public Choice withinHost() {
     return choice(
         "ranks of one host",
@@ -82,16 +82,16 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
         "segments in the local folders, mapped as files");
   }
 
-  /** Whether ranks of several hosts can talk. */
+  /** Whether ranks of several hosts can communicate. */
   public Choice betweenHosts() {
     return choice(
         "ranks of several hosts",
         Capability.NETWORK,
         "sockets",
-        "none: all ranks have to be on this host");
+        "none: all ranks must be on this host");
   }
 
-  /** What communicators of ranks on GPUs can use; the first thing that is missing is the reason. */
+  /** What communicators of ranks on GPUs use; the reason names the first missing capability. */
   public Choice betweenGpus() {
     Capability decisive =
         Stream.of(Capability.CUDA_DEVICES, Capability.JNA, Capability.NCCL)
@@ -101,7 +101,7 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
     return choice(
         "ranks on GPUs",
         decisive,
-        "NCCL, where its communicators are asked for",
+        "NCCL, where its communicators are requested",
         "the host's collectives, through host memory");
   }
 

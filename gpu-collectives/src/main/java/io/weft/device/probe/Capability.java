@@ -1,8 +1,8 @@
 package io.weft.device.probe;
 
-/** What may or may not be there. */
+/** A capability that a machine may have. */
 public enum Capability {
-  /** A folder on a memory file system in which segments can be made and mapped. */
+  /** A folder on a memory file system in which segments can be created and mapped. */
   SHARED_MEMORY("shared memory"),
   /** Transparent huge pages for shared memory: fewer page faults on first touch. */
   HUGE_PAGES("huge pages"),
@@ -16,9 +16,9 @@ public enum Capability {
   CUDA_DRIVER("cuda driver"),
   /** At least one GPU that the driver shows. */
   CUDA_DEVICES("cuda devices"),
-  /** The library of NVIDIA's collectives, in a version that Weft can use. */
+  /** NVIDIA's library of collectives, in a version that Weft can use. */
   NCCL("nccl"),
-  /** The Java library through which the driver and NCCL are called; users bring it. */
+  /** The Java library that calls the driver and NCCL; users provide it. */
   JNA("jna"),
   /** GPUs that read and write each other's memory. */
   PEER_ACCESS("peer access"),
@@ -31,7 +31,7 @@ public enum Capability {
     this.text = text;
   }
 
-  /** The name that is printed. */
+  /** The printed name. */
   @Override
   public String toString() {
     return text;

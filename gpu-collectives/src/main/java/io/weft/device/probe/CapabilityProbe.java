@@ -5,29 +5,32 @@ import java.io.UncheckedIOException;
 import java.util.EnumMap;
 import java.util.Map;
 
-/** Finds out what the machine can do. A part that fails is a "no" with what it failed of. */
+/**
+ * Finds the capabilities of the machine. A part that fails is a "no" with the failure as its
+ * reason.
+ */
 public final class CapabilityProbe {
   private CapabilityProbe() {}
 
-  /** Found out when it is first asked for. */
+  /** Holds the findings of this process, made at first use. */
   private static final class ThisMachine {
     private static final Capabilities FOUND = run(ProbeOptions.defaults());
   }
 
   /**
-   * What this machine can do, the same record for everything in this process that chooses a path;
-   * the first call probes.
+   * The capabilities of this machine. All code of this process that selects a path uses this
+   * record; the first call probes.
    */
   public static Capabilities thisMachine() {
     return ThisMachine.FOUND;
   }
 
-  /** One capability's part of the probe. */
+  /** The probe of one capability. */
   interface Part {
     Finding find() throws IOException;
   }
 
-  /** Looks at everything; takes milliseconds, up to a second where a library has to be read. */
+  /** Probes all capabilities. This takes milliseconds, up to a second if a library must be read. */
   public static Capabilities run(ProbeOptions options) {
     HostProbe host = new HostProbe(options);
     CudaProbe cuda = new CudaProbe(options);
@@ -51,7 +54,7 @@ public final class CapabilityProbe {
     try {
       return part.find();
     } catch (IOException | UncheckedIOException | SecurityException | IllegalStateException e) {
-      return Finding.no("asking for it failed: " + e);
+      return Finding.no("the probe failed: " + e);
     }
   }
 }

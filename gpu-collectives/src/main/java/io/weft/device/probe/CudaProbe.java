@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What the NVIDIA driver shows in files. */
+/** Probes the files of the NVIDIA driver. */
 final class CudaProbe {
   private static final String OLDEST = "525";
   private static final String VERSION = "/proc/driver/nvidia/version";
@@ -77,7 +77,7 @@ final class CudaProbe {
     return needsSeveral("multicast");
   }
 
-  /** Beyond the number of GPUs only the driver knows, and it is not called from here. */
+  /** Only the driver knows more than the number of GPUs, and the probe does not call it. */
   private Finding needsSeveral(String what) throws IOException {
     Finding devices = devices();
     if (!devices.isAvailable()) {
@@ -87,6 +87,6 @@ final class CudaProbe {
     return count < 2
         ? Finding.no("one GPU has no other: " + devices.reason())
         : Finding.no(
-            "not asked: " + what + " between " + count + " GPUs is known to the CUDA runtime only");
+            "unknown: " + what + " between " + count + " GPUs is known to the CUDA runtime only");
   }
 }

@@ -3,10 +3,10 @@ package io.weft.device.probe;
 import java.util.Objects;
 
 /**
- * Whether a capability is there.
+ * Whether a capability exists.
  *
  * @param isAvailable yes or no
- * @param reason what was found, or why it is not there; one line, never empty
+ * @param reason what was found, or why it is missing; one line, never empty
  */
 public record Finding(boolean isAvailable, String reason) {
   public Finding {

@@ -13,7 +13,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
 
-/** What the host itself has. */
+/** Probes the host itself. */
 final class HostProbe {
   private static final String HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
   private static final long TRIAL_BYTES = 4096;
@@ -24,7 +24,7 @@ final class HostProbe {
     this.options = options;
   }
 
-  /** Believes nothing but a segment that was made, mapped and deleted. */
+  /** Creates, maps and deletes a segment, because only that proves the capability. */
   Finding sharedMemory() throws IOException {
     Path folder = options.sharedFolder();
     if (!Files.isDirectory(folder)) {
@@ -48,7 +48,7 @@ final class HostProbe {
     }
   }
 
-  /** The kernel brackets the setting that is on. */
+  /** Reads the active setting, which the kernel puts in brackets. */
   Finding hugePages() throws IOException {
     Path file = options.at(HUGE_PAGES);
     try {
@@ -88,7 +88,7 @@ final class HostProbe {
         : Finding.yes("devices " + String.join(", ", devices));
   }
 
-  /** As {@link #names}; none also where the folder cannot be read. */
+  /** As {@link #names}, but empty if the folder cannot be read. */
   static List<String> namesOrNone(Path folder) {
     try {
       return names(folder);
@@ -97,7 +97,7 @@ final class HostProbe {
     }
   }
 
-  /** Names in a folder, sorted; none when there is no such folder. */
+  /** The sorted names in a folder; empty if there is no such folder. */
   static List<String> names(Path folder) throws IOException {
     List<String> names = new ArrayList<>();
     if (Files.isDirectory(folder)) {

@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Where shared libraries are looked for: the loader's path first, then the usual folders and, for
- * what pip brings, Python's packages.
+ * The folders that are searched for shared libraries. The loader's path is first, then the usual
+ * folders and, for libraries of pip, Python's packages.
  */
 final class LibraryFolders {
   private static final List<String> USUAL =
@@ -23,7 +23,7 @@ final class LibraryFolders {
           "/usr/local/nvidia/lib64",
           "/usr/lib/wsl/lib");
 
-  /** Within a folder of Python's packages: where NVIDIA's own package puts NCCL. */
+  /** The folder of NCCL within Python's packages, used by NVIDIA's package. */
   private static final String IN_PACKAGES = "nvidia/nccl/lib";
 
   private final List<Path> folders = new ArrayList<>();
@@ -47,7 +47,7 @@ final class LibraryFolders {
     }
   }
 
-  /** With the packages of the active environment, the user and the system. */
+  /** Includes the packages of the active environment, the user and the system. */
   static LibraryFolders withPython(ProbeOptions options) {
     return new LibraryFolders(options, true);
   }
@@ -80,7 +80,7 @@ final class LibraryFolders {
         .findFirst();
   }
 
-  /** For a message. */
+  /** A text for messages. */
   String describe() {
     return python
         ? "LD_LIBRARY_PATH, " + USUAL.size() + " usual folders and Python's packages"

@@ -5,10 +5,10 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * Where a library of the machine lies. Immutable.
+ * The place of a library on the machine. Immutable.
  *
- * @param path the file, when there is one
- * @param missing why there is none; empty when there is one
+ * @param path the file, if there is one
+ * @param missing the reason why there is none; empty if there is one
  */
 public record LibraryLocation(Optional<Path> path, String missing) {
   private static final String CUDA = "libcuda.so.1";
@@ -19,13 +19,13 @@ public record LibraryLocation(Optional<Path> path, String missing) {
     return in(new LibraryFolders(options), CUDA);
   }
 
-  /** NCCL: the one that was named, else the first that is found. */
+  /** NCCL: the configured file, else the first one that is found. */
   public static LibraryLocation ofNccl(ProbeOptions options) {
     if (options.ncclLibrary().isPresent()) {
       Path named = options.ncclLibrary().get();
       return Files.isReadable(named)
           ? new LibraryLocation(Optional.of(named), "")
-          : missing("the library " + named + " that was named is not there or not readable");
+          : missing("the library " + named + " of the settings does not exist or is not readable");
     }
     return in(LibraryFolders.withPython(options), NCCL);
   }

@@ -11,14 +11,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Finds NCCL and its version without loading it: by the name of the file behind the link, else by
- * the text that the library prints at its start, which is looked for in the file.
+ * Finds NCCL and its version without loading it. The version is in the name of the linked file, or
+ * in the text that the library prints at its start.
  */
 final class NcclProbe {
   private static final Pattern IN_NAME = Pattern.compile("libnccl\\.so\\.(\\d+\\.\\d+\\.\\d+)");
   private static final Pattern IN_TEXT = Pattern.compile("NCCL version (\\d+\\.\\d+\\.\\d+)");
 
-  /** The oldest that is bound, see io.weft.collectives.nccl.NcclLibrary. */
+  /** The oldest version that is bound, see io.weft.collectives.nccl.NcclLibrary. */
   private static final String OLDEST = "2.19.3";
 
   private static final int PIECE_BYTES = 1 << 20;

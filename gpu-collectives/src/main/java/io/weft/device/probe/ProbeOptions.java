@@ -6,16 +6,16 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * Where to look.
+ * Where the probe searches.
  *
- * @param root the root of the file system, for tests another one
- * @param sharedFolder where segments would go, on the real file system
- * @param ncclLibrary the library the user names; empty to look for it
+ * @param root the root of the file system; tests use another one
+ * @param sharedFolder the folder for segments, on the real file system
+ * @param ncclLibrary the library in the user's settings; empty to search for it
  * @param environment variables of the process
  */
 public record ProbeOptions(
     Path root, Path sharedFolder, Optional<Path> ncclLibrary, Map<String, String> environment) {
-  /** Names the root of the file system in which drivers and libraries are looked for. */
+  /** The property for the root of the file system with drivers and libraries. */
   public static final String ROOT_PROPERTY = "weft.probe.root";
 
   public ProbeOptions {
@@ -25,8 +25,9 @@ public record ProbeOptions(
   }
 
   /**
-   * This machine and process, with /dev/shm. The system property {@value #ROOT_PROPERTY} names
-   * another root, where a container sees the files of its host elsewhere, or a test has its own.
+   * Options for this machine and process, with /dev/shm. The system property {@value
+   * #ROOT_PROPERTY} sets another root, for a container that sees the files of its host elsewhere,
+   * or for a test.
    */
   public static ProbeOptions defaults() {
     return new ProbeOptions(

@@ -1,10 +1,10 @@
 package io.weft.device.probe;
 
-/** Versions as numbers between dots. */
+/** Compares versions, which are numbers between dots. */
 final class Versions {
   private Versions() {}
 
-  /** Compares number by number; one that is missing is zero. */
+  /** Compares number by number; a missing number is zero. */
   static boolean isAtLeast(String version, String oldest) {
     String[] have = version.split("\\.");
     String[] need = oldest.split("\\.");

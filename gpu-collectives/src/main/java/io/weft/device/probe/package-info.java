@@ -1,9 +1,9 @@
 /**
- * What this machine can do, and where it cannot, why: asked once, kept as an immutable record, and
- * used by everything that chooses a path.
+ * The capabilities of this machine, and the reasons for missing ones. They are probed once and kept
+ * as an immutable record, which all code that selects a path uses.
  *
  * <p>The probe only reads files and file names. It loads no native library and calls no driver,
- * since a driver that is broken can end or hang the JVM; so it works, and says why not, on machines
- * without a GPU. Stateless.
+ * because a broken driver can end or block the JVM. So it also works on machines without a GPU.
+ * Stateless.
  */
 package io.weft.device.probe;

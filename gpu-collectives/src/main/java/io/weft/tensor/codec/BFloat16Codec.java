@@ -5,12 +5,12 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.tensor.Tensor;
 
 /**
- * float32 rounded to bfloat16, to nearest even.
+ * Encodes float32 as bfloat16, rounded to nearest even.
  *
- * <p>For what comes back as y of a finite x: |x - y| ≤ |x| / 256 + 2^-134, the second part where x
- * is smaller than 2^-126. From (2 - 2^-8) · 2^127 on, halfway between the largest bfloat16 and
- * 2^128, an infinity of the same sign comes back. Infinities and zeros of both signs come back as
- * they are, a NaN as a NaN.
+ * <p>For the decoded value y of a finite x: |x - y| ≤ |x| / 256 + 2^-134; the second term is for x
+ * smaller than 2^-126. From (2 - 2^-8) · 2^127 on, halfway between the largest bfloat16 and 2^128,
+ * y is an infinity of the same sign. Infinities and zeros of both signs are kept. A NaN stays a
+ * NaN.
  */
 final class BFloat16Codec implements TensorCodec {
   private static final int WIDTH = DataType.BFLOAT16.bytes();

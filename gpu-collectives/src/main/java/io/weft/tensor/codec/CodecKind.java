@@ -3,10 +3,10 @@ package io.weft.tensor.codec;
 import io.weft.collectives.arithmetic.Float8;
 import io.weft.collectives.buffer.DataType;
 
-/** The codecs there are. */
-@SuppressWarnings("ImmutableEnumChecker") // codecs have no state
+/** The available codecs. */
+@SuppressWarnings("ImmutableEnumChecker") // codecs are stateless
 public enum CodecKind {
-  /** The elements as they are. */
+  /** The elements unchanged. */
   NONE(0, new PlainCodec()),
   /** float32 as bfloat16: half the bytes. */
   BFLOAT16(1, new BFloat16Codec()),
@@ -14,7 +14,7 @@ public enum CodecKind {
   FLOAT8_E4M3(2, new Float8Codec(Float8.E4M3)),
   /** float32 as 8-bit floats with 2 bits of fraction, scaled by tensor: a quarter of the bytes. */
   FLOAT8_E5M2(3, new Float8Codec(Float8.E5M2)),
-  /** Without loss: bytes of like significance side by side, packed by Zstandard. */
+  /** Lossless: bytes of the same significance side by side, compressed by Zstandard. */
   ZSTD(4, new ZstdCodec());
 
   private final int code;
@@ -25,7 +25,7 @@ public enum CodecKind {
     this.codec = codec;
   }
 
-  /** What stands for it in a header, 0 to 255. */
+  /** The number of the codec in a header, 0 to 255. */
   public int code() {
     return code;
   }
@@ -35,7 +35,7 @@ public enum CodecKind {
     return codec;
   }
 
-  /** This kind where it encodes the type, otherwise {@link #NONE}. */
+  /** This kind if it encodes the type, otherwise {@link #NONE}. */
   public CodecKind orNone(DataType dtype) {
     return codec.encodes(dtype) ? this : NONE;
   }

@@ -1,10 +1,10 @@
 package io.weft.tensor.codec;
 
-/** Bytes that are no encoded tensor; the message says what is wrong with them. */
+/** Bytes are not an encoded tensor; the message says what is wrong. */
 public final class CorruptTensorException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
-  /** Says what is wrong with the bytes. */
+  /** Creates an exception with a description of the error. */
   public CorruptTensorException(String message) {
     super(message);
   }

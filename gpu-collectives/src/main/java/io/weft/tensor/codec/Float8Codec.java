@@ -6,23 +6,22 @@ import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 
 /**
- * float32 as 8-bit floats, multiplied before by a power of two that suits this very tensor.
+ * Encodes float32 as 8-bit floats, multiplied by a power of two that fits the tensor.
  *
- * <p>With amax the largest finite magnitude, the scale is the largest 2^k with amax · 2^k no more
- * than the largest 8-bit value; 1 where there is no finite value but zero. A power of two loses
- * nothing in the multiplication, and 2^-k is its exact reciprocal: the header holds k, and both
- * sides make their factor of it, as a double, so that no k is too large.
+ * <p>With amax the largest finite magnitude, the scale is the largest 2^k for which amax · 2^k is
+ * at most the largest 8-bit value. It is 1 if zero is the only finite value. Multiplication by a
+ * power of two is exact, and 2^-k is its exact reciprocal. The header holds k. Both sides compute
+ * the factor as a double, so that no k is too large.
  *
- * <p>For what comes back as y of a finite x:
+ * <p>For the decoded value y of a finite x:
  *
  * <ul>
- *   <li>E4M3: |x - y| ≤ max(|x| / 16, amax / 2^17) + 2^-150
- *   <li>E5M2: |x - y| ≤ max(|x| / 8, amax / 2^31) + 2^-150
+ * <li>E4M3: |x - y| ≤ max(|x| / 16, amax / 2^17) + 2^-150
+ * <li>E5M2: |x - y| ≤ max(|x| / 8, amax / 2^31) + 2^-150
  * </ul>
  *
- * <p>No finite value becomes another kind. A NaN comes back as a NaN. An infinity comes back as it
- * is from E5M2; E4M3 has none, and a NaN comes back, so that it is still seen that something
- * overflowed. The sign of zero is kept.
+ * <p>A finite value stays finite. A NaN stays a NaN. E5M2 keeps an infinity. E4M3 has no infinity,
+ * so it becomes a NaN, and an overflow stays visible. The sign of zero is kept.
  */
 final class Float8Codec implements TensorCodec {
   private static final int WIDE = DataType.FLOAT32.bytes();
@@ -65,7 +64,7 @@ final class Float8Codec implements TensorCodec {
     int most = 0;
     for (long i = 0; i < elements; i++) {
       int magnitude = Memory.getInt(address + WIDE * i) & 0x7fffffff;
-      // Finite floats are ordered as their bits are.
+      // Finite floats have the order of their bits.
       if (magnitude < INFINITY) {
         most = Math.max(most, magnitude);
       }
@@ -77,7 +76,7 @@ final class Float8Codec implements TensorCodec {
     if (amax == 0) {
       return 0;
     }
-    // As doubles, in which float32 has no subnormals.
+    // Uses doubles, in which no float32 is subnormal.
     int exponent = Math.getExponent((double) format.largest()) - Math.getExponent((double) amax);
     return Math.scalb((double) amax, exponent) <= format.largest() ? exponent : exponent - 1;
   }
@@ -102,7 +101,7 @@ final class Float8Codec implements TensorCodec {
     }
   }
 
-  /** The largest float32 may have been rounded up to 2^128. */
+  /** Limits the value, because the largest float32 may have been rounded up to 2^128. */
   private static float unscaled(float narrow, double inverse) {
     float wide = (float) (narrow * inverse);
     return Float.isInfinite(wide) && !Float.isInfinite(narrow)

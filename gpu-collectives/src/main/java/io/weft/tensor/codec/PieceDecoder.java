@@ -4,9 +4,9 @@ import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 
 /**
- * Reads one tensor as a {@link TensorEncoder} writes it: first its header, then piece after piece,
- * each as soon as it is there, into memory that exists already. What does not fit that memory is an
- * error before any of it is written. For one thread.
+ * Reads one tensor of a {@link TensorEncoder} into existing memory: first its header, then each
+ * piece as soon as it is available. A tensor that does not match that memory is an error before any
+ * of it is written. Used by one thread.
  */
 public final class PieceDecoder {
   private final CodecKind kind;
@@ -17,14 +17,14 @@ public final class PieceDecoder {
   /**
    * Reads into a tensor, which stays the caller's.
    *
-   * @param kind what the pieces must be encoded by
+   * @param kind the required codec of the pieces
    */
   public PieceDecoder(CodecKind kind, Tensor target) {
     this.kind = kind;
     this.target = target;
   }
 
-  /** Whether the header or a piece is still to come. */
+  /** Whether the header or a piece is still missing. */
   public boolean hasNext() {
     return header == null || done < target.type().elements();
   }
@@ -32,15 +32,15 @@ public final class PieceDecoder {
   /**
    * Reads the header.
    *
-   * @param bytes from the address on, of which the header may be the beginning
-   * @return the bytes of the header
-   * @throws CorruptTensorException when it is none, or that of another codec or type
+   * @param bytes the available bytes at the address; they start with the header
+   * @return the length of the header in bytes
+   * @throws CorruptTensorException when it is not a header, or has another codec or type
    */
   public int begin(long address, long bytes) {
     TensorHeader read = TensorHeader.read(address, bytes);
     if (read.kind() != kind || !read.type().equals(target.type())) {
       throw new CorruptTensorException(
-          "Not the expected tensor: %s encoded as %s where %s as %s was to come"
+          "Not the expected tensor: %s encoded as %s, expected %s as %s"
               .formatted(read.type(), read.kind(), target.type(), kind));
     }
     header = read;
@@ -50,14 +50,14 @@ public final class PieceDecoder {
   /**
    * Reads the next piece.
    *
-   * @param bytes exactly those of the piece
-   * @throws CorruptTensorException when it has another length, or cannot be decoded
-   * @throws IllegalStateException before the header, behind the last piece, or when the tensor has
+   * @param bytes the length of the piece
+   * @throws CorruptTensorException when the length is wrong, or the piece cannot be decoded
+   * @throws IllegalStateException before the header, after the last piece, or when the tensor has
    *     been closed
    */
   public void next(long address, long bytes) {
     if (header == null || !hasNext()) {
-      throw new IllegalStateException("no piece of " + target.type() + " is to come");
+      throw new IllegalStateException("no piece of " + target.type() + " is expected");
     }
     long left = target.type().elements() - done;
     int elements = (int) Math.min(TensorEncoder.PIECE_ELEMENTS, left);

@@ -4,7 +4,7 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 
-/** The elements as they are; of any type, bit by bit. */
+/** Keeps the elements unchanged; for any type, bit by bit. */
 final class PlainCodec implements TensorCodec {
   @Override
   public boolean encodes(DataType dtype) {

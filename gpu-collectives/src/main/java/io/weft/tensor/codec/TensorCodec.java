@@ -3,13 +3,13 @@ package io.weft.tensor.codec;
 import io.weft.collectives.buffer.DataType;
 import io.weft.tensor.Tensor;
 
-/** One way to write the elements of a tensor. Stateless; found by its {@link CodecKind}. */
+/** An encoding for the elements of a tensor. Stateless; found by its {@link CodecKind}. */
 public interface TensorCodec {
   /** Whether elements of this type can be encoded. */
   boolean encodes(DataType dtype);
 
   /**
-   * Begins to encode a tensor. A codec that scales looks at all elements here.
+   * Starts to encode a tensor. A codec that scales reads all elements here.
    *
    * @throws IllegalArgumentException when elements of its type cannot be encoded
    * @throws IllegalStateException when it has been closed
@@ -17,24 +17,24 @@ public interface TensorCodec {
   TensorEncoder encoder(Tensor tensor);
 
   /**
-   * Most bytes of a piece of so many elements; exactly those for every codec but zstd.
+   * The most bytes of a piece of that many elements; exact for every codec but zstd.
    *
-   * @param elements 0 to {@value TensorEncoder#PIECE_ELEMENTS}; no element takes no byte
+   * @param elements 0 to {@value TensorEncoder#PIECE_ELEMENTS}; 0 elements have 0 bytes
    */
   int pieceBound(DataType dtype, int elements);
 
   /**
-   * Checks that a body has the length that its header asks for, so that nothing is allocated for
-   * what is not there.
+   * Checks the length of a body against its header, so that no memory is allocated for missing
+   * bytes.
    *
-   * @throws CorruptTensorException when it has not
+   * @throws CorruptTensorException when the length is wrong
    */
   void checkBody(TensorHeader header, long body, long bytes);
 
   /**
    * Decodes a body that passed {@link #checkBody}.
    *
-   * @param to memory of the bytes of the header's type
+   * @param to memory for all bytes of the header's type
    * @throws CorruptTensorException when it cannot be decoded
    */
   void decode(TensorHeader header, long body, long bytes, long to);

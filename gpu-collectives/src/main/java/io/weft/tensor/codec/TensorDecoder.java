@@ -8,17 +8,17 @@ import java.nio.ByteBuffer;
 import java.util.function.Function;
 
 /**
- * Reads encoded tensors. Bytes that are cut off, or of which a header or a length makes no sense,
- * are an error before any memory is taken; a changed bit within elements cannot be seen here, only
- * by the checksums of whoever carried them. Stateless.
+ * Decodes tensors. Truncated bytes, or an invalid header or length, are an error before any memory
+ * is allocated. A changed bit within elements is not detected here; that needs the checksums of the
+ * transport. Stateless.
  */
 public final class TensorDecoder {
   private TensorDecoder() {}
 
   /**
-   * Decodes what a direct buffer holds between its position and its limit.
+   * Decodes the bytes of a direct buffer between its position and its limit.
    *
-   * @throws CorruptTensorException when that is not exactly one encoded tensor
+   * @throws CorruptTensorException when they are not exactly one encoded tensor
    */
   public static Tensor decode(ByteBuffer direct) {
     try {
@@ -32,9 +32,9 @@ public final class TensorDecoder {
   /**
    * Decodes a tensor.
    *
-   * @param address of its header
-   * @param bytes of header and body
-   * @param memory makes the tensor to decode into
+   * @param address the address of its header
+   * @param bytes the length of header and body
+   * @param memory creates the tensor to decode into
    * @throws CorruptTensorException when the bytes are not exactly one encoded tensor
    */
   public static Tensor decode(long address, long bytes, Function<TensorType, Tensor> memory) {

@@ -5,14 +5,14 @@ import io.weft.tensor.Tensor;
 import java.util.NoSuchElementException;
 
 /**
- * Writes one tensor: first its header, then pieces of its body, each into memory that its caller
- * names. A piece is complete when {@link #next} returns and is never touched again, so it may
- * travel while the next one is computed. The tensor is only read. For one thread.
+ * Encodes one tensor: first its header, then pieces of its body, each into memory of its caller. A
+ * piece is complete when {@link #next} returns and is never changed again, so it may be sent while
+ * the next one is computed. The tensor is only read. Used by one thread.
  */
 public abstract class TensorEncoder {
   /**
-   * Elements of a piece; the last one may have fewer. One byte of each fills a block of Zstandard,
-   * 128 KiB, so that bytes of other significance do not get into its statistics.
+   * The elements of a piece; the last piece may have fewer. One byte of each element fills a block
+   * of Zstandard, 128 KiB, so that a block's statistics contain bytes of one significance only.
    */
   public static final int PIECE_ELEMENTS = 1 << 17;
 
@@ -26,12 +26,12 @@ public abstract class TensorEncoder {
     this.header = header;
   }
 
-  /** What will stand before the body. */
+  /** The header before the body. */
   public TensorHeader header() {
     return header;
   }
 
-  /** Most bytes of all pieces together; exactly those for every codec but zstd. */
+  /** The most bytes of all pieces together; exact for every codec but zstd. */
   public long bound() {
     long elements = header.type().elements();
     return header.bytes()
@@ -44,7 +44,7 @@ public abstract class TensorEncoder {
     return !begun || done < header.type().elements();
   }
 
-  /** Most bytes of the next piece. */
+  /** The most bytes of the next piece. */
   public int nextBound() {
     return begun ? pieceBound(elementsOfNext()) : header.bytes();
   }
@@ -52,11 +52,11 @@ public abstract class TensorEncoder {
   /**
    * Writes the next piece.
    *
-   * @param room bytes there are at the address
-   * @return bytes written
+   * @param room the available bytes at the address
+   * @return the written bytes
    * @throws IllegalArgumentException when there is less room than {@link #nextBound}
    * @throws IllegalStateException when the tensor has been closed
-   * @throws NoSuchElementException when all have been written
+   * @throws NoSuchElementException when all pieces have been written
    */
   public int next(long address, long room) {
     if (!hasNext()) {
@@ -86,10 +86,10 @@ public abstract class TensorEncoder {
     return (int) Math.min(PIECE_ELEMENTS, header.type().elements() - done);
   }
 
-  /** Writes a piece of at least one element; returns its bytes. */
+  /** Writes a piece of at least one element; returns its length in bytes. */
   abstract int encode(long from, int elements, long to);
 
-  /** Fails unless a codec takes elements of this type. */
+  /** Throws unless a codec encodes elements of this type. */
   static void require(TensorCodec codec, CodecKind kind, Tensor tensor) {
     if (!codec.encodes(tensor.type().dtype())) {
       throw new IllegalArgumentException(kind + " does not encode " + tensor.type().dtype());

@@ -5,7 +5,7 @@ import io.weft.memory.Memory;
 import io.weft.tensor.TensorType;
 
 /**
- * What stands before the body of an encoded tensor. Numbers are little-endian.
+ * The header before the body of an encoded tensor. Numbers are little-endian.
  *
  * <pre>
  *   0                4       5       6       7       8                12               16
@@ -18,15 +18,18 @@ import io.weft.tensor.TensorType;
  *  +---------------------------------------------------------------------------------+
  * </pre>
  *
- * @param kind codec of the body
- * @param type what the decoded tensor is
- * @param scaleExponent k, where the body holds elements multiplied by 2^k; 0 where it is not scaled
+ * @param kind the codec of the body
+ * @param type the type of the decoded tensor
+ * @param scaleExponent k, if the body contains elements multiplied by 2^k; 0 if it is not scaled
  */
 public record TensorHeader(CodecKind kind, TensorType type, int scaleExponent) {
   /** "WFT" and the version of the format. */
   static final int MAGIC = 'W' | 'F' << 8 | 'T' << 16 | 1 << 24;
 
-  /** What makes 2^15, the exponent of E5M2's largest value, of float32's least one, 2^-149. */
+  /**
+   * The difference between 15, the exponent of E5M2's largest value, and -149, that of the least
+   * float32.
+   */
   static final int MOST_EXPONENT = 164;
 
   private static final int CODEC = 4;
@@ -37,7 +40,7 @@ public record TensorHeader(CodecKind kind, TensorType type, int scaleExponent) {
   private static final int ZEROS = 12;
   private static final int SHAPE = 16;
 
-  /** Bytes of the header. */
+  /** The length of the header in bytes. */
   public int bytes() {
     return SHAPE + Long.BYTES * type.rank();
   }
@@ -59,18 +62,18 @@ public record TensorHeader(CodecKind kind, TensorType type, int scaleExponent) {
   /**
    * Reads a header.
    *
-   * @param available bytes there are, at least 0
-   * @throws CorruptTensorException when they do not begin with one
+   * @param available the available bytes, at least 0
+   * @throws CorruptTensorException when they do not start with a header
    */
   static TensorHeader read(long address, long available) {
-    check(available >= SHAPE, available + " bytes are no header");
+    check(available >= SHAPE, available + " bytes are not a header");
     check(Memory.getInt(address) == MAGIC, "it is of another format or version");
     int rank = Memory.getByte(address + RANK) & 0xff;
     check(rank <= TensorType.MOST_DIMENSIONS, "it has " + rank + " dimensions");
-    check(available >= SHAPE + (long) Long.BYTES * rank, "its header is cut off");
+    check(available >= SHAPE + (long) Long.BYTES * rank, "its header is truncated");
     check(
         Memory.getByte(address + ZERO) == 0 && Memory.getInt(address + ZEROS) == 0,
-        "its header has bits that mean nothing");
+        "its header has unknown bits");
     CodecKind kind = kind(Memory.getByte(address + CODEC) & 0xff);
     TensorType type = type(dtype(Memory.getByte(address + DTYPE) & 0xff), address, rank);
     check(kind.codec().encodes(type.dtype()), kind + " does not encode " + type.dtype());
@@ -111,7 +114,7 @@ public record TensorHeader(CodecKind kind, TensorType type, int scaleExponent) {
     }
   }
 
-  /** Fails with the type of the tensor that is not there. */
+  /** Throws an error with the type of the tensor unless the condition holds. */
   void checkBody(boolean holds, String otherwise) {
     if (!holds) {
       throw new CorruptTensorException(

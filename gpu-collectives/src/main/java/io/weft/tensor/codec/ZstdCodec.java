@@ -7,18 +7,18 @@ import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 
 /**
- * Any type, without loss: within a piece the first bytes of all elements stand together, then all
- * second bytes and so on (signs and exponents of neighbours are alike, fractions are noise), and
- * that is one Zstandard frame.
+ * Encodes any type without loss. Within a piece, the first bytes of all elements come first, then
+ * all second bytes and so on. This separates signs and exponents, which are similar, from
+ * fractions, which are noise. The result is one Zstandard frame.
  *
- * <p>A piece is an int32 of its packed bytes followed by these. A piece that does not shrink is
- * there as it was, with just the bytes of its elements.
+ * <p>A piece is an int32 with its compressed length, followed by the compressed bytes. A piece that
+ * does not shrink contains the bytes of its elements.
  */
 final class ZstdCodec implements TensorCodec {
   private static final int LEVEL = 1;
   private static final int LENGTH = Integer.BYTES;
 
-  /** Longest header of a frame. */
+  /** The longest header of a frame. */
   private static final int FRAME_HEADER = 18;
 
   @Override
@@ -89,11 +89,11 @@ final class ZstdCodec implements TensorCodec {
     long at = 0;
     for (long left = header.type().elements(); left > 0; left -= TensorEncoder.PIECE_ELEMENTS) {
       int whole = width * (int) Math.min(TensorEncoder.PIECE_ELEMENTS, left);
-      header.checkBody(bytes - at >= LENGTH, "it is cut off");
+      header.checkBody(bytes - at >= LENGTH, "it is truncated");
       int length = Memory.getInt(body + at);
       at += LENGTH;
       header.checkBody(length > 0 && length <= whole, length + " bytes for " + whole);
-      header.checkBody(length <= bytes - at, "it is cut off");
+      header.checkBody(length <= bytes - at, "it is truncated");
       if (length < whole) {
         int seen = Math.min(length, FRAME_HEADER);
         Memory.copyTo(body + at, frame, Memory.BYTE_ARRAY, seen);
@@ -123,7 +123,7 @@ final class ZstdCodec implements TensorCodec {
         Memory.copy(from, target, whole);
       } else {
         Memory.copyTo(from, packed, Memory.BYTE_ARRAY, length);
-        header.checkBody(unpack(packed, length, shuffled, whole), "a frame cannot be unpacked");
+        header.checkBody(unpack(packed, length, shuffled, whole), "a frame cannot be decompressed");
         unshuffle(shuffled, raw, elements, width);
         Memory.copyFrom(raw, Memory.BYTE_ARRAY, target, whole);
       }

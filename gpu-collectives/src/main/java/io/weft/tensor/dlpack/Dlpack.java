@@ -11,46 +11,48 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Gives tensors away by DLPack, without a copy. Thread-safe. */
+/** Exports tensors by DLPack, without a copy. Thread-safe. */
 public final class Dlpack {
   private static final Logger LOG = LoggerFactory.getLogger(Dlpack.class);
   private static final String JNA = "com.sun.jna.Native";
 
-  /** What to run when a structure is given back, by its address. */
+  /** The action for the return of each structure, by its address. */
   private static final Map<Long, Runnable> EXPORTED = new ConcurrentHashMap<>();
 
   private Dlpack() {}
 
-  /** The function that consumers call; apart, so that JNA is loaded only when it is there. */
+  /**
+   * The function that consumers call; a separate class, so that JNA is loaded only if it exists.
+   */
   private static final class Deleter {
-    /** Kept reachable: native code calls it as long as there are structures. */
+    /** Kept reachable, because native code calls it as long as there are structures. */
     private static final Deletion FUNCTION = self -> delete(Pointer.nativeValue(self));
 
     private static final long ADDRESS =
         Pointer.nativeValue(CallbackReference.getFunctionPointer(FUNCTION));
   }
 
-  /** {@code void (*deleter)(struct DLManagedTensor *self)}. */
+  /** The C type {@code void (*deleter)(struct DLManagedTensor *self)}. */
   @FunctionalInterface
   interface Deletion extends Callback {
     void invoke(Pointer self);
   }
 
   /**
-   * Exports a tensor: a structure that the consumer gives back by calling its deleter, or its
-   * producer by {@link #delete}, once.
+   * Exports a tensor as a structure. The consumer returns it once by its deleter, or its producer
+   * by {@link #delete}.
    *
-   * @param released run then, on the thread of whoever gives it back, which may be one of the
-   *     consumer's; it should be short. Until then the elements have to stay where they are
+   * @param released runs at the return, on the returning thread, which may be one of the consumer.
+   *     It should be short. Until then the memory of the elements must stay
    * @return the address of the structure
-   * @throws IllegalArgumentException when the form cannot say that the tensor is read-only
-   * @throws UnavailableLibraryException when JNA is not there
+   * @throws IllegalArgumentException when the form cannot mark the tensor as read-only
+   * @throws UnavailableLibraryException when JNA is missing
    */
   public static long export(DlpackForm form, DlpackTensor tensor, Runnable released) {
     Objects.requireNonNull(released, "released");
     if (form == DlpackForm.PLAIN && tensor.readOnly()) {
       throw new IllegalArgumentException(
-          "the tensor is read-only, and a DLManagedTensor cannot say so: export it as VERSIONED, or"
+          "the tensor is read-only, which a DLManagedTensor cannot express: export it VERSIONED, or"
               + " a copy of it");
     }
     long structure = DlpackStructure.write(form, tensor, deleter());
@@ -64,13 +66,13 @@ public final class Dlpack {
       return Deleter.ADDRESS;
     } catch (ClassNotFoundException | LinkageError e) {
       throw new UnavailableLibraryException(
-          "tensors are exported by DLPack only with net.java.dev.jna:jna on the class path: their"
-              + " consumers give them back by a native function",
+          "the export by DLPack needs net.java.dev.jna:jna on the class path: the"
+              + " consumers return tensors by a native function",
           e);
     }
   }
 
-  /** Gives back a structure that no consumer has taken; does nothing when it was given back. */
+  /** Deletes a structure that no consumer has taken; does nothing if it was already returned. */
   public static void delete(long structure) {
     Runnable released = EXPORTED.remove(structure);
     if (released == null) {
@@ -80,12 +82,12 @@ public final class Dlpack {
     try {
       released.run();
     } catch (RuntimeException | Error e) {
-      // The caller may be native code, which cannot take it.
-      LOG.error("what was to follow the end of a tensor's export failed", e);
+      // The caller may be native code, which cannot catch an exception.
+      LOG.error("the action after the end of a tensor's export failed", e);
     }
   }
 
-  /** Structures that nobody has given back, for tests and the log. */
+  /** The number of structures that are not returned yet, for tests and the log. */
   public static int exported() {
     return EXPORTED.size();
   }

@@ -3,7 +3,8 @@ package io.weft.tensor.dlpack;
 /** The two structures of DLPack. */
 public enum DlpackForm {
   /**
-   * {@code DLManagedTensor}, which all consumers take, and which cannot say that it is read-only.
+   * {@code DLManagedTensor}, which all consumers accept, and which cannot express that it is
+   * read-only.
    */
   PLAIN("dltensor"),
 
@@ -16,7 +17,7 @@ public enum DlpackForm {
     this.capsule = capsule;
   }
 
-  /** What a Python capsule with its address has to be called. */
+  /** The required name of a Python capsule with its address. */
   public String capsule() {
     return capsule;
   }

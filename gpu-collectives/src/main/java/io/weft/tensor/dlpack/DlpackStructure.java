@@ -46,7 +46,7 @@ final class DlpackStructure {
 
   private DlpackStructure() {}
 
-  /** Writes one; its address, for {@link Memory#free}. */
+  /** Writes a structure; returns its address, for {@link Memory#free}. */
   static long write(DlpackForm form, DlpackTensor tensor, long deleter) {
     long[] shape = tensor.type().shape();
     long head = form == DlpackForm.PLAIN ? PLAIN_BYTES : VERSIONED_BYTES;

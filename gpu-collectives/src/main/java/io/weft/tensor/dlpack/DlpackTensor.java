@@ -5,12 +5,13 @@ import io.weft.tensor.TensorType;
 import java.util.Objects;
 
 /**
- * A tensor to be exported: elements in C order, without gaps.
+ * A tensor to export: elements in C order, without gaps.
  *
  * @param type element type and shape
- * @param address of the first element, on the device; any value when there are none
- * @param device where it lies
- * @param readOnly whether consumers must not write to it; only {@link DlpackForm#VERSIONED} says so
+ * @param address the address of the first element, on the device; any value without elements
+ * @param device the device of the memory
+ * @param readOnly whether consumers must not write to it; only {@link DlpackForm#VERSIONED}
+ *     expresses it
  */
 public record DlpackTensor(TensorType type, long address, Device device, boolean readOnly) {
   public DlpackTensor {

@@ -1,11 +1,10 @@
 /**
- * Tensors for libraries that know nothing of Weft, by DLPack: a structure in native memory that
- * says where a tensor lies, of what type and shape it is, and how to give it back.
+ * Exports tensors to other libraries by DLPack. A DLPack structure in native memory contains a
+ * tensor's address, type and shape, and the function that returns it.
  *
- * <p>{@link io.weft.tensor.dlpack.Dlpack#export} gives a structure away with its address. From then
- * on it is the consumer's, who calls its deleter once, on any thread; the exported memory has to
- * stay until then, and who exports it is told. This needs JNA, which is loaded with the first
- * export.
+ * <p>{@link io.weft.tensor.dlpack.Dlpack#export} creates a structure. From then on it belongs to
+ * the consumer, which calls its deleter once, on any thread. The exported memory must stay until
+ * then; the exporter gets a callback. This needs JNA, which is loaded with the first export.
  *
  * <p>Format: <a href="https://dmlc.github.io/dlpack/latest/c_api.html">DLPack C API</a>.
  */

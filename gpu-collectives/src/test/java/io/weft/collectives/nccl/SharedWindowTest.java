@@ -221,7 +221,7 @@ class SharedWindowTest {
       assertRefused(
           gang,
           CudaMemoryPool.Kind.DEVICE,
-          "cannot share memory: there is no way to the memory of");
+          "cannot share memory: there is no path to the memory of");
     }
   }
 

@@ -15,6 +15,7 @@ import io.weft.device.HostEvent;
 import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import io.weft.logging.CapturedLogs;
+import io.weft.memory.SpillPolicy.Use;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

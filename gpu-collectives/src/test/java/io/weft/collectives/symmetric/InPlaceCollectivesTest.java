@@ -24,6 +24,7 @@ import io.weft.collectives.operation.RaggedLayout;
 import io.weft.collectives.operation.Reduce;
 import io.weft.collectives.operation.ReduceScatter;
 import io.weft.collectives.operation.Scatter;
+import io.weft.memory.SpillPolicy.Use;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;

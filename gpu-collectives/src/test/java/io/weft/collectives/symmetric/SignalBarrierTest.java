@@ -9,6 +9,7 @@ import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
+import io.weft.memory.SpillPolicy.Use;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

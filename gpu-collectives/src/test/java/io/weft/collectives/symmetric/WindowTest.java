@@ -12,6 +12,7 @@ import io.weft.collectives.contract.Values;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
+import io.weft.memory.SpillPolicy.Use;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -44,7 +44,7 @@ class BounceBuffersTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     assertThat(DoubleLibraries.cudaControls().cudaDoublePageableCopies()).isZero();
     stream.close();
     bounce.close();
@@ -75,7 +75,7 @@ class BounceBuffersTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 7 * PIECE + 13, MOST})
-  void bytesGoThereAndBack(int bytes) {
+  void bytesAreCopiedToTheDeviceAndBack(int bytes) {
     ByteBuffer from = random(bytes);
     ByteBuffer to = ByteBuffer.allocateDirect(bytes);
     bounce.copyToDevice(there.address(), address(from), bytes, this::await);
@@ -84,7 +84,7 @@ class BounceBuffersTest {
     assertThat(pinned.takenBytes()).isLessThanOrEqualTo(2 * 1024);
   }
 
-  /** The device works behind a lane that stands still; the host memory is free at once. */
+  /** The device works after a lane that is blocked; the host memory is free at once. */
   @Test
   @UsesDoubles
   void hostMemoryMayChangeWhileTheDeviceStillCopies() {
@@ -123,12 +123,12 @@ class BounceBuffersTest {
     }
     assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(60)))).isTrue();
     bounce.reset();
-    bytesGoThereAndBack(PIECE);
+    bytesAreCopiedToTheDeviceAndBack(PIECE);
     assertThat(to).isEqualTo(random(3 * PIECE));
   }
 
   @Test
-  void pinnedMemoryIsCopiedAsItLies() {
+  void pinnedMemoryIsCopiedDirectly() {
     try (CudaMemory host = pinned.take(MOST)) {
       Memory.setMemory(host.address(), MOST, (byte) 3);
       bounce.copyToDevice(there.address(), host.address(), MOST, this::await);

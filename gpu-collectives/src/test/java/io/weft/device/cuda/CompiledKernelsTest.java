@@ -16,12 +16,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The PTX that is committed is what nvcc makes of the sources. */
+/** The committed PTX is the output of nvcc for the sources. */
 class CompiledKernelsTest {
   private static final Path SOURCES = Path.of("src", "main", "cuda");
   private static final Path COMPILED =
       Path.of("src", "main", "resources", "io", "weft", "device", "cuda");
-  private static final Duration PATIENCE = Duration.ofMinutes(2);
+  private static final Duration TIMEOUT = Duration.ofMinutes(2);
   private static final Pattern RELEASE = Pattern.compile("release ([0-9.]+),");
   private static final Pattern MADE_WITH = Pattern.compile("with nvcc ([0-9.]+):");
 
@@ -29,14 +29,14 @@ class CompiledKernelsTest {
 
   @TempDir Path folder;
 
-  /** What a tool prints; skips the test where it is not there. */
+  /** The output of a tool; skips the test if the tool is missing. */
   private static String output(String... command) {
     try {
-      ChildProcess.Outcome outcome = ChildProcess.run(List.of(command), PATIENCE);
+      ChildProcess.Outcome outcome = ChildProcess.run(List.of(command), TIMEOUT);
       assertThat(outcome.isWell()).as(() -> "" + outcome).isTrue();
       return outcome.output();
     } catch (IOException e) {
-      assumeTrue(false, () -> command[0] + " is not there: " + e.getMessage());
+      assumeTrue(false, () -> command[0] + " cannot run: " + e.getMessage());
       throw new AssertionError(e);
     }
   }
@@ -53,7 +53,7 @@ class CompiledKernelsTest {
     }
   }
 
-  /** Another release of nvcc writes other PTX of the same source. */
+  /** Another release of nvcc writes other PTX for the same source. */
   @Test
   void committedIsWhatTheSourcesGive() throws IOException {
     String release = first(RELEASE, output("nvcc", "--version"));
@@ -66,12 +66,12 @@ class CompiledKernelsTest {
         .isDirectoryNotContaining(file -> !Files.exists(COMPILED.resolve(file.getFileName())));
     for (Path ptx : compiled()) {
       assertThat(folder.resolve(ptx.getFileName()))
-          .as("src/main/cuda/compile makes it anew")
+          .as("src/main/cuda/compile compiles it again")
           .hasSameTextualContentAs(ptx);
     }
   }
 
-  /** From Turing to Blackwell, as far as this ptxas knows them and the kernels are for them. */
+  /** From Turing to Blackwell, as far as this ptxas and the kernels support them. */
   @ParameterizedTest
   @ValueSource(strings = {"sm_75", "sm_80", "sm_90", "sm_100"})
   void everyGpuTakesThem(String gpu) throws IOException {

@@ -14,7 +14,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The double notes what the driver lets pass: without that the other tests would prove little. */
+/**
+ * The double reports errors that the driver accepts; without that the other tests would prove
+ * little.
+ */
 @UsesDoubles
 class CudaDoubleTest {
   private CudaDevice device;
@@ -26,7 +29,7 @@ class CudaDoubleTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoublePause(0);
     device.close();
     DoubleLibraries.assertClean();
@@ -71,7 +74,7 @@ class CudaDoubleTest {
   }
 
   @Test
-  void handlesThatAreLeftBehind() {
+  void handlesThatAreLeaked() {
     CudaStream stream = CudaStream.open(device, "test", Priority.NORMAL);
     assertThat(DoubleLibraries.live()).contains("streams: 1").contains("retained contexts: 1");
     stream.close();
@@ -109,7 +112,7 @@ class CudaDoubleTest {
         .contains("cuMemFree of 1048576 bytes that a graph refers to");
   }
 
-  /** And the stream captures no more, as if nothing had been. */
+  /** After the error the stream captures no more. */
   @Test
   void whatACaptureMayNotDo() {
     try (CudaStream stream = CudaStream.open(device, "test", Priority.NORMAL)) {
@@ -152,7 +155,7 @@ class CudaDoubleTest {
     }
   }
 
-  /** A thread has one of its own, which runs beside those of others. */
+  /** Each thread has its own stream, which runs in parallel with the others. */
   @Test
   void defaultStreamsOfThreads() {
     Deadline now = Deadline.after(Duration.ZERO);
@@ -165,7 +168,7 @@ class CudaDoubleTest {
       stream.copyOnDevice(memory.address() + 2048, memory.address(), 1024);
       assertThat(stream.awaitRest(now)).isFalse();
       assertThat(CompletableFuture.supplyAsync(() -> stream.awaitRest(now)).join())
-          .as("rest of another thread's")
+          .as("another thread's stream is idle")
           .isTrue();
       DoubleLibraries.cudaControls().cudaDoublePause(0);
       assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(30)))).isTrue();

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 @UsesGpu
 class CudaLaneTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
   private static final int BYTES = 5000;
 
   private CudaDevice device;
@@ -39,25 +39,25 @@ class CudaLaneTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoublePause(0);
     device.close();
     DoubleLibraries.assertClean();
   }
 
   private CudaLane lane(String name) {
-    return CudaLane.open(device, name, PATIENCE, Priority.HIGHEST);
+    return CudaLane.open(device, name, TIMEOUT, Priority.HIGHEST);
   }
 
   private static Deadline deadline() {
-    return Deadline.after(PATIENCE);
+    return Deadline.after(TIMEOUT);
   }
 
   private static void pause(boolean paused) {
     DoubleLibraries.cudaControls().cudaDoublePause(paused ? 1 : 0);
   }
 
-  /** Both are enqueued while the device stands still: nobody waits for it on the host. */
+  /** Both are enqueued while the device is blocked: no host thread waits. */
   @Test
   @UsesDoubles
   void laneWaitsForAnotherOnTheDevice() {
@@ -88,7 +88,7 @@ class CudaLaneTest {
   }
 
   @Test
-  void workBehindAnEventOfTheHostIsPendingUntilItEnds() {
+  void workAfterAnEventOfTheHostIsPendingUntilItEnds() {
     HostEvent before = new HostEvent("before");
     try (CudaLane lane = lane("pending")) {
       Event event = lane.submit("after", () -> {}, before);
@@ -99,7 +99,7 @@ class CudaLaneTest {
   }
 
   @Test
-  void workThatFailsSkipsWhatIsBehindItAndNothingElse() {
+  void failedWorkSkipsOnlyDependentWork() {
     try (CudaLane lane = lane("failing")) {
       IOException cause = new IOException("bad");
       Event failed =
@@ -132,7 +132,7 @@ class CudaLaneTest {
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("CUDA_ERROR_LAUNCH_FAILED (719)")
           .hasMessageContaining("stream lost of cuda:0")
-          .hasMessageContaining("this process has lost the GPU and has to be restarted");
+          .hasMessageContaining("this process has lost the GPU and must be restarted");
       DoubleLibraries.cudaControls().cudaDoubleLose(0, 0);
       pause(false);
     } finally {
@@ -140,13 +140,13 @@ class CudaLaneTest {
     }
   }
 
-  /** The device cannot skip what is enqueued, but nobody is told that it was well. */
+  /** The device cannot skip enqueued work, but its event must not succeed. */
   @Test
   @UsesDoubles
-  void dependencyThatFailsAfterItWasRecordedFailsWhatIsBehindIt() {
+  void dependencyThatFailsAfterItWasRecordedFailsDependentWork() {
     try (CudaDevice second = DoubleLibraries.cuda().open(1);
         CudaLane first = lane("first");
-        CudaLane behind = CudaLane.open(second, "behind", PATIENCE, Priority.NORMAL)) {
+        CudaLane behind = CudaLane.open(second, "behind", TIMEOUT, Priority.NORMAL)) {
       pause(true);
       Event lost = first.submit("lost", () -> {});
       Event event = behind.submit("behind", () -> {}, lost);
@@ -166,7 +166,7 @@ class CudaLaneTest {
     }
   }
 
-  /** An interrupt, before or while it waits, does not end a stream under the work that is on it. */
+  /** An interrupt, before or during the wait, does not end a stream before its work. */
   @ParameterizedTest
   @UsesDoubles
   @ValueSource(booleans = {false, true})
@@ -207,7 +207,7 @@ class CudaLaneTest {
     }
   }
 
-  /** Its event ends, as somebody may wait for it; the device writes for longer. */
+  /** The event ends, because threads may wait for it; the device writes for longer. */
   @Test
   @UsesDoubles
   void memoryOfWorkThatOutlivesItsLaneIsKept() throws Exception {
@@ -230,10 +230,10 @@ class CudaLaneTest {
     pool.close();
   }
 
-  /** Work that is enqueued and cannot be followed any more. */
+  /** Enqueued work whose progress is unknown. */
   @Test
   @UsesDoubles
-  void memoryOfWorkWithoutAMarkIsKeptUntilTheStreamRests() {
+  void memoryOfWorkWithoutAMarkIsKeptUntilTheStreamIsIdle() {
     CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
     CudaMemory memory = pool.take(BYTES);
     CudaLane lane = lane("unmarked");
@@ -251,9 +251,9 @@ class CudaLaneTest {
     pool.close();
   }
 
-  /** What still enqueues would use a stream that is gone. */
+  /** Work that still enqueues would use a closed stream. */
   @Test
-  void closeByAnInterruptedThreadWaitsForWhatEnqueues() throws Exception {
+  void closeByAnInterruptedThreadWaitsForEnqueuingWork() throws Exception {
     CountDownLatch started = new CountDownLatch(1);
     CountDownLatch going = new CountDownLatch(1);
     CudaLane lane = lane("enqueuing");
@@ -280,11 +280,11 @@ class CudaLaneTest {
     lane.close();
   }
 
-  /** In what runs when an event ends, which is on a thread that the close has to wait for. */
+  /** A close in a listener of an event, on a thread that the close must wait for. */
   @ParameterizedTest
   @UsesDoubles
   @ValueSource(booleans = {false, true})
-  void closeOnItsOwnThreadDoesNotWaitForItself(boolean isWatcher) throws Exception {
+  void closeOnItsOwnThreadDoesNotWaitForItself(boolean isCompleter) throws Exception {
     CudaLane lane = lane("own");
     pause(true);
     CompletableFuture<Void> closed = new CompletableFuture<>();
@@ -293,9 +293,9 @@ class CudaLaneTest {
           lane.close();
           closed.complete(null);
         };
-    Event first = lane.submit("first", isWatcher ? () -> {} : close::run);
-    Event second = isWatcher ? lane.submit("second", () -> {}) : first;
-    if (isWatcher) {
+    Event first = lane.submit("first", isCompleter ? () -> {} : close::run);
+    Event second = isCompleter ? lane.submit("second", () -> {}) : first;
+    if (isCompleter) {
       first.whenDone(cause -> close.run());
       second.awaitRecorded(deadline());
     }
@@ -307,7 +307,7 @@ class CudaLaneTest {
   }
 
   @Test
-  void closingFailsWhatHasNotStarted() throws Exception {
+  void closingFailsWorkThatHasNotStarted() throws Exception {
     CountDownLatch started = new CountDownLatch(1);
     CountDownLatch closing = new CountDownLatch(1);
     CudaLane lane = lane("closing");
@@ -333,7 +333,7 @@ class CudaLaneTest {
   @UsesDoubles
   void priorityIsTheStreams() {
     try (CudaLane high = lane("high");
-        CudaLane normal = CudaLane.open(device, "normal", PATIENCE, Priority.NORMAL)) {
+        CudaLane normal = CudaLane.open(device, "normal", TIMEOUT, Priority.NORMAL)) {
       DoubleLibraries.CudaControls controls = DoubleLibraries.cudaControls();
       assertThat(controls.cudaDoublePriority(new Pointer(high.stream().handle()))).isEqualTo(-5);
       assertThat(controls.cudaDoublePriority(new Pointer(normal.stream().handle()))).isZero();

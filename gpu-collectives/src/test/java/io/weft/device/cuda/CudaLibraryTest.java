@@ -18,7 +18,7 @@ class CudaLibraryTest {
   private final CudaLibrary library = DoubleLibraries.cuda();
 
   @AfterEach
-  void asItWas() {
+  void resetDriver() {
     DoubleLibraries.cudaControls().cudaDoubleDriver(VERSION, DEVICES);
     DoubleLibraries.assertClean();
   }

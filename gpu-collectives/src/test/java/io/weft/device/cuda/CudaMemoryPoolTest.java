@@ -32,7 +32,7 @@ class CudaMemoryPoolTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     device.close();
     DoubleLibraries.assertClean();
   }
@@ -71,7 +71,7 @@ class CudaMemoryPoolTest {
 
   @Test
   @UsesDoubles
-  void largeRunIsBrokenUpForSmallOnesAndJoinedAgain() {
+  void largeRunIsSplitAndJoinedAgain() {
     try (CudaMemoryPool pool = pool(8 * MIB)) {
       pool.take(8 * MIB).close();
       for (int round = 0; round < 3; round++) {
@@ -103,7 +103,7 @@ class CudaMemoryPoolTest {
     }
   }
 
-  /** Of random sizes and lives, no two pieces overlap and all comes back. */
+  /** With random sizes and lifetimes, no two pieces overlap and all memory returns. */
   @Test
   void piecesNeverOverlap() {
     Random random = new Random(5);
@@ -154,7 +154,7 @@ class CudaMemoryPoolTest {
         assertThat(other.address()).isNotEqualTo(address);
       }
       use.complete();
-      assertThatThrownBy(() -> memory.usedUntil(use)).hasMessageContaining("given back");
+      assertThatThrownBy(() -> memory.usedUntil(use)).hasMessageContaining("returned to its pool");
       try (CudaMemory one = pool.take(4096);
           CudaMemory two = pool.take(4096)) {
         assertThat(address).isIn(one.address(), two.address());

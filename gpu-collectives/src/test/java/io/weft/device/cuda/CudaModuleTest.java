@@ -21,10 +21,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 @UsesGpu
 class CudaModuleTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
   private static final int ROWS = 1000;
 
-  /** Of weft_hash: see hash_arguments. */
+  /** The size of hash_arguments, the struct of weft_hash. */
   private static final int ARGUMENT_BYTES = 2592;
 
   private CudaDevice device;
@@ -39,7 +39,7 @@ class CudaModuleTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoublePause(0);
     memory.close();
     pinned.close();
@@ -47,7 +47,7 @@ class CudaModuleTest {
     DoubleLibraries.assertClean();
   }
 
-  /** The hash of no columns is the seed. */
+  /** The hash of zero columns is the seed. */
   private static KernelArguments noColumns(CudaKernel hash, CudaMemory hashes, int partitions) {
     return hash.arguments()
         .putAddress(hashes, 0, 4 * ROWS)
@@ -65,7 +65,7 @@ class CudaModuleTest {
     try (CudaModule module = CudaModule.load(device, "partition");
         CudaMemory hashes = memory.take(4 * ROWS);
         CudaMemory host = pinned.take(4 * ROWS);
-        CudaLane lane = CudaLane.open(device, "kernels", PATIENCE, Priority.NORMAL)) {
+        CudaLane lane = CudaLane.open(device, "kernels", TIMEOUT, Priority.NORMAL)) {
       CudaKernel hash = module.kernel("weft_hash", ARGUMENT_BYTES);
       DoubleLibraries.cudaControls().cudaDoublePause(1);
       Event hashed =
@@ -76,23 +76,23 @@ class CudaModuleTest {
               "copy",
               () -> lane.stream().copyToHost(host.address(), hashes.address(), 4 * ROWS),
               hashed);
-      there.awaitRecorded(Deadline.after(PATIENCE));
+      there.awaitRecorded(Deadline.after(TIMEOUT));
       assertThat(hashed.state()).isEqualTo(State.RECORDED);
       DoubleLibraries.cudaControls().cudaDoublePause(0);
-      there.await(Deadline.after(PATIENCE));
+      there.await(Deadline.after(TIMEOUT));
       for (int row = 0; row < ROWS; row++) {
         assertThat(Memory.getInt(host.address() + 4L * row)).isEqualTo(55);
       }
     }
   }
 
-  /** An old driver says which PTX it got and what helps, and so does whoever reads the message. */
+  /** An old driver reports the PTX version and the remedy, and so does the message. */
   @ParameterizedTest
   @CsvSource({
     ".version 7.0, .version 99.0, CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)",
     ".version 7.0, .nothing, CUDA_ERROR_INVALID_PTX (218)"
   })
-  void ptxThatTheDriverRefusesIsAnErrorThatSaysWhatToDo(String from, String to, String name) {
+  void refusedPtxIsAnErrorWithTheRemedy(String from, String to, String name) {
     String ptx = CudaModule.ptx("partition");
     assertThat(ptx).contains(from);
     assertThatThrownBy(() -> CudaModule.load(device, "partition", ptx.replace(from, to)))
@@ -122,9 +122,9 @@ class CudaModuleTest {
       assertThatThrownBy(() -> hash.arguments().putAddress(hashes, 1, 4 * ROWS))
           .isInstanceOf(IndexOutOfBoundsException.class);
       assertThatThrownBy(() -> hash.arguments().putInt(1).putLong(2))
-          .hasMessageContaining("a field of 8 bytes does not fit behind 4 of 2592 bytes");
+          .hasMessageContaining("a field of 8 bytes does not fit after 4 of 2592 bytes");
       assertThatThrownBy(() -> hash.arguments().fill().putInt(1))
-          .hasMessageContaining("does not fit behind 2592 of 2592 bytes for weft_hash");
+          .hasMessageContaining("does not fit after 2592 of 2592 bytes for weft_hash");
     }
   }
 
@@ -153,10 +153,10 @@ class CudaModuleTest {
     }
   }
 
-  /** What a device would let pass, or fail at much later. */
+  /** Errors that a device would accept, or report much later. */
   @Test
   @UsesDoubles
-  void doubleNotesWhatItsKernelsAreGivenWrongly() {
+  void doubleReportsWrongArgumentsOfKernels() {
     try (CudaDevice second = DoubleLibraries.cuda().open(1);
         CudaMemoryPool others = CudaMemoryPool.open(second, CudaMemoryPool.Kind.DEVICE, 4 << 20);
         CudaMemory other = others.take(4 * ROWS);
@@ -186,7 +186,7 @@ class CudaModuleTest {
     }
   }
 
-  /** Closed while a kernel runs: the double would note it. */
+  /** Closes the module while a kernel runs; the double would report that. */
   @Test
   @UsesDoubles
   void kernelsStayLoadedUntilTheirUsesHaveEnded() {
@@ -202,7 +202,7 @@ class CudaModuleTest {
       assertThat(DoubleLibraries.violations()).isEmpty();
       assertThat(DoubleLibraries.live()).contains("modules: 1");
       DoubleLibraries.cudaControls().cudaDoublePause(0);
-      assertThat(stream.awaitRest(Deadline.after(PATIENCE))).isTrue();
+      assertThat(stream.awaitRest(Deadline.after(TIMEOUT))).isTrue();
       use.complete();
       assertThat(DoubleLibraries.live()).doesNotContain("modules");
     }
@@ -211,7 +211,7 @@ class CudaModuleTest {
 
   @Test
   @UsesDoubles
-  void doubleNotesMemoryAndModulesThatGoTooEarly() {
+  void doubleReportsMemoryAndModulesFreedTooEarly() {
     long hashes = DriverMemory.allocate(device, 4 * ROWS, CudaMemoryPool.Kind.DEVICE);
     CudaModule module = CudaModule.load(device, "partition");
     CudaKernel hash = module.kernel("weft_hash", ARGUMENT_BYTES);

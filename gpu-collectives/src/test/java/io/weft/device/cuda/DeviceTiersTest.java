@@ -12,6 +12,7 @@ import io.weft.memory.ArenaOptions;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.testgpus.DeviceBytes;
 import io.weft.testgpus.TestMachine;
 import io.weft.testgpus.UsesGpu;
@@ -28,12 +29,12 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Room for four on the device, two pinned, two in shared memory, the rest on disk. */
+/** Room for four pieces on the device, two pinned, two in shared memory, the rest on disk. */
 @UsesGpu
 class DeviceTiersTest {
   private static final int MIB = 1 << 20;
   private static final int SIZE = MIB - 512;
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
   @TempDir Path folder;
   @TempDir Path disk;
@@ -49,7 +50,7 @@ class DeviceTiersTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoublePause(0);
     assertThat(arena.statistics().extents()).isZero();
     arena.close();
@@ -58,8 +59,8 @@ class DeviceTiersTest {
     assertThat(DoubleLibraries.cudaControls().cudaDoublePageableCopies()).isZero();
   }
 
-  private DeviceTiers tiers(Duration patience) {
-    return DeviceTiers.open(device, "test", 4 * MIB, 4 * MIB, arena, patience);
+  private DeviceTiers tiers(Duration timeout) {
+    return DeviceTiers.open(device, "test", 4 * MIB, 4 * MIB, arena, timeout);
   }
 
   private TieredMemory filled(DeviceTiers tiers, int value) {
@@ -87,8 +88,8 @@ class DeviceTiersTest {
   }
 
   @Test
-  void whatWasNotUsedForLongestGivesWay() {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+  void leastRecentlyUsedMemorySpills() {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = fill(tiers, 10);
       assertThat(memories)
           .extracting(TieredMemory::tier)
@@ -116,8 +117,8 @@ class DeviceTiersTest {
   }
 
   @Test
-  void manyAtOnceFindWhatTheyLeft() throws Exception {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+  void parallelUsersFindTheirBytes() throws Exception {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = fill(tiers, 10);
       List<CompletableFuture<Void>> threads = new ArrayList<>();
       for (int thread = 0; thread < 3; thread++) {
@@ -139,8 +140,8 @@ class DeviceTiersTest {
   }
 
   @Test
-  void whatIsInUseStays() {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+  void leasedMemoryStays() {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = fill(tiers, 4);
       HostEvent use = new HostEvent("use");
       List<TieredLease> leases = memories.stream().map(TieredMemory::lease).toList();
@@ -148,7 +149,7 @@ class DeviceTiersTest {
       leases.get(0).close();
       assertThatThrownBy(() -> tiers.allocate(SIZE))
           .hasMessageContaining("tiers test of " + device.device())
-          .hasMessageContaining("nothing there that is not in use");
+          .hasMessageContaining("all memory there is in use");
       assertThat(tiers.spill(SIZE)).isZero();
       use.complete();
       TieredMemory another = tiers.allocate(SIZE);
@@ -161,12 +162,12 @@ class DeviceTiersTest {
     }
   }
 
-  /** As for a library beside Weft that needs device memory. */
+  /** Like a library beside Weft that needs device memory. */
   @Test
   @UsesDoubles
-  void spillingGivesMemoryBackToTheDevice() {
+  void spillingFreesMemoryOfTheDevice() {
     long free = device.freeBytes();
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = fill(tiers, 4);
       assertThat(device.freeBytes()).isEqualTo(free - 4 * MIB);
       assertThat(tiers.spill(Long.MAX_VALUE)).isEqualTo(4L * SIZE);
@@ -180,8 +181,8 @@ class DeviceTiersTest {
   }
 
   @Test
-  void fullTiersRefuseAndKeepWhatTheyHave() {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+  void fullTiersRefuseAndKeepTheirMemory() {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = fill(tiers, 12);
       assertThatThrownBy(() -> tiers.allocate(SIZE))
           .hasMessageContaining("nothing can be spilled from " + device.device())
@@ -195,10 +196,10 @@ class DeviceTiersTest {
     }
   }
 
-  /** From each tier, and it stays where it is. */
+  /** Copies from each tier; the memory does not move. */
   @Test
-  void copiesAreMadeWhereverTheMemoryLies() {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+  void copiesAreMadeFromEachTier() {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = fill(tiers, 9);
       List<MemoryTier> before = memories.stream().map(TieredMemory::tier).toList();
       assertThat(before).contains(MemoryTier.values());
@@ -214,10 +215,10 @@ class DeviceTiersTest {
     }
   }
 
-  /** From each tier, with nothing on the device that could give way; and it stays where it is. */
+  /** Reads from each tier, while no memory on the device can move; the memory does not move. */
   @Test
-  void memoryIsReadWhereverItLies() {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+  void memoryIsReadFromEachTier() {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = fill(tiers, 9);
       List<MemoryTier> before = memories.stream().map(TieredMemory::tier).toList();
       assertThat(before).contains(MemoryTier.values());
@@ -226,7 +227,7 @@ class DeviceTiersTest {
       assertThat(leases).hasSize(4);
       long to = Memory.allocate(8);
       for (int i = 0; i < 9; i++) {
-        memories.get(i).read(SIZE - 8, 8, to).await(Deadline.after(PATIENCE));
+        memories.get(i).read(SIZE - 8, 8, to).await(Deadline.after(TIMEOUT));
         assertThat(Memory.getByte(to)).isEqualTo((byte) i);
         assertThat(Memory.getByte(to + 7)).isEqualTo((byte) i);
       }
@@ -235,7 +236,7 @@ class DeviceTiersTest {
       assertThatThrownBy(() -> last.read(1, SIZE, to)).hasMessageContaining("are not within");
       leases.forEach(TieredLease::close);
       memories.forEach(TieredMemory::close);
-      assertThatThrownBy(() -> last.read(0, 8, to).await(Deadline.after(PATIENCE)))
+      assertThatThrownBy(() -> last.read(0, 8, to).await(Deadline.after(TIMEOUT)))
           .hasStackTraceContaining("was closed");
       Memory.free(to);
     }
@@ -243,7 +244,7 @@ class DeviceTiersTest {
 
   @Test
   void aHoldKeepsClosedMemoryThatCanStillBeRead() {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       TieredMemory memory = filled(tiers, 5);
       TieredHold hold = memory.hold();
       memory.close();
@@ -261,13 +262,13 @@ class DeviceTiersTest {
     }
   }
 
-  /** As from another executor; two lie in shared memory, one on disk. */
+  /** As from another executor; two pieces are in shared memory, one on disk. */
   @Test
-  void whatArrivesOnTheHostComesToTheDeviceWhenItIsLeased() throws IOException {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+  void adoptedHostMemoryMovesToTheDeviceWhenItIsLeased() throws IOException {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
-        Extent extent = arena.allocate(SIZE);
+        Extent extent = arena.allocate(SIZE, Use.RETAINED);
         Memory.setMemory(extent.address(), SIZE, (byte) i);
         memories.add(tiers.adopt(extent, SIZE));
       }
@@ -282,8 +283,8 @@ class DeviceTiersTest {
   }
 
   @Test
-  void whatIsDamagedOnDiskIsNotRead() {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+  void damagedBytesOnDiskAreNotRead() {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       List<TieredMemory> memories = fill(tiers, 10);
       TieredMemory damaged =
           memories.stream()
@@ -294,10 +295,10 @@ class DeviceTiersTest {
       byte was = Memory.getByte(there);
       Memory.setMemory(there, 1, (byte) ~was);
       long to = Memory.allocate(8);
-      assertThatThrownBy(() -> damaged.read(SIZE - 8, 8, to).await(Deadline.after(PATIENCE)))
-          .hasStackTraceContaining("have another checksum now");
+      assertThatThrownBy(() -> damaged.read(SIZE - 8, 8, to).await(Deadline.after(TIMEOUT)))
+          .hasStackTraceContaining("have a different checksum now");
       Memory.setMemory(there, 1, was);
-      damaged.read(SIZE - 8, 8, to).await(Deadline.after(PATIENCE));
+      damaged.read(SIZE - 8, 8, to).await(Deadline.after(TIMEOUT));
       Memory.free(to);
       memories.forEach(TieredMemory::close);
     }
@@ -305,7 +306,7 @@ class DeviceTiersTest {
 
   @Test
   void closedMemoryStaysUntilItsLeaseEnds() {
-    try (DeviceTiers tiers = tiers(PATIENCE)) {
+    try (DeviceTiers tiers = tiers(TIMEOUT)) {
       TieredMemory memory = filled(tiers, 1);
       TieredLease lease = memory.lease();
       memory.close();

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class DeviceUploadsTest {
   private static final int PIECE = 10_000;
   private static final int MOST = 12 * PIECE;
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private CudaDevice device;
   private CudaMemoryPool pinned;
@@ -43,12 +43,12 @@ class DeviceUploadsTest {
     pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 1 << 20);
     pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1 << 20);
     there = pool.take(MOST);
-    uploads = DeviceUploads.open(device, "uploads", pinned, PIECE, PATIENCE);
+    uploads = DeviceUploads.open(device, "uploads", pinned, PIECE, TIMEOUT);
     DoubleLibraries.cudaControls().cudaDoublePageableCopies();
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     assertThat(DoubleLibraries.cudaControls().cudaDoublePageableCopies()).isZero();
     uploads.close();
     there.close();
@@ -66,7 +66,7 @@ class DeviceUploadsTest {
     return ByteBuffer.allocateDirect(MOST).put(values).flip();
   }
 
-  /** What lies on the device. */
+  /** The bytes on the device. */
   private ByteBuffer download() {
     ByteBuffer to = ByteBuffer.allocateDirect(MOST);
     try (CudaStream stream = CudaStream.open(device, "look", Priority.NORMAL);
@@ -85,7 +85,7 @@ class DeviceUploadsTest {
   }
 
   private static void await(Event event) {
-    event.await(Deadline.after(PATIENCE));
+    event.await(Deadline.after(TIMEOUT));
   }
 
   @ParameterizedTest
@@ -95,7 +95,7 @@ class DeviceUploadsTest {
     assertThat(download().limit(bytes)).isEqualTo(from.duplicate().limit(bytes));
   }
 
-  /** Of random lengths and gaps, from anywhere. */
+  /** Runs of random lengths and gaps, from random addresses. */
   @Test
   void runsArriveAtTheirPlaces() {
     Random random = new Random(3);
@@ -124,7 +124,7 @@ class DeviceUploadsTest {
     Event event;
     try {
       event = uploads.upload("two pieces", List.of(new Run(host, 0, 2 * PIECE)), there);
-      event.awaitRecorded(Deadline.after(PATIENCE));
+      event.awaitRecorded(Deadline.after(TIMEOUT));
       assertThat(event.state()).isEqualTo(Event.State.RECORDED);
       Memory.setMemory(host, MOST, (byte) 0);
     } finally {
@@ -152,20 +152,20 @@ class DeviceUploadsTest {
     assertThat(pool.takenBytes()).isLessThan(taken);
   }
 
-  /** A stream of somebody else's waits for an upload, and an upload for it. */
+  /** A stream of other code waits for an upload, and an upload for it. */
   @Test
   void foreignStreamsAreOrderedWithUploads() {
     try (CudaStream theirs = CudaStream.open(device, "theirs", Priority.NORMAL);
         CudaMemory copy = pool.take(PIECE)) {
       CudaStream borrowed = CudaStream.borrowed(device, "borrowed", theirs.handle());
       Event first = uploads.upload("first", List.of(new Run(host, 0, PIECE)), there);
-      CudaLane.order(first, borrowed, Deadline.after(PATIENCE));
+      CudaLane.order(first, borrowed, Deadline.after(TIMEOUT));
       borrowed.copyOnDevice(copy.address(), there.address(), PIECE);
       Event used = uploads.lane().after("their use", borrowed);
       await(uploads.upload("second", List.of(new Run(host + PIECE, 0, PIECE)), there));
       assertThat(used.state()).isEqualTo(Event.State.COMPLETE);
       theirs.copyOnDevice(there.address() + PIECE, copy.address(), PIECE);
-      assertThat(theirs.awaitRest(Deadline.after(PATIENCE))).isTrue();
+      assertThat(theirs.awaitRest(Deadline.after(TIMEOUT))).isTrue();
       borrowed.close();
     }
     ByteBuffer found = download();
@@ -179,7 +179,7 @@ class DeviceUploadsTest {
         .isInstanceOf(IndexOutOfBoundsException.class)
         .hasMessageContaining("of " + MOST + " bytes");
     assertThatThrownBy(() -> new Run(host, -1, 2)).hasMessage("2 bytes at -1");
-    assertThatThrownBy(() -> DeviceUploads.open(device, "small", pinned, 4096, PATIENCE))
+    assertThatThrownBy(() -> DeviceUploads.open(device, "small", pinned, 4096, TIMEOUT))
         .hasMessageContaining("too small");
   }
 }

@@ -14,10 +14,10 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** A process of its own that exports device memory and does as it is told by lines of text. */
+/** A process that exports device memory and follows commands, which are lines of text. */
 final class ExportingProcess implements AutoCloseable {
   static final int BYTES = 10_000;
-  private static final int PATIENCE_SECONDS = 120;
+  private static final int TIMEOUT_SECONDS = 120;
 
   private final Process process;
   private final BufferedReader out;
@@ -42,12 +42,12 @@ final class ExportingProcess implements AutoCloseable {
     in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
   }
 
-  /** What it answers to an order; the first answer, without one, is its handle. */
+  /** The answer to a command; the first answer, without a command, is its handle. */
   String ask(String order) throws Exception {
     if (!order.isEmpty()) {
       in.println(order);
     }
-    return CompletableFuture.supplyAsync(this::read).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    return CompletableFuture.supplyAsync(this::read).get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
   }
 
   private String read() {
@@ -63,7 +63,7 @@ final class ExportingProcess implements AutoCloseable {
   }
 
   void kill() throws InterruptedException {
-    process.destroyForcibly().waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    process.destroyForcibly().waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS);
   }
 
   @Override

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Device memory of a process that another one maps. */
+/** Device memory of one process that another process maps. */
 @UsesGpu
 class IpcMemoryTest {
   private static final int BYTES = ExportingProcess.BYTES;
@@ -32,7 +32,7 @@ class IpcMemoryTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     other.close();
     device.close();
     DoubleLibraries.assertClean();
@@ -43,7 +43,7 @@ class IpcMemoryTest {
   }
 
   @Test
-  void memoryIsReadAndWrittenWhereItLies() throws Exception {
+  void memoryIsReadAndWrittenInPlace() throws Exception {
     IpcHandle handle = handle();
     assertThat(handle.offset()).isPositive();
     try (CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 1 << 20);
@@ -63,7 +63,7 @@ class IpcMemoryTest {
     assertThat(other.ask("end")).isEqualTo(".");
   }
 
-  /** Its holder has closed it; the lease keeps it. */
+  /** The holder has closed it; the lease keeps it. */
   @Test
   void leaseKeepsTheMemoryUntilItIsClosed() throws Exception {
     IpcMemory first = IpcMemory.open(device, handle());
@@ -74,7 +74,7 @@ class IpcMemoryTest {
 
   @Test
   @UsesDoubles
-  void memoryThatIsFreedWhileItIsMappedIsNoted() throws Exception {
+  void memoryThatIsFreedWhileItIsMappedIsReported() throws Exception {
     IpcHandle handle = handle();
     try (IpcMemory memory = IpcMemory.open(device, handle);
         IpcMemory again = IpcMemory.open(device, handle)) {
@@ -130,7 +130,7 @@ class IpcMemoryTest {
         CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 1 << 20);
         CudaMemory host = pinned.take(100)) {
       assertThatThrownBy(() -> IpcMemory.open(device, export.handle()))
-          .hasMessageContaining("this process's own");
+          .hasMessageContaining("is of this process");
       assertThatThrownBy(() -> IpcExport.of(host))
           .hasMessageContaining("pinned host memory cannot be exported");
     }

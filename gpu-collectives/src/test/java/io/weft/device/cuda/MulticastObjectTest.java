@@ -11,7 +11,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Multicast memory of two devices, step by step, and what the double notes of wrong ones. */
+/** Multicast memory of two devices, step by step, and the double's reports of wrong steps. */
 @UsesDoubles
 class MulticastObjectTest {
   private static final int EVERY_SECOND = 0x55;
@@ -30,7 +30,7 @@ class MulticastObjectTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoubleMulticast(EVERY_SECOND);
     DoubleLibraries.cudaControls().cudaDoubleComputeCapability(9);
     assertThat(OpenDescriptors.count("weft-cuda-double")).isEqualTo(filesBefore);
@@ -50,13 +50,13 @@ class MulticastObjectTest {
   }
 
   @Test
-  void granulesAreTheDriversAndNotThoseOfOtherMemory() {
+  void granulesAreThoseOfTheDriver() {
     assertThat(granule).isEqualTo(2 * VirtualMemory.of(first).granularity());
     assertThat(VirtualMemory.forMulticast(first).granularity()).isEqualTo(granule);
   }
 
   @Test
-  void objectIsOneForAllWhoTakeItOver() {
+  void allProcessesShareOneObject() {
     try (CudaMemoryPool pool = pool(first);
         CudaMemoryPool other = pool(second);
         CudaMemory memory = pool.take(100);
@@ -74,9 +74,9 @@ class MulticastObjectTest {
     }
   }
 
-  /** The driver would wait for ever. */
+  /** The real driver would wait forever. */
   @Test
-  void bindingAndMappingBeforeAllHaveJoinedIsNoted() {
+  void bindingAndMappingBeforeAllHaveJoinedIsReported() {
     try (CudaMemoryPool pool = pool(first);
         CudaMemory memory = pool.take(100);
         MulticastObject object = MulticastObject.create(first, 2, granule)) {
@@ -88,12 +88,12 @@ class MulticastObjectTest {
       assertThat(DoubleLibraries.violations())
           .contains("cuMemMap when 1 of 2 devices have been added");
       assertThatThrownBy(object::join).isInstanceOf(CudaException.class);
-      assertThat(DoubleLibraries.violations()).contains("device 0, which is there");
+      assertThat(DoubleLibraries.violations()).contains("device 0, which was added, or");
     }
   }
 
   @Test
-  void memoryThatIsFreedWhileItIsBoundIsNoted() {
+  void memoryThatIsFreedWhileItIsBoundIsReported() {
     CudaMemoryPool pool = pool(first);
     CudaMemory memory = pool.take(100);
     MulticastObject object = MulticastObject.create(first, 2, granule);
@@ -120,7 +120,7 @@ class MulticastObjectTest {
           .hasMessageContaining("starts at a multiple of " + granule);
       assertThatThrownBy(() -> MulticastObject.requireBindable(memory, 4 * granule))
           .hasMessageContaining("granules of " + 4 * granule + " bytes for multicast")
-          .hasMessageContaining("such of " + granule);
+          .hasMessageContaining("granules of " + granule);
       assertThatThrownBy(() -> MulticastObject.requireBindable(other, granule))
           .hasMessageContaining("virtual device memory cannot be written by multicast");
     }

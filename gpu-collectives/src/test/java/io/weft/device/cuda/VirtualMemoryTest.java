@@ -10,7 +10,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** A pool over memory that is reserved, created and mapped, whose steps the double checks. */
+/** A pool of memory that is reserved, created and mapped; the double checks the steps. */
 @UsesGpu
 class VirtualMemoryTest {
   private static final long GRANULE = 2 << 20;
@@ -23,7 +23,7 @@ class VirtualMemoryTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     device.close();
     DoubleLibraries.assertClean();
   }

@@ -1,2 +1,2 @@
-/** The CUDA runtime over the double of libcuda, and the double's own strictness. */
+/** Tests of the CUDA runtime with the double of libcuda, and of the double's checks. */
 package io.weft.device.cuda;

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Descriptors that are left in an inbox, and that none stays open. */
+/** Tests descriptors that are sent to an inbox, and that none stays open. */
 class DescriptorInboxTest {
   private static final int MORE_THAN_FIT = 40;
 
@@ -24,19 +24,19 @@ class DescriptorInboxTest {
   private Path file;
   private long socketsBefore;
 
-  /** What Java has no descriptors for. */
+  /** Functions that Java does not offer. */
   public interface Libc extends Library {
     int open(String path, int flags);
   }
 
   @BeforeEach
   void makeFile() throws IOException {
-    file = Files.writeString(folder.resolve("passed-on"), "what is in the file");
+    file = Files.writeString(folder.resolve("passed-on"), "content of the file");
     socketsBefore = OpenDescriptors.count("socket:");
   }
 
   @AfterEach
-  void nothingIsLeftOpen() {
+  void nothingStaysOpen() {
     assertThat(OpenDescriptors.count("passed-on")).isZero();
     assertThat(OpenDescriptors.count("socket:")).isEqualTo(socketsBefore);
   }
@@ -57,7 +57,7 @@ class DescriptorInboxTest {
       send(InboxAddress.decode(inbox.address().encode()));
       try (Descriptor arrived = inbox.receive()) {
         Path there = Path.of("/proc/self/fd/" + arrived.number());
-        assertThat(Files.readString(there)).isEqualTo("what is in the file");
+        assertThat(Files.readString(there)).isEqualTo("content of the file");
         assertThat(OpenDescriptors.count("passed-on")).isOne();
       }
     }
@@ -71,9 +71,9 @@ class DescriptorInboxTest {
     }
   }
 
-  /** Everybody sees the name of a socket; the token is for those who were told. */
+  /** All processes see the name of a socket; only some know the token. */
   @Test
-  void whatComesWithoutTheTokenIsClosed() {
+  void descriptorsWithoutTheTokenAreClosed() {
     try (DescriptorInbox inbox = DescriptorInbox.open()) {
       InboxAddress seen = new InboxAddress(inbox.address().name(), UUID.randomUUID());
       send(seen);
@@ -86,7 +86,7 @@ class DescriptorInboxTest {
   }
 
   @Test
-  void whatNobodyTookEndsWithTheInbox() {
+  void descriptorsThatWereNotTakenAreClosedWithTheInbox() {
     try (DescriptorInbox inbox = DescriptorInbox.open()) {
       send(inbox.address());
       send(inbox.address());
@@ -104,13 +104,13 @@ class DescriptorInboxTest {
                 }
               })
           .isInstanceOf(UncheckedIOException.class)
-          .hasMessageContaining("reaching the inbox " + inbox.address().name())
-          .hasMessageContaining("failed with error 11 of the system: others have filled it");
+          .hasMessageContaining("connecting to the inbox " + inbox.address().name())
+          .hasMessageContaining("failed with error 11 of the system: it is full");
     }
   }
 
   @Test
-  void inboxThatIsClosedIsNotThere() {
+  void aClosedInboxCannotBeReached() {
     DescriptorInbox inbox = DescriptorInbox.open();
     inbox.close();
     inbox.close();
@@ -122,7 +122,7 @@ class DescriptorInboxTest {
   @Test
   void addressesAreChecked() {
     assertThatThrownBy(() -> InboxAddress.decode(new byte[31])).hasMessageContaining("31 bytes");
-    assertThatThrownBy(() -> Descriptor.of(-1)).hasMessageContaining("-1 is no descriptor");
+    assertThatThrownBy(() -> Descriptor.of(-1)).hasMessageContaining("-1 is not a descriptor");
     Descriptor own = open();
     own.close();
     own.close();

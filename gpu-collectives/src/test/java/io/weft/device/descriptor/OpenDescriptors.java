@@ -6,16 +6,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 
-/** The descriptors that this process has open. */
+/** The open descriptors of this process. */
 public final class OpenDescriptors {
   private static final Path ALL = Path.of("/proc/self/fd");
 
   private OpenDescriptors() {}
 
   /**
-   * How many there are whose text contains this, such as "socket:" or the name of a file.
+   * The number of descriptors whose target contains a text, such as "socket:" or the name of a
+   * file.
    *
-   * @param text in what the system says of the descriptor
+   * @param text a part of the system's description of the descriptor
    */
   public static long count(String text) {
     try (Stream<Path> all = Files.list(ALL)) {
@@ -25,7 +26,7 @@ public final class OpenDescriptors {
     }
   }
 
-  /** Nothing where it has been closed meanwhile. */
+  /** Returns nothing if it was closed meanwhile. */
   private static String whatIs(Path descriptor) {
     try {
       return Files.readSymbolicLink(descriptor).toString();

@@ -1,2 +1,2 @@
-/** Tests of descriptors that go from process to process. */
+/** Tests of descriptors that are passed between processes. */
 package io.weft.device.descriptor;

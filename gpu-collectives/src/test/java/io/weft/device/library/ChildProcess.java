@@ -9,17 +9,17 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A process that is run to its end, or is killed. What it prints goes to a file, so that nothing
- * waits for anybody to read it and nobody waits for it to print.
+ * Runs a process to its end, or kills it after a timeout. Its output goes to a file, so that
+ * neither the process nor the reader waits for the other.
  */
 public final class ChildProcess {
   private ChildProcess() {}
 
   /**
-   * How it ended.
+   * The result of a process.
    *
-   * @param output of both its outputs, in the order in which it came
-   * @param exitValue its own, or KILLED when it was too slow
+   * @param output both its outputs, in order
+   * @param exitValue its exit value, or KILLED after a timeout
    */
   public record Outcome(String output, int exitValue) {
     public static final int KILLED = -1;
@@ -30,18 +30,18 @@ public final class ChildProcess {
 
     @Override
     public String toString() {
-      return (exitValue == KILLED ? "killed as too slow" : "exit value " + exitValue)
+      return (exitValue == KILLED ? "killed after a timeout" : "exit value " + exitValue)
           + ", output:\n"
           + output;
     }
   }
 
-  public static Outcome run(List<String> command, Duration patience) throws IOException {
+  public static Outcome run(List<String> command, Duration timeout) throws IOException {
     Path log = Files.createTempFile("weft-child", ".log");
     Process process =
         new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
     try {
-      boolean ended = process.waitFor(patience.toMillis(), TimeUnit.MILLISECONDS);
+      boolean ended = process.waitFor(timeout.toMillis(), TimeUnit.MILLISECONDS);
       String output = Files.readString(log, StandardCharsets.UTF_8);
       return new Outcome(output, ended ? process.exitValue() : Outcome.KILLED);
     } catch (InterruptedException e) {

@@ -9,29 +9,29 @@ import org.junit.jupiter.api.Test;
 class ChildProcessTest {
   private static final int OUTPUT_BYTES = 300_000;
 
-  private static ChildProcess.Outcome run(Duration patience, String script) throws Exception {
-    return ChildProcess.run(List.of("sh", "-c", script), patience);
+  private static ChildProcess.Outcome run(Duration timeout, String script) throws Exception {
+    return ChildProcess.run(List.of("sh", "-c", script), timeout);
   }
 
-  /** More than a pipe holds, on both outputs. */
+  /** More output than a pipe holds, on both outputs. */
   @Test
-  void childThatPrintsMuchIsNotHeldUp() throws Exception {
+  void childWithMuchOutputIsNotBlocked() throws Exception {
     String much = "head -c " + OUTPUT_BYTES + " /dev/zero | tr '\\0' x";
     ChildProcess.Outcome outcome = run(Duration.ofSeconds(60), much + " >&2; " + much);
     assertThat(outcome.isWell()).isTrue();
     assertThat(outcome.output()).hasSize(2 * OUTPUT_BYTES);
   }
 
-  /** It prints nothing and would hold a reader for a minute. */
+  /** Its output stops, which would block a reader for a minute. */
   @Test
-  void childThatHangsIsKilledAndSaysWhatItPrinted() throws Exception {
+  void childThatHangsIsKilledAndItsOutputIsReported() throws Exception {
     ChildProcess.Outcome outcome = run(Duration.ofSeconds(3), "echo begun; exec sleep 60");
     assertThat(outcome.isWell()).isFalse();
-    assertThat(outcome).hasToString("killed as too slow, output:\nbegun\n");
+    assertThat(outcome).hasToString("killed after a timeout, output:\nbegun\n");
   }
 
   @Test
-  void childThatFailsSaysHow() throws Exception {
+  void childThatFailsReportsItsExitValue() throws Exception {
     assertThat(run(Duration.ofSeconds(60), "echo bad >&2; exit 3"))
         .hasToString("exit value 3, output:\nbad\n");
   }

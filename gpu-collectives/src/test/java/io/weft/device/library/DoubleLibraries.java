@@ -12,16 +12,16 @@ import java.io.IOException;
 import java.nio.file.Path;
 
 /**
- * The doubles of the {@link TestMachine}, what only tests call of them, and some of older versions
- * of libnccl, each in a folder below.
+ * The doubles of the {@link TestMachine}, their functions for tests only, and doubles of older
+ * libnccl versions, each in a folder below.
  */
 public final class DoubleLibraries {
-  /** Names the folder to a child process, which builds nothing. */
+  /** The property that tells a child process the folder, so that it builds nothing. */
   public static final String FOLDER_PROPERTY = TestMachine.FOLDER_PROPERTY;
 
   private DoubleLibraries() {}
 
-  /** What only tests call of the double of libcuda. */
+  /** Functions of the double of libcuda that only tests call. */
   public interface CudaControls extends Library {
     int cudaDoubleViolations(byte[] text, int size);
 
@@ -68,7 +68,7 @@ public final class DoubleLibraries {
     int cudaDoublePriority(Pointer stream);
   }
 
-  /** What only tests call of the double of libnccl. */
+  /** Functions of the double of libnccl that only tests call. */
   public interface NcclControls extends Library {
     void ncclDoubleFailNext(int state);
 
@@ -84,7 +84,7 @@ public final class DoubleLibraries {
   private static final class Built {
     private static final String WHY_NOT = tryBuild();
 
-    /** Those of a child process are there. */
+    /** The parent process has built those of a child process. */
     private static String tryBuild() {
       String whyNot = TestMachine.whyNoDoubles();
       if (!whyNot.isEmpty() || TestMachine.isForThisProcess()) {
@@ -104,18 +104,18 @@ public final class DoubleLibraries {
     }
   }
 
-  /** Why there are none here; empty where they are. */
+  /** The reason why there are no doubles; empty if there are. */
   public static String whyNot() {
     return Built.WHY_NOT;
   }
 
-  /** The folder with the doubles, for tests that say {@link UsesDoubles}. */
+  /** The folder with the doubles, for tests with {@link UsesDoubles}. */
   public static Path folder() {
     assertThat(Built.WHY_NOT).isEmpty();
     return TestMachine.doubles();
   }
 
-  /** The machine of the tests. */
+  /** The options of the test machine. */
   public static ProbeOptions options() {
     return TestMachine.options();
   }
@@ -133,17 +133,17 @@ public final class DoubleLibraries {
     return TestMachine.controls(DoubleBuild.NCCL, NcclControls.class);
   }
 
-  /** The rules that were broken since this was asked last. */
+  /** The violations of rules since the last call. */
   public static String violations() {
     return TestMachine.violations();
   }
 
-  /** The handles that have not been given back. */
+  /** The handles that are not freed. */
   public static String live() {
     return TestMachine.live();
   }
 
-  /** No rule was broken and nothing was left behind. */
+  /** Asserts that there are no violations and no leaked handles. */
   public static void assertClean() {
     TestMachine.assertClean();
   }

@@ -22,17 +22,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** A process of its own that asks for a library, or for none: libraries stay where they loaded. */
+/** A separate process that loads a library, or none, because libraries stay loaded. */
 final class GpuLibraryProcess {
-  private static final Duration PATIENCE = Duration.ofSeconds(120);
+  private static final Duration TIMEOUT = Duration.ofSeconds(120);
 
   private GpuLibraryProcess() {}
 
   /**
-   * Runs one and returns all it printed.
+   * Runs a process and returns its output.
    *
    * @param isWithJna whether JNA is on its class path
-   * @param arguments what {@link #main} takes, behind flags of the Java virtual machine
+   * @param arguments the arguments of {@link #main}, after flags of the Java virtual machine
    */
   static String run(boolean isWithJna, List<String> flags, String... arguments) throws IOException {
     String classPath =
@@ -48,7 +48,7 @@ final class GpuLibraryProcess {
     command.addAll(flags);
     command.addAll(List.of("-cp", classPath, GpuLibraryProcess.class.getName()));
     command.addAll(List.of(arguments));
-    ChildProcess.Outcome outcome = ChildProcess.run(command, PATIENCE);
+    ChildProcess.Outcome outcome = ChildProcess.run(command, TIMEOUT);
     if (!outcome.isWell()) {
       throw new AssertionError("the process failed: " + outcome);
     }
@@ -84,7 +84,7 @@ final class GpuLibraryProcess {
     }
   }
 
-  /** What a job does that asks for no GPU. */
+  /** Does what a job without a GPU does. */
   private static void withoutGpu(Path folder) {
     CapabilityProbe.run(ProbeOptions.defaults()).lines().forEach(System.out::println);
     HostOptions options = HostOptions.defaults().withFolder(folder);
@@ -92,7 +92,7 @@ final class GpuLibraryProcess {
         Communicator communicator =
             new HostCommunicators(options).create(bootstrap, CommunicatorOptions.DEFAULT)) {
       communicator.barrier();
-      System.out.println("rank " + communicator.rank() + " is through");
+      System.out.println("rank " + communicator.rank() + " has ended");
     }
   }
 }

@@ -8,17 +8,17 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Libraries that cannot be used are a message, and nobody who does not ask loads any. */
+/** Unusable libraries cause a message, and no library is loaded unless it is requested. */
 class GpuLibraryTest {
   @TempDir Path folder;
 
   @Test
-  void nothingOfGpusIsLoadedWhereNobodyAsks() throws Exception {
+  void noGpuLibraryIsLoadedWithoutARequest() throws Exception {
     Path log = folder.resolve("classes.log");
     String output =
         GpuLibraryProcess.run(
             true, List.of("-Xlog:class+load:file=" + log), "none", folder.toString());
-    assertThat(output).contains("rank 0 is through");
+    assertThat(output).contains("rank 0 has ended");
     String classes = Files.readString(log);
     assertThat(classes).contains("] io.weft.collectives.Communicator ");
     for (String forbidden :
@@ -34,7 +34,7 @@ class GpuLibraryTest {
   @Test
   void everythingElseWorksWithoutJna() throws Exception {
     assertThat(GpuLibraryProcess.run(false, List.of(), "none", folder.toString()))
-        .contains("rank 0 is through");
+        .contains("rank 0 has ended");
   }
 
   @Test
@@ -48,11 +48,11 @@ class GpuLibraryTest {
   @Test
   void missingLibraryIsTheReason() throws Exception {
     assertThat(GpuLibraryProcess.run(true, List.of(), "nccl", folder.resolve("no.so").toString()))
-        .contains("unavailable: the library " + folder.resolve("no.so") + " that was named");
+        .contains("unavailable: the library " + folder.resolve("no.so") + " of the settings");
   }
 
   @Test
-  void fileThatIsNoLibraryIsTheReason() throws Exception {
+  void fileThatIsNotALibraryIsTheReason() throws Exception {
     Path library = Files.writeString(folder.resolve("libnccl.so.2"), "not a library");
     assertThat(GpuLibraryProcess.run(true, List.of(), "nccl", library.toString()))
         .contains("unavailable: " + library + " cannot be loaded");
@@ -76,7 +76,7 @@ class GpuLibraryTest {
   }
 
   @Test
-  void reportSaysWhyThereIsNothing() throws Exception {
+  void reportSaysWhyNoLibraryIsUsable() throws Exception {
     assertThat(run("report", folder.toString()))
         .contains("the driver cannot be used: libcuda.so.1 is not in LD_LIBRARY_PATH and 9 usual")
         .contains("NCCL cannot be used: libnccl.so.2 is not in LD_LIBRARY_PATH, 9 usual folders");
@@ -84,7 +84,7 @@ class GpuLibraryTest {
 
   @Test
   @UsesDoubles
-  void librariesSayWhatTheyAre() throws Exception {
+  void librariesDescribeThemselves() throws Exception {
     String doubles = DoubleLibraries.folder().toString();
     assertThat(run("nccl", doubles + "/libnccl.so.2"))
         .contains("NCCL 2.30.7 in " + doubles)

@@ -9,12 +9,15 @@ import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** A test on the {@link DoubleLibraries}, skipped with the reason where gcc is missing. */
+/**
+ * Marks a test that needs the {@link DoubleLibraries}; it is skipped, with the reason, if gcc is
+ * missing.
+ */
 @Target({ElementType.TYPE, ElementType.METHOD})
 @Retention(RetentionPolicy.RUNTIME)
 @ExtendWith(UsesDoubles.Condition.class)
 public @interface UsesDoubles {
-  /** Whether they can be built. */
+  /** Checks whether the doubles can be built. */
   final class Condition implements ExecutionCondition {
     @Override
     public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {

@@ -1,2 +1,2 @@
-/** Tests of the binding of libraries, and the doubles of libcuda and libnccl that GPU tests use. */
+/** Tests of the binding of libraries, and the doubles of libcuda and libnccl for GPU tests. */
 package io.weft.device.library;

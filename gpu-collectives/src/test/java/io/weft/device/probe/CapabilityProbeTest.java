@@ -73,7 +73,7 @@ class CapabilityProbeTest {
   }
 
   @Test
-  void sharedMemoryIsBelievedOnlyWhenASegmentWasMapped() throws IOException {
+  void sharedMemoryIsProvedByAMappedSegment() throws IOException {
     Capabilities disk = CapabilityProbe.run(options().withSharedFolder(root.resolve("absent")));
     assertThat(disk.reason(Capability.SHARED_MEMORY)).contains("does not exist");
     Path file = Files.createFile(root.resolve("file"));
@@ -96,7 +96,7 @@ class CapabilityProbeTest {
     "[always] within_size advise never, true",
     "always within_size advise [never], false"
   })
-  void hugePagesAreAsTheKernelIsSet(String setting, boolean expected) throws IOException {
+  void hugePagesAreReadFromTheKernel(String setting, boolean expected) throws IOException {
     write("/sys/kernel/mm/transparent_hugepage/shmem_enabled", setting + "\n");
     assertThat(probe().has(Capability.HUGE_PAGES)).isEqualTo(expected);
     assertThat(probe().reason(Capability.HUGE_PAGES)).contains(setting);
@@ -121,7 +121,7 @@ class CapabilityProbeTest {
     assertThat(probe().reason(Capability.NCCL)).endsWith(" is older than 2.19.3");
   }
 
-  /** As pip installs it, for the active environment, the user or all. */
+  /** As pip installs it: for the active environment, the user, or all users. */
   @ParameterizedTest
   @CsvSource({
     "VIRTUAL_ENV, /opt/env, /opt/env/lib/python3.12/site-packages",
@@ -148,11 +148,11 @@ class CapabilityProbeTest {
     Capabilities whole = probe();
     assertThat(whole.betweenGpus().toString())
         .startsWith(
-            "ranks on GPUs: NCCL, where its communicators are asked for (nccl: NCCL 2.28.9");
-    Capabilities without = whole.with(Capability.JNA, Finding.no("not brought"));
+            "ranks on GPUs: NCCL, where its communicators are requested (nccl: NCCL 2.28.9");
+    Capabilities without = whole.with(Capability.JNA, Finding.no("not provided"));
     assertThat(without.betweenGpus())
         .hasToString(
-            "ranks on GPUs: the host's collectives, through host memory (jna: not brought)");
+            "ranks on GPUs: the host's collectives, through host memory (jna: not provided)");
   }
 
   @ParameterizedTest
@@ -174,18 +174,18 @@ class CapabilityProbeTest {
   }
 
   @Test
-  void whatOnlyTheDriverKnowsIsNotClaimed() throws IOException {
+  void capabilitiesThatOnlyTheDriverKnowsAreUnknown() throws IOException {
     writeDriver();
     writeGpu("0000:01:00.0");
     writeGpu("0000:02:00.0");
     Capabilities two = probe();
     assertThat(two.reason(Capability.CUDA_DEVICES)).startsWith("2 x ");
     assertThat(two.has(Capability.MULTICAST)).isFalse();
-    assertThat(two.reason(Capability.MULTICAST)).startsWith("not asked");
+    assertThat(two.reason(Capability.MULTICAST)).startsWith("unknown: ");
   }
 
   @Test
-  void driverWithoutGpusIsSaid() throws IOException {
+  void driverWithoutGpusIsReported() throws IOException {
     writeDriver();
     assertThat(probe().reason(Capability.CUDA_DEVICES)).contains("is empty");
   }
@@ -202,7 +202,7 @@ class CapabilityProbeTest {
     assertThat(found.reason(Capability.NCCL)).startsWith("NCCL 2.28.3, ");
   }
 
-  /** The text may lie anywhere, also across the pieces that are read at a time. */
+  /** The text may be at any offset, also across the pieces that are read. */
   @ParameterizedTest
   @CsvSource({"0", "1048570", "1048512", "2500000"})
   void versionOfNcclIsReadFromTheLibrary(int place) throws IOException {
@@ -222,7 +222,7 @@ class CapabilityProbeTest {
     assertThat(found.has(Capability.NCCL)).isFalse();
     assertThat(found.reason(Capability.NCCL)).contains("does not say which version");
     Capabilities absent = CapabilityProbe.run(options().withNcclLibrary(root.resolve("absent.so")));
-    assertThat(absent.reason(Capability.NCCL)).contains("absent.so that was named is not there");
+    assertThat(absent.reason(Capability.NCCL)).contains("absent.so of the settings does not exist");
   }
 
   @Test
@@ -230,10 +230,9 @@ class CapabilityProbeTest {
     Finding finding =
         CapabilityProbe.finding(
             () -> {
-              throw new IOException("the disk is on fire");
+              throw new IOException("the disk failed");
             });
-    assertThat(finding)
-        .hasToString("no, asking for it failed: java.io.IOException: the disk is on fire");
+    assertThat(finding).hasToString("no, the probe failed: java.io.IOException: the disk failed");
   }
 
   @Test

@@ -18,9 +18,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Bytes that are no encoded tensor are told as such, and nothing is taken for them. */
+/** Bytes that are not an encoded tensor are reported, and no memory is allocated for them. */
 class CorruptTensorTest {
-  /** Room around what is decoded, where nobody may write. */
+  /** Guard bytes around the decoded memory, which must not change. */
   private static final int GUARD = 64;
 
   private static ByteBuffer sample(CodecKind kind, int count) {
@@ -31,14 +31,14 @@ class CorruptTensorTest {
     return Encodings.encode(kind, tensor);
   }
 
-  /** A copy that ends where its memory ends. */
+  /** A copy whose memory ends with its bytes. */
   private static ByteBuffer copy(ByteBuffer encoded, int bytes) {
     return Encodings.direct(bytes).put(encoded.slice(0, bytes)).flip();
   }
 
   @ParameterizedTest
   @EnumSource
-  void everyTruncationIsToldAndNothingIsAllocated(CodecKind kind) {
+  void everyTruncationIsReportedAndNothingIsAllocated(CodecKind kind) {
     ByteBuffer whole = sample(kind, 100);
     for (int bytes = 0; bytes < whole.remaining(); bytes++) {
       ByteBuffer cut = copy(whole, bytes);
@@ -57,7 +57,7 @@ class CorruptTensorTest {
 
   @ParameterizedTest
   @EnumSource
-  void bytesTooManyAreTold(CodecKind kind) {
+  void additionalBytesAreReported(CodecKind kind) {
     ByteBuffer whole = sample(kind, 100);
     ByteBuffer longer = Encodings.direct(whole.remaining() + 1).put(whole).clear();
     assertThatThrownBy(() -> TensorDecoder.decode(longer))
@@ -78,7 +78,7 @@ class CorruptTensorTest {
     decodeOrFail(encoded);
   }
 
-  /** Most changes hit the body: these hit what decides over lengths. */
+  /** Most changes are in the body; these are in the fields that decide lengths. */
   @Property(tries = 1000)
   void changedHeadersGiveATensorOrAnError(
       @ForAll CodecKind kind,
@@ -118,7 +118,7 @@ class CorruptTensorTest {
       assertThat(e).hasMessageContaining("tensor");
     }
     Reference.reachabilityFence(exact);
-    // Zstandard frames of equal bytes are the smallest there are.
+    // Zstandard frames of equal bytes are the smallest.
     assertThat(allocated.get()).isLessThanOrEqualTo(1L << 20);
   }
 
@@ -151,15 +151,15 @@ class CorruptTensorTest {
   }
 
   @Test
-  void whatIsWrongIsSaid() {
+  void errorsAreDescribed() {
     assertWrong(0, "another format or version");
     assertWrong(3, "another format or version");
     assertWrong(4, "no codec has the number 99");
     assertWrong(5, "no data type has the number 99");
     assertWrong(6, "it has 99 dimensions");
-    assertWrong(7, "bits that mean nothing");
+    assertWrong(7, "unknown bits");
     assertWrong(8, "its scale is 2^99");
-    assertWrong(12, "bits that mean nothing");
+    assertWrong(12, "unknown bits");
   }
 
   private static void assertWrong(int place, String message) {

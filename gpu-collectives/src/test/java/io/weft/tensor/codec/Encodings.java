@@ -7,7 +7,7 @@ import io.weft.tensor.TensorType;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** Tensors from arrays and back, and whole encodings. */
+/** Converts arrays to tensors and back, and encodes whole tensors. */
 final class Encodings {
   private Encodings() {}
 
@@ -29,7 +29,7 @@ final class Encodings {
     return bytes;
   }
 
-  /** Header and body, piece behind piece. */
+  /** Header and body, piece after piece. */
   static ByteBuffer encode(CodecKind kind, Tensor tensor) {
     TensorEncoder encoder = kind.codec().encoder(tensor);
     ByteBuffer target = direct(encoder.bound());
@@ -40,7 +40,7 @@ final class Encodings {
     return target.limit(at);
   }
 
-  /** There and back. */
+  /** Encodes and decodes values. */
   static float[] roundTrip(CodecKind kind, float... values) {
     return floats(TensorDecoder.decode(encode(kind, tensor(values))));
   }

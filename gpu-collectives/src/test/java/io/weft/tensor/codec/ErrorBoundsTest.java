@@ -8,7 +8,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 
-/** The bounds that the codecs promise, over all floats there are and over those that are alike. */
+/** The error bounds of the codecs, for random floats of all kinds and for similar floats. */
 class ErrorBoundsTest {
   private static final double LEAST = 0x1p-150;
 
@@ -71,7 +71,7 @@ class ErrorBoundsTest {
   }
 
   @Property(tries = 100)
-  void withoutLoss(@ForAll("tensors") float[] values) {
+  void lossless(@ForAll("tensors") float[] values) {
     for (CodecKind kind : new CodecKind[] {CodecKind.NONE, CodecKind.ZSTD}) {
       assertThat(Encodings.roundTrip(kind, values)).isEqualTo(values);
     }
@@ -93,7 +93,7 @@ class ErrorBoundsTest {
     } else {
       assertThat(decoded).isFinite();
       assertThat(Math.abs((double) value - decoded))
-          .as("%s came back as %s", value, decoded)
+          .as("%s was decoded as %s", value, decoded)
           .isLessThanOrEqualTo(bound);
       assertThat(Math.copySign(1f, decoded)).isEqualTo(Math.copySign(1f, value));
     }

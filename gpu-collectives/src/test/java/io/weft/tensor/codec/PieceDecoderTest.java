@@ -14,7 +14,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Pieces that are decoded one by one, in memory that each has to itself. */
+/** Pieces that are decoded one by one, each in memory of its own. */
 class PieceDecoderTest {
   private static final int COUNT = 2 * TensorEncoder.PIECE_ELEMENTS + 17;
 
@@ -33,7 +33,7 @@ class PieceDecoderTest {
 
   @ParameterizedTest
   @EnumSource
-  void piecesMakeTheTensorThatTheWholeMakes(CodecKind kind) {
+  void piecesDecodeToTheSameTensor(CodecKind kind) {
     Tensor tensor = noise();
     Tensor target = zeros(COUNT);
     TensorEncoder encoder = kind.codec().encoder(tensor);
@@ -64,7 +64,7 @@ class PieceDecoderTest {
     CodecKind other = kind == CodecKind.NONE ? CodecKind.ZSTD : CodecKind.NONE;
     assertThatThrownBy(() -> new PieceDecoder(other, zeros(3)).begin(at, encoded.limit()))
         .isInstanceOf(CorruptTensorException.class)
-        .hasMessageContaining("as " + other + " was to come");
+        .hasMessageContaining("as " + other);
     assertThat(bytes(shaped)).containsOnly(0);
   }
 

@@ -45,7 +45,7 @@ class TensorCodecTest {
 
   @ParameterizedTest
   @EnumSource
-  void shapesComeBack(CodecKind kind) {
+  void shapesAreDecoded(CodecKind kind) {
     for (long[] shape : new long[][] {{}, {1}, {0}, {3, 0, 5}, {2, 3, 4, 5}, {1, 70_000}}) {
       Tensor tensor = Tensor.allocate(TensorType.of(DataType.FLOAT32, shape));
       Tensor decoded = TensorDecoder.decode(encode(kind, tensor));
@@ -54,7 +54,7 @@ class TensorCodecTest {
     }
   }
 
-  /** The tensor is somebody's activation, and will be needed again. */
+  /** The tensor may be an activation, which is needed again. */
   @ParameterizedTest
   @EnumSource
   void theSourceIsOnlyReadAndSharesNothing(CodecKind kind) {
@@ -69,10 +69,10 @@ class TensorCodecTest {
     assertThat(bytes(decoded)).isEqualTo(right);
   }
 
-  /** A piece that is on its way must not change, and the next does not need it. */
+  /** A piece that is being sent must not change, and the next piece does not need it. */
   @ParameterizedTest
   @EnumSource
-  void piecesAreCompleteWhenTheyAreGiven(CodecKind kind) {
+  void piecesAreCompleteWhenTheyAreReturned(CodecKind kind) {
     Tensor tensor = tensor(gaussian(COUNT));
     ByteBuffer whole = encode(kind, tensor);
     TensorEncoder encoder = kind.codec().encoder(tensor);
@@ -89,7 +89,7 @@ class TensorCodecTest {
     assertThat(sent.flip()).isEqualTo(whole);
   }
 
-  /** The scale is that of the whole tensor before the first piece leaves. */
+  /** The scale is that of the whole tensor before the first piece is complete. */
   @ParameterizedTest
   @EnumSource(names = {"FLOAT8_E4M3", "FLOAT8_E5M2"})
   void theLargestElementMayBeTheLast(CodecKind kind) {
@@ -126,7 +126,7 @@ class TensorCodecTest {
     assertThat(roundTrip(kind, 0, -0f, 0)).isEqualTo(new float[] {0, -0f, 0});
   }
 
-  /** No tensor leaves anything behind for the next one. */
+  /** No tensor affects the next one. */
   @ParameterizedTest
   @EnumSource(names = {"FLOAT8_E4M3", "FLOAT8_E5M2"})
   void everyTensorHasItsOwnScale(CodecKind kind) {
@@ -137,7 +137,7 @@ class TensorCodecTest {
     assertThat(roundTrip(kind, small)).isEqualTo(first).isEqualTo(small);
   }
 
-  /** What 8 bits can hold comes back exactly from any scale: the inverse is the reciprocal. */
+  /** Values of 8 bits are decoded exactly with any scale: the inverse is the reciprocal. */
   @ParameterizedTest
   @EnumSource(names = {"FLOAT8_E4M3", "FLOAT8_E5M2"})
   void theInverseIsExact(CodecKind kind) {
@@ -152,7 +152,7 @@ class TensorCodecTest {
   }
 
   @Test
-  void whatIsNotFiniteDoesNotSpoilTheRest() {
+  void nonFiniteValuesDoNotAffectOthers() {
     float[] values = {1, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY, Float.NaN, -0.5f};
     assertThat(roundTrip(CodecKind.NONE, values)).isEqualTo(values);
     assertThat(roundTrip(CodecKind.ZSTD, values)).isEqualTo(values);
@@ -180,7 +180,7 @@ class TensorCodecTest {
 
   @ParameterizedTest
   @EnumSource
-  void withoutLossEveryTypeComesBackBitByBit(DataType dtype) {
+  void losslessCodecsKeepEveryBit(DataType dtype) {
     for (int count : new int[] {0, 1, 3, COUNT}) {
       Tensor tensor = Tensor.allocate(TensorType.of(dtype, count));
       byte[] noise = new byte[(int) tensor.type().bytes()];
@@ -194,7 +194,7 @@ class TensorCodecTest {
   }
 
   @Test
-  void zstdShrinksWhatIsAlikeAndHardlyGrowsWhatIsNot() {
+  void zstdShrinksSimilarValuesAndHardlyGrowsOthers() {
     Tensor smooth = tensor(gaussian(COUNT));
     assertThat(encode(CodecKind.ZSTD, smooth).remaining()).isLessThan(4 * COUNT * 9 / 10);
     byte[] random = new byte[4 * COUNT];

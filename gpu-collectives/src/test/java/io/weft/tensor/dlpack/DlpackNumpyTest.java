@@ -12,14 +12,14 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** numpy takes tensors of a JVM in its own process, reads them in place and gives them back. */
+/** numpy uses tensors of a JVM in its own process, reads them in place and returns them. */
 class DlpackNumpyTest {
   private static final List<String> INTERPRETERS = List.of("python3", "/usr/bin/python3");
 
   @TempDir Path folder;
 
   @Test
-  void numpyReadsTensorsInPlaceAndGivesThemBack() throws Exception {
+  void numpyReadsTensorsInPlaceAndReturnsThem() throws Exception {
     Path jvm = Path.of(System.getProperty("java.home"), "lib", "server", "libjvm.so");
     assumeTrue(Files.exists(jvm), () -> jvm + " does not exist");
     Path script = Path.of(DlpackNumpyTest.class.getResource("read-dlpack.py").toURI());
@@ -30,7 +30,7 @@ class DlpackNumpyTest {
     assertThat(output()).contains("dltensor: read in place, given back");
   }
 
-  /** With numpy 1.23 or newer, the first with from_dlpack. */
+  /** With numpy 1.23 or newer, the first version with from_dlpack. */
   private String python() throws Exception {
     for (String python : INTERPRETERS) {
       try {
@@ -38,7 +38,7 @@ class DlpackNumpyTest {
           return python;
         }
       } catch (IOException e) {
-        // There is none of this name.
+        // There is no interpreter of this name.
       }
     }
     assumeTrue(false, "no python3 with numpy 1.23 or newer: Debian's package is python3-numpy");

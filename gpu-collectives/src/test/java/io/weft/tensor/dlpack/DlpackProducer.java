@@ -6,15 +6,14 @@ import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 
-/** What a Python process with a JVM in it asks for, by JNI. */
+/** The methods that a Python process with a JVM calls by JNI. */
 public final class DlpackProducer {
   private static int released;
 
   private DlpackProducer() {}
 
   /**
-   * The address of a structure: numbers 0 to 23 as [2, 3, 4], to be read only where the form can
-   * say so.
+   * The address of a structure: numbers 0 to 23 as [2, 3, 4], read-only if the form can express it.
    *
    * @param form 0 for plain, 1 for versioned
    * @param dtype 0 for float32, 1 for int64
@@ -42,7 +41,7 @@ public final class DlpackProducer {
     released++;
   }
 
-  /** How many were given back. */
+  /** The number of returned structures. */
   public static synchronized int released() {
     return released;
   }

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Offsets are those of DLPack's header on a machine with addresses of 8 bytes. */
+/** The offsets are those of DLPack's header on a machine with addresses of 8 bytes. */
 class DlpackTest {
   private static final TensorType TYPE = TensorType.of(DataType.FLOAT32, 2, 3, 5);
 
@@ -34,7 +34,7 @@ class DlpackTest {
     return Dlpack.export(form, tensor, released::incrementAndGet);
   }
 
-  /** As a consumer does. */
+  /** Calls the deleter, like a consumer. */
   private static void callDeleter(long structure, long at) {
     Function.getFunction(new Pointer(Memory.getLong(structure + at)))
         .invokeVoid(new Object[] {new Pointer(structure)});
@@ -60,7 +60,7 @@ class DlpackTest {
   }
 
   @Test
-  void plainStructureIsAsTheHeaderHasIt() {
+  void plainStructureMatchesTheHeader() {
     long structure = export(DlpackForm.PLAIN, new DlpackTensor(TYPE, 4096, Device.HOST, false));
     assertTensor(structure, 4096, 1, 0);
     assertThat(released).hasValue(0);
@@ -69,7 +69,7 @@ class DlpackTest {
   }
 
   @Test
-  void versionedStructureSaysThatItIsReadOnly() {
+  void versionedStructureIsMarkedAsReadOnly() {
     Device gpu = new Device(Device.Kind.CUDA, 3);
     long structure = export(DlpackForm.VERSIONED, new DlpackTensor(TYPE, 8192, gpu, true));
     assertThat(Memory.getInt(structure)).as("major").isEqualTo(1);
@@ -81,7 +81,7 @@ class DlpackTest {
   }
 
   @Test
-  void whatIsReadOnlyIsNotExportedWithoutAWord() {
+  void aReadOnlyTensorIsNotExportedAsPlain() {
     assertThatThrownBy(
             () -> export(DlpackForm.PLAIN, new DlpackTensor(TYPE, 4096, Device.HOST, true)))
         .isInstanceOf(IllegalArgumentException.class)
@@ -114,23 +114,23 @@ class DlpackTest {
   }
 
   @Test
-  void whatNobodyTookIsDeletedByItsProducerOnce() {
+  void aStructureThatWasNotTakenIsDeletedOnce() {
     long structure = export(DlpackForm.PLAIN, new DlpackTensor(TYPE, 64, Device.HOST, false));
     Dlpack.delete(structure);
     Dlpack.delete(structure);
     assertThat(released).hasValue(1);
   }
 
-  /** Native code that calls the deleter cannot take an exception. */
+  /** Native code that calls the deleter cannot catch an exception. */
   @Test
-  void whatFailsAtTheEndDoesNotReachTheConsumer() {
+  void aFailedReleaseDoesNotReachTheConsumer() {
     DlpackTensor tensor = new DlpackTensor(TYPE, 64, Device.HOST, false);
     long structure =
         Dlpack.export(
             DlpackForm.PLAIN,
             tensor,
             () -> {
-              throw new IllegalStateException("of a test");
+              throw new IllegalStateException("thrown by the test");
             });
     callDeleter(structure, 56);
     assertThat(Dlpack.exported()).isZero();

@@ -1,2 +1,2 @@
-/** Tests of DLPack, one of them with numpy as a consumer that shares no code with Weft. */
+/** Tests of DLPack, one of them with numpy as an independent consumer. */
 package io.weft.tensor.dlpack;

@@ -3,6 +3,7 @@ package io.weft.crosshost.buffer;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -56,7 +57,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
     long size = rounded(bytes);
     Extent extent = idle(size);
     if (extent == null) {
-      extent = arena.allocate(size);
+      extent = arena.allocate(size, Use.RETAINED);
       synchronized (this) {
         allocated++;
       }

@@ -3,6 +3,7 @@ package io.weft.spark.columns;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -41,7 +42,7 @@ public final class ChunkBuilder implements AutoCloseable {
       @Override
       public Extent allocate(long bytes) throws IOException {
         try {
-          return arena.allocateWorking(bytes);
+          return arena.allocate(bytes, Use.TRANSIENT);
         } catch (ArenaFullException e) {
           throw new IOException("no memory for a chunk of " + bytes + " bytes", e);
         }

@@ -3,6 +3,8 @@ package io.weft.spark.columns;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
+import java.io.InterruptedIOException;
 import org.apache.spark.sql.types.StructType;
 
 /** Copies runs of rows out of several chunks into one of their own. For one task thread. */
@@ -38,12 +40,12 @@ public final class ChunkGather implements AutoCloseable {
    *
    * @return the chunk, exactly as long as its content; the caller frees it
    */
-  public Extent write(SharedArena arena) throws ArenaFullException {
+  public Extent write(SharedArena arena) throws ArenaFullException, InterruptedIOException {
     long bytes = ChunkFormat.headerBytes(nodes);
     for (ColumnBuilder builder : builders) {
       bytes += builder.measure(0);
     }
-    Extent chunk = arena.trim(arena.allocate(bytes), bytes);
+    Extent chunk = arena.trim(arena.allocate(bytes, Use.RETAINED), bytes);
     writer.begin(chunk.address(), rows, nodes, bytes);
     for (ColumnBuilder builder : builders) {
       builder.write(0, writer);

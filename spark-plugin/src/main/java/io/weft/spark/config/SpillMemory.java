@@ -68,11 +68,11 @@ public final class SpillMemory {
     OptionalInt tasks = tasks(conf);
     return WeftSettings.isDiskEncrypted(conf)
         && tasks.isPresent()
-        && workingBytes(conf) < chunks * chunkBytes(conf) * tasks.getAsInt();
+        && transientBytes(conf) < chunks * chunkBytes(conf) * tasks.getAsInt();
   }
 
-  private static long workingBytes(SparkConf conf) {
-    return of(conf).workingBytes(WeftSettings.segmentBytes(conf));
+  private static long transientBytes(SparkConf conf) {
+    return of(conf).transientBytes(WeftSettings.segmentBytes(conf));
   }
 
   private static long chunkBytes(SparkConf conf) {
@@ -86,7 +86,7 @@ public final class SpillMemory {
     return text.formatted(
         SPILL_PRIVATE_MEMORY.key(),
         SPILL_PRIVATE_MEMORY.get(conf),
-        workingBytes(conf),
+        transientBytes(conf),
         tasks(conf).orElseThrow(),
         finding,
         chunkBytes(conf));

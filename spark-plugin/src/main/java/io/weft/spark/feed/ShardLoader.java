@@ -11,6 +11,7 @@ import io.weft.transfer.BlockFetchException;
 import io.weft.transfer.BlockRequest;
 import io.weft.transfer.ChunkReader;
 import io.weft.transfer.FetchInterruptedException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -92,7 +93,7 @@ final class ShardLoader {
     } catch (FetchInterruptedException e) {
       context.killTaskIfInterrupted(); // Spark's own exception says why the task was killed.
       throw e;
-    } catch (ArenaFullException e) {
+    } catch (ArenaFullException | InterruptedIOException e) {
       throw new UncheckedIOException("no memory to put remainders of rows together", e);
     }
   }
@@ -148,7 +149,7 @@ final class ShardLoader {
                             map, partition, seen.getOrDefault(new ChunkId(map, partition, 0), 0))));
   }
 
-  private void putTogether(FeedShard shard) throws ArenaFullException {
+  private void putTogether(FeedShard shard) throws ArenaFullException, InterruptedIOException {
     try (ChunkGather gather = new ChunkGather(spec.schema())) {
       for (FeedPlan.Batch batch : plan.rank(rank)) {
         if (plan.isChunk(batch)) {

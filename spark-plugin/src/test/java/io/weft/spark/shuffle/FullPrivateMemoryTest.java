@@ -9,6 +9,7 @@ import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.metrics.ExchangeCounter;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.executor.WeftExecutor;
@@ -66,7 +67,7 @@ class FullPrivateMemoryTest {
     assertThatThrownBy(
             () -> {
               while (true) {
-                kept.add(arena.allocate(MEGABYTE / 8));
+                kept.add(arena.allocate(MEGABYTE / 8, Use.RETAINED));
               }
             })
         .isInstanceOf(ArenaFullException.class);
@@ -145,7 +146,7 @@ class FullPrivateMemoryTest {
     try (MapOutputWriter sibling = takeAllForMoments()) {
       assertThatThrownBy(() -> query(spark.session()))
           .hasStackTraceContaining("within 5.0 s. ")
-          .hasStackTraceContaining("private memory for moments: 2.0 MiB in use")
+          .hasStackTraceContaining("transient private memory: 2.0 MiB in use")
           .hasStackTraceContaining("spark.weft.spill.privateMemory");
     }
   }

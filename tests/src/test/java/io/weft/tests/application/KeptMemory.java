@@ -3,7 +3,9 @@ package io.weft.tests.application;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
 import io.weft.spark.executor.WeftExecutor;
+import java.io.InterruptedIOException;
 import java.io.Serializable;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -63,9 +65,9 @@ public final class KeptMemory implements AutoCloseable {
     synchronized (KEPT) {
       try {
         while (true) {
-          KEPT.add(arena.allocate(EXTENT));
+          KEPT.add(arena.allocate(EXTENT, Use.RETAINED));
         }
-      } catch (ArenaFullException e) {
+      } catch (ArenaFullException | InterruptedIOException e) {
         return KEPT.size();
       }
     }
