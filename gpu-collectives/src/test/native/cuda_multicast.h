@@ -174,7 +174,7 @@ MULTICAST_API CUresult cuMulticastAddDevice(struct multicast *multicast, int dev
   if (result == SUCCESS) {
     unsigned before = atomic_fetch_or(&multicast->team->added, 1u << device);
     if ((before >> device & 1) != 0 || __builtin_popcount(before) == multicast->team->devices) {
-      double_violation("cuMulticastAddDevice of device %d, which was added, or one too many", device);
+      double_violation("cuMulticastAddDevice of device %d, which was added, or too many", device);
       result = INVALID_DEVICE;
     }
   }

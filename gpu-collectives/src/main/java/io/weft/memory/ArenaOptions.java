@@ -13,9 +13,9 @@ import java.util.Objects;
  * @param memoryBytes most bytes of segments of kind {@link MemoryKind#SHARED_MEMORY}; 0 for none
  * @param diskBytes most bytes of segments of kind {@link MemoryKind#DISK}; 0 for none
  * @param marginBytes the bytes that must stay free in a file system after a segment was added
- * @param privateMemory memory of kind {@link MemoryKind#PRIVATE}, which is used instead of disk when
- *     shared memory is full; 0 bytes, or at least two segments, one for each part. With it, only
- *     allocations for {@link SpillPolicy.Use#DISK} reach a disk.
+ * @param privateMemory memory of kind {@link MemoryKind#PRIVATE}, which is used instead of disk
+ *     when shared memory is full; 0 bytes, or at least two segments, one for each part. With it,
+ *     only allocations for {@link SpillPolicy.Use#DISK} reach a disk.
  */
 public record ArenaOptions(
     Path folder,

@@ -45,8 +45,7 @@ final class ExtentSearch {
   private Extent findNow(Plan plan, Reclaim reclaim, int granules) throws ArenaFullException {
     boolean shared = plan.sharedMemory();
     Extent extent = shared ? source.take(memory, granules) : null;
-    boolean reclaimed =
-        shared && extent == null && reclaim != Reclaim.NEVER && pressure.relieve();
+    boolean reclaimed = shared && extent == null && reclaim != Reclaim.NEVER && pressure.relieve();
     if (reclaimed) {
       extent = freedMemory(granules);
     }

@@ -215,8 +215,8 @@ public final class SharedArena implements AutoCloseable {
 
   /**
    * Adds a reclaim hook, which is called when shared memory is full, before an extent is taken from
-   * another tier. {@link SpillPolicy} says how often. Hooks run on one thread at a time, outside all
-   * locks. A hook may free extents and must not allocate. It must return quickly when it has
+   * another tier. {@link SpillPolicy} says how often. Hooks run on one thread at a time, outside
+   * all locks. A hook may free extents and must not allocate. It must return quickly when it has
    * nothing to free.
    */
   public void onPressure(Runnable reclaim) {

@@ -10,7 +10,9 @@ final class Lifetime {
   private final AutoCloseable release;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  /** @param release run once, by the first close */
+  /**
+   * @param release run once, by the first close
+   */
   Lifetime(AutoCloseable release) {
     this.release = release;
   }
@@ -19,7 +21,9 @@ final class Lifetime {
     return closed.get();
   }
 
-  /** @param type the type for error messages */
+  /**
+   * @param type the type for error messages
+   */
   void close(TensorType type) {
     if (!closed.compareAndSet(false, true)) {
       return;

@@ -128,7 +128,11 @@ public final class Tensor implements AutoCloseable {
     TypedBuffer open = buffer();
     if (type.bytes() > Integer.MAX_VALUE) {
       throw new IllegalStateException(
-          "the " + type.bytes() + " bytes of " + type + " do not fit into a ByteBuffer: use rows of it");
+          "the "
+              + type.bytes()
+              + " bytes of "
+              + type
+              + " do not fit into a ByteBuffer: use rows of it");
     }
     return Memory.view(open.owner(), open.address(), (int) type.bytes())
         .order(ByteOrder.nativeOrder());

@@ -71,7 +71,8 @@ public final class TensorType implements Serializable {
     long elements = 1;
     for (long size : shape) {
       if (size > most / elements) {
-        throw new IllegalArgumentException("the bytes of " + text(dtype, shape) + " do not fit into a long");
+        throw new IllegalArgumentException(
+            "the bytes of " + text(dtype, shape) + " do not fit into a long");
       }
       elements *= size;
     }

@@ -59,8 +59,7 @@ public final class CudaLane implements Lane {
    *
    * @param timeout how long work may wait for events of the host, and {@link #close} for the device
    */
-  public static CudaLane open(
-      CudaDevice device, String name, Duration timeout, Priority priority) {
+  public static CudaLane open(CudaDevice device, String name, Duration timeout, Priority priority) {
     return new CudaLane(name, timeout, CudaStream.open(device, name, priority), priority);
   }
 
@@ -82,7 +81,8 @@ public final class CudaLane implements Lane {
   @Override
   public Event submit(String what, Work work, Event... after) {
     if (closing.get()) {
-      throw new IllegalStateException(this + " is closed and does not accept " + what + " any more");
+      throw new IllegalStateException(
+          this + " is closed and does not accept " + what + " any more");
     }
     CudaEvent event = new CudaEvent(what);
     List<Event> dependencies = List.of(after);

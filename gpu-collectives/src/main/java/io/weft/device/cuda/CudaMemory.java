@@ -60,7 +60,8 @@ public final class CudaMemory implements AutoCloseable {
   public void usedUntil(Event event) {
     synchronized (this) {
       if (uses == 0) {
-        throw new IllegalStateException(event.what() + " comes after the memory was returned to its pool");
+        throw new IllegalStateException(
+            event.what() + " comes after the memory was returned to its pool");
       }
       uses++;
     }

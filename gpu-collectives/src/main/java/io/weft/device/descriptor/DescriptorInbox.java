@@ -83,7 +83,12 @@ public final class DescriptorInbox implements AutoCloseable {
       if (user != LibcFunctions.geteuid()) {
         throw new UncheckedIOException(
             new IOException(
-                what + " is of user " + user + ", not " + LibcFunctions.geteuid() + " as this process"));
+                what
+                    + " is of user "
+                    + user
+                    + ", not "
+                    + LibcFunctions.geteuid()
+                    + " as this process"));
       }
       message.send(socket.number(), what);
     }

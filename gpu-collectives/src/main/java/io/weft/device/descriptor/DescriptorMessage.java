@@ -97,8 +97,7 @@ final class DescriptorMessage implements AutoCloseable {
   private void requireWhole(List<Descriptor> descriptors) {
     if (descriptors.isEmpty() && (Memory.getInt(address + FLAGS) & CUT_OFF) != 0) {
       throw new UncheckedIOException(
-          new IOException(
-              "this process cannot open a received descriptor: too many are open"));
+          new IOException("this process cannot open a received descriptor: too many are open"));
     }
   }
 

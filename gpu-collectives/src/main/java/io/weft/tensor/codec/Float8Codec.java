@@ -16,8 +16,8 @@ import io.weft.tensor.Tensor;
  * <p>For the decoded value y of a finite x:
  *
  * <ul>
- * <li>E4M3: |x - y| ≤ max(|x| / 16, amax / 2^17) + 2^-150
- * <li>E5M2: |x - y| ≤ max(|x| / 8, amax / 2^31) + 2^-150
+ *   <li>E4M3: |x - y| ≤ max(|x| / 16, amax / 2^17) + 2^-150
+ *   <li>E5M2: |x - y| ≤ max(|x| / 8, amax / 2^31) + 2^-150
  * </ul>
  *
  * <p>A finite value stays finite. A NaN stays a NaN. E5M2 keeps an infinity. E4M3 has no infinity,
