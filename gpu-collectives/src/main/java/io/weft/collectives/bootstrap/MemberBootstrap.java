@@ -15,7 +15,7 @@ import java.nio.channels.SocketChannel;
 import java.util.List;
 import java.util.Optional;
 
-/** A rank other than 0 of {@link SocketBootstrap}. One thread. */
+/** The end of a rank other than 0 of {@link SocketBootstrap}. For one thread. */
 final class MemberBootstrap implements Bootstrap {
   private final UniqueId id;
   private final int rank;
@@ -56,7 +56,7 @@ final class MemberBootstrap implements Bootstrap {
       if (channel == null) {
         channel = connect(deadline);
       }
-      channel.send(RoundMessages.brought(round, mine));
+      channel.send(RoundMessages.encode(round, mine));
       answer = Optional.empty();
       if (!Patience.await(this::isAnswered, deadline)) {
         throw new CollectiveException(

@@ -20,7 +20,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Rank 0 of {@link SocketBootstrap}. One thread. */
+/** The end of rank 0 of {@link SocketBootstrap}. For one thread. */
 final class RootBootstrap implements Bootstrap {
   private static final int MOST_FRAME_BYTES = RoundMessages.MOST_BYTES + 1024;
 
@@ -29,8 +29,8 @@ final class RootBootstrap implements Bootstrap {
   private final Listener listener;
   private final Map<Integer, FrameChannel> members = new TreeMap<>();
 
-  /** What has come of a round so far, by rank. */
-  private final Map<Integer, byte[]> brought = new LinkedHashMap<>();
+  /** The messages of the current round so far, by rank. */
+  private final Map<Integer, byte[]> received = new LinkedHashMap<>();
 
   RootBootstrap(UniqueId id, int nranks, Listener listener) {
     this.id = id;
@@ -69,7 +69,7 @@ final class RootBootstrap implements Bootstrap {
       }
     } catch (IOException e) {
       throw new CollectiveException(
-          Kind.IO, List.of(0), "rank 0 cannot go on with the bootstrap of " + id + ": " + e, e);
+          Kind.IO, List.of(0), "rank 0 cannot continue the bootstrap of " + id + ": " + e, e);
     }
   }
 
@@ -102,11 +102,11 @@ final class RootBootstrap implements Bootstrap {
   }
 
   private List<byte[]> collect(String round, byte[] mine, Deadline deadline) throws IOException {
-    brought.clear();
-    brought.put(0, mine);
+    received.clear();
+    received.put(0, mine);
     if (!Patience.await(() -> collect(round), deadline)) {
       List<Integer> absent =
-          members.keySet().stream().filter(rank -> !brought.containsKey(rank)).toList();
+          members.keySet().stream().filter(rank -> !received.containsKey(rank)).toList();
       throw new CollectiveException(
           Kind.TIMEOUT,
           absent,
@@ -120,7 +120,7 @@ final class RootBootstrap implements Bootstrap {
     }
     List<byte[]> all = new ArrayList<>();
     for (int rank = 0; rank < nranks; rank++) {
-      all.add(brought.get(rank));
+      all.add(received.get(rank));
     }
     return all;
   }
@@ -128,14 +128,14 @@ final class RootBootstrap implements Bootstrap {
   private boolean collect(String round) throws IOException {
     for (Map.Entry<Integer, FrameChannel> member : members.entrySet()) {
       int rank = member.getKey();
-      if (!brought.containsKey(rank)) {
+      if (!received.containsKey(rank)) {
         Optional<byte[]> message = poll(rank, member.getValue(), round);
         if (message.isPresent()) {
-          brought.put(rank, content(rank, message.get(), round));
+          received.put(rank, content(rank, message.get(), round));
         }
       }
     }
-    return brought.size() == nranks;
+    return received.size() == nranks;
   }
 
   private static Optional<byte[]> poll(int rank, FrameChannel member, String round) {
@@ -165,7 +165,10 @@ final class RootBootstrap implements Bootstrap {
     return RoundMessages.content(message);
   }
 
-  /** Whoever has ended meanwhile will be missed in the next round. */
+  /**
+   * Sends a message to all members. Ignores a member that has ended; the next round reports it
+   * missing.
+   */
   private void tell(byte[] message, Deadline deadline) throws IOException {
     List<FrameChannel> left = new ArrayList<>(members.values());
     left.forEach(member -> member.send(message));

@@ -7,8 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A failure as bytes, so that other ranks can tell it as their own. Stateless.
- *
+ * Encodes a failure as bytes, so that other ranks can throw it too. Stateless.
  * <pre>
  *   byte kind (index into its name list) | byte ranks | int each rank | UTF-8 message
  * </pre>
@@ -20,7 +19,7 @@ public final class FailureCode {
 
   private FailureCode() {}
 
-  /** Cuts ranks and message to what fits. */
+  /** Encodes a failure and truncates its ranks and its message to the limit. */
   public static byte[] encode(CollectiveException failure, int mostBytes) {
     List<Integer> ranks = failure.ranks().subList(0, Math.min(MOST_RANKS, failure.ranks().size()));
     byte[] message = String.valueOf(failure.getMessage()).getBytes(StandardCharsets.UTF_8);
@@ -33,8 +32,8 @@ public final class FailureCode {
   }
 
   /**
-   * The failure that {@link #encode} was given, but for what it cut. Bytes that it cannot have made
-   * are a failure too, of kind MISMATCH: whoever sent them has failed.
+   * Decodes a failure that {@link #encode} encoded, without the truncated part. Malformed bytes
+   * also give a failure, of kind MISMATCH, because their sender has failed.
    */
   public static CollectiveException decode(byte[] bytes) {
     int count = bytes.length < 2 ? -1 : bytes[1];

@@ -4,7 +4,8 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 
 /**
- * The conditions that several operations share; all throw an INVALID {@link CollectiveException}.
+ * Argument checks that several operations share. All throw a {@link CollectiveException} of kind
+ * INVALID.
  */
 final class Checks {
   private Checks() {}
@@ -37,7 +38,10 @@ final class Checks {
     }
   }
 
-  /** Buffers are either apart, or the smaller one is exactly at its place in the larger one. */
+  /**
+   * Checks that the buffers do not overlap, or that the smaller one is exactly at its place in the
+   * larger one.
+   */
   static void apartOrAt(
       OperationKind kind, TypedBuffer part, TypedBuffer whole, long placeInWhole) {
     boolean inPlace = part.address() == whole.address() + placeInWhole * whole.type().bytes();

@@ -8,7 +8,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A ring goes on when its counts of bytes wrap around. */
+/** A ring works when its counts of bytes wrap around. */
 class RingLinkTest {
   private static final int RING = 1024;
   private static final int MOST = 700;
@@ -24,7 +24,10 @@ class RingLinkTest {
     Memory.putIntRelease(receiver.consumed(Traffic.PAIRS, 0), count);
   }
 
-  /** From zero, through 2^31, and through 2^32; starts are not multiples of the ring's length. */
+  /**
+   * Counts from zero, through 2^31, and through 2^32; starts are not multiples of the ring's
+   * length.
+   */
   @ParameterizedTest
   @ValueSource(ints = {0, Integer.MAX_VALUE - 5000, -5001})
   void bytesKeepTheirOrderThroughTheWrap(int start) {

@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Messages of agents and bootstraps arrive as they were sent or not at all. */
+/** Messages of agents and bootstraps arrive unchanged or not at all. */
 class FrameChannelTest {
   private static final int MOST = 4096;
   private static final byte[] MESSAGE = "what a rank says".getBytes(StandardCharsets.US_ASCII);
@@ -26,7 +26,7 @@ class FrameChannelTest {
     return Deadline.after(Duration.ofSeconds(60));
   }
 
-  /** Two ends of a connection; who gets here first is done with both. */
+  /** Uses two ends of a connection, in one thread. */
   private interface Ends {
     void use(SocketChannel one, SocketChannel other) throws IOException;
   }
@@ -79,14 +79,14 @@ class FrameChannelTest {
   }
 
   @Test
-  void soundMessagesArrive() throws IOException {
+  void validMessagesArrive() throws IOException {
     assertThat(received(onTheWire(MESSAGE))).containsExactly(MESSAGE);
     assertThat(received(onTheWire(new byte[0]))).containsExactly(new byte[0]);
   }
 
-  /** Also of the length: nobody waits for bytes that were never sent. */
+  /** Also in the length: no reader waits for bytes that were never sent. */
   @Test
-  void everyBitCounts() throws IOException {
+  void everyFlippedBitIsDetected() throws IOException {
     byte[] sound = onTheWire(MESSAGE);
     for (int bit = 0; bit < 8 * sound.length; bit++) {
       byte[] damaged = sound.clone();
