@@ -14,21 +14,21 @@ public record LogPrefix(String executor, String device, int stage, int attempt) 
 
   /** The prefix of a rank, such as "[executor 2 cuda:0 stage 3.1 rank 1/4 of 5f3a9c01] ". */
   public String of(int rank, int nranks, UniqueId id) {
-    return bracketed(who() + "rank " + rank + "/" + nranks + " of " + id);
+    return bracketed(fields() + "rank " + rank + "/" + nranks + " of " + id);
   }
 
   /**
    * The prefix of a lane, such as "[executor 2 cuda:0 stage 3.1] "; empty when all parts are empty.
    */
   public String ofLane() {
-    return who().isEmpty() ? "" : bracketed(who().strip());
+    return fields().isEmpty() ? "" : bracketed(fields().strip());
   }
 
   private static String bracketed(String text) {
     return "[" + text + "] ";
   }
 
-  private String who() {
+  private String fields() {
     StringBuilder text = new StringBuilder();
     if (!executor.isEmpty()) {
       text.append("executor ").append(executor).append(' ');

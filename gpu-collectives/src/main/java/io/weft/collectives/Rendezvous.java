@@ -31,7 +31,7 @@ public final class Rendezvous<V, R> {
   private final Logger log;
   private final long warnNanos;
   private final List<V> values;
-  private final boolean[] here;
+  private final boolean[] arrived;
   private int missing;
   private boolean decided;
   private R result;
@@ -56,7 +56,7 @@ public final class Rendezvous<V, R> {
     this.log = log;
     this.warnNanos = warnAfter.toNanos();
     this.values = new ArrayList<>(Collections.nCopies(participants, null));
-    this.here = new boolean[participants];
+    this.arrived = new boolean[participants];
     this.missing = participants;
   }
 
@@ -79,7 +79,7 @@ public final class Rendezvous<V, R> {
   /** Arrives with a failure and returns the failure to leave with. */
   public CollectiveException arriveFailed(int participant, Throwable cause) {
     synchronized (this) {
-      here[participant] = true;
+      arrived[participant] = true;
       if (!decided) {
         decide(
             null,
@@ -105,10 +105,10 @@ public final class Rendezvous<V, R> {
   }
 
   private boolean admit(int participant, V value) {
-    if (here[participant]) {
-      throw CollectiveException.invalid(name + ": rank " + participant + " came twice");
+    if (arrived[participant]) {
+      throw CollectiveException.invalid(name + ": rank " + participant + " arrived twice");
     }
-    here[participant] = true;
+    arrived[participant] = true;
     values.set(participant, value);
     missing--;
     return missing == 0 && !decided;
@@ -192,18 +192,18 @@ public final class Rendezvous<V, R> {
     List<Integer> absent = absent();
     String detail =
         absent.isEmpty()
-            ? "all ranks came but combining has not ended"
-            : CollectiveException.name(absent) + " did not come";
+            ? "all ranks arrived but combining has not ended"
+            : CollectiveException.name(absent) + " did not arrive";
     return new CollectiveException(
         CollectiveException.Kind.TIMEOUT,
         absent,
-        name + ": " + detail + " within " + deadline + " (" + here.length + " take part)");
+        name + ": " + detail + " within " + deadline + " (" + arrived.length + " take part)");
   }
 
   private List<Integer> absent() {
     List<Integer> absent = new ArrayList<>();
-    for (int participant = 0; participant < here.length; participant++) {
-      if (!here[participant]) {
+    for (int participant = 0; participant < arrived.length; participant++) {
+      if (!arrived[participant]) {
         absent.add(participant);
       }
     }

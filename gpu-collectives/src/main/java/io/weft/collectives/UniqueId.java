@@ -11,6 +11,7 @@ import java.util.Optional;
 /**
  * What the ranks of one communicator share before they know each other: 128 bytes, made by one rank
  * and handed to the others out of band.
+ *
  * <pre>
  *  0        16             48       50                     128
  *  +--------+--------------+--------+-----------------------+

@@ -30,7 +30,8 @@ class RendezvousStarvationTest {
                 () ->
                     catchThrowableOfType(
                         CollectiveException.class,
-                        () -> rendezvous.arrive(self, self, Deadline.after(Duration.ofSeconds(2))))));
+                        () ->
+                            rendezvous.arrive(self, self, Deadline.after(Duration.ofSeconds(2))))));
       }
       for (Future<CollectiveException> each : all) {
         CollectiveException failure = each.get(60, TimeUnit.SECONDS);

@@ -75,7 +75,7 @@ class RendezvousTest {
             CollectiveException.class,
             failure -> assertThat(failure.ranks()).isEqualTo(List.of(0, 1, 3)));
     assertThatThrownBy(() -> rendezvous.arrive(0, "a", in(10_000)))
-        .hasMessageContaining("ranks 0, 1, 3 did not come within 200 ms");
+        .hasMessageContaining("ranks 0, 1, 3 did not arrive within 200 ms");
   }
 
   @Test
@@ -91,7 +91,7 @@ class RendezvousTest {
     await()
         .until(() -> first.get() != null && first.get().getState() == Thread.State.TIMED_WAITING);
     assertThatThrownBy(() -> rendezvous.arrive(0, "again", in(1)))
-        .hasMessageContaining("rank 0 came twice");
+        .hasMessageContaining("rank 0 arrived twice");
     rendezvous.arrive(1, "b", in(60_000));
     assertThat(one.join()).isEqualTo("[a, b]");
   }

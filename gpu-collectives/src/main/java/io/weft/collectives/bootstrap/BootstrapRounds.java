@@ -83,7 +83,7 @@ public final class BootstrapRounds {
   private static byte[] content(byte[] message) {
     if (message.length == 0) {
       throw new CollectiveException(
-          Kind.MISMATCH, List.of(), "a rank came to a round of the bootstrap with no message");
+          Kind.MISMATCH, List.of(), "a rank sent an empty message in a round of the bootstrap");
     }
     byte[] content = Arrays.copyOfRange(message, 1, message.length);
     if (message[0] != 0) {

@@ -117,7 +117,7 @@ public final class FileBootstrap implements Bootstrap {
         Thread.currentThread().isInterrupted() ? Kind.ABORTED : Kind.TIMEOUT,
         absent,
         CollectiveException.name(absent)
-            + " did not come to round "
+            + " did not reach round "
             + round
             + " of the bootstrap in "
             + folder

@@ -31,7 +31,7 @@ final class MemberBootstrap implements Bootstrap {
     this.root =
         id.rootAddress()
             .orElseThrow(
-                () -> new IllegalArgumentException(id + " does not say where its root listens"));
+                () -> new IllegalArgumentException(id + " has no address of the root"));
   }
 
   @Override

@@ -61,10 +61,10 @@ final class RootBootstrap implements Bootstrap {
         Deadline early = Patience.beforeOthers(deadline);
         admit(early);
         List<byte[]> all = collect(round, mine, early);
-        tell(RoundMessages.all(all), deadline);
+        sendToMembers(RoundMessages.all(all), deadline);
         return all;
       } catch (CollectiveException e) {
-        tell(RoundMessages.failure(e), deadline);
+        sendToMembers(RoundMessages.failure(e), deadline);
         throw e;
       }
     } catch (IOException e) {
@@ -111,7 +111,7 @@ final class RootBootstrap implements Bootstrap {
           Kind.TIMEOUT,
           absent,
           CollectiveException.name(absent)
-              + " did not come to round "
+              + " did not reach round "
               + round
               + " of the bootstrap of "
               + id
@@ -169,7 +169,7 @@ final class RootBootstrap implements Bootstrap {
    * Sends a message to all members. Ignores a member that has ended; the next round reports it
    * missing.
    */
-  private void tell(byte[] message, Deadline deadline) throws IOException {
+  private void sendToMembers(byte[] message, Deadline deadline) throws IOException {
     List<FrameChannel> left = new ArrayList<>(members.values());
     left.forEach(member -> member.send(message));
     boolean unused =

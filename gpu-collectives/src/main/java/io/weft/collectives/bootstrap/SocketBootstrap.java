@@ -8,6 +8,7 @@ import java.io.IOException;
 /**
  * A bootstrap over a socket of rank 0, whose address is in the unique id. In every round each rank
  * sends its message to rank 0, which sends all of them, or the failure, to every rank.
+ *
  * <pre>
  *   to rank 0:    UTF round | bytes of the message
  *   from rank 0:  byte 0 | per rank: int length, bytes       or   byte 1 | failure

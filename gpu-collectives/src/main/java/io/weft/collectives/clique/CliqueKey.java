@@ -42,7 +42,7 @@ public record CliqueKey(List<CliqueMember> members, String purpose)
   public int rankOf(CliqueMember member) {
     int rank = members.indexOf(member);
     if (rank < 0) {
-      throw new IllegalArgumentException(member + " is no member of " + this);
+      throw new IllegalArgumentException(member + " is not a member of " + this);
     }
     return rank;
   }

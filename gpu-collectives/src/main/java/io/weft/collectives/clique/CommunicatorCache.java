@@ -82,7 +82,7 @@ public final class CommunicatorCache implements AutoCloseable {
     if (bootstrap.nranks() != key.size() || bootstrap.rank() != side.rank()) {
       throw CollectiveException.invalid(
           side
-              + " came to a rendezvous as rank "
+              + " joined a rendezvous as rank "
               + bootstrap.rank()
               + " of "
               + bootstrap.nranks()
@@ -194,7 +194,10 @@ public final class CommunicatorCache implements AutoCloseable {
     } catch (IOException e) {
       closeAll(leases);
       throw new CollectiveException(
-          Kind.IO, List.of(), self + " cannot open a rendezvous with the members of its cliques: " + e, e);
+          Kind.IO,
+          List.of(),
+          self + " cannot open a rendezvous with the members of its cliques: " + e,
+          e);
     } catch (RuntimeException e) {
       closeAll(leases);
       throw e;

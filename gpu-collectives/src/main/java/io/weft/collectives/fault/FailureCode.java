@@ -8,6 +8,7 @@ import java.util.List;
 
 /**
  * Encodes a failure as bytes, so that other ranks can throw it too. Stateless.
+ *
  * <pre>
  *   byte kind (index into its name list) | byte ranks | int each rank | UTF-8 message
  * </pre>
@@ -45,7 +46,7 @@ public final class FailureCode {
       return new CollectiveException(
           CollectiveException.Kind.MISMATCH,
           List.of(),
-          "another rank failed, and the " + bytes.length + " bytes that say why are damaged");
+          "another rank failed, but the " + bytes.length + " bytes of its reason are malformed");
     }
     ByteBuffer in = ByteBuffer.wrap(bytes);
     CollectiveException.Kind kind = KINDS.get(bytes[0]);

@@ -4,6 +4,7 @@ package io.weft.collectives.host;
  * The layout of the segment that every rank of a host reserves and the others map read-only: only
  * its owner writes to it. Lines are 128 bytes, so that writes of different ranks never share a line
  * that the processor fetches at once.
+ *
  * <pre>
  *      0  +------------------------------+
  *         | state: open, failed, closed  |
@@ -25,6 +26,7 @@ package io.weft.collectives.host;
  * </pre>
  *
  * <p>Slot header, 64 bytes, one line of the processor's caches:
+ *
  * <pre>
  *   0 int stamp | 4 int code | 8 int root | 12 int phase | 16 long count | 24 long sequence
  *  32 long send descriptor | 40 long receive descriptor | 48 payload of up to 16 bytes

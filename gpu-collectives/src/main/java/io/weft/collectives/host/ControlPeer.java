@@ -12,6 +12,7 @@ import java.util.Optional;
 
 /**
  * A rank of another host, as the control connection to its agent shows it. Messages:
+ *
  * <pre>
  *   byte 1 | failure                     its communicator failed
  *   byte 2                               it has closed its communicator
@@ -144,7 +145,13 @@ final class ControlPeer {
   private IOException damaged(byte[] message) {
     String kind = message.length == 0 ? "" : " of kind " + message[0];
     return new IOException(
-        "rank " + rank + " sent " + message.length + " bytes" + kind + ", which are not a valid message");
+        "rank "
+            + rank
+            + " sent "
+            + message.length
+            + " bytes"
+            + kind
+            + ", which are not a valid message");
   }
 
   private void answer(long question, Optional<WaitStatus> own) {

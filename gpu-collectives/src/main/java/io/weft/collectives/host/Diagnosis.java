@@ -67,7 +67,7 @@ final class Diagnosis {
     return new CollectiveException(
         Kind.CLOSED,
         List.of(rank),
-        "rank " + rank + " closed its communicator before it came to " + call);
+        "rank " + rank + " closed its communicator before it reached " + call);
   }
 
   private CollectiveException timeout(Call call, List<Integer> culprits, List<Integer> awaited) {

@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 /**
  * The header of every message between two ranks. It detects a message of another operation, of
  * another length or out of order before any byte is taken for data.
+ *
  * <pre>
  *   0 int code | 4 int root | 8 long count | 16 long sequence | 24 int phase | 28 int step
  *  32 long bytes

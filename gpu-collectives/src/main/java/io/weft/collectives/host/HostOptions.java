@@ -54,12 +54,12 @@ public record HostOptions(
   /** Why ranks on several hosts cannot be connected from here; empty when they can. */
   Optional<String> networkRefusal() {
     if (!network) {
-      return Optional.of("the network is not to be used");
+      return Optional.of("the network is disabled");
     }
     Choice between = machine.betweenHosts();
     return between.isPreferred() || isLoopback()
         ? Optional.empty()
-        : Optional.of("there is no way to other hosts: " + between);
+        : Optional.of("there is no path to other hosts: " + between);
   }
 
   /** Whether all ranks are on this machine, for example in several containers. */

@@ -163,7 +163,10 @@ final class HostSetup {
       throw new CollectiveException(
           Kind.IO,
           List.of(bootstrap.rank()),
-          "rank " + bootstrap.rank() + " cannot exchange messages with the ranks of other hosts: " + e,
+          "rank "
+              + bootstrap.rank()
+              + " cannot exchange messages with the ranks of other hosts: "
+              + e,
           e);
     }
   }
@@ -202,7 +205,7 @@ final class HostSetup {
               + rank
               + " reserved "
               + segment.size()
-              + " bytes, expected were "
+              + " bytes, expected "
               + layout.bytes()
               + "; all ranks need the same buffer sizes");
     }

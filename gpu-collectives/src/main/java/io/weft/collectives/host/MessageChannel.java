@@ -185,7 +185,7 @@ final class MessageChannel {
     return new CollectiveException(
         Kind.IO,
         List.of(peer),
-        "message #%s of rank %d was damaged on its way to rank %d: %s has CRC32C %08x, it was %08x"
+        "message #%s of rank %d was damaged on its way to rank %d: %s has CRC32C %08x, expected %08x"
             .formatted(describe(expected), peer, me, what, found, promised));
   }
 

@@ -185,8 +185,7 @@ final class StagedCollectives {
           @Override
           public void stage(long chunk, int turn) {
             long from = send + chunk * stageBytes;
-            Memory.copy(
-                from, StagedCollectives.this.stage(host.me(), turn), length(bytes, chunk));
+            Memory.copy(from, StagedCollectives.this.stage(host.me(), turn), length(bytes, chunk));
             copyUnlessSame(from, own + chunk * stageBytes, length(bytes, chunk));
           }
 

@@ -6,6 +6,7 @@ import java.util.Optional;
 
 /**
  * The rank that a rank waits for, and in which operation, as published to others.
+ *
  * <pre>
  *   0 int version (odd while it is written) | 4 int rank + 1, 0 for none | 8 long sequence
  *  16 int code | 20 int root | 24 long count

@@ -94,7 +94,7 @@ public final class LocalCommunicator extends OrderedCommunicator {
           List.of(posted.peer()),
           "rank "
               + posted.peer()
-              + " did not come to the "
+              + " did not reach the "
               + posted.event().what()
               + " within "
               + deadline,

@@ -12,6 +12,7 @@ import java.util.zip.CRC32C;
 /**
  * Messages of known length over a non-blocking socket. Corruption is an error. A corrupt length is
  * detected at once, so no reader waits for bytes that were never sent.
+ *
  * <pre>
  *   0 int bytes | 4 int CRC32C of the bytes | 8 int CRC32C of the 8 bytes before | 12 bytes
  * </pre>
@@ -107,7 +108,7 @@ public final class FrameChannel implements AutoCloseable {
     int found = sum(bytes, length);
     if (found != promised) {
       throw new IOException(
-          "%s was damaged on its way: it has CRC32C %08x, it was %08x"
+          "%s was damaged on its way: it has CRC32C %08x, expected %08x"
               .formatted(what, found, promised));
     }
   }

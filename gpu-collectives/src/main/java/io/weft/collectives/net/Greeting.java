@@ -14,6 +14,7 @@ import javax.crypto.spec.SecretKeySpec;
  * The first bytes on a connection. The connecting rank names the communicator, its rank and the
  * purpose. It proves that it knows the secret of the unique id without revealing it. The accepting
  * rank answers with its own proof.
+ *
  * <pre>
  *  0        4         8          24     28   32        36            68
  *  +--------+---------+----------+------+----+---------+-------------+

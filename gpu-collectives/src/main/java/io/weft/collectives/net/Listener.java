@@ -91,7 +91,7 @@ public final class Listener implements AutoCloseable {
     }
     accept();
     for (int i = silent.size(); i > 0; i--) {
-     Pending pending = silent.remove();
+      Pending pending = silent.remove();
       try {
         if (hasGreeted(pending)) {
           admit(id, pending, expected, welcome);
@@ -112,20 +112,20 @@ public final class Listener implements AutoCloseable {
       channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
       silent.add(new Pending(channel, ByteBuffer.allocate(Greeting.BYTES)));
       if (silent.size() > MOST_SILENT) {
-        refuse(silent.remove().channel(), "it has not said what it wants");
+        refuse(silent.remove().channel(), "it sent no greeting, and too many connections are waiting");
       }
     }
   }
 
   private static boolean hasGreeted(Pending pending) throws IOException {
     if (pending.channel().read(pending.greeting()) < 0) {
-      throw new EOFException("it left without a greeting");
+      throw new EOFException("it closed the connection before its greeting was complete");
     }
     return !pending.greeting().hasRemaining();
   }
 
   private static void admit(
-      UniqueId id,Pending pending, Set<Greeting> expected, Map<Greeting, SocketChannel> welcome)
+      UniqueId id, Pending pending, Set<Greeting> expected, Map<Greeting, SocketChannel> welcome)
       throws IOException {
     Greeting greeting = Greeting.decode(pending.greeting(), id);
     if (!expected.contains(greeting) || welcome.containsKey(greeting)) {
@@ -134,7 +134,7 @@ public final class Listener implements AutoCloseable {
     ByteBuffer answer = ByteBuffer.wrap(greeting.welcome(id));
     pending.channel().write(answer);
     if (answer.hasRemaining()) {
-      throw new IOException("it does not take its welcome");
+      throw new IOException("it does not accept its welcome");
     }
     welcome.put(greeting, pending.channel());
   }

@@ -44,7 +44,12 @@ public record AllToAll(TypedBuffer send, TypedBuffer receive) implements Operati
     Checks.count(kind(), "receive", receive, send.count());
     if (send.count() % nranks != 0) {
       throw CollectiveException.invalid(
-          kind() + ": " + send.count() + " elements cannot be divided into " + nranks + " equal parts");
+          kind()
+              + ": "
+              + send.count()
+              + " elements cannot be divided into "
+              + nranks
+              + " equal parts");
     }
     Checks.apartOrAt(kind(), send, receive, 0);
   }

@@ -33,7 +33,7 @@ final class Checks {
               + buffer
               + " buffer has "
               + actual.count()
-              + " elements, needed are "
+              + " elements; it needs "
               + expected);
     }
   }
@@ -52,10 +52,10 @@ final class Checks {
               + part
               + ", "
               + whole
-              + ") but not as an operation in "
-              + "place, which has element 0 of the one at element "
+              + "); an operation in place needs element "
+              + "0 of the first at element "
               + placeInWhole
-              + " of the other");
+              + " of the second");
     }
   }
 

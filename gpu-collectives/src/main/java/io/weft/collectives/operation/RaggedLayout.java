@@ -107,7 +107,8 @@ public final class RaggedLayout {
   private void checkLengths(int nranks) {
     int length = sendSizes.length;
     if (length == 0 || length % nranks != 0) {
-      throw invalid(length + " entries are not the same number of updates for each of " + nranks + " ranks");
+      throw invalid(
+          length + " entries are not the same number of updates for each of " + nranks + " ranks");
     }
     if (sendOffsets.length != length
         || targetOffsets.length != length

@@ -216,7 +216,7 @@ class BootstrapTest {
   @Test
   void idWithoutAnAddressAndWrongRanksAreRefused() {
     assertThatThrownBy(() -> SocketBootstrap.join(UniqueId.create(), 1, 2))
-        .hasMessageContaining("does not say where");
+        .hasMessageContaining("has no address of the root");
     assertThatThrownBy(() -> SocketBootstrap.join(UniqueId.create(), 0, 2))
         .hasMessageContaining("rank 0 cannot join");
     assertThatThrownBy(() -> SocketBootstrap.listen("0.0.0.0", 2))

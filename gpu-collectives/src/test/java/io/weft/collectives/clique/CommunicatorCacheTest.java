@@ -179,7 +179,7 @@ class CommunicatorCacheTest {
       assertThat(statistics(members, 0).requests()).isZero();
       assertThatThrownBy(
               () -> members.cache(0).acquire(key, member(0), members.bootstrap(key, 0, "stranger")))
-          .hasMessageContaining("no member");
+          .hasMessageContaining("not a member");
       CliqueKey larger = clique("a", 0, 1, 2);
       assertThatThrownBy(
               () -> members.cache(0).acquire(larger, member(0), members.bootstrap(key, 0, "wrong")))
@@ -206,7 +206,7 @@ class CommunicatorCacheTest {
   @Test
   void slowAcquisitionIsWarnedAbout() {
     CapturedLogs.clear();
-    CliqueKey key = clique("slow to come together", 0, 1);
+    CliqueKey key = clique("slow to arrive", 0, 1);
     CommunicatorOptions options = CommunicatorOptions.DEFAULT.withTimeout(Members.TIMEOUT);
     try (Members members = new Members(2);
         CommunicatorCache impatient =
@@ -229,7 +229,7 @@ class CommunicatorCacheTest {
                   CapturedLogs.lines().stream()
                       .anyMatch(
                           line ->
-                              line.startsWith("WARN") && line.contains("slow to come together")));
+                              line.startsWith("WARN") && line.contains("slow to arrive")));
       members.acquire(key, 1, "one").close();
       join(early);
     }
@@ -287,7 +287,7 @@ class CommunicatorCacheTest {
       for (String purpose : List.of("a", "b", "c")) {
         leases.add(members.acquire(clique(purpose, 0), 0, "one"));
       }
-      members.cache(0).fail("executor-0", "another life", "not ours");
+      members.cache(0).fail("executor-0", "another incarnation", "not ours");
       assertThat(aborts.getCount()).isEqualTo(3);
       members.cache(0).fail("executor-0", "first", "the executor was lost");
       assertThat(aborts.getCount()).isZero();
@@ -441,7 +441,9 @@ class CommunicatorCacheTest {
                 members
                     .cache(process)
                     .acquireAll(
-                        requests, member(process), (key, rank) -> members.bootstrap(key, rank, "a"));
+                        requests,
+                        member(process),
+                        (key, rank) -> members.bootstrap(key, rank, "a"));
             leases.forEach(Members::use);
             leases.forEach(CliqueLease::close);
             return null;

@@ -27,7 +27,8 @@ final class Members implements AutoCloseable {
   private record RendezvousKey(CliqueKey key, String name) {}
 
   private final List<CommunicatorCache> caches = new ArrayList<>();
-  private final ConcurrentMap<RendezvousKey, List<Bootstrap>> bootstraps = new ConcurrentHashMap<>();
+  private final ConcurrentMap<RendezvousKey, List<Bootstrap>> bootstraps =
+      new ConcurrentHashMap<>();
 
   Members(int processes) {
     this(processes, LocalCommunicator::create, TIMEOUT);
@@ -66,7 +67,8 @@ final class Members implements AutoCloseable {
   /** One rank's end of the bootstrap with this name. */
   Bootstrap bootstrap(CliqueKey key, int rank, String name) {
     return bootstraps
-        .computeIfAbsent(new RendezvousKey(key, name), rendezvous -> ThreadBootstrap.open(key.size()))
+        .computeIfAbsent(
+            new RendezvousKey(key, name), rendezvous -> ThreadBootstrap.open(key.size()))
         .get(rank);
   }
 
@@ -74,7 +76,8 @@ final class Members implements AutoCloseable {
     return acquire(key, member(process), cache(process), rendezvous);
   }
 
-  CliqueLease acquire(CliqueKey key, CliqueMember self, CommunicatorCache cache, String rendezvous) {
+  CliqueLease acquire(
+      CliqueKey key, CliqueMember self, CommunicatorCache cache, String rendezvous) {
     return cache.acquire(key, self, bootstrap(key, key.rankOf(self), rendezvous));
   }
 

@@ -37,7 +37,8 @@ public final class GuardedBuffer {
     for (int i = 0; i < memory.capacity(); i++) {
       boolean inside = i >= start && i < start + buffer.bytes();
       if (!inside && Memory.getByte(address + i) != MARK) {
-        throw new AssertionError(what + ": byte " + (i - start) + " outside the buffer was written");
+        throw new AssertionError(
+            what + ": byte " + (i - start) + " outside the buffer was written");
       }
     }
   }

@@ -86,7 +86,7 @@ class InterleavedHostsTest {
                         .withNetwork(false))
                 .create(bootstrap, options);
     assertThatThrownBy(() -> RankGang.open(apart, 2, Duration.ofSeconds(60)))
-        .hasMessageContaining("the network is not to be used");
+        .hasMessageContaining("the network is disabled");
   }
 
   @Test

@@ -204,7 +204,7 @@ class MessageFuzzTest {
         // Repeats until no byte moves.
       }
       assertThat(messages.isDone())
-          .as("%d of %d bytes came", content.length, sound.length)
+          .as("%d of %d bytes arrived", content.length, sound.length)
           .isEqualTo(genuine && content.length >= sound.length);
     } catch (CollectiveException e) {
       assertThat(genuine).as("%s", e.getMessage()).isFalse();

@@ -68,7 +68,8 @@ class ListenerTest {
             Connector.greet(UniqueId.create(), EXPECTED, listener.address(), soon());
         Connector unexpected =
             Connector.greet(id, new Greeting(2, 1, Purpose.PAIRS), listener.address(), soon())) {
-      write(babbling, "GET / HTTP/1.1\r\nHost: unknown\r\nAccept: everything, please, and more\r\n");
+      write(
+          babbling, "GET / HTTP/1.1\r\nHost: unknown\r\nAccept: everything, please, and more\r\n");
       Future<Map<Greeting, SocketChannel>> come = listen(listener, Duration.ofSeconds(30));
       assertRefused(foreign);
       assertRefused(unexpected);
