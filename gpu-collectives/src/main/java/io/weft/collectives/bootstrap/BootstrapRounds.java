@@ -15,7 +15,7 @@ import java.util.List;
  * <p>A message is a byte, 0 or 1, followed by the rank's content or its failure.
  */
 public final class BootstrapRounds {
-  private static final int MOST_FAILURE_BYTES = 4096;
+  private static final int MAX_FAILURE_BYTES = 4096;
 
   private final Bootstrap bootstrap;
   private final Deadline deadline;
@@ -46,7 +46,7 @@ public final class BootstrapRounds {
       // Errors such as a lack of memory or a missing class are sent too; otherwise the others would
       // wait.
       own = failureOf(e, round);
-      message = prefixed((byte) 1, FailureCode.encode(own, MOST_FAILURE_BYTES));
+      message = prefixed((byte) 1, FailureCode.encode(own, MAX_FAILURE_BYTES));
     }
     List<byte[]> all = bootstrap.exchange(round, message, deadline);
     if (own != null) {

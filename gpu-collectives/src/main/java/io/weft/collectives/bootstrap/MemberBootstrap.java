@@ -86,7 +86,7 @@ final class MemberBootstrap implements Bootstrap {
     Connector connector = Connector.greet(id, greeting, root, deadline);
     try {
       SocketChannel socket = connector.awaitWelcome(deadline);
-      long most = (long) nranks * (RoundMessages.MOST_BYTES + 4) + 1;
+      long most = (long) nranks * (RoundMessages.MAX_BYTES + 4) + 1;
       return new FrameChannel(socket, (int) Math.min(Integer.MAX_VALUE, most));
     } catch (IOException | RuntimeException e) {
       connector.close();

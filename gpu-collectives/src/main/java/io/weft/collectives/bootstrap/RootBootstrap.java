@@ -22,7 +22,7 @@ import java.util.stream.IntStream;
 
 /** The end of rank 0 of {@link SocketBootstrap}. For one thread. */
 final class RootBootstrap implements Bootstrap {
-  private static final int MOST_FRAME_BYTES = RoundMessages.MOST_BYTES + 1024;
+  private static final int MAX_FRAME_BYTES = RoundMessages.MAX_BYTES + 1024;
 
   private final UniqueId id;
   private final int nranks;
@@ -85,7 +85,7 @@ final class RootBootstrap implements Bootstrap {
                     rank -> new Greeting(rank, 0, Greeting.Purpose.BOOTSTRAP), rank -> rank));
     Map<Greeting, SocketChannel> come = listener.await(id, expected.keySet(), deadline);
     for (Map.Entry<Greeting, SocketChannel> entry : come.entrySet()) {
-      members.put(entry.getKey().from(), new FrameChannel(entry.getValue(), MOST_FRAME_BYTES));
+      members.put(entry.getKey().from(), new FrameChannel(entry.getValue(), MAX_FRAME_BYTES));
     }
     if (members.size() < nranks - 1) {
       List<Integer> absent =

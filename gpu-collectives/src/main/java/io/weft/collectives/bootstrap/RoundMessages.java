@@ -12,8 +12,8 @@ import java.util.List;
 
 /** Encodes and decodes the messages of {@link SocketBootstrap}. Stateless. */
 final class RoundMessages {
-  static final int MOST_BYTES = 1 << 20;
-  private static final int MOST_FAILURE_BYTES = 4096;
+  static final int MAX_BYTES = 1 << 20;
+  private static final int MAX_FAILURE_BYTES = 4096;
 
   private RoundMessages() {}
 
@@ -52,7 +52,7 @@ final class RoundMessages {
   static byte[] failure(CollectiveException cause) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     bytes.write(1);
-    bytes.write(FailureCode.encode(cause, MOST_FAILURE_BYTES));
+    bytes.write(FailureCode.encode(cause, MAX_FAILURE_BYTES));
     return bytes.toByteArray();
   }
 
@@ -84,9 +84,9 @@ final class RoundMessages {
   }
 
   static void check(byte[] content) {
-    if (content.length > MOST_BYTES) {
+    if (content.length > MAX_BYTES) {
       throw new IllegalArgumentException(
-          "a message of " + content.length + " bytes; at most " + MOST_BYTES + " are allowed");
+          "a message of " + content.length + " bytes; at most " + MAX_BYTES + " are allowed");
     }
   }
 }

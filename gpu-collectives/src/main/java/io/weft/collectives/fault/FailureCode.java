@@ -14,17 +14,17 @@ import java.util.List;
  * </pre>
  */
 public final class FailureCode {
-  private static final int MOST_RANKS = 64;
+  private static final int MAX_RANKS = 64;
   private static final List<CollectiveException.Kind> KINDS =
       List.of(CollectiveException.Kind.values());
 
   private FailureCode() {}
 
   /** Encodes a failure and truncates its ranks and its message to the limit. */
-  public static byte[] encode(CollectiveException failure, int mostBytes) {
-    List<Integer> ranks = failure.ranks().subList(0, Math.min(MOST_RANKS, failure.ranks().size()));
+  public static byte[] encode(CollectiveException failure, int maxBytes) {
+    List<Integer> ranks = failure.ranks().subList(0, Math.min(MAX_RANKS, failure.ranks().size()));
     byte[] message = String.valueOf(failure.getMessage()).getBytes(StandardCharsets.UTF_8);
-    int room = mostBytes - 2 - 4 * ranks.size();
+    int room = maxBytes - 2 - 4 * ranks.size();
     byte[] text = Arrays.copyOf(message, Math.min(message.length, room));
     ByteBuffer out = ByteBuffer.allocate(2 + 4 * ranks.size() + text.length);
     out.put((byte) KINDS.indexOf(failure.kind())).put((byte) ranks.size());
@@ -39,7 +39,7 @@ public final class FailureCode {
   public static CollectiveException decode(byte[] bytes) {
     int count = bytes.length < 2 ? -1 : bytes[1];
     if (count < 0
-        || count > MOST_RANKS
+        || count > MAX_RANKS
         || bytes.length < 2 + 4 * count
         || bytes[0] < 0
         || bytes[0] >= KINDS.size()) {

@@ -24,13 +24,13 @@ import java.util.Optional;
  * <p>Thread-safe, except that only the agent flushes and receives.
  */
 final class ControlPeer {
-  static final int MOST_BYTES = 8192;
+  static final int MAX_BYTES = 8192;
 
   private static final byte FAILED = 1;
   private static final byte CLOSED = 2;
   private static final byte ASK = 3;
   private static final byte ANSWER = 4;
-  private static final int MOST_FAILURE_BYTES = MOST_BYTES - 1;
+  private static final int MAX_FAILURE_BYTES = MAX_BYTES - 1;
   private static final int ASK_BYTES = 9;
   private static final int STATUS_BYTES = 37;
 
@@ -75,7 +75,7 @@ final class ControlPeer {
   }
 
   void tellFailure(CollectiveException cause) {
-    byte[] code = FailureCode.encode(cause, MOST_FAILURE_BYTES);
+    byte[] code = FailureCode.encode(cause, MAX_FAILURE_BYTES);
     frames.send(ByteBuffer.allocate(1 + code.length).put(FAILED).put(code).array());
   }
 

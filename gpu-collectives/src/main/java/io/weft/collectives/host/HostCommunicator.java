@@ -19,7 +19,7 @@ import org.slf4j.LoggerFactory;
 final class HostCommunicator extends OrderedCommunicator implements InPlaceRegions {
   private static final Logger LOG = LoggerFactory.getLogger(HostCommunicator.class);
 
-  private static final long MOST_DIAGNOSIS_NANOS = 1_000_000_000;
+  private static final long MAX_DIAGNOSIS_NANOS = 1_000_000_000;
 
   private final Topology topology;
   private final Neighbours localPeers;
@@ -60,7 +60,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
 
   /** The time reserved before the deadline for a diagnosis, which takes messages to other hosts. */
   private long diagnosisNanos() {
-    return remotes.isEmpty() ? 0 : Math.min(MOST_DIAGNOSIS_NANOS, timeout().toNanos() / 10);
+    return remotes.isEmpty() ? 0 : Math.min(MAX_DIAGNOSIS_NANOS, timeout().toNanos() / 10);
   }
 
   private CollectiveEngine engine(BufferSizes sizes) {

@@ -20,7 +20,7 @@ final class PairwiseCollectives {
   /**
    * With very many ranks it is more, because the headers of shorter messages would cost too much.
    */
-  private static final long LEAST_CHUNK_BYTES = 16 << 10;
+  private static final long MIN_CHUNK_BYTES = 16 << 10;
 
   private final int me;
   private final int nranks;
@@ -60,7 +60,7 @@ final class PairwiseCollectives {
    * is sent while the next is copied.
    */
   private void allToAllInPlace(Call call, long buffer, long part) {
-    long chunkBytes = Math.min(part, Math.max(LEAST_CHUNK_BYTES, TEMPORARY_BYTES / 2 / nranks));
+    long chunkBytes = Math.min(part, Math.max(MIN_CHUNK_BYTES, TEMPORARY_BYTES / 2 / nranks));
     long temporary = scratch.address(2 * chunkBytes * nranks);
     int step = 0;
     for (long done = 0; done < part; done += chunkBytes) {

@@ -152,7 +152,7 @@ final class RemoteSetup {
           new ControlPeer(
               rank,
               bootstrap.nranks(),
-              new FrameChannel(channels.get(Purpose.CONTROL), ControlPeer.MOST_BYTES));
+              new FrameChannel(channels.get(Purpose.CONTROL), ControlPeer.MAX_BYTES));
       peers.add(peer);
       SocketLink pairs = resources.add(new SocketLink(channels.get(Purpose.PAIRS)));
       SocketLink collectives = resources.add(new SocketLink(channels.get(Purpose.COLLECTIVES)));

@@ -28,8 +28,8 @@ final class Waiting {
   private static final int YIELDS = 200;
   private static final int POLL_EVERY = 64;
   private static final int POLL_EVERY_MOVES = 256;
-  private static final long SHORTEST_PARK_NANOS = 20_000;
-  private static final long LONGEST_PARK_NANOS = 1_000_000;
+  private static final long MIN_PARK_NANOS = 20_000;
+  private static final long MAX_PARK_NANOS = 1_000_000;
 
   private final Watch watch;
   private final int spins;
@@ -106,7 +106,7 @@ final class Waiting {
 
   private long parkNanos() {
     long waited = System.nanoTime() - startNanos;
-    return Math.max(SHORTEST_PARK_NANOS, Math.min(LONGEST_PARK_NANOS, waited / 16));
+    return Math.max(MIN_PARK_NANOS, Math.min(MAX_PARK_NANOS, waited / 16));
   }
 
   /**

@@ -24,7 +24,7 @@ public final class FrameChannel implements AutoCloseable {
   private static final int SUMMED_BYTES = 8;
 
   private final SocketChannel channel;
-  private final int mostBytes;
+  private final int maxBytes;
   private final Queue<ByteBuffer> out = new ConcurrentLinkedQueue<>();
   private final ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
   private byte[] message;
@@ -34,11 +34,11 @@ public final class FrameChannel implements AutoCloseable {
    * Sends and receives messages over a socket.
    *
    * @param channel connected; made non-blocking
-   * @param mostBytes the longest message that is accepted
+   * @param maxBytes the longest message that is accepted
    */
-  public FrameChannel(SocketChannel channel, int mostBytes) throws IOException {
+  public FrameChannel(SocketChannel channel, int maxBytes) throws IOException {
     this.channel = channel;
-    this.mostBytes = mostBytes;
+    this.maxBytes = maxBytes;
     channel.configureBlocking(false);
   }
 
@@ -86,9 +86,9 @@ public final class FrameChannel implements AutoCloseable {
       }
       requireSum("a message's header", header.array(), SUMMED_BYTES, header.getInt(SUMMED_BYTES));
       int length = header.getInt(0);
-      if (length < 0 || length > mostBytes) {
+      if (length < 0 || length > maxBytes) {
         throw new IOException(
-            "a message of " + length + " bytes where at most " + mostBytes + " are allowed");
+            "a message of " + length + " bytes where at most " + maxBytes + " are allowed");
       }
       message = new byte[length];
       body = ByteBuffer.wrap(message);

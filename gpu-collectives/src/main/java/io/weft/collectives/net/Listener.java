@@ -26,7 +26,7 @@ public final class Listener implements AutoCloseable {
   private static final int BACKLOG = 1024;
 
   /** The limit of connections that have sent no greeting yet. Beyond it the oldest is refused. */
-  private static final int MOST_SILENT = 1024;
+  private static final int MAX_PENDING = 1024;
 
   private final ServerSocketChannel server;
   private final Deque<Pending> silent = new ArrayDeque<>();
@@ -111,7 +111,7 @@ public final class Listener implements AutoCloseable {
       channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
       channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
       silent.add(new Pending(channel, ByteBuffer.allocate(Greeting.BYTES)));
-      if (silent.size() > MOST_SILENT) {
+      if (silent.size() > MAX_PENDING) {
         refuse(silent.remove().channel(), "it sent no greeting, and too many connections are waiting");
       }
     }

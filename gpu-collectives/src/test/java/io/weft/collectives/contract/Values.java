@@ -14,17 +14,17 @@ public final class Values {
   /** Values repeat after this prime number of elements, so that no two chunks are equal. */
   private static final int PERIOD = 4093;
 
-  private static final int MOST_RANKS = 32;
+  private static final int MAX_RANKS = 32;
   private static final int REDUCTIONS = ReduceOp.values().length;
 
-  private static final double[][] OF_RANK = new double[MOST_RANKS][PERIOD];
+  private static final double[][] OF_RANK = new double[MAX_RANKS][PERIOD];
 
   /** By type, reduction and number of ranks; filled on first use. */
   private static final AtomicReferenceArray<double[]> REDUCED =
-      new AtomicReferenceArray<>(DataType.values().length * REDUCTIONS * (MOST_RANKS + 1));
+      new AtomicReferenceArray<>(DataType.values().length * REDUCTIONS * (MAX_RANKS + 1));
 
   static {
-    for (int rank = 0; rank < MOST_RANKS; rank++) {
+    for (int rank = 0; rank < MAX_RANKS; rank++) {
       for (int index = 0; index < PERIOD; index++) {
         OF_RANK[rank][index] = compute(rank, index);
       }
@@ -91,7 +91,7 @@ public final class Values {
 
   /** The reduction of {@link #of} over all ranks at one index, as the type rounds it. */
   public static double reduced(DataType type, ReduceOp op, int nranks, long index) {
-    int key = (type.ordinal() * REDUCTIONS + op.ordinal()) * (MOST_RANKS + 1);
+    int key = (type.ordinal() * REDUCTIONS + op.ordinal()) * (MAX_RANKS + 1);
     double[] all = REDUCED.get(key + nranks);
     if (all == null) {
       all = new double[PERIOD];

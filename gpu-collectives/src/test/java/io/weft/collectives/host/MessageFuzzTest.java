@@ -62,7 +62,7 @@ class MessageFuzzTest {
     byte[] message = Fuzz.mangled(sound(random), random);
     try (SocketChannel socket = SocketChannel.open()) {
       ControlPeer peer =
-          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MOST_BYTES));
+          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MAX_BYTES));
       try {
         Optional<CollectiveException> failure = peer.receive(message, Optional.of(STATUS));
         failure.ifPresent(cause -> assertThat(cause.kind()).isNotNull());
@@ -81,7 +81,7 @@ class MessageFuzzTest {
 
   private static byte[] sound(SplittableRandom random) {
     byte kind = (byte) (1 + random.nextInt(4));
-    ByteBuffer out = ByteBuffer.allocate(ControlPeer.MOST_BYTES).put(kind);
+    ByteBuffer out = ByteBuffer.allocate(ControlPeer.MAX_BYTES).put(kind);
     switch (kind) {
       case 1 -> {
         Kind[] kinds = Kind.values();
@@ -108,7 +108,7 @@ class MessageFuzzTest {
   void aMessageThatIsTooShortNamesItsRank() throws IOException {
     try (SocketChannel socket = SocketChannel.open()) {
       ControlPeer peer =
-          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MOST_BYTES));
+          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MAX_BYTES));
       for (byte[] message : List.of(new byte[0], new byte[] {3, 0}, new byte[] {4}, new byte[38])) {
         assertThatThrownBy(() -> peer.receive(message, Optional.empty()))
             .isInstanceOf(IOException.class)

@@ -45,7 +45,7 @@ class SurveyTest {
       channels.add(channel);
       ControlPeer peer =
           new ControlPeer(
-              rank, NEIGHBOURS + REMOTES, new FrameChannel(channel, ControlPeer.MOST_BYTES));
+              rank, NEIGHBOURS + REMOTES, new FrameChannel(channel, ControlPeer.MAX_BYTES));
       peers.put(rank, peer);
       all.put(rank, new RemoteRanks.Remote(peer, List.of()));
     }
