@@ -30,8 +30,7 @@ final class MemberBootstrap implements Bootstrap {
     this.nranks = nranks;
     this.root =
         id.rootAddress()
-            .orElseThrow(
-                () -> new IllegalArgumentException(id + " has no address of the root"));
+            .orElseThrow(() -> new IllegalArgumentException(id + " has no address of the root"));
   }
 
   @Override

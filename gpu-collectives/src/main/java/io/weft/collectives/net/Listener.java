@@ -112,7 +112,8 @@ public final class Listener implements AutoCloseable {
       channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
       silent.add(new Pending(channel, ByteBuffer.allocate(Greeting.BYTES)));
       if (silent.size() > MAX_PENDING) {
-        refuse(silent.remove().channel(), "it sent no greeting, and too many connections are waiting");
+        refuse(
+            silent.remove().channel(), "it sent no greeting, and too many connections are waiting");
       }
     }
   }

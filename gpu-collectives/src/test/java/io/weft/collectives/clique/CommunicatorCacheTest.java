@@ -228,8 +228,7 @@ class CommunicatorCacheTest {
               () ->
                   CapturedLogs.lines().stream()
                       .anyMatch(
-                          line ->
-                              line.startsWith("WARN") && line.contains("slow to arrive")));
+                          line -> line.startsWith("WARN") && line.contains("slow to arrive")));
       members.acquire(key, 1, "one").close();
       join(early);
     }

@@ -61,8 +61,7 @@ class MessageFuzzTest {
   private static void control(SplittableRandom random) {
     byte[] message = Fuzz.mangled(sound(random), random);
     try (SocketChannel socket = SocketChannel.open()) {
-      ControlPeer peer =
-          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MAX_BYTES));
+      ControlPeer peer = new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MAX_BYTES));
       try {
         Optional<CollectiveException> failure = peer.receive(message, Optional.of(STATUS));
         failure.ifPresent(cause -> assertThat(cause.kind()).isNotNull());
@@ -107,8 +106,7 @@ class MessageFuzzTest {
   @Test
   void aMessageThatIsTooShortNamesItsRank() throws IOException {
     try (SocketChannel socket = SocketChannel.open()) {
-      ControlPeer peer =
-          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MAX_BYTES));
+      ControlPeer peer = new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MAX_BYTES));
       for (byte[] message : List.of(new byte[0], new byte[] {3, 0}, new byte[] {4}, new byte[38])) {
         assertThatThrownBy(() -> peer.receive(message, Optional.empty()))
             .isInstanceOf(IOException.class)
