@@ -2,11 +2,17 @@ package io.weft.collectives;
 
 import java.util.Locale;
 
-/** How an operation was carried out. Chosen by size and topology, the same on every rank. */
+/**
+ * The algorithm that carried out an operation. It depends on size and topology, and is the same on
+ * every rank.
+ */
 public enum Algorithm {
-  /** One rank, or nothing to move. */
+  /** One rank, or no data to move. */
   TRIVIAL,
-  /** Threads of one process meet and the last to come computes for all, element by element. */
+  /**
+   * The ranks are threads of one process. The last one to arrive computes the results of all,
+   * element by element.
+   */
   REFERENCE,
   /**
    * Every rank puts its elements beside a flag in shared memory and reads those of all others: one
@@ -21,46 +27,51 @@ public enum Algorithm {
    */
   IN_PLACE,
   /**
-   * As IN_PLACE for buffers that only their owner can reach: chunk by chunk through staging buffers
-   * that stay in the cache, pipelined so that one synchronisation serves each chunk.
+   * As IN_PLACE, for buffers that only their owner can reach. Data goes chunk by chunk through
+   * staging buffers that stay in the cache, pipelined so that one synchronisation serves each
+   * chunk.
    */
   STAGED,
-  /** Every rank sends one neighbour a part and takes one from the other (Patarasuk, Yuan 2009). */
+  /** Every rank sends to one neighbour and receives from the other (Patarasuk, Yuan 2009). */
   RING,
   /**
-   * In step k ranks 2^k apart exchange all they have; ranks beyond a power of two fold in first
-   * (Thakur, Rabenseifner, Gropp 2005).
+   * In step k ranks 2^k apart exchange all data they have. Ranks beyond a power of two fold in
+   * first (Thakur, Rabenseifner, Gropp 2005).
    */
   RECURSIVE_DOUBLING,
-  /** A tree in which the ranks that have the data double in every step (Thakur et al. 2005). */
+  /**
+   * A tree in which the number of ranks that have the data doubles in every step (Thakur et al.
+   * 2005).
+   */
   BINOMIAL_TREE,
   /**
-   * In step k rank r signals r + 2^k (Hensgen, Finkel, Manber 1988), or sends it all it has so far
-   * (Bruck et al. 1997).
+   * In step k rank r signals r + 2^k (Hensgen, Finkel, Manber 1988), or sends it all data it has so
+   * far (Bruck et al. 1997).
    */
   DISSEMINATION,
-  /** All pairs at once, every transfer as far as its connection takes it. */
+  /** All pairs at once; every transfer progresses as fast as its connection allows. */
   PAIRWISE,
   /**
-   * Shared memory within every host, one rank per host over the network between them (Karonis et
-   * al., IPDPS 2000).
+   * Shared memory within each host, and one rank per host over the network between hosts (Karonis
+   * et al., IPDPS 2000).
    */
   HIERARCHICAL,
-  /** NCCL moved the data between devices, in whichever way it chose. */
+  /** NCCL moved the data between devices, with an algorithm of its own choice. */
   NCCL,
-  /** Devices wrote each element once, to addresses that stand for the memory of all of them. */
+  /** Devices wrote each element once, to multicast addresses that map the memory of all of them. */
   MULTICAST,
   /**
-   * Copied to the host, reduced there and copied back: what NCCL does not compute as it is defined.
+   * Copied to the host, reduced there and copied back, for operations that NCCL does not compute as
+   * defined here.
    */
   THROUGH_HOST,
 
-  /** The operation failed, maybe before a way was chosen: what counts failures. */
+  /** The operation failed, possibly before an algorithm was chosen. Failures are counted here. */
   UNFINISHED;
 
   private final String text = name().toLowerCase(Locale.ROOT).replace('_', '-');
 
-  /** The name that metrics and the benchmark print. */
+  /** The name in metrics and benchmark output. */
   @Override
   public String toString() {
     return text;

@@ -8,19 +8,19 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What a communicator has done so far, by operation and algorithm. One thread counts at a time, as
- * one operation runs at a time; any may read meanwhile, and gets numbers that may be some
+ * Counters of a communicator by operation and algorithm. One thread at a time writes them, because
+ * one operation runs at a time. Any thread may read them; the numbers it gets may be a few
  * operations apart.
  */
 public final class CollectiveMetrics {
   /**
    * One line of the table.
    *
-   * @param calls operations that ended well
-   * @param failures operations that did not
+   * @param calls operations that succeeded
+   * @param failures operations that failed
    * @param bytes as nccl-tests counts the size of each operation
    * @param nanos from the start of the operation to its end
-   * @param waitNanos the part of it in which this rank waited for another
+   * @param waitNanos the part of {@code nanos} in which this rank waited for another
    */
   public record Line(
       OperationKind kind,
@@ -32,9 +32,9 @@ public final class CollectiveMetrics {
       long waitNanos) {}
 
   /**
-   * Lines added up; the components are those of {@link Line}.
+   * A sum of lines; the components are those of {@link Line}.
    *
-   * @param waitNanos of nanos, the part in which this rank waited for another
+   * @param waitNanos the part of {@code nanos} in which this rank waited for another
    */
   public record Total(long calls, long failures, long bytes, long nanos, long waitNanos) {
     private Total plus(Line line) {
@@ -47,7 +47,7 @@ public final class CollectiveMetrics {
     }
   }
 
-  /** Has one writer at a time, so there is no need for additions in one step. */
+  /** Has one writer at a time, so additions need not be atomic. */
   private static final class Tally {
     private final AtomicLong calls = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
@@ -65,11 +65,11 @@ public final class CollectiveMetrics {
     }
   }
 
-  /** All lines from the start, so that counting is two look-ups and no allocation. */
+  /** All entries exist from the start, so counting is two look-ups and no allocation. */
   private final Map<OperationKind, Map<Algorithm, Tally>> tallies =
       new EnumMap<>(OperationKind.class);
 
-  /** All counters at zero. */
+  /** Sets all counters to zero. */
   public CollectiveMetrics() {
     for (OperationKind kind : OperationKind.values()) {
       Map<Algorithm, Tally> byAlgorithm = new EnumMap<>(Algorithm.class);
@@ -80,7 +80,7 @@ public final class CollectiveMetrics {
     }
   }
 
-  /** Counts an operation that ended well. */
+  /** Counts an operation that succeeded. */
   public void count(
       OperationKind kind, Algorithm algorithm, long bytes, long nanos, long waitNanos) {
     Tally tally = tally(kind, algorithm);
@@ -102,7 +102,7 @@ public final class CollectiveMetrics {
     return tallies.get(kind).get(algorithm);
   }
 
-  /** The lines of what has run, by operation, then algorithm. */
+  /** The lines of the operations that ran, by operation, then algorithm. */
   public List<Line> lines() {
     List<Line> lines = new ArrayList<>();
     tallies.forEach(
@@ -117,7 +117,7 @@ public final class CollectiveMetrics {
     return lines;
   }
 
-  /** What ran with one algorithm, over all operations. */
+  /** The sum over all operations that ran with one algorithm. */
   public Total total(Algorithm algorithm) {
     Total total = new Total(0, 0, 0, 0, 0);
     for (Line line : lines()) {
@@ -128,7 +128,7 @@ public final class CollectiveMetrics {
     return total;
   }
 
-  /** Operations of one kind that ended well, over all algorithms. */
+  /** The number of operations of one kind that succeeded, over all algorithms. */
   public long calls(OperationKind kind) {
     return lines().stream().filter(line -> line.kind() == kind).mapToLong(Line::calls).sum();
   }

@@ -25,16 +25,15 @@ import java.util.Optional;
 
 /**
  * One rank's end of a group of ranks that compute together. All ranks run the same collectives in
- * the same order; what they disagree about is an error on all of them, never wrong data.
+ * the same order. A disagreement between ranks fails on all of them; it never gives wrong data.
  *
- * <p>Operations of one communicator run one after the other in the order in which they were run or
- * submitted, whichever thread or lane that was. Thread-safe in this sense. Every operation ends
- * within {@link #timeout()}, and an error names the ranks at fault; after it the communicator is
- * broken and only good for {@link #close()}.
+ * <p>Operations of one communicator run one after the other, in the order in which they were run or
+ * submitted, on any thread or lane. In this sense it is thread-safe. Every operation ends within
+ * {@link #timeout()}, and an error names the ranks at fault. After an error the communicator is
+ * broken; only {@link #close()} is useful then.
  *
- * <p>Buffers have to stay where they are until an operation has ended. After a failure a slower
- * rank never touches them: what others can reach is symmetric memory, which outlives its owner's
- * end.
+ * <p>Buffers have to stay allocated until an operation has ended. After a failure a slower rank
+ * never touches them: other ranks reach only symmetric memory, which outlives its owner's end.
  */
 public interface Communicator extends AutoCloseable {
   int rank();
@@ -43,7 +42,7 @@ public interface Communicator extends AutoCloseable {
 
   UniqueId id();
 
-  /** How long one operation may take, waiting included. */
+  /** How long one operation may take, including waits. */
   Duration timeout();
 
   /** Which ranks share memory. */
@@ -52,45 +51,45 @@ public interface Communicator extends AutoCloseable {
   CollectiveMetrics metrics();
 
   /**
-   * Runs an operation and returns once this rank's part is done: its buffers may be reused.
+   * Runs an operation and returns once this rank's part is done; its buffers may be reused then.
    *
    * @throws CollectiveException see {@link CollectiveException.Kind}
    */
   void run(Operation operation);
 
   /**
-   * Runs operations as one: none waits for another of the same call, except that collectives keep
-   * their order and so do those with the same peer.
+   * Runs operations as one group: no operation waits for another of the group. The exceptions are
+   * collectives, which keep their order, and operations with the same peer.
    */
   void runGroup(List<Operation> operations);
 
   /**
-   * Runs an operation on a lane, behind what the lane has to do already. Its buffers are kept until
-   * then, also when their owners are closed before.
+   * Runs an operation on a lane, after the work that is already queued there. The operation keeps
+   * its buffers until it ends, even when their owners are closed before.
    *
-   * @return ends with the operation
+   * @return an event that ends with the operation
    * @throws CollectiveException of kind INVALID at once, with nothing queued, also when a buffer
    *     was freed; other failures arrive in the event
    */
   Event submit(Operation operation, Lane lane);
 
-  /** As {@link #runGroup} on a lane. */
+  /** Runs operations as {@link #runGroup} does, on a lane. */
   Event submitGroup(List<Operation> operations, Lane lane);
 
   /** Why the communicator is broken; empty while it works. */
   Optional<CollectiveException> failure();
 
-  /** Breaks the communicator on all ranks; what runs or waits fails with this reason. */
+  /** Breaks the communicator on all ranks; running and waiting operations fail with this reason. */
   void abort(String reason);
 
   /**
-   * Lets go of everything. Operations that others still run with this rank fail with its name; what
-   * was sent completely is still received.
+   * Releases all resources. Operations that other ranks still run with this rank fail and name it.
+   * Data that was sent completely is still received.
    */
   @Override
   void close();
 
-  /** Returns once all ranks have come. */
+  /** Returns once all ranks have arrived. */
   default void barrier() {
     run(new Barrier());
   }

@@ -3,14 +3,15 @@ package io.weft.collectives;
 import java.time.Duration;
 
 /**
- * What every implementation of a communicator wants to know. The same on all ranks.
+ * Options that every implementation of a communicator has. Only the timeout has to be the same on
+ * all ranks.
  *
- * @param timeout how long one operation, or the creation, may take; from 10 ms up
- * @param prefix who speaks in the logs; may differ between ranks
- * @param names what ranks are called in failures; may differ between ranks
+ * @param timeout how long one operation, or the creation, may take; at least 10 ms
+ * @param prefix the head of log lines; may differ between ranks
+ * @param names the names of ranks in failures; may differ between ranks
  */
 public record CommunicatorOptions(Duration timeout, LogPrefix prefix, RankNames names) {
-  /** Two minutes, no prefix, no names. */
+  /** A timeout of two minutes, no log prefix, no names. */
   public static final CommunicatorOptions DEFAULT =
       new CommunicatorOptions(Duration.ofMinutes(2), LogPrefix.NONE, RankNames.NONE);
 

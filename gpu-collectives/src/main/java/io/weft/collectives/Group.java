@@ -16,26 +16,26 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Operations on one or several communicators that run as one: none waits for another
- * communicator's, so ranks may put them in different orders. Communicators come in the order of
- * their first appearance, never in a hash order; operations of one keep their order as in {@link
+ * Operations on one or several communicators that run as one: no operation waits for one of another
+ * communicator, so ranks may add them in different orders. Communicators are ordered by their first
+ * appearance, never by a hash. Operations of one communicator keep their order as in {@link
  * Communicator#runGroup}.
  *
- * <p>Not thread-safe; run once or many times.
+ * <p>Not thread-safe. May run several times.
  */
 public final class Group {
   private static final AtomicLong THREADS = new AtomicLong();
 
   private final Map<Communicator, List<Operation>> operations = new LinkedHashMap<>();
 
-  /** Adds an operation behind those of the same communicator. */
+  /** Adds an operation after those of the same communicator. */
   public Group add(Communicator communicator, Operation operation) {
     operations.computeIfAbsent(communicator, key -> new ArrayList<>()).add(operation);
     return this;
   }
 
   /**
-   * Runs all and returns when all have ended.
+   * Runs all operations and returns when all have ended.
    *
    * @throws CollectiveException the failure of the first communicator that failed, with those of
    *     the others suppressed
@@ -81,7 +81,7 @@ public final class Group {
     }
   }
 
-  /** Ends because every operation has a deadline of its own. */
+  /** Ends because every operation has its own deadline. */
   private static void join(FutureTask<Void> task) {
     boolean interrupted = false;
     try {
@@ -117,9 +117,10 @@ public final class Group {
   }
 
   /**
-   * Runs all on a lane. Buffers are kept until then, also when their owners are closed before.
+   * Runs all operations on a lane. The group keeps its buffers until it ends, even when their
+   * owners are closed before.
    *
-   * @return ends when all have ended
+   * @return an event that ends when all operations have ended
    * @throws CollectiveException of kind INVALID when a buffer was freed; nothing is queued then
    */
   public Event submit(Lane lane) {

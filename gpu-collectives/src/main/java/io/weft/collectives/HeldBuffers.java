@@ -8,8 +8,8 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * The memory of operations that are about to be queued. It is taken before anything is queued: an
- * owner may free it at any moment, and work that is queued already cannot be taken back.
+ * Pins the memory of operations that are about to be queued. The memory is pinned first, because an
+ * owner may free it at any moment and queued work cannot be taken back.
  */
 final class HeldBuffers {
   private HeldBuffers() {}
@@ -18,7 +18,7 @@ final class HeldBuffers {
    * Keeps the memory of all buffers until the event ends.
    *
    * @param what the work, for messages
-   * @return to be completed by the caller, also when nothing comes to be queued
+   * @return the event, which the caller completes, also when nothing is queued
    * @throws CollectiveException of kind INVALID when an owner has freed its memory; nothing is kept
    *     then
    */
@@ -37,7 +37,7 @@ final class HeldBuffers {
     return use;
   }
 
-  /** Memory that was freed must not be touched, not even to find out. */
+  /** Checks that no buffer was freed. It asks the owners and does not touch the memory. */
   static void requireHeld(int rank, Operation operation) {
     for (TypedBuffer buffer : operation.buffers()) {
       try {

@@ -15,8 +15,9 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * The part of a communicator that implementations share: whose turn it is, how it breaks, and what
- * is counted. An implementation runs one operation or group at a time on the caller's thread.
+ * The part of a communicator that all implementations share: the order of operations, the failure
+ * state, and the counters. An implementation runs one operation or group at a time on the caller's
+ * thread.
  */
 public abstract class OrderedCommunicator implements Communicator {
   private final Bootstrapped self;
@@ -26,7 +27,7 @@ public abstract class OrderedCommunicator implements Communicator {
   private final Turns turns;
   private final long timeoutNanos;
 
-  /** Who this rank is. */
+  /** The identity of this rank. */
   protected record Bootstrapped(UniqueId id, int rank, int nranks) {
     public static Bootstrapped of(Bootstrap bootstrap) {
       return new Bootstrapped(bootstrap.id(), bootstrap.rank(), bootstrap.nranks());
@@ -43,7 +44,7 @@ public abstract class OrderedCommunicator implements Communicator {
   /**
    * Carries out one operation that has passed its checks.
    *
-   * @return how it was done
+   * @return the algorithm that was used
    */
   protected abstract Algorithm execute(Operation operation, Deadline deadline);
 
@@ -53,7 +54,9 @@ public abstract class OrderedCommunicator implements Communicator {
   /** Nanoseconds that the last execution spent waiting for other ranks. */
   protected abstract long lastWaitNanos();
 
-  /** Lets the other ranks know, once; may be called from any thread and must not throw. */
+  /**
+   * Tells the other ranks about a failure. It is called once, from any thread, and must not throw.
+   */
   protected abstract void announce(CollectiveException cause);
 
   @Override
@@ -80,7 +83,7 @@ public abstract class OrderedCommunicator implements Communicator {
     return options;
   }
 
-  /** At the head of every log line of this communicator: who speaks, and which rank of what. */
+  /** The head of every log line of this communicator. */
   protected final String logPrefix() {
     return options.prefix().of(rank(), nranks(), id());
   }
@@ -106,13 +109,13 @@ public abstract class OrderedCommunicator implements Communicator {
     runGroup(operations, this::executeGroup);
   }
 
-  /** How a group is carried out that has passed its checks, as {@link #executeGroup}. */
+  /** Carries out a group that has passed its checks, as {@link #executeGroup} does. */
   @FunctionalInterface
   protected interface GroupWork {
     Algorithm execute(List<Operation> operations, Deadline deadline);
   }
 
-  /** As {@link #runGroup(List)}, carried out in another way. */
+  /** Runs a group as {@link #runGroup(List)} does, but carries it out with other work. */
   protected final void runGroup(List<Operation> operations, GroupWork work) {
     checkAll(operations);
     if (!operations.isEmpty()) {
@@ -153,7 +156,10 @@ public abstract class OrderedCommunicator implements Communicator {
     }
   }
 
-  /** Work that a lane drops would leave its turn for ever: then the communicator is broken. */
+  /**
+   * Queues work on a lane. Work that the lane drops would block all later turns, so the
+   * communicator is then aborted.
+   */
   private Event submit(long ticket, String what, Lane lane, HostEvent use, Runnable work) {
     AtomicBoolean started = new AtomicBoolean();
     Event event;
@@ -184,7 +190,7 @@ public abstract class OrderedCommunicator implements Communicator {
   }
 
   /**
-   * Runs what is no operation, in its turn on the caller's thread; a failure breaks the
+   * Runs work that is not an operation, in its turn on the caller's thread. A failure breaks the
    * communicator.
    */
   protected final void runInTurn(String what, Consumer<Deadline> work) {
@@ -192,9 +198,9 @@ public abstract class OrderedCommunicator implements Communicator {
   }
 
   /**
-   * As {@link #runInTurn} on a lane, behind what the lane has to do already.
+   * Runs work as {@link #runInTurn} does, on a lane, after the work that is already queued there.
    *
-   * @param use completed when the work has ended, whichever way
+   * @param use completed when the work has ended, with or without success
    */
   protected final Event submitInTurn(
       String what, Lane lane, HostEvent use, Consumer<Deadline> work) {
@@ -246,7 +252,7 @@ public abstract class OrderedCommunicator implements Communicator {
     }
   }
 
-  /** The time of a group is shared evenly, for lack of anything truer. */
+  /** Shares the time of a group evenly, because the times of its operations are not known. */
   private void countGroup(List<Operation> group, Algorithm algorithm, long nanos) {
     long waitNanos = lastWaitNanos();
     for (Operation operation : group) {
@@ -259,7 +265,7 @@ public abstract class OrderedCommunicator implements Communicator {
     }
   }
 
-  /** Of a group nobody can tell which operation it was that failed: none of them has ended well. */
+  /** Counts all operations of a group as failed, because it is not known which of them failed. */
   private void countFailure(List<Operation> failed, long nanos) {
     long waitNanos = lastWaitNanos();
     for (Operation operation : failed) {
@@ -298,7 +304,7 @@ public abstract class OrderedCommunicator implements Communicator {
     }
   }
 
-  /** Breaks the communicator and gives what the caller has to throw. */
+  /** Breaks the communicator and returns the exception for the caller to throw. */
   private CollectiveException broken(Throwable cause, Supplier<?> what) {
     CollectiveException failed =
         cause instanceof CollectiveException collective
@@ -313,7 +319,7 @@ public abstract class OrderedCommunicator implements Communicator {
     return explained;
   }
 
-  /** Breaks the communicator here and tells the others, the first time. */
+  /** Breaks the communicator here and, the first time, tells the other ranks. */
   protected final void fail(CollectiveException cause) {
     if (failure.compareAndSet(null, cause)) {
       turns.wakeAll();
@@ -321,7 +327,7 @@ public abstract class OrderedCommunicator implements Communicator {
     }
   }
 
-  /** Breaks the communicator here because another rank said so; tells nobody. */
+  /** Breaks the communicator here because another rank reported a failure; tells no other rank. */
   protected final boolean adopt(CollectiveException cause) {
     boolean first = failure.compareAndSet(null, cause);
     turns.wakeAll();
@@ -329,9 +335,9 @@ public abstract class OrderedCommunicator implements Communicator {
   }
 
   /**
-   * Waits until no operation runs any more; the communicator has to be broken already.
+   * Waits until no operation runs any more. The communicator has to be broken already.
    *
-   * @return false when one still ran at the deadline
+   * @return false when an operation still ran at the deadline
    */
   protected final boolean awaitIdle(Deadline deadline) {
     return turns.awaitIdle(deadline);
@@ -356,7 +362,7 @@ public abstract class OrderedCommunicator implements Communicator {
   }
 
   /**
-   * Breaks the communicator on all ranks with a failure that was found beside it, such as by
+   * Breaks the communicator on all ranks with a failure that was found outside it, for example by
    * another communicator of the same ranks.
    */
   public final void abort(CollectiveException cause) {

@@ -5,18 +5,18 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What ranks are called in failures beyond their numbers, by whoever brought them together: a task,
- * an executor, a host. Implementations are thread-safe.
+ * Names of ranks in failures, in addition to their numbers, such as a task, an executor and a host.
+ * Implementations are thread-safe.
  */
 @FunctionalInterface
 public interface RankNames {
-  /** Numbers are all there is. */
+  /** No names, only numbers. */
   RankNames NONE = rank -> "";
 
-  /** Such as "task 7 on executor 2 at host-a"; empty for nothing to add. */
+  /** The name of a rank, such as "task 7 on executor 2 at host-a"; empty for none. */
   String of(int rank);
 
-  /** The failure with the names of the ranks at fault behind its message, once. */
+  /** Returns the failure with the names of the ranks at fault appended to its message, once. */
   default CollectiveException explain(CollectiveException cause) {
     List<String> added = new ArrayList<>();
     for (int rank : cause.ranks()) {

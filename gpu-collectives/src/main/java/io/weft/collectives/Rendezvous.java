@@ -11,16 +11,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A meeting of threads of this process: the last to come computes something from what all brought,
- * and everybody leaves with it. Meets once.
+ * A rendezvous of threads of this process. The last thread to arrive computes a result from the
+ * values of all, and every thread leaves with that result. Used once.
  *
- * <p>A participant that failed still comes, with its failure, so nobody waits for it; then all
- * leave with that failure. When somebody's deadline passes all leave with an error that names who
- * is missing, and who comes later gets the same. Only the participants are waited for. After 10 s a
- * warning says who is missing. Thread-safe.
+ * <p>A participant that failed arrives with its failure, so no other waits for it; then all leave
+ * with that failure. When the deadline of one participant passes, all leave with an error that
+ * names the missing ones. Later arrivals get the same error. After 10 s a warning names the missing
+ * participants. Thread-safe.
  *
- * @param <V> what each brings
- * @param <R> what all leave with
+ * @param <V> the value of each participant
+ * @param <R> the result for all
  */
 public final class Rendezvous<V, R> {
   private static final Logger LOG = LoggerFactory.getLogger(Rendezvous.class);
@@ -31,7 +31,7 @@ public final class Rendezvous<V, R> {
   private final Logger log;
   private final long warnNanos;
   private final List<V> values;
-  private final boolean[] here;
+  private final boolean[] arrived;
   private int missing;
   private boolean decided;
   private R result;
@@ -39,10 +39,11 @@ public final class Rendezvous<V, R> {
   private boolean warned;
 
   /**
-   * A meeting of participants 0 to participants - 1.
+   * A rendezvous of participants 0 to participants - 1.
    *
-   * @param name what they meet for, for messages
-   * @param combine run once, on the thread of the last to come; what it throws reaches everybody
+   * @param name its purpose, for messages
+   * @param combine runs once, on the thread of the last participant; an exception it throws reaches
+   *     all
    */
   public Rendezvous(String name, int participants, Function<List<V>, R> combine) {
     this(name, participants, combine, LOG, WARN_AFTER);
@@ -55,14 +56,14 @@ public final class Rendezvous<V, R> {
     this.log = log;
     this.warnNanos = warnAfter.toNanos();
     this.values = new ArrayList<>(Collections.nCopies(participants, null));
-    this.here = new boolean[participants];
+    this.arrived = new boolean[participants];
     this.missing = participants;
   }
 
   /**
-   * Comes with a value and waits for the others.
+   * Arrives with a value and waits for the others.
    *
-   * @throws CollectiveException when one failed, did not come, or combining failed
+   * @throws CollectiveException when a participant failed or did not arrive, or combining failed
    */
   public R arrive(int participant, V value, Deadline deadline) {
     boolean last;
@@ -75,10 +76,10 @@ public final class Rendezvous<V, R> {
     return await(deadline);
   }
 
-  /** Comes with a failure, and leaves with it. */
+  /** Arrives with a failure and returns the failure to leave with. */
   public CollectiveException arriveFailed(int participant, Throwable cause) {
     synchronized (this) {
-      here[participant] = true;
+      arrived[participant] = true;
       if (!decided) {
         decide(
             null,
@@ -95,16 +96,19 @@ public final class Rendezvous<V, R> {
     }
   }
 
-  /** Makes everybody leave with this failure, also who comes later. Too late once it is decided. */
+  /**
+   * Fails the rendezvous for all participants, including later ones. Does nothing once the result
+   * is decided.
+   */
   public synchronized void fail(CollectiveException cause) {
     decide(null, cause);
   }
 
   private boolean admit(int participant, V value) {
-    if (here[participant]) {
-      throw CollectiveException.invalid(name + ": rank " + participant + " came twice");
+    if (arrived[participant]) {
+      throw CollectiveException.invalid(name + ": rank " + participant + " arrived twice");
     }
-    here[participant] = true;
+    arrived[participant] = true;
     values.set(participant, value);
     missing--;
     return missing == 0 && !decided;
@@ -188,18 +192,18 @@ public final class Rendezvous<V, R> {
     List<Integer> absent = absent();
     String detail =
         absent.isEmpty()
-            ? "all ranks came but combining has not ended"
-            : CollectiveException.name(absent) + " did not come";
+            ? "all ranks arrived but combining has not ended"
+            : CollectiveException.name(absent) + " did not arrive";
     return new CollectiveException(
         CollectiveException.Kind.TIMEOUT,
         absent,
-        name + ": " + detail + " within " + deadline + " (" + here.length + " take part)");
+        name + ": " + detail + " within " + deadline + " (" + arrived.length + " take part)");
   }
 
   private List<Integer> absent() {
     List<Integer> absent = new ArrayList<>();
-    for (int participant = 0; participant < here.length; participant++) {
-      if (!here[participant]) {
+    for (int participant = 0; participant < arrived.length; participant++) {
+      if (!arrived[participant]) {
         absent.add(participant);
       }
     }

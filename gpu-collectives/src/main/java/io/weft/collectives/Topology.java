@@ -22,12 +22,12 @@ public record Topology(List<List<Integer>> hosts) {
     throw new IllegalArgumentException("rank " + rank + " is on none of the hosts " + hosts);
   }
 
-  /** All ranks share memory. */
+  /** Whether all ranks share memory. */
   public boolean isOneHost() {
     return hosts.size() == 1;
   }
 
-  /** No two ranks share memory. */
+  /** Whether no two ranks share memory. */
   public boolean isAllApart() {
     return hosts.stream().allMatch(ranks -> ranks.size() == 1);
   }

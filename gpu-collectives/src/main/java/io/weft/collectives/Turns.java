@@ -7,12 +7,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 
 /**
- * Lets callers through one at a time in the order in which they took a ticket. Thread-safe; the way
- * through without contention is two atomic operations.
+ * Admits callers one at a time, in the order in which they took a ticket. Thread-safe. Without
+ * contention a turn costs two atomic operations.
  */
 final class Turns {
   private final AtomicLong next = new AtomicLong();
-  private final Duration patience;
+  private final Duration timeout;
   private final BooleanSupplier broken;
   private final AtomicLong serving = new AtomicLong();
   private volatile int waiting;
@@ -21,20 +21,20 @@ final class Turns {
   /**
    * The first turn is free.
    *
-   * @param patience how long one turn may last before those behind it give up
-   * @param broken when true nobody waits any more
+   * @param timeout how long one turn may last before the callers behind it give up
+   * @param broken when true, no caller waits any more
    */
-  Turns(Duration patience, BooleanSupplier broken) {
-    this.patience = patience;
+  Turns(Duration timeout, BooleanSupplier broken) {
+    this.timeout = timeout;
     this.broken = broken;
   }
 
-  /** A place in the order; has to be awaited and passed, or given back. */
+  /** Takes a ticket, the place in the order. It has to be awaited and passed, or given back. */
   long take() {
     return next.getAndIncrement();
   }
 
-  /** Gives back the newest ticket, unused. False when another one has been taken since. */
+  /** Gives back the newest ticket, unused. Returns false when another one has been taken since. */
   boolean giveBack(long ticket) {
     return next.compareAndSet(ticket + 1, ticket);
   }
@@ -42,13 +42,14 @@ final class Turns {
   /**
    * Waits for the ticket's turn.
    *
-   * @return false when the turn before did not end in time, this thread was interrupted, or all is
-   *     broken
+   * @return false when the turn before did not end in time, this thread was interrupted, or the
+   *     owner is broken
    */
   boolean await(long ticket) {
     boolean mine = serving.get() == ticket || awaitSlowly(ticket);
     if (mine) {
-      // Before the caller looks whether all is broken, which is set before anybody looks here.
+      // Set before the caller checks whether the owner is broken. The owner is marked broken before
+      // any thread reads this flag.
       busy.set(true);
     }
     return mine;
@@ -58,7 +59,7 @@ final class Turns {
     waiting++;
     try {
       long seen = serving.get();
-      Deadline deadline = Deadline.after(patience);
+      Deadline deadline = Deadline.after(timeout);
       while (serving.get() != ticket) {
         if (broken.getAsBoolean() || deadline.expired()) {
           return false;
@@ -66,7 +67,7 @@ final class Turns {
         wait(Math.max(1, deadline.remainingNanos() / 1_000_000L));
         if (serving.get() != seen) {
           seen = serving.get();
-          deadline = Deadline.after(patience);
+          deadline = Deadline.after(timeout);
         }
       }
       return true;
@@ -78,7 +79,7 @@ final class Turns {
     }
   }
 
-  /** Ends the turn of who has it. */
+  /** Ends the current turn. */
   void pass() {
     busy.setRelease(false);
     serving.incrementAndGet();
@@ -88,9 +89,9 @@ final class Turns {
   }
 
   /**
-   * Waits until nobody has a turn, when no new one can start.
+   * Waits until no turn is active. No new turn can start then.
    *
-   * @return whether that is so before the deadline
+   * @return whether no turn was active before the deadline
    */
   synchronized boolean awaitIdle(Deadline deadline) {
     boolean interrupted = false;
@@ -112,7 +113,7 @@ final class Turns {
     }
   }
 
-  /** Makes those who wait look again whether all is broken. */
+  /** Wakes all waiting callers, which then check again whether the owner is broken. */
   synchronized void wakeAll() {
     notifyAll();
   }

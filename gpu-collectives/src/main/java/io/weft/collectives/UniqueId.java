@@ -9,8 +9,8 @@ import java.util.HexFormat;
 import java.util.Optional;
 
 /**
- * What the ranks of one communicator share before they know each other: 128 bytes, made by one of
- * them and handed to the others by whatever brought them together.
+ * What the ranks of one communicator share before they know each other: 128 bytes, made by one rank
+ * and handed to the others out of band.
  *
  * <pre>
  *  0        16             48       50                     128
@@ -20,11 +20,11 @@ import java.util.Optional;
  *  +--------+--------------+--------+-----------------------+
  * </pre>
  *
- * <p>Whoever has it can join, so {@link #encode()} is as confidential as the data; {@link
- * #toString()} shows only a part that identifies it in logs. Immutable.
+ * <p>Any process that has the id can join, so {@link #encode()} is as confidential as the data.
+ * {@link #toString()} shows only a part that identifies it in logs. Immutable.
  */
 public final class UniqueId {
-  /** As many as NCCL's. */
+  /** The size of NCCL's unique id. */
   public static final int BYTES = 128;
 
   private static final int SECRET = 16;
@@ -38,12 +38,12 @@ public final class UniqueId {
     this.bytes = bytes;
   }
 
-  /** A new one without an address: the bootstrap knows by other means where to meet. */
+  /** Creates an id without an address, for bootstraps that know the address by other means. */
   public static UniqueId create() {
     return create("");
   }
 
-  /** A new one that carries where the root listens. */
+  /** Creates an id that carries the address at which the root listens. */
   public static UniqueId create(InetSocketAddress root) {
     return create(root.getHostString() + ":" + root.getPort());
   }
@@ -64,9 +64,9 @@ public final class UniqueId {
   }
 
   /**
-   * Reads an id back.
+   * Decodes an id.
    *
-   * @param encoded what {@link #encode} gave
+   * @param encoded the result of {@link #encode}
    * @throws IllegalArgumentException when it is something else
    */
   public static UniqueId decode(String encoded) {
@@ -78,12 +78,12 @@ public final class UniqueId {
     return new UniqueId(bytes);
   }
 
-  /** All of it as text; confidential. */
+  /** The whole id as text; confidential. */
   public String encode() {
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
   }
 
-  /** Where the root listens, if the id says so. */
+  /** The address at which the root listens, if the id has it. */
   public Optional<InetSocketAddress> rootAddress() {
     String text = new String(bytes, TEXT, bytes[LENGTH], StandardCharsets.UTF_8);
     if (text.isEmpty()) {
@@ -95,12 +95,14 @@ public final class UniqueId {
             text.substring(0, colon), Integer.parseInt(text.substring(colon + 1))));
   }
 
-  /** The 32 bytes that prove to a peer that one belongs here; confidential. */
+  /**
+   * The 32 bytes that prove to a peer that this process belongs to the communicator; confidential.
+   */
   public byte[] secret() {
     return Arrays.copyOfRange(bytes, SECRET, LENGTH);
   }
 
-  /** 32 hexadecimal digits that identify the communicator and may be shown. */
+  /** 32 hexadecimal digits that identify the communicator; not confidential. */
   public String name() {
     return HexFormat.of().formatHex(bytes, 0, SECRET);
   }

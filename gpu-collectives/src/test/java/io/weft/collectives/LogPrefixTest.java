@@ -20,7 +20,7 @@ class LogPrefixTest {
   private static final LogPrefix PREFIX = new LogPrefix("7", "host", 3, 1);
 
   @Test
-  void saysWhoSpeaks() {
+  void prefixNamesExecutorDeviceStageAndRank() {
     UniqueId id = UniqueId.create();
     assertThat(PREFIX.of(1, 4, id))
         .isEqualTo("[executor 7 host stage 3.1 rank 1/4 of " + id + "] ");

@@ -23,11 +23,11 @@ class RankNamesTest {
   }
 
   @Test
-  void whatIsNamedAlreadyOrHasNoNameStaysAsItIs() {
+  void failureStaysUnchangedWithoutANameToAdd() {
     CollectiveException once =
         names.explain(new CollectiveException(Kind.DEAD, List.of(1), "rank 1 is dead"));
     assertThat(names.explain(once)).isSameAs(once);
-    CollectiveException nobody = new CollectiveException(Kind.IO, List.of(), "no space left");
-    assertThat(names.explain(nobody)).isSameAs(nobody);
+    CollectiveException noRank = new CollectiveException(Kind.IO, List.of(), "no space left");
+    assertThat(names.explain(noRank)).isSameAs(noRank);
   }
 }

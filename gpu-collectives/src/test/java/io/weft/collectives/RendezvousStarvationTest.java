@@ -18,8 +18,8 @@ import org.junit.jupiter.api.Test;
 class RendezvousStarvationTest {
   /** Trap: participants on a pool with fewer threads than participants wait for each other. */
   @Test
-  void fewerThreadsThanRanksEndAtTheDeadlineAndNameWhoNeverRan() throws Exception {
-    Rendezvous<Integer, Integer> meeting = new Rendezvous<>("crowded", 3, List::size);
+  void fewerThreadsThanRanksFailAtTheDeadlineAndNameTheMissingRank() throws Exception {
+    Rendezvous<Integer, Integer> rendezvous = new Rendezvous<>("crowded", 3, List::size);
     ExecutorService two = Executors.newFixedThreadPool(2);
     try {
       List<Future<CollectiveException>> all = new ArrayList<>();
@@ -30,7 +30,8 @@ class RendezvousStarvationTest {
                 () ->
                     catchThrowableOfType(
                         CollectiveException.class,
-                        () -> meeting.arrive(self, self, Deadline.after(Duration.ofSeconds(2))))));
+                        () ->
+                            rendezvous.arrive(self, self, Deadline.after(Duration.ofSeconds(2))))));
       }
       for (Future<CollectiveException> each : all) {
         CollectiveException failure = each.get(60, TimeUnit.SECONDS);

@@ -27,7 +27,7 @@ class RendezvousTest {
   }
 
   @Test
-  void lastToComeComputesOnceForAll() throws Exception {
+  void lastParticipantComputesOnceForAll() throws Exception {
     AtomicInteger computed = new AtomicInteger();
     Rendezvous<Integer, Integer> sum =
         new Rendezvous<>(
@@ -54,64 +54,64 @@ class RendezvousTest {
   }
 
   @Test
-  void failureOfOneReachesWhoWaitsAndWhoComesLater() {
-    Rendezvous<String, String> meeting = new Rendezvous<>("clique", 3, List::toString);
+  void failureOfOneReachesWaitingAndLaterParticipants() {
+    Rendezvous<String, String> rendezvous = new Rendezvous<>("clique", 3, List::toString);
     CompletableFuture<String> waiting =
-        CompletableFuture.supplyAsync(() -> meeting.arrive(0, "a", in(10_000)));
-    meeting.arriveFailed(2, new IllegalStateException("no memory"));
+        CompletableFuture.supplyAsync(() -> rendezvous.arrive(0, "a", in(10_000)));
+    rendezvous.arriveFailed(2, new IllegalStateException("no memory"));
     assertThatThrownBy(waiting::join)
         .isInstanceOf(CompletionException.class)
         .hasMessageContaining("clique: rank 2 failed: no memory");
-    assertThatThrownBy(() -> meeting.arrive(1, "b", in(10_000)))
+    assertThatThrownBy(() -> rendezvous.arrive(1, "b", in(10_000)))
         .isInstanceOf(CollectiveException.class)
         .hasMessageContaining("rank 2 failed");
   }
 
   @Test
   void missingParticipantsAreNamed() {
-    Rendezvous<String, String> meeting = new Rendezvous<>("clique", 4, List::toString);
-    assertThatThrownBy(() -> meeting.arrive(2, "c", in(200)))
+    Rendezvous<String, String> rendezvous = new Rendezvous<>("clique", 4, List::toString);
+    assertThatThrownBy(() -> rendezvous.arrive(2, "c", in(200)))
         .isInstanceOfSatisfying(
             CollectiveException.class,
             failure -> assertThat(failure.ranks()).isEqualTo(List.of(0, 1, 3)));
-    assertThatThrownBy(() -> meeting.arrive(0, "a", in(10_000)))
-        .hasMessageContaining("ranks 0, 1, 3 did not come within 200 ms");
+    assertThatThrownBy(() -> rendezvous.arrive(0, "a", in(10_000)))
+        .hasMessageContaining("ranks 0, 1, 3 did not arrive within 200 ms");
   }
 
   @Test
-  void comingTwiceIsAnError() {
-    Rendezvous<String, String> meeting = new Rendezvous<>("clique", 2, List::toString);
+  void arrivingTwiceIsAnError() {
+    Rendezvous<String, String> rendezvous = new Rendezvous<>("clique", 2, List::toString);
     AtomicReference<Thread> first = new AtomicReference<>();
     CompletableFuture<String> one =
         CompletableFuture.supplyAsync(
             () -> {
               first.set(Thread.currentThread());
-              return meeting.arrive(0, "a", in(60_000));
+              return rendezvous.arrive(0, "a", in(60_000));
             });
     await()
         .until(() -> first.get() != null && first.get().getState() == Thread.State.TIMED_WAITING);
-    assertThatThrownBy(() -> meeting.arrive(0, "again", in(1)))
-        .hasMessageContaining("rank 0 came twice");
-    meeting.arrive(1, "b", in(60_000));
+    assertThatThrownBy(() -> rendezvous.arrive(0, "again", in(1)))
+        .hasMessageContaining("rank 0 arrived twice");
+    rendezvous.arrive(1, "b", in(60_000));
     assertThat(one.join()).isEqualTo("[a, b]");
   }
 
   @Test
   void failingCombinationFailsAll() {
-    Rendezvous<String, String> meeting =
+    Rendezvous<String, String> rendezvous =
         new Rendezvous<>(
             "clique",
             1,
             values -> {
               throw new IllegalStateException("cannot combine");
             });
-    assertThatThrownBy(() -> meeting.arrive(0, "a", in(1000)))
+    assertThatThrownBy(() -> rendezvous.arrive(0, "a", in(1000)))
         .isInstanceOf(CollectiveException.class)
         .hasMessageContaining("cannot combine");
   }
 
   @Test
-  void warnsOnceWhoIsMissing() {
+  void warnsOnceAboutMissingParticipants() {
     List<String> warnings = new CopyOnWriteArrayList<>();
     Logger log =
         (Logger)
@@ -124,14 +124,14 @@ class RendezvousTest {
                   }
                   return method.getReturnType() == boolean.class ? true : null;
                 });
-    Rendezvous<String, String> meeting =
+    Rendezvous<String, String> rendezvous =
         new Rendezvous<>("clique", 3, List::toString, log, Duration.ofMillis(20));
     CompletableFuture<String> one =
-        CompletableFuture.supplyAsync(() -> meeting.arrive(0, "a", in(10_000)));
+        CompletableFuture.supplyAsync(() -> rendezvous.arrive(0, "a", in(10_000)));
     await().until(() -> !warnings.isEmpty());
     CompletableFuture<String> two =
-        CompletableFuture.supplyAsync(() -> meeting.arrive(2, "c", in(10_000)));
-    meeting.arrive(1, "b", in(10_000));
+        CompletableFuture.supplyAsync(() -> rendezvous.arrive(2, "c", in(10_000)));
+    rendezvous.arrive(1, "b", in(10_000));
     assertThat(one.join()).isEqualTo(two.join());
     assertThat(warnings).singleElement().asString().contains("clique", "ranks 1, 2");
   }

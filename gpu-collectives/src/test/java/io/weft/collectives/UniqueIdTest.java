@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 
 class UniqueIdTest {
   @Test
-  void comesBackFromItsText() {
+  void decodesItsText() {
     UniqueId id = UniqueId.create(InetSocketAddress.createUnresolved("some.host", 4321));
     UniqueId back = UniqueId.decode(id.encode());
     assertThat(back).isEqualTo(id).hasSameHashCodeAs(id);
@@ -24,7 +24,7 @@ class UniqueIdTest {
   }
 
   @Test
-  void shownFormKeepsTheSecret() {
+  void toStringHidesTheSecret() {
     UniqueId id = UniqueId.create();
     assertThat(id.name()).hasSize(32).startsWith(id.toString());
     assertThat(id.toString()).hasSize(8);

@@ -1,6 +1,9 @@
 package io.weft.collectives.arithmetic;
 
-/** The upper half of a float32. Rounding is to nearest even; a NaN stays a (quiet) NaN. */
+/**
+ * Conversions of bfloat16, the upper half of a float32. Rounding is to nearest even; a NaN stays a
+ * (quiet) NaN.
+ */
 public final class BFloat16 {
   private BFloat16() {}
 

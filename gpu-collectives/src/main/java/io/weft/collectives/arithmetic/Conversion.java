@@ -4,7 +4,8 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.memory.Memory;
 
 /**
- * Between the 16-bit floats and float32, for reductions whose partial results travel. Stateless.
+ * Converts between the 16-bit floats and float32, for reductions that send partial results.
+ * Stateless.
  */
 public final class Conversion {
   private Conversion() {}
@@ -13,8 +14,8 @@ public final class Conversion {
    * Widens elements to float32.
    *
    * @param type FLOAT16 or BFLOAT16
-   * @param from 2 bytes per element
-   * @param to 4 bytes per element, apart from the others
+   * @param from address of 2 bytes per element
+   * @param to address of 4 bytes per element; must not overlap
    */
   public static void widen(DataType type, long from, long to, long count) {
     boolean brain = isBrain(type);
@@ -28,8 +29,8 @@ public final class Conversion {
    * Divides and rounds float32 elements.
    *
    * @param type FLOAT16 or BFLOAT16
-   * @param from 4 bytes per element
-   * @param to 2 bytes per element, apart from the others
+   * @param from address of 4 bytes per element
+   * @param to address of 2 bytes per element; must not overlap
    * @param divisor 1 for none
    */
   public static void narrow(DataType type, long from, long to, long count, int divisor) {

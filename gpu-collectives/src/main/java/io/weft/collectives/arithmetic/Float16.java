@@ -1,8 +1,8 @@
 package io.weft.collectives.arithmetic;
 
 /**
- * IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction. Rounding is to nearest even; what is
- * too large becomes infinite; a NaN stays a (quiet) NaN.
+ * Conversions of IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction. Rounding is to
+ * nearest even. Values that are too large become infinite. A NaN stays a (quiet) NaN.
  */
 public final class Float16 {
   private static final int SIGN = 0x8000;
@@ -17,7 +17,7 @@ public final class Float16 {
     if (magnitude >= INFINITY) {
       return Float.intBitsToFloat(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
     }
-    // Placed in the wider fields the exponent is 112 too small, subnormals included.
+    // In the wider fields the exponent is too small by 112, for subnormals too.
     float scaled = Float.intBitsToFloat(magnitude << 13) * TWO_TO_112;
     return Float.intBitsToFloat(sign | Float.floatToRawIntBits(scaled));
   }
@@ -43,7 +43,10 @@ public final class Float16 {
     return Float.floatToRawIntBits(shifted) - Float.floatToRawIntBits(0.5f);
   }
 
-  /** Rounding may carry into the exponent, and from the largest one to infinity, as it should. */
+  /**
+   * A carry of the rounding into the exponent is correct, also from the largest exponent to
+   * infinity.
+   */
   private static int normal(int magnitude) {
     int odd = magnitude >>> 13 & 1;
     return (magnitude - 0x38000000 + 0xfff + odd) >>> 13;

@@ -2,18 +2,18 @@ package io.weft.collectives.arithmetic;
 
 /**
  * The 8-bit floats of the Open Compute Project's "8-bit Floating Point Specification" (2023).
- * Rounding is to nearest even, subnormals included; a NaN stays a NaN of the same sign. Immutable.
+ * Rounding is to nearest even, for subnormals too; a NaN stays a NaN of the same sign. Immutable.
  */
-@SuppressWarnings("ImmutableEnumChecker") // the array is filled once and never shown
+@SuppressWarnings("ImmutableEnumChecker") // the array is filled once and never exposed
 public enum Float8 {
   /**
    * Sign, 4 bits of exponent, 3 of fraction: up to 448, steps of 2^-9 around zero. There is no
-   * infinity: what is too large, infinities included, becomes NaN.
+   * infinity: infinities and values that are too large become NaN.
    */
   E4M3(3, 7, 464f, 0x7f),
   /**
-   * Sign, 5 bits of exponent, 2 of fraction: up to 57344, steps of 2^-16 around zero. What is too
-   * large becomes infinite.
+   * Sign, 5 bits of exponent, 2 of fraction: up to 57344, steps of 2^-16 around zero. Values that
+   * are too large become infinite.
    */
   E5M2(2, 15, Math.nextDown(61440f), 0x7c);
 
@@ -40,7 +40,7 @@ public enum Float8 {
     this.leastNormal = rebias + (1 << WIDE_FRACTION);
     this.lastFinite = Float.floatToRawIntBits(lastFinite);
     this.overflow = overflow;
-    // A float of this size has steps as wide as the subnormals here.
+    // A float32 of this size has the same step width as the subnormals of this type.
     this.shifter = Math.scalb(1f, 1 - bias - fraction + WIDE_FRACTION);
     for (int code = 0; code < values.length; code++) {
       values[code] = value(code, fraction, bias);
@@ -85,7 +85,7 @@ public enum Float8 {
     return Float.floatToRawIntBits(shifted) - Float.floatToRawIntBits(shifter);
   }
 
-  /** Rounding may carry into the exponent, as it should. */
+  /** A carry of the rounding into the exponent is correct. */
   private int normal(int magnitude) {
     int odd = magnitude >>> dropped & 1;
     return (magnitude - rebias + (1 << (dropped - 1)) - 1 + odd) >>> dropped;

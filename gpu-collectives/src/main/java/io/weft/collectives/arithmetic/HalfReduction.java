@@ -4,7 +4,10 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.memory.Memory;
 
-/** The 16-bit floats: widened once per source, computed in float32, rounded once at the end. */
+/**
+ * Reduces the 16-bit floats: widens once per source, computes in float32, and rounds once at the
+ * end.
+ */
 final class HalfReduction extends Reduction {
   private static final int TILE = TILE_BYTES / 2;
 

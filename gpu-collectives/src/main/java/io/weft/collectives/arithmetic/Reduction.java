@@ -4,15 +4,15 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 
 /**
- * One reduction of one element type over raw memory.
+ * A reduction of one element type over raw memory.
  *
- * <p>It works tile by tile: sources are copied into arrays of a few KB, combined there, and the
- * result copied to every target. The JIT compiler turns loops over arrays into vector instructions
- * but not loops over raw addresses, and a tile stays in the first-level cache, so the extra copy
- * costs little. 8 KB was the fastest tile of 2 to 256 KB measured.
+ * <p>It works tile by tile: it copies sources into arrays of a few KB, combines them there, and
+ * copies the result to every target. The JIT compiler vectorises loops over arrays but not loops
+ * over raw addresses. A tile stays in the first-level cache, so the extra copy costs little. 8 KB
+ * was the fastest tile of 2 to 256 KB measured.
  *
- * <p>Sources are combined in their order, so the result does not depend on who computes it. Not
- * thread-safe: holds the tiles.
+ * <p>Sources are combined in their order, so the result does not depend on which rank computes it.
+ * Not thread-safe, because it holds the tiles.
  */
 public abstract class Reduction {
   static final int TILE_BYTES = 8 << 10;
@@ -25,7 +25,7 @@ public abstract class Reduction {
     this.tileElements = TILE_BYTES / type.bytes();
   }
 
-  /** A reduction with tiles of its own. AVERAGE sums; the division is a matter of {@link #run}. */
+  /** Creates a reduction with its own tiles. For AVERAGE it sums; {@link #run} divides. */
   public static Reduction of(DataType type, ReduceOp op) {
     return switch (type) {
       case INT8 -> new ByteReduction(op);
@@ -41,12 +41,12 @@ public abstract class Reduction {
   /**
    * Combines element i of all sources into element i of every target.
    *
-   * @param sources addresses; may be targets too, at the same place
-   * @param sourceCount how many of them, at least 1
+   * @param sources addresses; a source may also be a target at the same address
+   * @param sourceCount number of sources, at least 1
    * @param targets addresses
-   * @param targetCount how many of them
+   * @param targetCount number of targets
    * @param count elements
-   * @param divisor what the result is divided by; 1 for none
+   * @param divisor divides the result; 1 for none
    */
   public final void run(
       long[] sources, int sourceCount, long[] targets, int targetCount, long count, int divisor) {
@@ -66,10 +66,10 @@ public abstract class Reduction {
     }
   }
 
-  /** The accumulator takes n elements. */
+  /** Loads n elements into the accumulator. */
   abstract void load(long address, int n);
 
-  /** The accumulator is combined with n elements. */
+  /** Combines the accumulator with n elements. */
   abstract void combine(long address, int n);
 
   abstract void divide(int n, int divisor);

@@ -9,33 +9,33 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Rounds of a bootstrap in which a rank that failed still takes part, carrying its failure: nobody
- * waits for it, and everybody learns why. One thread.
+ * Rounds of a bootstrap in which a rank that failed still takes part and sends its failure: no rank
+ * waits for it, and every rank learns the reason. For one thread.
  *
- * <p>A message is a byte, 0 or 1, and then what the rank gives or the failure.
+ * <p>A message is a byte, 0 or 1, followed by the rank's content or its failure.
  */
 public final class BootstrapRounds {
-  private static final int MOST_FAILURE_BYTES = 4096;
+  private static final int MAX_FAILURE_BYTES = 4096;
 
   private final Bootstrap bootstrap;
   private final Deadline deadline;
 
-  /** Rounds of this bootstrap that all have to end by the deadline. */
+  /** All rounds have to end by the deadline. */
   public BootstrapRounds(Bootstrap bootstrap, Deadline deadline) {
     this.bootstrap = bootstrap;
     this.deadline = deadline;
   }
 
-  /** What a rank has to do before a round. */
+  /** The work of a rank before a round, which makes its message. */
   @FunctionalInterface
   public interface Contribution {
     byte[] make() throws Exception;
   }
 
   /**
-   * Does this rank's part, then exchanges it.
+   * Runs this rank's part, then exchanges its result.
    *
-   * @throws CollectiveException on all ranks when the part of any failed
+   * @throws CollectiveException on all ranks when the part of any rank failed
    */
   public List<byte[]> exchange(String round, Contribution part) {
     byte[] message;
@@ -43,9 +43,10 @@ public final class BootstrapRounds {
     try {
       message = prefixed((byte) 0, part.make());
     } catch (Exception | Error e) {
-      // Also who ran out of memory or lacks a class comes, or the others wait for it.
+      // Errors such as a lack of memory or a missing class are sent too; otherwise the others would
+      // wait.
       own = failureOf(e, round);
-      message = prefixed((byte) 1, FailureCode.encode(own, MOST_FAILURE_BYTES));
+      message = prefixed((byte) 1, FailureCode.encode(own, MAX_FAILURE_BYTES));
     }
     List<byte[]> all = bootstrap.exchange(round, message, deadline);
     if (own != null) {
@@ -82,7 +83,7 @@ public final class BootstrapRounds {
   private static byte[] content(byte[] message) {
     if (message.length == 0) {
       throw new CollectiveException(
-          Kind.MISMATCH, List.of(), "a rank came to a round of the bootstrap with no message");
+          Kind.MISMATCH, List.of(), "a rank sent an empty message in a round of the bootstrap");
     }
     byte[] content = Arrays.copyOfRange(message, 1, message.length);
     if (message[0] != 0) {

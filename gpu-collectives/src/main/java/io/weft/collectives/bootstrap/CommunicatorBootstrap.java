@@ -15,17 +15,17 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Ranks that have a communicator already and want to agree on something else: every round is two
- * all-gathers on it, of lengths and of messages. A round ends within the communicator's timeout.
+ * A bootstrap for ranks that already have a communicator. Every round is two all-gathers on it, of
+ * lengths and of messages. A round ends within the communicator's timeout.
  *
- * <p>One thread at a time; does not own the communicator.
+ * <p>For one thread at a time; does not own the communicator.
  */
 public final class CommunicatorBootstrap implements Bootstrap {
   private static final int HEADER = 2;
 
   private final Communicator communicator;
 
-  /** Rounds on this communicator. */
+  /** Exchanges messages on this communicator. */
   public CommunicatorBootstrap(Communicator communicator) {
     this.communicator = communicator;
   }
@@ -73,7 +73,10 @@ public final class CommunicatorBootstrap implements Bootstrap {
     return messages;
   }
 
-  /** Beside the length goes the round, since all-gathers of two rounds look alike. */
+  /**
+   * Sends a hash of the round's name with the length, since all-gathers of two rounds have the same
+   * form.
+   */
   private long[] exchangeLengths(String round, int length) {
     TypedBuffer all = buffer(DataType.INT64, (long) HEADER * nranks());
     TypedBuffer own = all.slice((long) HEADER * rank(), HEADER);

@@ -16,10 +16,11 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Ranks that share a folder, on one host or on a network file system. In every round each rank
- * writes a file, under another name first so that it appears whole, and reads those of all.
+ * A bootstrap for ranks that share a folder, on one host or on a network file system. In every
+ * round each rank writes a file and reads those of all. It writes under another name first, so that
+ * the file appears complete.
  *
- * <p>One thread at a time.
+ * <p>For one thread at a time.
  */
 public final class FileBootstrap implements Bootstrap {
   private static final long POLL_NANOS = 500_000;
@@ -37,10 +38,10 @@ public final class FileBootstrap implements Bootstrap {
   }
 
   /**
-   * One rank's end.
+   * Opens one rank's end.
    *
-   * @param parent a folder that all ranks see; a new one is made in it for this meeting and deleted
-   *     by the last rank to close
+   * @param parent a folder that all ranks see; a new folder is made in it for this rendezvous, and
+   *     the last rank to close deletes it
    * @param id the same on all ranks, never used before
    */
   public static FileBootstrap open(Path parent, UniqueId id, int rank, int nranks)
@@ -116,7 +117,7 @@ public final class FileBootstrap implements Bootstrap {
         Thread.currentThread().isInterrupted() ? Kind.ABORTED : Kind.TIMEOUT,
         absent,
         CollectiveException.name(absent)
-            + " did not come to round "
+            + " did not reach round "
             + round
             + " of the bootstrap in "
             + folder
@@ -136,7 +137,7 @@ public final class FileBootstrap implements Bootstrap {
       }
       deleteAll();
     } catch (NoSuchFileException e) {
-      // Another rank saw that all had closed and was faster.
+      // Another rank saw that all had closed, and deleted the folder first.
     } catch (IOException e) {
       throw new CollectiveException(
           Kind.IO, List.of(rank), "cannot close the bootstrap in " + folder + ": " + e, e);

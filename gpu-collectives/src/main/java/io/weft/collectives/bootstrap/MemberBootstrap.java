@@ -15,7 +15,7 @@ import java.nio.channels.SocketChannel;
 import java.util.List;
 import java.util.Optional;
 
-/** A rank other than 0 of {@link SocketBootstrap}. One thread. */
+/** The end of a rank other than 0 of {@link SocketBootstrap}. For one thread. */
 final class MemberBootstrap implements Bootstrap {
   private final UniqueId id;
   private final int rank;
@@ -30,8 +30,7 @@ final class MemberBootstrap implements Bootstrap {
     this.nranks = nranks;
     this.root =
         id.rootAddress()
-            .orElseThrow(
-                () -> new IllegalArgumentException(id + " does not say where its root listens"));
+            .orElseThrow(() -> new IllegalArgumentException(id + " has no address of the root"));
   }
 
   @Override
@@ -56,7 +55,7 @@ final class MemberBootstrap implements Bootstrap {
       if (channel == null) {
         channel = connect(deadline);
       }
-      channel.send(RoundMessages.brought(round, mine));
+      channel.send(RoundMessages.encode(round, mine));
       answer = Optional.empty();
       if (!Patience.await(this::isAnswered, deadline)) {
         throw new CollectiveException(
@@ -86,7 +85,7 @@ final class MemberBootstrap implements Bootstrap {
     Connector connector = Connector.greet(id, greeting, root, deadline);
     try {
       SocketChannel socket = connector.awaitWelcome(deadline);
-      long most = (long) nranks * (RoundMessages.MOST_BYTES + 4) + 1;
+      long most = (long) nranks * (RoundMessages.MAX_BYTES + 4) + 1;
       return new FrameChannel(socket, (int) Math.min(Integer.MAX_VALUE, most));
     } catch (IOException | RuntimeException e) {
       connector.close();

@@ -14,22 +14,23 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Loads code and native libraries before a gang starts. Loading takes locks of the runtime or the
- * driver; done lazily it can wait for a device on which a peer already spins for this rank, and
- * neither goes on. So each rank loads first, and {@link #meet} lets nobody on before all have.
+ * driver. Lazy loading can wait for a device on which a peer already spins for this rank: a
+ * deadlock. So each rank loads first, and {@link #meet} lets no rank continue before all have
+ * loaded.
  *
- * <p>Thread-safe; what was loaded once is not loaded again.
+ * <p>Thread-safe. Each item is loaded once.
  */
 public final class Preparation {
   private final Map<String, Loader> loaders = new LinkedHashMap<>();
   private final Map<String, Boolean> loaded = new ConcurrentHashMap<>();
 
-  /** Something to load. */
+  /** A step that loads one item. */
   @FunctionalInterface
   public interface Loader {
     void load() throws Exception;
   }
 
-  /** With the reductions of every type, which the host's collectives need. */
+  /** A preparation that loads the reductions of every type, which the host collectives need. */
   public static Preparation ofHost() {
     return new Preparation().load("reductions", Preparation::loadReductions);
   }
@@ -43,9 +44,9 @@ public final class Preparation {
   }
 
   /**
-   * Adds something to load, behind what was added before.
+   * Adds an item to load, after those added before.
    *
-   * @param what its name, for messages; a second loader of a name is ignored
+   * @param what its name, for messages; a second loader with the same name is ignored
    */
   public synchronized Preparation load(String what, Loader loader) {
     loaders.putIfAbsent(what, loader);
@@ -53,20 +54,22 @@ public final class Preparation {
   }
 
   /**
-   * Loads what is not loaded yet and returns once all ranks have.
+   * Loads the items that are not loaded yet and returns once all ranks have loaded theirs.
    *
-   * @throws CollectiveException on all ranks when loading failed on one; names it and what it was
+   * @throws CollectiveException on all ranks when loading failed on one; names the rank and the
+   *     item
    */
-  public void meet(Bootstrap meeting, Deadline deadline) {
-    new BootstrapRounds(meeting, deadline).barrier("prepared", () -> load(meeting.rank()));
+  public void meet(Bootstrap rendezvous, Deadline deadline) {
+    new BootstrapRounds(rendezvous, deadline).barrier("prepared", () -> load(rendezvous.rank()));
   }
 
   /**
-   * Loads what is not loaded yet. For a factory that makes communicators in rounds: the first of
-   * them is no later than this, so that nobody is past it before all have loaded.
+   * Loads the items that are not loaded yet. For a factory that creates communicators in rounds: it
+   * calls this in its first round at the latest, so that no rank gets past that round before all
+   * have loaded.
    *
    * @param rank for messages
-   * @throws CollectiveException naming the rank and what it cannot load
+   * @throws CollectiveException naming the rank and the item that it cannot load
    */
   public synchronized void load(int rank) {
     for (Map.Entry<String, Loader> entry : loaders.entrySet()) {

@@ -20,17 +20,17 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Rank 0 of {@link SocketBootstrap}. One thread. */
+/** The end of rank 0 of {@link SocketBootstrap}. For one thread. */
 final class RootBootstrap implements Bootstrap {
-  private static final int MOST_FRAME_BYTES = RoundMessages.MOST_BYTES + 1024;
+  private static final int MAX_FRAME_BYTES = RoundMessages.MAX_BYTES + 1024;
 
   private final UniqueId id;
   private final int nranks;
   private final Listener listener;
   private final Map<Integer, FrameChannel> members = new TreeMap<>();
 
-  /** What has come of a round so far, by rank. */
-  private final Map<Integer, byte[]> brought = new LinkedHashMap<>();
+  /** The messages of the current round so far, by rank. */
+  private final Map<Integer, byte[]> received = new LinkedHashMap<>();
 
   RootBootstrap(UniqueId id, int nranks, Listener listener) {
     this.id = id;
@@ -61,15 +61,15 @@ final class RootBootstrap implements Bootstrap {
         Deadline early = Patience.beforeOthers(deadline);
         admit(early);
         List<byte[]> all = collect(round, mine, early);
-        tell(RoundMessages.all(all), deadline);
+        sendToMembers(RoundMessages.all(all), deadline);
         return all;
       } catch (CollectiveException e) {
-        tell(RoundMessages.failure(e), deadline);
+        sendToMembers(RoundMessages.failure(e), deadline);
         throw e;
       }
     } catch (IOException e) {
       throw new CollectiveException(
-          Kind.IO, List.of(0), "rank 0 cannot go on with the bootstrap of " + id + ": " + e, e);
+          Kind.IO, List.of(0), "rank 0 cannot continue the bootstrap of " + id + ": " + e, e);
     }
   }
 
@@ -85,7 +85,7 @@ final class RootBootstrap implements Bootstrap {
                     rank -> new Greeting(rank, 0, Greeting.Purpose.BOOTSTRAP), rank -> rank));
     Map<Greeting, SocketChannel> come = listener.await(id, expected.keySet(), deadline);
     for (Map.Entry<Greeting, SocketChannel> entry : come.entrySet()) {
-      members.put(entry.getKey().from(), new FrameChannel(entry.getValue(), MOST_FRAME_BYTES));
+      members.put(entry.getKey().from(), new FrameChannel(entry.getValue(), MAX_FRAME_BYTES));
     }
     if (members.size() < nranks - 1) {
       List<Integer> absent =
@@ -102,16 +102,16 @@ final class RootBootstrap implements Bootstrap {
   }
 
   private List<byte[]> collect(String round, byte[] mine, Deadline deadline) throws IOException {
-    brought.clear();
-    brought.put(0, mine);
+    received.clear();
+    received.put(0, mine);
     if (!Patience.await(() -> collect(round), deadline)) {
       List<Integer> absent =
-          members.keySet().stream().filter(rank -> !brought.containsKey(rank)).toList();
+          members.keySet().stream().filter(rank -> !received.containsKey(rank)).toList();
       throw new CollectiveException(
           Kind.TIMEOUT,
           absent,
           CollectiveException.name(absent)
-              + " did not come to round "
+              + " did not reach round "
               + round
               + " of the bootstrap of "
               + id
@@ -120,7 +120,7 @@ final class RootBootstrap implements Bootstrap {
     }
     List<byte[]> all = new ArrayList<>();
     for (int rank = 0; rank < nranks; rank++) {
-      all.add(brought.get(rank));
+      all.add(received.get(rank));
     }
     return all;
   }
@@ -128,14 +128,14 @@ final class RootBootstrap implements Bootstrap {
   private boolean collect(String round) throws IOException {
     for (Map.Entry<Integer, FrameChannel> member : members.entrySet()) {
       int rank = member.getKey();
-      if (!brought.containsKey(rank)) {
+      if (!received.containsKey(rank)) {
         Optional<byte[]> message = poll(rank, member.getValue(), round);
         if (message.isPresent()) {
-          brought.put(rank, content(rank, message.get(), round));
+          received.put(rank, content(rank, message.get(), round));
         }
       }
     }
-    return brought.size() == nranks;
+    return received.size() == nranks;
   }
 
   private static Optional<byte[]> poll(int rank, FrameChannel member, String round) {
@@ -165,8 +165,11 @@ final class RootBootstrap implements Bootstrap {
     return RoundMessages.content(message);
   }
 
-  /** Whoever has ended meanwhile will be missed in the next round. */
-  private void tell(byte[] message, Deadline deadline) throws IOException {
+  /**
+   * Sends a message to all members. Ignores a member that has ended; the next round reports it
+   * missing.
+   */
+  private void sendToMembers(byte[] message, Deadline deadline) throws IOException {
     List<FrameChannel> left = new ArrayList<>(members.values());
     left.forEach(member -> member.send(message));
     boolean unused =

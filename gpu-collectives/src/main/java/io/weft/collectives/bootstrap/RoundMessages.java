@@ -10,15 +10,15 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The messages of {@link SocketBootstrap} as bytes. Stateless. */
+/** Encodes and decodes the messages of {@link SocketBootstrap}. Stateless. */
 final class RoundMessages {
-  static final int MOST_BYTES = 1 << 20;
-  private static final int MOST_FAILURE_BYTES = 4096;
+  static final int MAX_BYTES = 1 << 20;
+  private static final int MAX_FAILURE_BYTES = 4096;
 
   private RoundMessages() {}
 
-  /** What a rank brings to a round. */
-  static byte[] brought(String round, byte[] content) throws IOException {
+  /** Encodes a rank's message for a round. */
+  static byte[] encode(String round, byte[] content) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     DataOutputStream out = new DataOutputStream(bytes);
     out.writeUTF(round);
@@ -26,14 +26,14 @@ final class RoundMessages {
     return bytes.toByteArray();
   }
 
-  /** To which round a rank brought this message. */
-  static String round(byte[] brought) throws IOException {
-    return new DataInputStream(new ByteArrayInputStream(brought)).readUTF();
+  /** The round that a rank's message belongs to. */
+  static String round(byte[] message) throws IOException {
+    return new DataInputStream(new ByteArrayInputStream(message)).readUTF();
   }
 
-  /** What it brought there. */
-  static byte[] content(byte[] brought) throws IOException {
-    DataInputStream in = new DataInputStream(new ByteArrayInputStream(brought));
+  /** The content of a rank's message. */
+  static byte[] content(byte[] message) throws IOException {
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(message));
     String unused = in.readUTF();
     return in.readAllBytes();
   }
@@ -52,12 +52,12 @@ final class RoundMessages {
   static byte[] failure(CollectiveException cause) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     bytes.write(1);
-    bytes.write(FailureCode.encode(cause, MOST_FAILURE_BYTES));
+    bytes.write(FailureCode.encode(cause, MAX_FAILURE_BYTES));
     return bytes.toByteArray();
   }
 
   /**
-   * What all ranks brought.
+   * Decodes the messages of all ranks.
    *
    * @throws CollectiveException when rank 0 sent a failure instead
    */
@@ -77,16 +77,16 @@ final class RoundMessages {
     int length = in.readInt();
     if (length < 0 || length > in.available()) {
       throw new IOException(
-          "what rank %d brought has %d bytes, of which %d came"
+          "the message of rank %d has %d bytes, but only %d arrived"
               .formatted(rank, length, in.available()));
     }
     return in.readNBytes(length);
   }
 
   static void check(byte[] content) {
-    if (content.length > MOST_BYTES) {
+    if (content.length > MAX_BYTES) {
       throw new IllegalArgumentException(
-          "a message of " + content.length + " bytes; at most " + MOST_BYTES + " go round");
+          "a message of " + content.length + " bytes; at most " + MAX_BYTES + " are allowed");
     }
   }
 }

@@ -6,23 +6,24 @@ import io.weft.collectives.net.Listener;
 import java.io.IOException;
 
 /**
- * Ranks that meet at a socket of rank 0, whose address is in the unique id. In every round each
- * rank sends its message to rank 0, which sends all of them, or what went wrong, to everybody.
+ * A bootstrap over a socket of rank 0, whose address is in the unique id. In every round each rank
+ * sends its message to rank 0, which sends all of them, or the failure, to every rank.
  *
  * <pre>
  *   to rank 0:    UTF round | bytes of the message
  *   from rank 0:  byte 0 | per rank: int length, bytes       or   byte 1 | failure
  * </pre>
  *
- * <p>Whoever does not know the secret in the id is refused. The messages are not encrypted.
+ * <p>A connection that does not know the secret in the id is refused. The messages are not
+ * encrypted.
  */
 public final class SocketBootstrap {
   private SocketBootstrap() {}
 
   /**
-   * The end of rank 0, which makes the unique id; the others need it to {@link #join}.
+   * Opens the end of rank 0 and makes the unique id; the other ranks need it to {@link #join}.
    *
-   * @param host an address of this machine that all ranks reach; the port is chosen by the system
+   * @param host an address of this machine that all ranks can reach; the system chooses the port
    * @param nranks 1 or more
    */
   public static Bootstrap listen(String host, int nranks) throws IOException {
@@ -36,7 +37,7 @@ public final class SocketBootstrap {
   }
 
   /**
-   * The end of another rank. It connects in its first round.
+   * Opens the end of another rank. It connects in its first round.
    *
    * @param id as rank 0 made it
    * @param rank 1 to nranks - 1, each once
@@ -45,7 +46,7 @@ public final class SocketBootstrap {
   public static Bootstrap join(UniqueId id, int rank, int nranks) {
     if (rank < 1 || rank >= nranks) {
       throw new IllegalArgumentException(
-          "rank " + rank + " cannot join: ranks 1 to " + (nranks - 1) + " do");
+          "rank " + rank + " cannot join: only ranks 1 to " + (nranks - 1) + " can");
     }
     return new MemberBootstrap(id, rank, nranks);
   }

@@ -9,10 +9,10 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/** Ranks that are threads of this process. */
+/** A bootstrap for ranks that are threads of this process. */
 public final class ThreadBootstrap implements Bootstrap {
-  /** What the ranks of one meeting share. */
-  private record Meeting(
+  /** The state that the ranks of one rendezvous share. */
+  private record Shared(
       UniqueId id, int nranks, ConcurrentMap<String, Rendezvous<byte[], List<byte[]>>> rounds) {
     Rendezvous<byte[], List<byte[]>> round(String name) {
       return rounds.computeIfAbsent(
@@ -20,31 +20,31 @@ public final class ThreadBootstrap implements Bootstrap {
     }
   }
 
-  private final Meeting meeting;
+  private final Shared shared;
   private final int rank;
 
-  private ThreadBootstrap(Meeting meeting, int rank) {
-    this.meeting = meeting;
+  private ThreadBootstrap(Shared shared, int rank) {
+    this.shared = shared;
     this.rank = rank;
   }
 
   /**
-   * One end for each of nranks threads, with a new unique id.
+   * Opens one end for each of nranks threads, with a new unique id.
    *
    * @param nranks 1 or more
    */
   public static List<Bootstrap> open(int nranks) {
-    Meeting meeting = new Meeting(UniqueId.create(), nranks, new ConcurrentHashMap<>());
+    Shared shared = new Shared(UniqueId.create(), nranks, new ConcurrentHashMap<>());
     List<Bootstrap> ends = new ArrayList<>();
     for (int rank = 0; rank < nranks; rank++) {
-      ends.add(new ThreadBootstrap(meeting, rank));
+      ends.add(new ThreadBootstrap(shared, rank));
     }
     return ends;
   }
 
   @Override
   public UniqueId id() {
-    return meeting.id();
+    return shared.id();
   }
 
   @Override
@@ -54,17 +54,17 @@ public final class ThreadBootstrap implements Bootstrap {
 
   @Override
   public int nranks() {
-    return meeting.nranks();
+    return shared.nranks();
   }
 
   @Override
   public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
-    return meeting.round(round).arrive(rank, mine, deadline);
+    return shared.round(round).arrive(rank, mine, deadline);
   }
 
-  /** Nothing to let go of: the meeting is garbage when its ends are. */
+  /** Does nothing: the rounds hold no resources. */
   @Override
   public void close() {
-    // The rounds hold no resources.
+    // No resources to release.
   }
 }

@@ -1,8 +1,8 @@
 /**
- * How ranks find each other without Spark: as threads of one process, through a folder they share,
- * or through a socket of rank 0; rounds in which a rank that failed still takes part; and what all
- * ranks load before they start.
+ * How ranks find each other without Spark: as threads of one process, through a shared folder, or
+ * through a socket of rank 0. Rounds let a rank that failed report its failure to all. A
+ * preparation loads code on all ranks before they start.
  *
- * <p>Each bootstrap serves one thread and is closed by whoever opened it.
+ * <p>Each bootstrap serves one thread, and the code that opens it closes it.
  */
 package io.weft.collectives.bootstrap;

@@ -2,21 +2,25 @@ package io.weft.collectives.buffer;
 
 import io.weft.device.Event;
 
-/** Whoever keeps the memory under a {@link TypedBuffer} alive. Implementations are thread-safe. */
+/**
+ * The owner of the memory under a {@link TypedBuffer}, which keeps it alive. Implementations are
+ * thread-safe.
+ */
 public interface BufferOwner {
   /**
-   * Where the memory is now. A recording compares this with where it was when it was recorded.
+   * The current address of the memory. A recording compares it with the address at the time of
+   * recording.
    *
    * @throws IllegalStateException when the memory has been freed
    */
   long address();
 
-  /** Bytes from {@link #address()} on. */
+  /** The number of bytes from {@link #address()} on. */
   long bytes();
 
   /**
-   * Keeps the memory until an event has ended. An owner whose memory nobody can free while a buffer
-   * is reachable has nothing to do.
+   * Keeps the memory until an event has ended. An owner has nothing to do here when its memory
+   * cannot be freed while a buffer is reachable.
    */
   default void usedUntil(Event event) {}
 }

@@ -1,6 +1,6 @@
 package io.weft.collectives.buffer;
 
-/** Element types of a {@link TypedBuffer}; values are in the byte order of the machine. */
+/** Element types of a {@link TypedBuffer}. Values have the byte order of the machine. */
 public enum DataType {
   INT8(1, "int8", 1),
   INT16(2, "int16", 2),
@@ -23,7 +23,7 @@ public enum DataType {
     this.bytes = bytes;
   }
 
-  /** What stands for it between ranks, 1 to 254. */
+  /** The code of the type in messages between ranks, 1 to 254. */
   public int code() {
     return code;
   }
@@ -39,7 +39,7 @@ public enum DataType {
   }
 
   /**
-   * The type of this name.
+   * The type with this name.
    *
    * @param text as {@link #toString} gives it
    */
@@ -52,7 +52,7 @@ public enum DataType {
     throw new IllegalArgumentException("no data type is called " + text);
   }
 
-  /** The name that array libraries use, such as float32. */
+  /** The name in array libraries, such as float32. */
   @Override
   public String toString() {
     return text;

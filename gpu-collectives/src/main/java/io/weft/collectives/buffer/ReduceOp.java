@@ -2,12 +2,7 @@ package io.weft.collectives.buffer;
 
 import java.util.Locale;
 
-/**
- * How elements of several ranks become one.
- *
- * <p>Integers wrap around. The 16-bit floats are computed in float32 and rounded once, to nearest
- * even. MIN and MAX of floats give NaN where any rank has NaN.
- */
+/** How a reduction combines the elements of several ranks. */
 public enum ReduceOp {
   SUM(1),
   PRODUCT(2),
@@ -22,7 +17,7 @@ public enum ReduceOp {
     this.code = code;
   }
 
-  /** What stands for it between ranks, 1 to 254. */
+  /** The code of the reduction in messages between ranks, 1 to 254. */
   public int code() {
     return code;
   }

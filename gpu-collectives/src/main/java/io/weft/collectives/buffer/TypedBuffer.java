@@ -5,11 +5,11 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * A run of elements of one type outside the Java heap: what collectives read and write. It needs no
- * alignment.
+ * A range of elements of one type outside the Java heap, which collectives read and write. It needs
+ * no alignment.
  *
- * <p>A view: it keeps its owner reachable, but whoever made the memory frees it. Immutable, and the
- * address is the one at the time it was made.
+ * <p>A view: it keeps its owner reachable, but the owner frees the memory. Immutable; the address
+ * is that at the time of creation.
  */
 public final class TypedBuffer {
   private final BufferOwner owner;
@@ -31,7 +31,7 @@ public final class TypedBuffer {
   }
 
   /**
-   * A view on memory that has an owner.
+   * A view of memory that has an owner.
    *
    * @param offset first byte within the owner's memory
    * @param count elements, zero or more
@@ -43,7 +43,7 @@ public final class TypedBuffer {
   }
 
   /**
-   * All of a direct buffer between its position and its limit.
+   * A view of a direct buffer between its position and its limit.
    *
    * @throws IllegalArgumentException when it is on the heap, or not a whole number of elements
    */
@@ -57,7 +57,7 @@ public final class TypedBuffer {
   }
 
   /**
-   * Memory whose owner is known to live long enough: nothing is kept reachable.
+   * A view of memory that is known to live long enough; it keeps no owner reachable.
    *
    * @param address of the first element; any value when count is zero
    */
@@ -84,12 +84,12 @@ public final class TypedBuffer {
     return address;
   }
 
-  /** Elements. */
+  /** The number of elements. */
   public long count() {
     return count;
   }
 
-  /** Bytes of all elements. */
+  /** The number of bytes of all elements. */
   public long bytes() {
     return count * type.bytes();
   }
@@ -108,8 +108,8 @@ public final class TypedBuffer {
   }
 
   /**
-   * Elements [first, first + length) of this buffer. Its owner is not asked: an operation slices
-   * buffers whose owner may have been closed since, and is kept until the operation's end.
+   * Elements [first, first + length) of this buffer. It does not ask the owner: an operation slices
+   * buffers whose owner may be closed already but is kept until the operation ends.
    *
    * @throws IndexOutOfBoundsException when they are not all within it
    */
@@ -119,7 +119,7 @@ public final class TypedBuffer {
     return new TypedBuffer(owner, offset + skipped, address + skipped, type, length);
   }
 
-  /** The same bytes as elements of another type, as many as fit exactly. */
+  /** The same bytes as elements of another type. */
   public TypedBuffer as(DataType other) {
     if (bytes() % other.bytes() != 0) {
       throw new IllegalArgumentException(
@@ -128,7 +128,7 @@ public final class TypedBuffer {
     return new TypedBuffer(owner, offset, address, other, bytes() / other.bytes());
   }
 
-  /** The same view on the memory where its owner has it now. */
+  /** The same view at the current address of the owner's memory. */
   public TypedBuffer current() {
     return new TypedBuffer(owner, offset, type, count);
   }
@@ -141,7 +141,7 @@ public final class TypedBuffer {
         && other.address < address + bytes();
   }
 
-  /** Whether the two views are the same elements at the same place. */
+  /** Whether the two views have the same address, count and type. */
   public boolean sameAs(TypedBuffer other) {
     return address == other.address && count == other.count && type == other.type;
   }

@@ -1,7 +1,7 @@
 /**
- * What collectives work on: runs of typed elements outside the heap, and how elements are combined.
+ * Data of collectives: ranges of typed elements outside the heap, and the reductions that combine
+ * them.
  *
- * <p>Immutable views, hence thread-safe; the memory belongs to a {@code BufferOwner} and is freed
- * by it.
+ * <p>Views are immutable and so thread-safe. A {@code BufferOwner} owns and frees the memory.
  */
 package io.weft.collectives.buffer;

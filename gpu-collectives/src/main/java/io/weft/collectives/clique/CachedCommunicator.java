@@ -2,14 +2,14 @@ package io.weft.collectives.clique;
 
 import io.weft.collectives.Communicator;
 
-/** A communicator with the number of its leases; closed once retired and no longer leased. */
+/** A communicator with a count of its leases. It is closed once it is retired and has no lease. */
 final class CachedCommunicator {
   private final Communicator communicator;
   private int leases;
   private boolean retired;
   private boolean closing;
 
-  /** Leased once, to whoever made it. */
+  /** Starts with one lease, for the creator. */
   CachedCommunicator(Communicator communicator) {
     this.communicator = communicator;
     this.leases = 1;
@@ -19,7 +19,7 @@ final class CachedCommunicator {
     return communicator;
   }
 
-  /** False when it is retired or broken. */
+  /** Adds a lease. Returns false when the communicator is retired or broken. */
   synchronized boolean lease() {
     if (retired || communicator.failure().isPresent()) {
       return false;
@@ -41,7 +41,7 @@ final class CachedCommunicator {
     closeIf(close);
   }
 
-  /** No more leases from now on. */
+  /** Allows no more leases from now on. */
   void retire() {
     boolean close;
     synchronized (this) {

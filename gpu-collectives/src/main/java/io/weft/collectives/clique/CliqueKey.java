@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * What communicators are kept under. Two keys are the same only with the same lives of all members:
- * a restarted process never meets a communicator of the life before.
+ * The key of a cached communicator. Two keys are equal only with the same incarnations of all
+ * members, so a restarted process never gets a communicator of its earlier incarnation.
  *
  * @param members by rank; at least one, each once
  * @param purpose keeps traffic of different kinds apart, such as "collectives" or "transfers"
@@ -37,12 +37,12 @@ public record CliqueKey(List<CliqueMember> members, String purpose)
   /**
    * The rank of a member.
    *
-   * @throws IllegalArgumentException when it is none
+   * @throws IllegalArgumentException when it is not a member
    */
   public int rankOf(CliqueMember member) {
     int rank = members.indexOf(member);
     if (rank < 0) {
-      throw new IllegalArgumentException(member + " is no member of " + this);
+      throw new IllegalArgumentException(member + " is not a member of " + this);
     }
     return rank;
   }
@@ -51,13 +51,13 @@ public record CliqueKey(List<CliqueMember> members, String purpose)
     return members.stream().anyMatch(member -> member.isOf(process, incarnation));
   }
 
-  /** Total: larger first, then by purpose and members. */
+  /** A total order: larger cliques first, then by purpose and members. */
   @Override
   public int compareTo(CliqueKey other) {
     return ORDER.compare(this, other);
   }
 
-  /** Of two keys with as many members. */
+  /** Compares two keys with the same number of members. */
   private static int compareMembers(CliqueKey one, CliqueKey two) {
     for (int rank = 0; rank < one.size(); rank++) {
       int order = one.members.get(rank).compareTo(two.members.get(rank));

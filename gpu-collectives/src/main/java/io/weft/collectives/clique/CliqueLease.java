@@ -4,8 +4,8 @@ import io.weft.collectives.Communicator;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The right to use a cached communicator, which stays open until the lease is closed (or a member
- * fails, which breaks it). Thread-safe.
+ * The right to use a cached communicator, which stays open until the lease is closed. The failure
+ * of a member breaks it earlier. Thread-safe.
  */
 public final class CliqueLease implements AutoCloseable {
   private final CliqueKey key;
@@ -27,12 +27,12 @@ public final class CliqueLease implements AutoCloseable {
     return cached;
   }
 
-  /** The communicator; the cache closes it. */
+  /** The communicator. The cache closes it, not the lease holder. */
   public Communicator communicator() {
     return cached.communicator();
   }
 
-  /** Whether it was there before; the same answer on all ranks. */
+  /** Whether the communicator existed before; the same answer on all ranks. */
   public boolean isReused() {
     return reused;
   }

@@ -4,10 +4,10 @@ import io.weft.device.Device;
 import java.util.Objects;
 
 /**
- * A device of one life of a process.
+ * A device of one incarnation of a process.
  *
  * @param process id of the executor or process
- * @param incarnation differs between lives of the same id; never empty
+ * @param incarnation differs between restarts with the same process id; never empty
  */
 public record CliqueMember(String process, String incarnation, Device device)
     implements Comparable<CliqueMember> {
@@ -19,7 +19,7 @@ public record CliqueMember(String process, String incarnation, Device device)
     }
   }
 
-  /** Whether this is a device of this very life of the process. */
+  /** Whether this is a device of this incarnation of the process. */
   boolean isOf(String otherProcess, String otherIncarnation) {
     return process.equals(otherProcess) && incarnation.equals(otherIncarnation);
   }

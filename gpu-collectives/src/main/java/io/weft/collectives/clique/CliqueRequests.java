@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The cliques a piece of work needs, collected before any is acquired. They are acquired larger
- * first and those of one size in the order in which they were requested first, never in a hash
- * order: members that acquire several then all do so in the same order.
+ * The cliques that a piece of work needs, collected before any is acquired. Larger cliques are
+ * acquired first, and cliques of one size in the order of their first request, never in a hash
+ * order. So members that acquire several cliques all use the same order.
  *
  * <p>Not thread-safe.
  */
@@ -20,10 +20,11 @@ public final class CliqueRequests {
   /**
    * Requests a clique.
    *
-   * @param members by rank; none is no request
-   * @param groups how the operation divides all devices, this clique being one of the groups; the
-   *     same each time a clique is requested
-   * @throws CollectiveException of kind INVALID when the same clique was requested with others
+   * @param members by rank; an empty list requests nothing
+   * @param groups the division of all devices into groups, of which this clique is one; the same
+   *     each time a clique is requested
+   * @throws CollectiveException of kind INVALID when the same clique was requested with other
+   *     groups
    */
   public CliqueRequests add(
       List<CliqueMember> members, String purpose, List<List<CliqueMember>> groups) {

@@ -8,15 +8,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The entries and counters of a communicator cache. Thread-safe; nothing here takes long: what is
- * taken out is closed by who called.
+ * The entries and counters of a communicator cache. Thread-safe. No method blocks for long: removed
+ * communicators are closed outside the lock.
  */
 final class CliqueTable {
   /** In the order of last use. */
   private final Map<Side, CachedCommunicator> entries = new LinkedHashMap<>(16, 0.75f, true);
 
-  /** Why, by life. */
-  private final Map<Life, String> failed = new LinkedHashMap<>();
+  /** The reason of the failure, by incarnation. */
+  private final Map<Incarnation, String> failed = new LinkedHashMap<>();
 
   private long requests;
   private long reused;
@@ -27,11 +27,11 @@ final class CliqueTable {
   private long refused;
   private boolean closed;
 
-  /** A life of a process. */
-  private record Life(String process, String incarnation) {}
+  /** One incarnation of a process. */
+  private record Incarnation(String process, String id) {}
 
   /**
-   * Leases what is there; null when there is nothing of use.
+   * Leases the existing communicator; returns null when there is none that works.
    *
    * @throws CollectiveException when a member has failed
    */
@@ -51,7 +51,7 @@ final class CliqueTable {
     return null;
   }
 
-  /** Keeps the new one, or leases the one that was faster. */
+  /** Inserts the new communicator, or leases the one that was inserted first. */
   CachedCommunicator insertOrLease(Side side, CachedCommunicator made) {
     CachedCommunicator broken;
     synchronized (this) {
@@ -69,7 +69,10 @@ final class CliqueTable {
     return made;
   }
 
-  /** What happened while a communicator was made counts too, so this is asked again then. */
+  /**
+   * A member may also fail while a communicator is being created, so the insertion checks this
+   * again.
+   */
   private void requireAlive(Side side) {
     if (closed) {
       throw new CollectiveException(
@@ -77,13 +80,13 @@ final class CliqueTable {
     }
     for (int rank = 0; rank < side.key().size(); rank++) {
       CliqueMember member = side.key().members().get(rank);
-      String reason = failed.get(new Life(member.process(), member.incarnation()));
+      String reason = failed.get(new Incarnation(member.process(), member.incarnation()));
       if (reason != null) {
         refused++;
         throw new CollectiveException(
             Kind.DEAD,
             List.of(rank),
-            "rank " + rank + " of " + side.key() + " is a life that has ended: " + reason);
+            "rank " + rank + " of " + side.key() + " is a process that has ended: " + reason);
       }
     }
   }
@@ -104,7 +107,7 @@ final class CliqueTable {
     }
   }
 
-  /** Only this one: another may have taken its place. */
+  /** Evicts only this communicator, because another may have replaced it. */
   void evict(Side side, CachedCommunicator cached) {
     synchronized (this) {
       if (!entries.remove(side, cached)) {
@@ -116,7 +119,7 @@ final class CliqueTable {
   }
 
   synchronized List<CachedCommunicator> fail(String process, String incarnation, String reason) {
-    failed.put(new Life(process, incarnation), reason);
+    failed.put(new Incarnation(process, incarnation), reason);
     List<CachedCommunicator> hit = new ArrayList<>();
     entries.forEach(
         (side, cached) -> {

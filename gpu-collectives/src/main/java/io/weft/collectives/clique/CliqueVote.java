@@ -3,7 +3,7 @@ package io.weft.collectives.clique;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** What members say about the communicator each has for a clique: its name, or nothing. */
+/** A member's vote: the name of the communicator that it has for a clique, or nothing. */
 final class CliqueVote {
   private CliqueVote() {}
 
@@ -12,7 +12,7 @@ final class CliqueVote {
     return name.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Whether all have the same one. */
+  /** Whether all members have the same communicator. */
   static boolean isUnanimous(List<byte[]> votes) {
     String first = text(votes.get(0));
     return !first.isEmpty() && votes.stream().allMatch(vote -> text(vote).equals(first));

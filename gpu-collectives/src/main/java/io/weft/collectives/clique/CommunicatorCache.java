@@ -15,14 +15,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps the communicators of cliques. The members of a clique, and nobody else, meet for every
- * acquisition through a bootstrap of their own, and a member that fails still comes, with its
- * failure. They use what they have only when all have the same; else all make a new one. So a side
- * that lost its communicator never leaves the others with half of one.
+ * Keeps the communicators of cliques. For every acquisition the members of a clique, and no other
+ * process, hold a rendezvous through their own bootstrap. A member that fails still takes part and
+ * sends its failure. The members reuse a communicator only when all have the same one; otherwise
+ * all create a new one. So a member that lost its communicator never leaves the others with an
+ * incomplete one.
  *
- * <p>Communicators are made outside of locks. When two acquisitions of one clique race, the members
- * compare which communicator came first at each: if that is one and the same, the other is
- * discarded everywhere; if not, each acquisition keeps its own for its lease.
+ * <p>Communicators are created outside of locks. Two acquisitions of one clique may race. The
+ * members then compare which communicator was first at each of them. If it is the same one, the
+ * other is discarded everywhere; if not, each acquisition keeps its own for its lease.
  *
  * <p>Thread-safe. Owns its communicators and a daemon thread for warnings, until it is closed.
  */
@@ -34,14 +35,16 @@ public final class CommunicatorCache implements AutoCloseable {
   private final CliqueTable table = new CliqueTable();
   private final SlowWarning slow;
 
-  /** Opens a bootstrap between the members of a clique, anew each time; the cache closes it. */
+  /**
+   * Opens a bootstrap between the members of a clique, a new one each time; the cache closes it.
+   */
   @FunctionalInterface
   public interface Meetings {
-    /** This member's end. */
+    /** Opens this member's end. */
     Bootstrap open(CliqueKey key, int rank) throws IOException;
   }
 
-  /** An empty cache. */
+  /** Creates an empty cache. */
   public CommunicatorCache(CommunicatorFactory factory, CommunicatorOptions options) {
     this(factory, options, LoggerFactory.getLogger(CommunicatorCache.class), WARN_AFTER);
   }
@@ -54,18 +57,19 @@ public final class CommunicatorCache implements AutoCloseable {
   }
 
   /**
-   * A communicator of all members. Each calls this with its end of the same bootstrap.
+   * Acquires a communicator of all members. Each member calls this with its end of the same
+   * bootstrap.
    *
-   * @param meeting used for this acquisition only; stays the caller's to close
-   * @throws CollectiveException when a member failed, is known to have ended, or did not come; on
-   *     all members that came
+   * @param bootstrap used for this acquisition only; the caller closes it
+   * @throws CollectiveException on all members that arrived, when a member failed, is known to have
+   *     ended, or did not arrive
    */
-  public CliqueLease acquire(CliqueKey key, CliqueMember self, Bootstrap meeting) {
-    Side side = sideOf(key, self, meeting);
+  public CliqueLease acquire(CliqueKey key, CliqueMember self, Bootstrap bootstrap) {
+    Side side = sideOf(key, self, bootstrap);
     table.countRequest();
     try (SlowWarning.Watched watched = watch(side)) {
       return acquire(
-          side, meeting, new BootstrapRounds(meeting, Deadline.after(options.timeout())));
+          side, bootstrap, new BootstrapRounds(bootstrap, Deadline.after(options.timeout())));
     }
   }
 
@@ -73,21 +77,21 @@ public final class CommunicatorCache implements AutoCloseable {
     return slow.watch(options.prefix().ofLane() + "acquiring " + side);
   }
 
-  private static Side sideOf(CliqueKey key, CliqueMember self, Bootstrap meeting) {
+  private static Side sideOf(CliqueKey key, CliqueMember self, Bootstrap bootstrap) {
     Side side = new Side(key, key.rankOf(self));
-    if (meeting.nranks() != key.size() || meeting.rank() != side.rank()) {
+    if (bootstrap.nranks() != key.size() || bootstrap.rank() != side.rank()) {
       throw CollectiveException.invalid(
           side
-              + " came to a meeting as rank "
-              + meeting.rank()
+              + " joined a rendezvous as rank "
+              + bootstrap.rank()
               + " of "
-              + meeting.nranks()
-              + "; only members meet, by their rank");
+              + bootstrap.nranks()
+              + "; only members take part, with their rank in the clique");
     }
     return side;
   }
 
-  private CliqueLease acquire(Side side, Bootstrap meeting, BootstrapRounds rounds) {
+  private CliqueLease acquire(Side side, Bootstrap bootstrap, BootstrapRounds rounds) {
     CachedCommunicator[] held = new CachedCommunicator[1];
     boolean all;
     try {
@@ -111,7 +115,7 @@ public final class CommunicatorCache implements AutoCloseable {
       table.evict(side, held[0]);
       held[0].release();
     }
-    return create(side, meeting, rounds);
+    return create(side, bootstrap, rounds);
   }
 
   private static void release(CachedCommunicator cached) {
@@ -120,7 +124,7 @@ public final class CommunicatorCache implements AutoCloseable {
     }
   }
 
-  private CliqueLease create(Side side, Bootstrap meeting, BootstrapRounds rounds) {
+  private CliqueLease create(Side side, Bootstrap bootstrap, BootstrapRounds rounds) {
     CachedCommunicator[] made = new CachedCommunicator[1];
     CachedCommunicator[] first = new CachedCommunicator[1];
     List<byte[]> votes;
@@ -129,7 +133,7 @@ public final class CommunicatorCache implements AutoCloseable {
           rounds.exchange(
               "first",
               () -> {
-                made[0] = new CachedCommunicator(factory.create(meeting, options));
+                made[0] = new CachedCommunicator(factory.create(bootstrap, options));
                 table.countCreated();
                 first[0] = table.insertOrLease(side, made[0]);
                 return CliqueVote.of(first[0]);
@@ -141,7 +145,10 @@ public final class CommunicatorCache implements AutoCloseable {
     return settle(side, made[0], first[0], CliqueVote.isUnanimous(votes));
   }
 
-  /** Whether the communicator made here is the one, lost everywhere, or stays a private one. */
+  /**
+   * Decides what happens to the communicator made here: all use it, all discard it, or it stays
+   * private to this lease.
+   */
   private CliqueLease settle(
       Side side, CachedCommunicator made, CachedCommunicator first, boolean unanimous) {
     if (first == made) {
@@ -170,7 +177,7 @@ public final class CommunicatorCache implements AutoCloseable {
   }
 
   /**
-   * Acquires all, in the order of {@link CliqueRequests#ordered}.
+   * Acquires all requested cliques, in the order of {@link CliqueRequests#ordered}.
    *
    * @throws CollectiveException when one cannot be acquired; the leases before it are closed then
    */
@@ -179,15 +186,18 @@ public final class CommunicatorCache implements AutoCloseable {
     List<CliqueLease> leases = new ArrayList<>();
     try {
       for (CliqueKey key : requests.ordered()) {
-        try (Bootstrap meeting = meetings.open(key, key.rankOf(self))) {
-          leases.add(acquire(key, self, meeting));
+        try (Bootstrap bootstrap = meetings.open(key, key.rankOf(self))) {
+          leases.add(acquire(key, self, bootstrap));
         }
       }
       return leases;
     } catch (IOException e) {
       closeAll(leases);
       throw new CollectiveException(
-          Kind.IO, List.of(), self + " cannot meet the other members of its cliques: " + e, e);
+          Kind.IO,
+          List.of(),
+          self + " cannot open a rendezvous with the members of its cliques: " + e,
+          e);
     } catch (RuntimeException e) {
       closeAll(leases);
       throw e;
@@ -199,14 +209,14 @@ public final class CommunicatorCache implements AutoCloseable {
   }
 
   /**
-   * Gives up a clique's communicator if no side uses it. Each member calls this with its end of the
+   * Evicts a clique's communicator if no member uses it. Each member calls this with its end of the
    * same bootstrap.
    *
-   * @return whether all agreed; else all keep theirs
+   * @return whether all agreed; otherwise all keep theirs
    */
-  public boolean evict(CliqueKey key, CliqueMember self, Bootstrap meeting) {
-    Side side = sideOf(key, self, meeting);
-    BootstrapRounds rounds = new BootstrapRounds(meeting, Deadline.after(options.timeout()));
+  public boolean evict(CliqueKey key, CliqueMember self, Bootstrap bootstrap) {
+    Side side = sideOf(key, self, bootstrap);
+    BootstrapRounds rounds = new BootstrapRounds(bootstrap, Deadline.after(options.timeout()));
     List<byte[]> votes =
         rounds.exchange("evict", () -> new byte[] {(byte) (table.isIdle(side) ? 1 : 0)});
     boolean agreed = votes.stream().allMatch(vote -> vote[0] == 1);
@@ -217,7 +227,7 @@ public final class CommunicatorCache implements AutoCloseable {
   }
 
   /**
-   * Gives up a communicator because all its members do; how they agreed on that is theirs. It is
+   * Evicts a communicator because all its members do; they agree on that outside this class. It is
    * closed with this lease, or with the last one if there are others.
    *
    * @param lease ends here
@@ -228,26 +238,27 @@ public final class CommunicatorCache implements AutoCloseable {
   }
 
   /**
-   * A life of a process has ended: all communicators it is part of are aborted, at the same time
-   * because an abort may have to wait for work on another one, and then erased. Cliques with it are
-   * refused from now on, also those that are just being made.
+   * Handles the end of one incarnation of a process. All communicators with it are aborted and
+   * removed. The aborts run concurrently, because one abort may have to wait for work on another
+   * communicator. From now on cliques with this incarnation are refused, including those being
+   * created.
    */
   public void fail(String process, String incarnation, String reason) {
     List<CachedCommunicator> hit = table.fail(process, incarnation, reason);
     ConcurrentAborts.run(hit, process + "@" + incarnation + " failed: " + reason);
   }
 
-  /** Cliques whose communicators nobody here uses, the longest unused first. */
+  /** Cliques whose communicators are unused here, the longest unused first. */
   public List<CliqueKey> idle() {
     return table.idle();
   }
 
-  /** The counters as they are now. */
+  /** The current counters. */
   public CliqueStatistics statistics() {
     return table.statistics();
   }
 
-  /** Closes all communicators; those still leased when their last lease ends. */
+  /** Closes all communicators; those still leased close with their last lease. */
   @Override
   public void close() {
     slow.close();

@@ -8,15 +8,18 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Aborts communicators all at the same time, each on a daemon thread "weft-clique-abort-…". */
+/** Aborts communicators concurrently, each on a daemon thread "weft-clique-abort-…". */
 final class ConcurrentAborts {
   private static final Logger LOG = LoggerFactory.getLogger(ConcurrentAborts.class);
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
   private static final AtomicLong THREADS = new AtomicLong();
 
   private ConcurrentAborts() {}
 
-  /** Returns when all are aborted; each is closed once aborted and no longer leased. */
+  /**
+   * Returns when all are aborted, or after a timeout. Each is closed once aborted and no longer
+   * leased.
+   */
   static void run(List<CachedCommunicator> communicators, String reason) {
     List<Thread> threads = new ArrayList<>();
     for (CachedCommunicator cached : communicators) {
@@ -31,7 +34,7 @@ final class ConcurrentAborts {
       thread.start();
       threads.add(thread);
     }
-    Deadline deadline = Deadline.after(PATIENCE);
+    Deadline deadline = Deadline.after(TIMEOUT);
     threads.forEach(thread -> join(thread, deadline));
   }
 

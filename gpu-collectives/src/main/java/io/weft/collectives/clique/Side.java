@@ -1,6 +1,6 @@
 package io.weft.collectives.clique;
 
-/** One member's side of a clique: a process may host several members of the same one. */
+/** One member's view of a clique. A process may host several members of the same clique. */
 record Side(CliqueKey key, int rank) {
   @Override
   public String toString() {

@@ -7,7 +7,7 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 
-/** Says once in the log when something takes longer than it should. One daemon thread. */
+/** Logs one warning when work takes longer than expected. Uses one daemon thread. */
 final class SlowWarning implements AutoCloseable {
   private final ScheduledThreadPoolExecutor clock;
   private final Logger log;
@@ -29,7 +29,7 @@ final class SlowWarning implements AutoCloseable {
     clock.allowCoreThreadTimeOut(true);
   }
 
-  /** A piece of work that is watched until it is closed. */
+  /** Work that is timed until it is closed. */
   interface Watched extends AutoCloseable {
     @Override
     void close();
@@ -41,7 +41,7 @@ final class SlowWarning implements AutoCloseable {
           clock.schedule(() -> warn(what), after.toNanos(), TimeUnit.NANOSECONDS);
       return () -> warning.cancel(false);
     } catch (RejectedExecutionException e) {
-      log.debug("{} begins when all is closed", what);
+      log.debug("{} begins after the cache was closed", what);
       return () -> {};
     }
   }

@@ -1,10 +1,10 @@
 /**
- * Cliques: which devices of which lives of which processes compute together for what, and the
+ * Cliques: which devices of which process incarnations compute together for which purpose, and the
  * communicators kept for them.
  *
- * <p>Before a gang starts it goes through stages in one order: load code and natives, acquire its
- * communicators (larger cliques first, then in request order), acquire collective memory, and only
- * then execute. The cache owns its communicators; a lease keeps one open until it is closed. Only
- * members of a clique ever meet for it.
+ * <p>A gang starts in fixed stages: load code and native libraries, acquire its communicators
+ * (larger cliques first, then in request order), acquire collective memory, then execute. The cache
+ * owns its communicators; a lease keeps one open until it is closed. Only members of a clique take
+ * part in its rendezvous.
  */
 package io.weft.collectives.clique;

@@ -4,27 +4,28 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * A collective failed. The message names the ranks at fault, what was running and what to look at.
+ * A collective failed. The message names the ranks at fault, the operation, and what to check.
  *
- * <p>Except for {@link Kind#INVALID}, which is found before anything moved, the communicator is
- * broken afterwards: every later operation fails with the same cause, on every rank.
+ * <p>{@link Kind#INVALID} is found before any data moved and leaves the communicator usable. After
+ * every other kind the communicator is broken: each later operation fails with the same cause, on
+ * every rank.
  */
 public class CollectiveException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** What happened, for code that reacts to it. */
+  /** The kind of failure, for code that reacts to it. */
   public enum Kind {
     /** The arguments are wrong on this rank; nothing was sent and the communicator still works. */
     INVALID,
-    /** A rank did not come, or did not go on, before the deadline. */
+    /** A rank did not arrive, or did not make progress, before the deadline. */
     TIMEOUT,
     /** A rank's process has ended or its connection broke. */
     DEAD,
-    /** Ranks disagree about what they do together. */
+    /** Ranks disagree about their common operation. */
     MISMATCH,
     /** A rank gave up on purpose or was interrupted. */
     ABORTED,
-    /** The communicator was closed, here or by a rank still needed. */
+    /** The communicator was closed, here or by a rank that is still needed. */
     CLOSED,
     /** A file, a mapping or a socket failed. */
     IO
@@ -48,7 +49,7 @@ public class CollectiveException extends RuntimeException {
     this.ranks = List.copyOf(ranks);
   }
 
-  /** Arguments that are wrong here. */
+  /** A failure of kind INVALID: the arguments are wrong on this rank. */
   public static CollectiveException invalid(String message) {
     return new CollectiveException(Kind.INVALID, List.of(), message);
   }
@@ -68,7 +69,10 @@ public class CollectiveException extends RuntimeException {
     return (ranks.size() == 1 ? "rank " : "ranks ") + list;
   }
 
-  /** The same failure as another operation meets it: a fresh stack trace with this as its cause. */
+  /**
+   * Returns the same failure for another operation: a new stack trace, with this failure as its
+   * cause.
+   */
   public CollectiveException metBy(String operation) {
     return new CollectiveException(kind, ranks, operation + " cannot run: " + getMessage(), this);
   }

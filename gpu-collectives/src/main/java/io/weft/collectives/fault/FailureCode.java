@@ -7,24 +7,24 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A failure as bytes, so that other ranks can tell it as their own. Stateless.
+ * Encodes a failure as bytes, so that other ranks can throw it too. Stateless.
  *
  * <pre>
  *   byte kind (index into its name list) | byte ranks | int each rank | UTF-8 message
  * </pre>
  */
 public final class FailureCode {
-  private static final int MOST_RANKS = 64;
+  private static final int MAX_RANKS = 64;
   private static final List<CollectiveException.Kind> KINDS =
       List.of(CollectiveException.Kind.values());
 
   private FailureCode() {}
 
-  /** Cuts ranks and message to what fits. */
-  public static byte[] encode(CollectiveException failure, int mostBytes) {
-    List<Integer> ranks = failure.ranks().subList(0, Math.min(MOST_RANKS, failure.ranks().size()));
+  /** Encodes a failure and truncates its ranks and its message to the limit. */
+  public static byte[] encode(CollectiveException failure, int maxBytes) {
+    List<Integer> ranks = failure.ranks().subList(0, Math.min(MAX_RANKS, failure.ranks().size()));
     byte[] message = String.valueOf(failure.getMessage()).getBytes(StandardCharsets.UTF_8);
-    int room = mostBytes - 2 - 4 * ranks.size();
+    int room = maxBytes - 2 - 4 * ranks.size();
     byte[] text = Arrays.copyOf(message, Math.min(message.length, room));
     ByteBuffer out = ByteBuffer.allocate(2 + 4 * ranks.size() + text.length);
     out.put((byte) KINDS.indexOf(failure.kind())).put((byte) ranks.size());
@@ -33,20 +33,20 @@ public final class FailureCode {
   }
 
   /**
-   * The failure that {@link #encode} was given, but for what it cut. Bytes that it cannot have made
-   * are a failure too, of kind MISMATCH: whoever sent them has failed.
+   * Decodes a failure that {@link #encode} encoded, without the truncated part. Malformed bytes
+   * also give a failure, of kind MISMATCH, because their sender has failed.
    */
   public static CollectiveException decode(byte[] bytes) {
     int count = bytes.length < 2 ? -1 : bytes[1];
     if (count < 0
-        || count > MOST_RANKS
+        || count > MAX_RANKS
         || bytes.length < 2 + 4 * count
         || bytes[0] < 0
         || bytes[0] >= KINDS.size()) {
       return new CollectiveException(
           CollectiveException.Kind.MISMATCH,
           List.of(),
-          "another rank failed, and the " + bytes.length + " bytes that say why are damaged");
+          "another rank failed, but the " + bytes.length + " bytes of its reason are malformed");
     }
     ByteBuffer in = ByteBuffer.wrap(bytes);
     CollectiveException.Kind kind = KINDS.get(bytes[0]);

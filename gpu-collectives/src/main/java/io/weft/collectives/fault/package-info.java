@@ -1,6 +1,6 @@
 /**
- * How collectives fail: with the ranks at fault by number, on every rank alike.
+ * How collectives fail: every rank gets the same failure, with the numbers of the ranks at fault.
  *
- * <p>Nothing here owns anything; exceptions may be thrown again on other threads.
+ * <p>Exceptions may be rethrown on other threads.
  */
 package io.weft.collectives.fault;

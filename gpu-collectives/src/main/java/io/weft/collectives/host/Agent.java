@@ -17,10 +17,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The thread of a rank that speaks with those of other hosts while an operation runs or none does:
- * it hears of failures and ends, and answers what this rank waits for. It moves no data.
+ * The thread of a rank that exchanges control messages with ranks of other hosts, even while no
+ * operation runs. It receives failures and closes, and answers what this rank waits for. It moves
+ * no data.
  *
- * <p>Thread-safe. The thread ends with {@link #close}, which closes the connections.
+ * <p>Thread-safe. {@link #close} ends the thread and closes the connections.
  */
 final class Agent implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Agent.class);
@@ -36,7 +37,7 @@ final class Agent implements AutoCloseable {
   private volatile Consumer<CollectiveException> adopt = cause -> {};
   private volatile Deadline goodbye;
 
-  /** An agent that runs once {@link #start}ed; owns the connections from now on. */
+  /** Creates an agent, which owns the connections from now on; {@link #start} starts its thread. */
   Agent(UniqueId id, int rank, List<ControlPeer> peers) throws IOException {
     this.selector = Selector.open();
     this.peers = List.copyOf(peers);
@@ -45,10 +46,10 @@ final class Agent implements AutoCloseable {
   }
 
   /**
-   * Begins to listen and speak.
+   * Starts to send and receive.
    *
    * @param ownWaiting what this rank waits for
-   * @param adoptFailure takes a failure that another rank tells
+   * @param adoptFailure receives a failure that another rank reports
    */
   void start(Supplier<Optional<WaitStatus>> ownWaiting, Consumer<CollectiveException> adoptFailure)
       throws IOException {
@@ -61,7 +62,7 @@ final class Agent implements AutoCloseable {
     thread.start();
   }
 
-  /** Has what was queued for peers sent. */
+  /** Makes the thread send the queued messages. */
   void wake() {
     selector.wakeup();
   }
@@ -78,14 +79,14 @@ final class Agent implements AutoCloseable {
         for (ControlPeer peer : peers) {
           flushed &= serve(peer);
         }
-        // The last round began after the goodbye, so what was queued before has been sent.
+        // The last round began after close was called, so messages queued before it have been sent.
       } while (end == null || !(flushed || end.expired()));
     } catch (IOException | RuntimeException e) {
-      LOG.error("{} ends: nobody hears of failures any more", thread.getName(), e);
+      LOG.error("{} ends: failures are no longer exchanged with other hosts", thread.getName(), e);
     }
   }
 
-  /** Returns whether there is nothing left to send. */
+  /** Returns whether the send queue is empty. */
   private boolean serve(ControlPeer peer) {
     SelectionKey key = peer.frames().channel().keyFor(selector);
     if (key == null || !key.isValid()) {
@@ -111,7 +112,10 @@ final class Agent implements AutoCloseable {
     }
   }
 
-  /** An interrupt is kept for later: the thread uses what is let go of next. */
+  /**
+   * Waits for the thread to end, because it uses the resources that are released next. An interrupt
+   * is restored afterwards.
+   */
   private void awaitEnd() {
     long end = System.nanoTime() + END.toNanos();
     boolean interrupted = Thread.interrupted();
@@ -127,7 +131,10 @@ final class Agent implements AutoCloseable {
     }
   }
 
-  /** Sends what is queued, within a second, and ends. Nothing is asked or adopted afterwards. */
+  /**
+   * Sends the queued messages within a second, and ends. No question is asked and no failure
+   * adopted afterwards.
+   */
   @Override
   public void close() throws IOException {
     goodbye = Deadline.after(GOODBYE);

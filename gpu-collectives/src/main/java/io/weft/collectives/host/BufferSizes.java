@@ -1,15 +1,15 @@
 package io.weft.collectives.host;
 
 /**
- * How much shared memory each rank reserves for a communicator, besides windows.
+ * The amount of shared memory that each rank reserves for a communicator, besides windows.
  *
- * @param slotBytes the most that a rank deposits for a one-shot operation; two slots are reserved
+ * @param slotBytes the limit of a rank's deposit for a one-shot operation; two slots are reserved
  * @param stageBytes one chunk of a large operation on private buffers; three are reserved
- * @param ringBytes what can be under way from one rank to another; a power of two, two are reserved
- *     per peer on the host
+ * @param ringBytes limit of the bytes in flight from one rank to another; a power of two, two rings
+ *     are reserved per peer on the host
  */
 public record BufferSizes(int slotBytes, int stageBytes, int ringBytes) {
-  /** As measured on two cores with 2 MiB of second-level cache each. */
+  /** Measured on two cores with 2 MiB of second-level cache each. */
   public static final BufferSizes DEFAULT = new BufferSizes(32 << 10, 256 << 10, 64 << 10);
 
   private static final int LINE = 128;
@@ -27,8 +27,8 @@ public record BufferSizes(int slotBytes, int stageBytes, int ringBytes) {
   }
 
   /**
-   * These, with stages that hold an element of every rank at least: a reduce-scatter stages one
-   * part beside the other.
+   * These sizes, with stages that hold at least one element of every rank. A reduce-scatter stages
+   * the parts of all ranks side by side.
    */
   BufferSizes forRanks(int ranks) {
     int least = (ranks * WIDEST + LINE - 1) / LINE * LINE;

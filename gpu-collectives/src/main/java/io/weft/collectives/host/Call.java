@@ -4,8 +4,8 @@ import io.weft.collectives.operation.Signature;
 import io.weft.device.Deadline;
 
 /**
- * The operation that runs now, as the parts of it see it. One thread at a time; made once per
- * communicator and set anew for every operation.
+ * The current operation, for the classes that carry it out. One thread at a time. One instance per
+ * communicator, reset for every operation.
  */
 final class Call {
   private Signature signature;
@@ -16,7 +16,8 @@ final class Call {
   /**
    * Starts an operation.
    *
-   * @param number of the collective on this communicator; of the last one, for a pair's
+   * @param number of the collective on this communicator; for a send or receive, of the last
+   *     collective
    */
   void start(Signature ofOperation, long number, Deadline until) {
     signature = ofOperation;
@@ -25,7 +26,7 @@ final class Call {
     deadline = until;
   }
 
-  /** Moves on to the next part of an operation that is made of several. */
+  /** Starts the next phase of an operation that has several. */
   void nextPhase() {
     phase++;
   }

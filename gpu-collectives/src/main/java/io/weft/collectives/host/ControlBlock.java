@@ -6,7 +6,7 @@ import io.weft.collectives.operation.Signature;
 import io.weft.memory.Memory;
 import java.util.Optional;
 
-/** A rank's control segment as mapped here: written through by its owner, read by its peers. */
+/** A rank's control segment as mapped into this process: the owner writes it, its peers read it. */
 final class ControlBlock {
   static final int OPEN = 0;
   static final int FAILED = 1;
@@ -31,21 +31,21 @@ final class ControlBlock {
     Memory.putIntRelease(address + ControlLayout.STATE, FAILED);
   }
 
-  /** As {@link #fail} where neither a failure nor the end was written before. */
+  /** Writes a failure unless a failure or the end was written before. */
   void failUnlessEnded(CollectiveException cause) {
     if (state() == OPEN) {
       fail(cause);
     }
   }
 
-  /** A failure that was written before stays to be read. */
+  /** Marks the owner as closed; a failure that was written before stays. */
   void close() {
     if (state() == OPEN) {
       Memory.putIntRelease(address + ControlLayout.STATE, CLOSED);
     }
   }
 
-  /** What the owner failed of; empty unless the state is FAILED. */
+  /** The failure of the owner; empty unless the state is FAILED. */
   Optional<CollectiveException> failure() {
     if (state() != FAILED) {
       return Optional.empty();
@@ -56,8 +56,8 @@ final class ControlBlock {
   }
 
   /**
-   * Says that the owner waits for a rank within an operation. Only written when a wait is not
-   * short, for those who look for the reason of a delay.
+   * Publishes the rank that the owner waits for within an operation. Only long waits are published,
+   * to explain delays.
    */
   void publishWait(WaitStatus status) {
     status.write(address + ControlLayout.WAIT);
@@ -71,7 +71,7 @@ final class ControlBlock {
     return WaitStatus.read(address + ControlLayout.WAIT);
   }
 
-  /** Counts the looks of an owner that waits: one that does not look any more is stuck. */
+  /** Counts the polls of an owner that waits; an owner whose count stops is stuck. */
   int beat() {
     return Memory.getIntAcquire(address + ControlLayout.BEAT);
   }
@@ -93,7 +93,7 @@ final class ControlBlock {
     return Memory.getIntAcquire(address + layout.slot(wanted) + ControlLayout.STAMP);
   }
 
-  /** The stamp of the owner's newest entry; slots are used in turn. */
+  /** The stamp of the owner's newest entry; entries use the two slots alternately. */
   int lastStamp() {
     int even = stamp(0);
     int odd = stamp(1);
@@ -112,12 +112,12 @@ final class ControlBlock {
     Memory.putLong(slot + ControlLayout.RECEIVE, receiveDescriptor);
   }
 
-  /** Everything written to the slot before becomes visible with it. */
+  /** Everything written to the slot before becomes visible with the stamp. */
   void publishStamp(int stamp) {
     Memory.putIntRelease(address + layout.slot(stamp) + ControlLayout.STAMP, stamp);
   }
 
-  /** Whether the owner does the same in this entry as the call. */
+  /** Whether the owner's entry is for the same operation as the call. */
   boolean agrees(int stamp, Call call) {
     long slot = address + layout.slot(stamp);
     Signature signature = call.signature();
@@ -149,7 +149,7 @@ final class ControlBlock {
   }
 
   /**
-   * Where the payload of an entry lies.
+   * The address of the payload of an entry.
    *
    * @param bytes of the whole payload
    */
@@ -158,7 +158,7 @@ final class ControlBlock {
   }
 
   /**
-   * Where a chunk is staged.
+   * The address of a stage.
    *
    * @param turn 0 to 2
    */

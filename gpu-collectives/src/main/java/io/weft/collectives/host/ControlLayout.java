@@ -1,15 +1,15 @@
 package io.weft.collectives.host;
 
 /**
- * The segment that every rank of a host reserves and the others map read-only: only its owner
- * writes to it. Lines are 128 bytes, so that neighbours do not share what the processor fetches at
- * once.
+ * The layout of the segment that every rank of a host reserves and the others map read-only: only
+ * its owner writes to it. Lines are 128 bytes, so that writes of different ranks never share a line
+ * that the processor fetches at once.
  *
  * <pre>
  *      0  +------------------------------+
  *         | state: open, failed, closed  |
  *    128  | what the owner waits for,    |
- *         | beat: looks while it waits   |
+ *         | beat: polls while it waits   |
  *    256  | step: syncs passed           |
  *    512  | failure: length and bytes    |
  *   4096  +------------------------------+
@@ -65,7 +65,7 @@ final class ControlLayout {
   private final int ranks;
 
   /**
-   * The layout for so many ranks on a host.
+   * The layout for a number of ranks on a host.
    *
    * @param ranks of the host
    */
@@ -83,7 +83,7 @@ final class ControlLayout {
   }
 
   /**
-   * Where in a slot a payload lies. A tiny one travels between processors with its header.
+   * The offset of a payload in a slot. A tiny payload shares a cache line with its header.
    *
    * @param bytes of the whole payload
    */
@@ -103,7 +103,7 @@ final class ControlLayout {
     return SLOTS + 2 * slotStride();
   }
 
-  /** The counter in the receiver's segment for the ring from a peer. */
+  /** The offset, in the receiver's segment, of the counter for the ring from a peer. */
   long consumed(Traffic traffic, int from) {
     return consumedLines() + (long) traffic.index(ranks, from) * LINE;
   }
@@ -112,7 +112,10 @@ final class ControlLayout {
     return stages() + (long) STAGES * sizes.stageBytes();
   }
 
-  /** The counter in the sender's segment for the ring to a peer; the data follows a line later. */
+  /**
+   * The offset, in the sender's segment, of the counter for the ring to a peer; the data follows
+   * one line later.
+   */
   long written(Traffic traffic, int to) {
     return rings() + (long) traffic.index(ranks, to) * (LINE + (long) sizes.ringBytes());
   }

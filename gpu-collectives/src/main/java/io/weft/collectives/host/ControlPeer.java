@@ -11,35 +11,35 @@ import java.util.Arrays;
 import java.util.Optional;
 
 /**
- * A rank of another host as the connection between its agent and this rank's shows it. Messages:
+ * A rank of another host, as the control connection to its agent shows it. Messages:
  *
  * <pre>
  *   byte 1 | failure                     its communicator failed
  *   byte 2                               it has closed its communicator
  *   byte 3 | long question               what are you waiting for?
- *   byte 4 | long question               for nobody; or
+ *   byte 4 | long question               for no rank; or
  *   byte 4 | long question | int rank | long sequence | int code | int root | long count
  * </pre>
  *
- * <p>Thread-safe, but that only the agent flushes and receives.
+ * <p>Thread-safe, except that only the agent flushes and receives.
  */
 final class ControlPeer {
-  static final int MOST_BYTES = 8192;
+  static final int MAX_BYTES = 8192;
 
   private static final byte FAILED = 1;
   private static final byte CLOSED = 2;
   private static final byte ASK = 3;
   private static final byte ANSWER = 4;
-  private static final int MOST_FAILURE_BYTES = MOST_BYTES - 1;
+  private static final int MAX_FAILURE_BYTES = MAX_BYTES - 1;
   private static final int ASK_BYTES = 9;
   private static final int STATUS_BYTES = 37;
 
-  /** What is known of the other side. */
+  /** The known state of the other side. */
   enum State {
     OPEN,
     FAILED,
     CLOSED,
-    /** The connection has ended without a word. */
+    /** The connection has ended without a message about it. */
     ENDED
   }
 
@@ -55,10 +55,10 @@ final class ControlPeer {
   private Optional<WaitStatus> waiting = Optional.empty();
 
   /**
-   * Another rank.
+   * Creates the state of another rank.
    *
    * @param nranks of the communicator
-   * @param frames the connection with its agent
+   * @param frames the connection to its agent
    */
   ControlPeer(int rank, int nranks, FrameChannel frames) {
     this.rank = rank;
@@ -75,7 +75,7 @@ final class ControlPeer {
   }
 
   void tellFailure(CollectiveException cause) {
-    byte[] code = FailureCode.encode(cause, MOST_FAILURE_BYTES);
+    byte[] code = FailureCode.encode(cause, MAX_FAILURE_BYTES);
     frames.send(ByteBuffer.allocate(1 + code.length).put(FAILED).put(code).array());
   }
 
@@ -91,7 +91,7 @@ final class ControlPeer {
     return asked;
   }
 
-  /** Asks unless that was done not so long ago. */
+  /** Asks unless the last question is recent. */
   synchronized boolean askAgain(long everyNanos) {
     if (asked > 0 && System.nanoTime() - askedNanos < everyNanos) {
       return false;
@@ -104,8 +104,8 @@ final class ControlPeer {
    * Handles a message of the other side.
    *
    * @param own what this rank waits for
-   * @return a failure to adopt, if that is what came
-   * @throws IOException when it is no message, or one that cannot be true; nothing was changed
+   * @return a failure to adopt, if the message was one
+   * @throws IOException when it is malformed or has impossible values; nothing was changed
    */
   Optional<CollectiveException> receive(byte[] message, Optional<WaitStatus> own)
       throws IOException {
@@ -145,7 +145,13 @@ final class ControlPeer {
   private IOException damaged(byte[] message) {
     String kind = message.length == 0 ? "" : " of kind " + message[0];
     return new IOException(
-        "rank " + rank + " sent " + message.length + " bytes" + kind + ", which are no message");
+        "rank "
+            + rank
+            + " sent "
+            + message.length
+            + " bytes"
+            + kind
+            + ", which are not a valid message");
   }
 
   private void answer(long question, Optional<WaitStatus> own) {
@@ -189,7 +195,7 @@ final class ControlPeer {
     become(State.FAILED);
   }
 
-  /** What the other side has said before about its end stands. */
+  /** The first state after OPEN is final. */
   private synchronized void become(State next) {
     if (state == State.OPEN) {
       state = next;
@@ -207,7 +213,7 @@ final class ControlPeer {
     return state;
   }
 
-  /** Why it failed, in state FAILED. */
+  /** The failure, in state FAILED. */
   synchronized Optional<CollectiveException> failure() {
     return failure;
   }
@@ -217,7 +223,7 @@ final class ControlPeer {
     return end;
   }
 
-  /** What it waited for when it answered last. */
+  /** What it waited for at its last answer. */
   synchronized Optional<WaitStatus> waiting() {
     return waiting;
   }
@@ -227,7 +233,7 @@ final class ControlPeer {
     return state != State.OPEN || answered >= question;
   }
 
-  /** Waits for the answer to a question, or for the end; returns whether one came. */
+  /** Waits for the answer to a question, or for the end; returns whether one arrived. */
   synchronized boolean awaitAnswer(long question, Deadline deadline) {
     try {
       while (!hasAnswered(question)) {

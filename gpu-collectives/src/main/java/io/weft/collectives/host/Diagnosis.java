@@ -9,8 +9,8 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Finds who is to blame when a deadline has passed. The rank that is waited for may itself wait for
- * another one, and that for a third; the one at the end of this chain is named, not the neighbour.
+ * Finds the ranks at fault when a deadline has passed. The rank that this one waits for may itself
+ * wait for another, and so on. The failure names the rank at the end of this chain.
  */
 final class Diagnosis {
   private final int me;
@@ -22,7 +22,7 @@ final class Diagnosis {
   }
 
   /**
-   * What to fail with.
+   * The failure to throw.
    *
    * @param awaited the ranks that this one waits for
    */
@@ -37,7 +37,10 @@ final class Diagnosis {
     return timeout(call, List.copyOf(culprits), awaited);
   }
 
-  /** Goes from rank to rank; adds the last one, or finds a failure that explains everything. */
+  /**
+   * Follows the chain of waiting ranks. Adds the last one to the culprits, or returns a failure
+   * that explains the timeout.
+   */
   private Optional<CollectiveException> follow(Call call, int first, Set<Integer> culprits) {
     Set<Integer> seen = new LinkedHashSet<>(List.of(me));
     int rank = first;
@@ -59,12 +62,12 @@ final class Diagnosis {
     }
   }
 
-  /** A rank that is still needed has closed its communicator. */
+  /** The failure when a rank that is still needed has closed its communicator. */
   static CollectiveException closed(Call call, int rank) {
     return new CollectiveException(
         Kind.CLOSED,
         List.of(rank),
-        "rank " + rank + " closed its communicator before it came to " + call);
+        "rank " + rank + " closed its communicator before it reached " + call);
   }
 
   private CollectiveException timeout(Call call, List<Integer> culprits, List<Integer> awaited) {

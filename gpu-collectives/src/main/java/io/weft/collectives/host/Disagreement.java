@@ -4,7 +4,7 @@ import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.operation.Signature;
 import java.util.List;
 
-/** Words for two ranks that do different things at the same time. */
+/** The failure when two ranks run different operations at the same time. */
 final class Disagreement {
   private Disagreement() {}
 

@@ -5,23 +5,23 @@ import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 
 /**
- * What precedes the bytes of every message between two ranks, so that a message of another
- * operation, another length or another place in the order is noticed and never taken for data.
+ * The header of every message between two ranks. It detects a message of another operation, of
+ * another length or out of order before any byte is taken for data.
  *
  * <pre>
  *   0 int code | 4 int root | 8 long count | 16 long sequence | 24 int phase | 28 int step
  *  32 long bytes
  * </pre>
  *
- * <p>Between hosts a CRC32C of the header follows it, and behind the message's bytes, where there
- * are any, comes one of the header and the bytes.
+ * <p>Between hosts a CRC32C of the header follows it. After the message's bytes, if there are any,
+ * follows a CRC32C of the header and the bytes.
  *
- * <p>Holds one header and its two sums outside the heap. One thread at a time.
+ * <p>Holds one header and its two checksums outside the heap. One thread at a time.
  */
 final class Frame {
   static final int BYTES = 40;
 
-  /** Of either sum. */
+  /** The size of each checksum. */
   static final int SUM_BYTES = 4;
 
   private static final int WHOLE_SUM = BYTES + SUM_BYTES;
@@ -29,12 +29,12 @@ final class Frame {
   private final ByteBuffer memory = ByteBuffer.allocateDirect(BYTES + 2 * SUM_BYTES);
   private final long address = Memory.addressOf(memory);
 
-  /** Where the header is, and its sum behind it. */
+  /** The address of the header, which its checksum follows. */
   long address() {
     return address;
   }
 
-  /** Where the sum of the whole message is. */
+  /** The address of the checksum of the whole message. */
   long wholeSumAddress() {
     return address + WHOLE_SUM;
   }
@@ -70,7 +70,7 @@ final class Frame {
     return Memory.getLong(address + 32);
   }
 
-  /** The header's sum; it is the caller's to set. */
+  /** The checksum of the header; the caller sets it. */
   int sum() {
     return Memory.getInt(address + BYTES);
   }
@@ -79,7 +79,7 @@ final class Frame {
     Memory.putInt(address + BYTES, ofHeader);
   }
 
-  /** The sum of header and bytes; it is the caller's to set. */
+  /** The checksum of header and bytes; the caller sets it. */
   int wholeSum() {
     return Memory.getInt(wholeSumAddress());
   }
@@ -88,7 +88,7 @@ final class Frame {
     Memory.putInt(wholeSumAddress(), ofMessage);
   }
 
-  /** Whether the headers are equal; sums do not count. */
+  /** Whether the headers are equal, without the checksums. */
   boolean sameAs(Frame other) {
     for (int at = 0; at < BYTES; at += 8) {
       if (Memory.getLong(address + at) != Memory.getLong(other.address + at)) {

@@ -20,11 +20,11 @@ import java.util.List;
 
 /**
  * Collectives among ranks of which several share a host. See {@link Algorithm#HIERARCHICAL}: one
- * rank of every host, its leader, speaks for it, so what all ranks of a host have in common crosses
- * the network once. Where ranks have nothing in common (all-to-all, gather, scatter) every pair
- * speaks for itself, through memory or the network.
+ * rank of every host, its leader, represents it, so data that all ranks of a host share crosses the
+ * network once. Operations without shared data (all-to-all, gather, scatter) run pairwise, through
+ * memory or the network.
  *
- * <p>Every part of an operation is a phase of the call, entered by all ranks alike.
+ * <p>Every part of an operation is a phase of the call, which all ranks enter.
  */
 final class HierarchicalEngine implements CollectiveEngine {
   private final int rank;
@@ -38,7 +38,7 @@ final class HierarchicalEngine implements CollectiveEngine {
   private final List<Integer> mine;
 
   /**
-   * The engine of one rank.
+   * Creates the engine of one rank.
    *
    * @param local carries out collectives among the ranks of this host, numbered in their order
    */
@@ -81,7 +81,7 @@ final class HierarchicalEngine implements CollectiveEngine {
     Algorithm unused = local.execute(call, operation);
   }
 
-  /** The number on this host of the rank that speaks for it when this rank is the root. */
+  /** The index on this host of its leader, when this rank is the root. */
   int leader(int root) {
     return Math.max(0, mine.indexOf(root));
   }
@@ -90,7 +90,7 @@ final class HierarchicalEngine implements CollectiveEngine {
     return mine.get(leader(root)) == rank;
   }
 
-  /** The leaders, of whom the root, if there is one, is one; made when first needed. */
+  /** The engine of the leaders, which include the root if there is one; created on first use. */
   NetworkEngine leaders(int root) {
     int key = Math.max(0, root);
     if (leaders[key] == null) {
@@ -99,7 +99,7 @@ final class HierarchicalEngine implements CollectiveEngine {
     return leaders[key];
   }
 
-  /** The same as members, numbered like the hosts. */
+  /** The leaders as members, numbered like the hosts. */
   Members leaderMembers(int root) {
     List<Integer> ranks = new ArrayList<>();
     for (List<Integer> host : topology.hosts()) {
@@ -146,7 +146,9 @@ final class HierarchicalEngine implements CollectiveEngine {
     local(call, barrier);
   }
 
-  /** In pieces, so that one crosses the network while the one before is taken from memory. */
+  /**
+   * Works in pieces, so that one crosses the network while the one before is copied from memory.
+   */
   private void broadcast(Call call, Broadcast operation) {
     int root = operation.root();
     TypedBuffer receive = operation.receive();
@@ -166,7 +168,7 @@ final class HierarchicalEngine implements CollectiveEngine {
     }
   }
 
-  /** The leaders collect the parts of their hosts, exchange them, and hand out the whole. */
+  /** The leaders collect the parts of their hosts, exchange them, and distribute the whole. */
   private void allGather(Call call, AllGather operation) {
     TypedBuffer receive = operation.receive();
     long count = operation.send().count();
@@ -203,7 +205,9 @@ final class HierarchicalEngine implements CollectiveEngine {
     pairs.finish();
   }
 
-  /** Whether all hosts have as many ranks, one after the other; the same on all ranks. */
+  /**
+   * Whether all hosts have the same number of ranks in consecutive order; the same on all ranks.
+   */
   private boolean isInOrder() {
     int next = 0;
     for (List<Integer> host : topology.hosts()) {
@@ -217,7 +221,7 @@ final class HierarchicalEngine implements CollectiveEngine {
     return topology.hosts().stream().allMatch(host -> host.size() == mine.size());
   }
 
-  /** Every leader sends every other the parts of its host. */
+  /** Every leader sends the parts of its host to every other leader. */
   private void exchangeParts(Call call, TypedBuffer receive, long bytes) {
     Members members = leaderMembers(-1);
     for (int distance = 1; distance < members.size(); distance++) {

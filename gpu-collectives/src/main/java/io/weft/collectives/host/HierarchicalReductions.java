@@ -15,14 +15,15 @@ import io.weft.memory.Memory;
 import java.util.List;
 
 /**
- * The reductions of {@link HierarchicalEngine}: each host reduces to its leader, the leaders among
- * them, and the result comes back. Piece by piece, so that what has to be kept aside stays small.
+ * The reductions of {@link HierarchicalEngine}: each host reduces to its leader, the leaders reduce
+ * among themselves, and distribute the result. They work piece by piece, so that temporary memory
+ * stays small.
  *
  * <p>The 16-bit floats are widened first and rounded once at the end; averages are sums that are
  * divided at the end. One thread at a time.
  */
 final class HierarchicalReductions {
-  /** Bytes of partial results that go through all phases at once. */
+  /** Bytes of partial results in one piece, which passes all phases before the next. */
   static final long PIECE_BYTES = 4 << 20;
 
   private final HierarchicalEngine engine;
@@ -44,7 +45,7 @@ final class HierarchicalReductions {
     return type.accumulator() != type;
   }
 
-  /** The elements as partial results are made of: themselves, or a widened copy. */
+  /** The elements in the type of partial results: the elements themselves, or a widened copy. */
   private TypedBuffer wide(TypedBuffer own) {
     if (!isWide(own.type())) {
       return own;
@@ -54,14 +55,17 @@ final class HierarchicalReductions {
     return copy;
   }
 
-  /** Where a result is worked out: in its place, or, if that is narrower, aside. */
+  /**
+   * The buffer for the computation: the target itself, or, if its type is narrower, a temporary
+   * one.
+   */
   private TypedBuffer workspace(TypedBuffer target) {
     return isWide(target.type())
         ? result.buffer(target.type().accumulator(), target.count())
         : target;
   }
 
-  /** Divides and rounds what is complete. */
+  /** Divides and rounds a complete result. */
   private void finish(TypedBuffer complete, TypedBuffer target, ReduceOp op) {
     int divisor = Reductions.divisor(op, engine.nranks());
     long count = target.count();
@@ -134,8 +138,8 @@ final class HierarchicalReductions {
   }
 
   /**
-   * The leaders get the sums of their hosts for all ranks, send each other those for the ranks of
-   * the other, and hand out what is complete.
+   * The leaders reduce the input of their hosts for all ranks. Each sends the others the sums for
+   * their ranks, and distributes the complete results on its host.
    */
   void reduceScatter(Call call, ReduceScatter operation) {
     TypedBuffer receive = operation.receive();
@@ -155,7 +159,7 @@ final class HierarchicalReductions {
     }
   }
 
-  /** The sums of this host, at its leader: as many elements of every rank's part. */
+  /** The sums of this host, at its leader: the same number of elements of every rank's part. */
   private TypedBuffer reducePieces(
       Call call, ReduceScatter operation, ReduceOp op, long first, long count) {
     TypedBuffer send = operation.send();
@@ -177,7 +181,9 @@ final class HierarchicalReductions {
     return sums;
   }
 
-  /** Leaders exchange sums; returns the results of this host's ranks one after the other. */
+  /**
+   * Exchanges sums between leaders; returns the results of this host's ranks one after the other.
+   */
   private TypedBuffer combine(Call call, TypedBuffer sums, ReduceOp op, long count, DataType type) {
     Members members = engine.leaderMembers(-1);
     List<Integer> mine = engine.mine();

@@ -19,10 +19,10 @@ import org.slf4j.LoggerFactory;
 final class HostCommunicator extends OrderedCommunicator implements InPlaceRegions {
   private static final Logger LOG = LoggerFactory.getLogger(HostCommunicator.class);
 
-  private static final long MOST_DIAGNOSIS_NANOS = 1_000_000_000;
+  private static final long MAX_DIAGNOSIS_NANOS = 1_000_000_000;
 
   private final Topology topology;
-  private final Neighbours neighbours;
+  private final Neighbours localPeers;
   private final RemoteRanks remotes;
   private final HostResources resources;
   private final Call call = new Call();
@@ -32,7 +32,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   private final HostRegions regions;
   private long collectives;
 
-  /** Guards {@link #closed} and what others see of this rank. */
+  /** Guards {@link #closed} and the state that this rank publishes to others. */
   private final Object announcing = new Object();
 
   private boolean closed;
@@ -42,25 +42,25 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       CommunicatorOptions common,
       BufferSizes sizes,
       Topology topology,
-      Neighbours neighbours,
+      Neighbours localPeers,
       RemoteRanks remotes,
       HostResources resources) {
     super(Bootstrapped.of(bootstrap), common);
     this.topology = topology;
-    this.neighbours = neighbours;
+    this.localPeers = localPeers;
     this.remotes = remotes;
     this.resources = resources;
     HostWatch watch =
-        new HostWatch(rank(), call, this::failure, neighbours, remotes, diagnosisNanos());
-    this.waiting = new Waiting(watch, neighbours.size(), !remotes.isEmpty());
-    this.regions = new HostRegions(rank(), neighbours.ranks());
+        new HostWatch(rank(), call, this::failure, localPeers, remotes, diagnosisNanos());
+    this.waiting = new Waiting(watch, localPeers.size(), !remotes.isEmpty());
+    this.regions = new HostRegions(rank(), localPeers.ranks());
     this.engine = engine(sizes);
     this.pairs = new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, sizes));
   }
 
-  /** Finding out who is late takes messages, which are to come within the timeout too. */
+  /** The time reserved before the deadline for a diagnosis, which takes messages to other hosts. */
   private long diagnosisNanos() {
-    return remotes.isEmpty() ? 0 : Math.min(MOST_DIAGNOSIS_NANOS, timeout().toNanos() / 10);
+    return remotes.isEmpty() ? 0 : Math.min(MAX_DIAGNOSIS_NANOS, timeout().toNanos() / 10);
   }
 
   private CollectiveEngine engine(BufferSizes sizes) {
@@ -68,9 +68,9 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     List<Integer> host = topology.hosts().get(topology.hostOf(rank()));
     CollectiveEngine local = new TrivialEngine();
     if (host.size() > 1) {
-      Island island = neighbours.island(waiting);
+      Island hostRanks = localPeers.island(waiting);
       Members members = new Members(rank(), host, messages);
-      local = new SharedMemoryEngine(island, regions.table(), members, sizes);
+      local = new SharedMemoryEngine(hostRanks, regions.table(), members, sizes);
     }
     if (topology.isOneHost()) {
       return local;
@@ -87,30 +87,32 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
         rank(),
         nranks(),
         peer ->
-            neighbours.has(peer)
-                ? neighbours.link(peer, traffic, sizes.ringBytes())
+            localPeers.has(peer)
+                ? localPeers.link(peer, traffic, sizes.ringBytes())
                 : remotes.link(peer, traffic),
         waiting);
   }
 
-  /** Begins to listen to the ranks of other hosts. */
+  /** Starts to exchange control messages with the ranks of other hosts. */
   void start() throws IOException {
     remotes.start(this::ownWaiting, this::adoptRemote);
   }
 
-  /** For the thread that answers other hosts, which may still run while this is closed. */
+  /** Called by the agent's thread, which may still run while this communicator is closed. */
   Optional<WaitStatus> ownWaiting() {
     synchronized (announcing) {
-      return closed ? Optional.empty() : neighbours.mine().waiting();
+      return closed ? Optional.empty() : localPeers.mine().waiting();
     }
   }
 
-  /** A rank of another host failed, and has told those of this host itself. */
+  /**
+   * Adopts a failure of a rank on another host. That rank has told the ranks of this host itself.
+   */
   private void adoptRemote(CollectiveException cause) {
     if (adopt(cause)) {
       synchronized (announcing) {
         if (!closed) {
-          neighbours.mine().fail(cause);
+          localPeers.mine().fail(cause);
         }
       }
     }
@@ -137,7 +139,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       if (closed) {
         return failure();
       }
-      return neighbours.has(peer) ? neighbours.end(peer) : remotes.end(peer);
+      return localPeers.has(peer) ? localPeers.end(peer) : remotes.end(peer);
     }
   }
 
@@ -153,7 +155,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     return Algorithm.PAIRWISE;
   }
 
-  /** Sends and receives go on while a collective waits. */
+  /** Sends and receives progress while a collective waits. */
   @Override
   protected Algorithm executeGroup(List<Operation> operations, Deadline deadline) {
     operations.forEach(pairs::start);
@@ -184,7 +186,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     LOG.info("{}failed: {}", logPrefix(), cause.getMessage());
     synchronized (announcing) {
       if (!closed) {
-        neighbours.mine().fail(cause);
+        localPeers.mine().fail(cause);
         remotes.tellFailure(cause);
       }
     }
@@ -204,11 +206,11 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       }
       closed = true;
       if (first) {
-        neighbours.mine().close();
+        localPeers.mine().close();
         remotes.tellClosed();
       } else {
-        // Whoever broke it may not have come to tell the others, and then tells nobody any more.
-        failure().ifPresent(neighbours.mine()::failUnlessEnded);
+        // The thread that broke it may not have told the others yet, and will not after the close.
+        failure().ifPresent(localPeers.mine()::failUnlessEnded);
         failure().ifPresent(remotes::tellFailure);
       }
     }

@@ -7,22 +7,23 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.bootstrap.Preparation;
 
 /**
- * Makes communicators of the host implementation. Before a communicator is there all its ranks have
- * loaded what the {@link Preparation} says. Thread-safe.
+ * Creates communicators of the host implementation. All ranks load the items of the {@link
+ * Preparation} before the communicator exists. Thread-safe.
  */
 public final class HostCommunicators implements CommunicatorFactory {
   private final HostOptions options;
   private final Preparation preparation;
 
-  /** A factory with these options for every communicator. */
+  /** A factory that uses these options for every communicator. */
   public HostCommunicators(HostOptions options) {
     this(options, Preparation.ofHost());
   }
 
   /**
-   * The same for gangs that need more.
+   * A factory for gangs that load more items.
    *
-   * @param preparation what to load before a gang starts, {@link Preparation#ofHost} and more
+   * @param preparation the items to load before a gang starts, those of {@link Preparation#ofHost}
+   *     and more
    */
   public HostCommunicators(HostOptions options, Preparation preparation) {
     this.options = options;

@@ -5,18 +5,18 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.UUID;
 
-/** What tells this kernel and this process from others. */
+/** The identities of this kernel and this process. */
 final class HostIdentity {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
-  /** Of this process, different after a restart. */
+  /** The identity of this process, different after a restart. */
   static final String PROCESS = UUID.randomUUID().toString();
 
   private HostIdentity() {}
 
   /**
-   * The kernel's identity since its start. Where the kernel does not tell, only ranks of this
-   * process are taken to be on its host.
+   * The identity of the running kernel since its boot. If the kernel does not provide one, only
+   * ranks of this process count as ranks of its host.
    */
   static String ofKernel() {
     try {

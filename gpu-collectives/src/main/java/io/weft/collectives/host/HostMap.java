@@ -9,9 +9,9 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * Finds out which ranks share a host. Announcing the same kernel is not enough, since containers on
- * one kernel may have different file systems: a rank has to have read the other's token in the
- * other's folder, and the other way round.
+ * Finds out which ranks share a host. The same kernel is not enough, since containers on one kernel
+ * may have different file systems. Each of two ranks also has to read the other's token in the
+ * other's folder.
  */
 final class HostMap {
   private HostMap() {}
@@ -35,7 +35,8 @@ final class HostMap {
   }
 
   /**
-   * Ranks are on one host if they reach the same ranks and each other. The same on every rank.
+   * Groups the ranks by host: two ranks are on one host if they reach each other and the same set
+   * of ranks. The result is the same on every rank.
    *
    * @param reachable by rank
    */

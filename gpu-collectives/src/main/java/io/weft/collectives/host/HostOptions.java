@@ -9,17 +9,16 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * What the host implementation wants to know beyond {@link
- * io.weft.collectives.CommunicatorOptions}.
+ * Options of the host implementation beyond {@link io.weft.collectives.CommunicatorOptions}.
  *
  * @param folder where segments are created, on a memory file system if there is one; the same on
  *     all ranks of a host
  * @param hostIdentity two ranks with the same one try to share memory; empty for the identity of
  *     the running kernel
- * @param bindHost the address that ranks of other hosts reach this one by
+ * @param bindHost the address at which ranks of other hosts reach this one
  * @param network whether ranks may be on different hosts; without it they have to share memory
- * @param sizes how large the buffers in shared memory are; the same on all ranks
- * @param machine what this machine can do, by which paths are chosen
+ * @param sizes the sizes of the buffers in shared memory; the same on all ranks
+ * @param machine the capabilities of this machine, which decide the paths
  */
 public record HostOptions(
     Path folder,
@@ -28,14 +27,15 @@ public record HostOptions(
     boolean network,
     BufferSizes sizes,
     Capabilities machine) {
-  /** For this machine; see {@link #on}. */
+  /** The options for this machine; see {@link #on}. */
   public static HostOptions defaults() {
     return on(CapabilityProbe.thisMachine());
   }
 
   /**
-   * For a machine: below its folder for shared memory or, where it has none, the temporary folder,
-   * and with ranks on one host or this machine's only, until a host to bind to is named.
+   * The options for a machine. The folder is below its shared-memory folder or, if it has none,
+   * below the temporary folder. The bind host is the loopback address, so ranks are on this machine
+   * only until another is set.
    */
   public static HostOptions on(Capabilities machine) {
     Path parent =
@@ -54,15 +54,15 @@ public record HostOptions(
   /** Why ranks on several hosts cannot be connected from here; empty when they can. */
   Optional<String> networkRefusal() {
     if (!network) {
-      return Optional.of("the network is not to be used");
+      return Optional.of("the network is disabled");
     }
     Choice between = machine.betweenHosts();
     return between.isPreferred() || isLoopback()
         ? Optional.empty()
-        : Optional.of("there is no way to other hosts: " + between);
+        : Optional.of("there is no path to other hosts: " + between);
   }
 
-  /** Whether all ranks have to be on this machine anyway, as in several containers. */
+  /** Whether all ranks are on this machine, for example in several containers. */
   private boolean isLoopback() {
     try {
       return InetAddress.getByName(bindHost).isLoopbackAddress();
@@ -75,7 +75,7 @@ public record HostOptions(
     return new HostOptions(other, hostIdentity, bindHost, network, sizes, machine);
   }
 
-  /** For tests and containers: ranks with different identities use sockets. */
+  /** Sets the identity, for tests and containers: ranks with different identities use sockets. */
   public HostOptions withHostIdentity(String identity) {
     return new HostOptions(folder, Optional.of(identity), bindHost, network, sizes, machine);
   }

@@ -10,10 +10,10 @@ final class HostRegions {
   private final AtomicInteger next = new AtomicInteger();
 
   /**
-   * No regions yet.
+   * Starts without regions.
    *
-   * @param me this rank, one of the host's
-   * @param ranks those of this host, ascending
+   * @param me this rank
+   * @param ranks the ranks of this host, ascending
    */
   HostRegions(int me, List<Integer> ranks) {
     this.table = new SymmetricTable(ranks.indexOf(me));

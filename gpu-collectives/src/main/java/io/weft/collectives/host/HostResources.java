@@ -6,11 +6,11 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** What a communicator has to let go of, the newest first. Thread-safe. */
+/** The resources of a communicator, closed in reverse order of their creation. Thread-safe. */
 final class HostResources implements AutoCloseable {
   private final Deque<AutoCloseable> open = new ArrayDeque<>();
 
-  /** Closes this too in the end. */
+  /** Adds a resource to close. */
   synchronized <T extends AutoCloseable> T add(T resource) {
     open.push(resource);
     return resource;
@@ -21,12 +21,12 @@ final class HostResources implements AutoCloseable {
     return add(MappedSegment.reserve(folder.path().resolve(name), bytes));
   }
 
-  /** Maps a segment of a neighbour. */
+  /** Maps a segment of another rank on this host. */
   MappedSegment attach(Path file) throws IOException {
     return add(MappedSegment.attach(file));
   }
 
-  /** Closes all, also when closing some fails; throws the first failure. */
+  /** Closes all resources, even when closing one fails; throws the first failure. */
   @Override
   public synchronized void close() {
     RuntimeException failure = null;

@@ -17,9 +17,8 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * Creates one rank's end of a communicator, in rounds with all others: who is where, who shares a
- * host, everybody has reserved its segment, everybody has mapped those of its host and is connected
- * to those of others. Used once.
+ * Creates one rank's end of a communicator, in rounds with all other ranks: exchange addresses,
+ * find the hosts, reserve segments, map those of the host, connect to the other hosts. Used once.
  */
 final class HostSetup {
   private static final String CONTROL = "control";
@@ -50,7 +49,7 @@ final class HostSetup {
 
   HostCommunicator create() {
     try {
-      meet();
+      exchangeAddresses();
       findHosts();
       return connect();
     } catch (RuntimeException | Error e) {
@@ -67,8 +66,11 @@ final class HostSetup {
     }
   }
 
-  /** Nobody is past this round before all have loaded what a running gang must not wait for. */
-  private void meet() {
+  /**
+   * No rank gets past this round before all have loaded the code that a running gang must not wait
+   * for.
+   */
+  private void exchangeAddresses() {
     List<byte[]> messages =
         rounds.exchange(
             "addresses",
@@ -108,7 +110,7 @@ final class HostSetup {
     }
   }
 
-  /** Every rank looks at its own machine, and what one of them finds is said to all. */
+  /** Every rank checks its own machine, and a failure of one is reported to all. */
   private void requireNetwork() {
     options
         .networkRefusal()
@@ -132,7 +134,7 @@ final class HostSetup {
     ControlLayout layout = new ControlLayout(sizes, neighbours.size());
     List<MappedSegment> own = new ArrayList<>();
     rounds.barrier("segments", () -> own.add(resources.reserve(folder, CONTROL, layout.bytes())));
-    List<Neighbours.Neighbour> mapped = new ArrayList<>();
+    List<Neighbours.Peer> mapped = new ArrayList<>();
     rounds.barrier(
         "mapped",
         () -> {
@@ -161,12 +163,15 @@ final class HostSetup {
       throw new CollectiveException(
           Kind.IO,
           List.of(bootstrap.rank()),
-          "rank " + bootstrap.rank() + " cannot listen to the ranks of other hosts: " + e,
+          "rank "
+              + bootstrap.rank()
+              + " cannot exchange messages with the ranks of other hosts: "
+              + e,
           e);
     }
   }
 
-  /** The listener is opened within a round, so that a failure to do so reaches all. */
+  /** The listener is opened within a round, so that a failure to do so reaches all ranks. */
   private RemoteRanks connectRemote() {
     RemoteSetup setup = new RemoteSetup(bootstrap, topology, deadline);
     List<Listener> listeners = new ArrayList<>();
@@ -187,10 +192,10 @@ final class HostSetup {
     return connected.get(0);
   }
 
-  private Neighbours.Neighbour map(int rank, MappedSegment own, ControlLayout layout)
+  private Neighbours.Peer map(int rank, MappedSegment own, ControlLayout layout)
       throws IOException {
     if (rank == bootstrap.rank()) {
-      return new Neighbours.Neighbour(rank, new ControlBlock(own.address(), layout), Life.OWN);
+      return new Neighbours.Peer(rank, new ControlBlock(own.address(), layout), Life.OWN);
     }
     RankAddress address = addresses.get(rank);
     MappedSegment segment = resources.attach(Path.of(address.folder(), CONTROL));
@@ -200,7 +205,7 @@ final class HostSetup {
               + rank
               + " reserved "
               + segment.size()
-              + " bytes, expected were "
+              + " bytes, expected "
               + layout.bytes()
               + "; all ranks need the same buffer sizes");
     }
@@ -209,6 +214,6 @@ final class HostSetup {
         inThisProcess
             ? Life.OWN
             : resources.add(Life.ofOther(Path.of(address.folder(), RankFolder.LOCK)));
-    return new Neighbours.Neighbour(rank, new ControlBlock(segment.address(), layout), life);
+    return new Neighbours.Peer(rank, new ControlBlock(segment.address(), layout), life);
   }
 }

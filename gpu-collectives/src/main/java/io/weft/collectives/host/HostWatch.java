@@ -7,44 +7,44 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Watches the other ranks while this one waits: their failures and ends, what they are doing, this
- * thread's interrupt, the deadline. One thread at a time.
+ * Checks, while this rank waits, for failures and ends of other ranks, mismatches, interrupts and
+ * the deadline. One thread at a time.
  */
 final class HostWatch implements Watch {
   private static final long LIVENESS_NANOS = 50_000_000;
 
-  /** Short waits cost no messages. */
+  /** Shorter waits send no messages. */
   private static final long ASK_AFTER_NANOS = 200_000_000;
 
   private final int me;
   private final Call call;
   private final Supplier<Optional<CollectiveException>> failure;
-  private final Neighbours neighbours;
+  private final Neighbours localPeers;
   private final RemoteRanks remotes;
   private final long slackNanos;
   private int published = -1;
-  private long lookingSince;
+  private long waitingSince;
   private long lastLiveness;
 
   /**
-   * A watch for one rank.
+   * Creates the checks for one rank.
    *
-   * @param failure of this rank's communicator, set by whoever hears of one
-   * @param neighbours the ranks on this host
-   * @param remotes the others
-   * @param slackNanos how long before the deadline to start finding out who is late
+   * @param failure of this rank's communicator, set by the thread that learns of it
+   * @param localPeers the ranks on this host
+   * @param remotes the ranks on other hosts
+   * @param slackNanos the time before the deadline at which the diagnosis starts
    */
   HostWatch(
       int me,
       Call call,
       Supplier<Optional<CollectiveException>> failure,
-      Neighbours neighbours,
+      Neighbours localPeers,
       RemoteRanks remotes,
       long slackNanos) {
     this.me = me;
     this.call = call;
     this.failure = failure;
-    this.neighbours = neighbours;
+    this.localPeers = localPeers;
     this.remotes = remotes;
     this.slackNanos = slackNanos;
   }
@@ -52,21 +52,24 @@ final class HostWatch implements Watch {
   @Override
   public void look(Awaited awaited) {
     failure.get().ifPresent(HostWatch::fail);
-    neighbours.failure().ifPresent(HostWatch::fail);
+    localPeers.failure().ifPresent(HostWatch::fail);
     List<Integer> ranks = awaited.ranks();
     if (ranks.isEmpty()) {
       return;
     }
     publish(ranks.get(0));
     checkInterrupt(ranks);
-    checkNeighbours(ranks, awaited);
+    checkLocalPeers(ranks, awaited);
     checkRemotes(ranks);
     if (call.deadline().earlierBy(slackNanos).expired()) {
-      throw new Diagnosis(me, new Survey(neighbours, remotes, call)).of(call, ranks);
+      throw new Diagnosis(me, new Survey(localPeers, remotes, call)).of(call, ranks);
     }
   }
 
-  /** First of all: an interrupt breaks this rank's sockets, which is not the others' fault. */
+  /**
+   * Checked first: an interrupt also breaks this rank's sockets, which is not the fault of the
+   * others.
+   */
   private void checkInterrupt(List<Integer> ranks) {
     if (Thread.currentThread().isInterrupted()) {
       throw new CollectiveException(
@@ -86,36 +89,36 @@ final class HostWatch implements Watch {
   }
 
   private void publish(int rank) {
-    neighbours.mine().publishBeat();
+    localPeers.mine().publishBeat();
     if (published < 0) {
-      lookingSince = System.nanoTime();
+      waitingSince = System.nanoTime();
     }
     if (published != rank) {
       published = rank;
-      neighbours.mine().publishWait(new WaitStatus(rank, call.sequence(), call.signature()));
+      localPeers.mine().publishWait(new WaitStatus(rank, call.sequence(), call.signature()));
     }
   }
 
-  private void checkNeighbours(List<Integer> ranks, Awaited awaited) {
+  private void checkLocalPeers(List<Integer> ranks, Awaited awaited) {
     boolean thorough = System.nanoTime() - lastLiveness > LIVENESS_NANOS;
     if (thorough) {
       lastLiveness = System.nanoTime();
     }
     for (int rank : ranks) {
-      if (neighbours.has(rank)) {
-        checkNeighbour(rank, thorough, awaited);
+      if (localPeers.has(rank)) {
+        checkLocalPeer(rank, thorough, awaited);
       }
     }
   }
 
-  /** What a rank did before it closed counts, so its part is looked for once more. */
-  private void checkNeighbour(int rank, boolean thorough, Awaited awaited) {
-    if (neighbours.isClosed(rank) && awaited.ranks().contains(rank)) {
+  /** A rank may have done its part before it closed, so this checks for the part once more. */
+  private void checkLocalPeer(int rank, boolean thorough, Awaited awaited) {
+    if (localPeers.isClosed(rank) && awaited.ranks().contains(rank)) {
       throw Diagnosis.closed(call, rank);
     }
-    neighbours.waiting(rank).ifPresent(status -> compare(rank, status));
-    if (thorough && neighbours.isDead(rank) && awaited.ranks().contains(rank)) {
-      throw neighbours.dead(rank, call);
+    localPeers.waiting(rank).ifPresent(status -> compare(rank, status));
+    if (thorough && localPeers.isDead(rank) && awaited.ranks().contains(rank)) {
+      throw localPeers.dead(rank, call);
     }
   }
 
@@ -123,7 +126,7 @@ final class HostWatch implements Watch {
     if (remotes.isEmpty()) {
       return;
     }
-    boolean waitsLong = System.nanoTime() - lookingSince > ASK_AFTER_NANOS;
+    boolean waitsLong = System.nanoTime() - waitingSince > ASK_AFTER_NANOS;
     for (int rank : ranks) {
       if (remotes.has(rank)) {
         remotes.gone(rank, call).ifPresent(HostWatch::fail);
@@ -134,7 +137,7 @@ final class HostWatch implements Watch {
     }
   }
 
-  /** Two ranks that wait in different operations of the same number never meet. */
+  /** Two ranks that wait in different operations with the same number never continue. */
   private void compare(int rank, WaitStatus status) {
     if (call.signature().isCollective()
         && status.signature().isCollective()
@@ -148,6 +151,6 @@ final class HostWatch implements Watch {
   @Override
   public void stopLooking() {
     published = -1;
-    neighbours.mine().publishNoWait();
+    localPeers.mine().publishNoWait();
   }
 }

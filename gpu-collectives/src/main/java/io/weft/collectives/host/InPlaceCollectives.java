@@ -13,27 +13,27 @@ import io.weft.memory.Memory;
  * Large operations on symmetric buffers, which every rank of the host can reach. See {@link
  * io.weft.collectives.Algorithm#IN_PLACE}.
  *
- * <p>Called after the entry, in which all ranks have told where their buffers are. Ends with a
- * sync, because until then others read or write this rank's buffers.
+ * <p>Called after the entry, in which all ranks have published where their buffers are. Ends with a
+ * sync, because until then other ranks read or write this rank's buffers.
  */
 final class InPlaceCollectives {
-  private final Island island;
+  private final Island host;
   private final Reductions reductions;
   private final SymmetricTable table;
   private final long[] sources;
   private final long[] targets;
 
-  InPlaceCollectives(Island island, Reductions reductions, SymmetricTable table) {
-    this.island = island;
+  InPlaceCollectives(Island host, Reductions reductions, SymmetricTable table) {
+    this.host = host;
     this.reductions = reductions;
     this.table = table;
-    this.sources = new long[island.size()];
-    this.targets = new long[island.size()];
+    this.sources = new long[host.size()];
+    this.targets = new long[host.size()];
   }
 
   /** Whether every rank's send buffer of this entry is symmetric. */
   boolean reachesSends() {
-    for (int peer = 0; peer < island.size(); peer++) {
+    for (int peer = 0; peer < host.size(); peer++) {
       if (!reachesSend(peer)) {
         return false;
       }
@@ -43,7 +43,7 @@ final class InPlaceCollectives {
 
   /** Whether every rank's receive buffer of this entry is symmetric. */
   boolean reachesReceives() {
-    for (int peer = 0; peer < island.size(); peer++) {
+    for (int peer = 0; peer < host.size(); peer++) {
       if (!reachesReceive(peer)) {
         return false;
       }
@@ -52,35 +52,35 @@ final class InPlaceCollectives {
   }
 
   boolean reachesSend(int peer) {
-    return island.block(peer).sendDescriptor(island.stamp()) != SymmetricTable.NONE;
+    return host.block(peer).sendDescriptor(host.stamp()) != SymmetricTable.NONE;
   }
 
   boolean reachesReceive(int peer) {
-    return island.block(peer).receiveDescriptor(island.stamp()) != SymmetricTable.NONE;
+    return host.block(peer).receiveDescriptor(host.stamp()) != SymmetricTable.NONE;
   }
 
   private long send(int peer) {
-    return table.resolve(peer, island.block(peer).sendDescriptor(island.stamp()));
+    return table.resolve(peer, host.block(peer).sendDescriptor(host.stamp()));
   }
 
   private long receive(int peer) {
-    return table.resolve(peer, island.block(peer).receiveDescriptor(island.stamp()));
+    return table.resolve(peer, host.block(peer).receiveDescriptor(host.stamp()));
   }
 
-  /** Needs the sends and the receives. */
+  /** Requires that the send and receive buffers of all ranks are symmetric. */
   void allReduce(AllReduce operation) {
     Shares shares = shares(operation.send());
-    long share = shares.start(island.me()) * operation.send().type().bytes();
+    long share = shares.start(host.me()) * operation.send().type().bytes();
     for (int peer = 0; peer < sources.length; peer++) {
       sources[peer] = send(peer) + share;
       targets[peer] = receive(peer) + share;
     }
-    run(operation.send(), operation.op(), targets.length, shares.length(island.me()));
-    island.sync();
+    run(operation.send(), operation.op(), targets.length, shares.length(host.me()));
+    host.sync();
   }
 
   private Shares shares(TypedBuffer buffer) {
-    return new Shares(buffer.count(), island.size(), buffer.type().bytes());
+    return new Shares(buffer.count(), host.size(), buffer.type().bytes());
   }
 
   private void run(TypedBuffer like, ReduceOp op, int targetCount, long count) {
@@ -95,45 +95,48 @@ final class InPlaceCollectives {
             Reductions.divisor(op, sources.length));
   }
 
-  /** Needs the sends and the root's receive. */
+  /** Requires that the send buffers and the root's receive buffer are symmetric. */
   void reduce(Reduce operation) {
     Shares shares = shares(operation.send());
-    long share = shares.start(island.me()) * operation.send().type().bytes();
+    long share = shares.start(host.me()) * operation.send().type().bytes();
     for (int peer = 0; peer < sources.length; peer++) {
       sources[peer] = send(peer) + share;
     }
     targets[0] = receive(operation.root()) + share;
-    run(operation.send(), operation.op(), 1, shares.length(island.me()));
-    island.sync();
+    run(operation.send(), operation.op(), 1, shares.length(host.me()));
+    host.sync();
   }
 
-  /** Needs the sends. */
+  /** Requires that the send buffers are symmetric. */
   void reduceScatter(ReduceScatter operation) {
     TypedBuffer receive = operation.receive();
     for (int peer = 0; peer < sources.length; peer++) {
-      sources[peer] = send(peer) + island.me() * receive.bytes();
+      sources[peer] = send(peer) + host.me() * receive.bytes();
     }
     targets[0] = receive.address();
     run(operation.send(), operation.op(), 1, receive.count());
-    island.sync();
+    host.sync();
   }
 
-  /** Needs the sends, and the own one in its place. Everybody starts with another peer. */
+  /**
+   * Requires that the send buffers are symmetric and this rank's part is copied. Every rank starts
+   * with a different peer.
+   */
   void allGatherByReading(TypedBuffer send, TypedBuffer receive) {
-    for (int i = 1; i < island.size(); i++) {
-      int peer = (island.me() + i) % island.size();
+    for (int i = 1; i < host.size(); i++) {
+      int peer = (host.me() + i) % host.size();
       copy(send(peer), receive.address() + peer * send.bytes(), send.bytes());
     }
-    island.sync();
+    host.sync();
   }
 
-  /** Needs the receives. */
+  /** Requires that the receive buffers are symmetric. */
   void allGatherByWriting(TypedBuffer send) {
-    for (int i = 0; i < island.size(); i++) {
-      int peer = (island.me() + i) % island.size();
-      copy(send.address(), receive(peer) + island.me() * send.bytes(), send.bytes());
+    for (int i = 0; i < host.size(); i++) {
+      int peer = (host.me() + i) % host.size();
+      copy(send.address(), receive(peer) + host.me() * send.bytes(), send.bytes());
     }
-    island.sync();
+    host.sync();
   }
 
   static void copy(long from, long to, long bytes) {
@@ -142,59 +145,60 @@ final class InPlaceCollectives {
     }
   }
 
-  /** Needs the root's send. */
+  /** Requires that the root's send buffer is symmetric. */
   void broadcast(int root, TypedBuffer receive) {
     copy(send(root), receive.address(), receive.bytes());
-    island.sync();
+    host.sync();
   }
 
-  /** Needs the sends; not in place. */
+  /** Requires that the send buffers are symmetric; not in place. */
   void allToAllByReading(TypedBuffer send, TypedBuffer receive) {
-    long part = send.bytes() / island.size();
-    for (int i = 0; i < island.size(); i++) {
-      int peer = (island.me() + i) % island.size();
-      copy(send(peer) + island.me() * part, receive.address() + peer * part, part);
+    long part = send.bytes() / host.size();
+    for (int i = 0; i < host.size(); i++) {
+      int peer = (host.me() + i) % host.size();
+      copy(send(peer) + host.me() * part, receive.address() + peer * part, part);
     }
-    island.sync();
+    host.sync();
   }
 
-  /** Needs the receives; not in place. */
+  /** Requires that the receive buffers are symmetric; not in place. */
   void allToAllByWriting(TypedBuffer send) {
-    long part = send.bytes() / island.size();
-    for (int i = 0; i < island.size(); i++) {
-      int peer = (island.me() + i) % island.size();
-      copy(send.address() + peer * part, receive(peer) + island.me() * part, part);
+    long part = send.bytes() / host.size();
+    for (int i = 0; i < host.size(); i++) {
+      int peer = (host.me() + i) % host.size();
+      copy(send.address() + peer * part, receive(peer) + host.me() * part, part);
     }
-    island.sync();
+    host.sync();
   }
 
-  /** Needs the sends. */
+  /** Requires that the send buffers are symmetric. */
   void gather(int root, TypedBuffer send, TypedBuffer receive) {
-    if (root == island.me()) {
-      for (int peer = 0; peer < island.size(); peer++) {
+    if (root == host.me()) {
+      for (int peer = 0; peer < host.size(); peer++) {
         copy(send(peer), receive.address() + peer * send.bytes(), send.bytes());
       }
     }
-    island.sync();
+    host.sync();
   }
 
-  /** Needs the root's send. */
+  /** Requires that the root's send buffer is symmetric. */
   void scatter(int root, TypedBuffer receive) {
-    copy(send(root) + island.me() * receive.bytes(), receive.address(), receive.bytes());
-    island.sync();
+    copy(send(root) + host.me() * receive.bytes(), receive.address(), receive.bytes());
+    host.sync();
   }
 
   /**
-   * Needs the receives, and that every rank has checked what it is going to get.
+   * Requires that the receive buffers are symmetric, and that every rank has checked the rows that
+   * it will receive.
    *
    * @param updates per peer
    */
   void raggedAllToAll(RaggedAllToAll operation, int updates) {
-    island.sync();
+    host.sync();
     RaggedLayout layout = operation.layout();
     long rowBytes = layout.rowElements() * operation.send().type().bytes();
-    for (int i = 0; i < island.size(); i++) {
-      int peer = (island.me() + i) % island.size();
+    for (int i = 0; i < host.size(); i++) {
+      int peer = (host.me() + i) % host.size();
       for (int entry = peer * updates; entry < (peer + 1) * updates; entry++) {
         Memory.copy(
             operation.send().address() + layout.sendOffset(entry) * rowBytes,
@@ -202,6 +206,6 @@ final class InPlaceCollectives {
             layout.sendSize(entry) * rowBytes);
       }
     }
-    island.sync();
+    host.sync();
   }
 }

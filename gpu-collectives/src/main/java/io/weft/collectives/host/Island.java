@@ -5,12 +5,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The ranks of a communicator that share a host, and how they keep in step. Two counters run only
- * upwards (and around): the stamp of entries, one per operation, which carries what a rank is about
- * to do, and the step of syncs inside of operations.
+ * The ranks of a communicator that share a host, and their synchronisation. Two counters only
+ * increase (and wrap around). The stamp counts entries, one per operation; an entry publishes what
+ * a rank is about to do. The step counts syncs within operations.
  *
  * <p>A rank may be one entry ahead of another, never two: to pass its next entry it needs the
- * other's. So two slots, used in turn, suffice without a sync at the end.
+ * other's. So two slots, used alternately, suffice without a sync at the end.
  *
  * <p>One thread at a time.
  */
@@ -24,7 +24,8 @@ final class Island {
   private int stageTurn;
 
   /**
-   * A host's ranks. Goes on from the counters in this rank's segment, which are zero in a new one.
+   * Creates the view of a host's ranks. It continues from the counters in this rank's segment,
+   * which are zero in a new one.
    *
    * @param me index of this rank among those of the host
    * @param ranks their ranks in the communicator, ascending
@@ -55,24 +56,24 @@ final class Island {
     return blocks[index];
   }
 
-  /** The stamp of the entry that runs now. */
+  /** The stamp of the current entry. */
   int stamp() {
     return stamp;
   }
 
-  /** Begins an entry: the header is written, a payload may follow, nobody sees it yet. */
+  /** Prepares an entry: writes the header. A payload may follow; no other rank sees it yet. */
   void prepareEntry(Call call, long sendDescriptor, long receiveDescriptor) {
     stamp++;
     blocks[me].writeHeader(stamp, call, sendDescriptor, receiveDescriptor);
   }
 
-  /** Shows the entry to the others and waits for theirs. */
+  /** Publishes the entry and waits for the entries of the others. */
   void enter(Call call) {
     announce();
     awaitEntries(call);
   }
 
-  /** Shows the entry to the others. */
+  /** Publishes the entry. */
   void announce() {
     blocks[me].publishStamp(stamp);
   }
@@ -118,7 +119,7 @@ final class Island {
         blocks[peer].sequence(stamp));
   }
 
-  /** Nobody returns before all have come; what each wrote before is visible to all. */
+  /** Returns once all ranks have arrived; writes of each before the sync are visible to all. */
   void sync() {
     step++;
     int current = step;

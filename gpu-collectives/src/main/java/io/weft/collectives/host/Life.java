@@ -9,11 +9,11 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * Whether the process of a rank lives: it holds a lock on a file for as long, and the kernel lets
- * go of it however the process ends. The file may be deleted meanwhile. Thread-safe.
+ * Tells whether the process of a rank is alive. The process holds a lock on a file, and the kernel
+ * releases it however the process ends. The file may be deleted meanwhile. Thread-safe.
  */
 interface Life extends AutoCloseable {
-  /** Of ranks in this process, which can say nothing about itself. */
+  /** For ranks in this process, which is always alive. */
   Life OWN =
       new Life() {
         @Override
@@ -23,7 +23,7 @@ interface Life extends AutoCloseable {
 
         @Override
         public void close() {
-          // Nothing was opened.
+          // No resources to release.
         }
       };
 
@@ -33,7 +33,8 @@ interface Life extends AutoCloseable {
   void close();
 
   /**
-   * The life of another process. Never of this one: closing the file would let go of the own lock.
+   * Opens the lock file of another process. It must not be one of this process: closing the file
+   * would release this process's lock.
    *
    * @param lockFile still exists now
    */
@@ -45,10 +46,10 @@ interface Life extends AutoCloseable {
         try (FileLock lock = channel.tryLock(0, Long.MAX_VALUE, true)) {
           return lock != null;
         } catch (OverlappingFileLockException e) {
-          // Another rank of this process is asking right now; the next look asks again.
+          // Another rank of this process is checking right now; the next poll checks again.
           return false;
         } catch (IOException e) {
-          throw new UncheckedIOException("cannot ask for the lock on " + lockFile, e);
+          throw new UncheckedIOException("cannot test the lock on " + lockFile, e);
         }
       }
 

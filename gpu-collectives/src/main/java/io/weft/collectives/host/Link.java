@@ -1,7 +1,7 @@
 package io.weft.collectives.host;
 
 /**
- * A stream of bytes to one peer and one from it. Nothing here blocks.
+ * A byte stream to one peer and one from it. No method blocks.
  *
  * <p>One thread at a time.
  */
@@ -9,25 +9,25 @@ interface Link {
   /**
    * Appends as many bytes as there is room for; the peer may not see them before {@link #push}.
    *
-   * @return how many, possibly 0
+   * @return the number of bytes appended, possibly 0
    */
   int put(long address, long bytes);
 
   /**
-   * Moves what was put towards the peer.
+   * Sends appended bytes towards the peer.
    *
-   * @return whether all of it is on its way and this rank may forget it
+   * @return whether all are on their way, so that this rank need not call again
    */
   boolean push();
 
   /**
-   * Takes bytes that have come.
+   * Takes bytes that have arrived.
    *
-   * @return how many, possibly 0
+   * @return the number of bytes taken, possibly 0
    */
   int take(long address, long bytes);
 
-  /** Whether bytes go through a network, which may damage them, and so need sums. */
+  /** Whether bytes go through a network, which may corrupt them, so that they need checksums. */
   default boolean leavesHost() {
     return false;
   }

@@ -3,7 +3,7 @@ package io.weft.collectives.host;
 import java.util.List;
 
 /**
- * Some ranks of a communicator that do a part of an operation together, numbered from 0, and the
+ * Ranks of a communicator that do a part of an operation together, numbered from 0, and the
  * messages between them. One thread at a time.
  */
 final class Members {
@@ -12,7 +12,7 @@ final class Members {
   private final PointToPoint pairs;
 
   /**
-   * A set of ranks.
+   * Creates a set of ranks.
    *
    * @param rank this one, of the communicator
    * @param ranks all of the set, in the order of their numbers
@@ -23,7 +23,7 @@ final class Members {
     this.pairs = pairs;
   }
 
-  /** Number of this rank; negative if it does not belong. */
+  /** The number of this rank; negative if it is not in the set. */
   int me() {
     return me;
   }
@@ -32,7 +32,7 @@ final class Members {
     return ranks.length;
   }
 
-  /** The member so far behind this one, around the end. */
+  /** The member at this distance after this one, modulo the number of members. */
   int at(int distance) {
     return Math.floorMod(me + distance, ranks.length);
   }
@@ -55,7 +55,7 @@ final class Members {
     pairs.awaitSends(ranks[member], left);
   }
 
-  /** Waits until everything under way has been sent and received. */
+  /** Waits until all started messages have been sent and received. */
   void finish() {
     pairs.finish();
   }

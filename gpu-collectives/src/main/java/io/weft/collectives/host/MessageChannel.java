@@ -8,9 +8,9 @@ import java.util.List;
 
 /**
  * The messages between this rank and one other over one link, in their order each way. Every
- * message is preceded by a {@link Frame}, and the receiver knows beforehand what it has to say.
- * Where the link leaves the host, the frame and the whole message have a sum each, and a message is
- * not done before its sums fit. Nothing blocks. One thread at a time.
+ * message starts with a {@link Frame}, and the receiver knows the expected header beforehand. When
+ * the link leaves the host, the header and the whole message each have a checksum, and a message is
+ * complete only when both match. No method blocks. One thread at a time.
  */
 final class MessageChannel {
   private final int me;
@@ -24,13 +24,13 @@ final class MessageChannel {
   private final MessageSum inSum = new MessageSum();
   private boolean pushed = true;
 
-  /** Why nothing more is taken. */
+  /** Why no more messages are accepted. */
   private CollectiveException spoiled;
 
   /**
-   * Nothing is under way yet.
+   * Starts without messages.
    *
-   * @param spare takes what is done, for others to start
+   * @param spare receives finished transfers for reuse
    */
   MessageChannel(int me, int peer, Link link, Deque<Transfer> spare) {
     this.me = me;
@@ -43,12 +43,12 @@ final class MessageChannel {
     return peer;
   }
 
-  /** Starts sending; the header is the caller's to write before anything progresses. */
+  /** Starts a send; the caller writes the header before the next progress. */
   Frame send(long address) {
     return start(address, out);
   }
 
-  /** Starts receiving; what the header is to say is the caller's to write, as above. */
+  /** Starts a receive; the caller writes the expected header before the next progress. */
   Frame receive(long address) {
     return start(address, in);
   }
@@ -67,17 +67,17 @@ final class MessageChannel {
     return out.isEmpty() && in.isEmpty() && pushed;
   }
 
-  /** Messages that still need their bytes. */
+  /** The number of messages with bytes left to send. */
   int sending() {
     return out.size();
   }
 
-  /** Messages that have not come whole. */
+  /** The number of messages that have not arrived completely. */
   int receiving() {
     return in.size();
   }
 
-  /** Sends what the link takes; returns whether anything moved. */
+  /** Sends as much as the link accepts; returns whether any byte moved. */
   boolean progressOut() {
     boolean moved = false;
     for (Transfer next = out.peek(); next != null; next = out.peek()) {
@@ -120,10 +120,10 @@ final class MessageChannel {
   }
 
   /**
-   * Takes what has come; returns whether anything moved.
+   * Takes bytes that have arrived; returns whether any byte moved.
    *
-   * @throws CollectiveException when it is not what this rank receives, or was damaged on its way;
-   *     from then on always
+   * @throws CollectiveException when the message is not the expected one, or was corrupted on its
+   *     way; every later call throws it again
    */
   boolean progressIn() {
     boolean moved = false;
@@ -167,7 +167,7 @@ final class MessageChannel {
     return transfer.moved() != before;
   }
 
-  /** Of a header that has come whole. */
+  /** Checks a complete header. */
   private void check(Frame expected) {
     int found = link.leavesHost() ? inSum.startWith(arrived) : 0;
     if (link.leavesHost() && found != arrived.sum()) {
@@ -180,12 +180,12 @@ final class MessageChannel {
     }
   }
 
-  /** Not a mismatch: nobody's program is wrong, and the same may work when it is tried again. */
+  /** Not a mismatch: no program is wrong, and a retry may work. */
   private CollectiveException damaged(Frame expected, String what, int found, int promised) {
     return new CollectiveException(
         Kind.IO,
         List.of(peer),
-        "message #%s of rank %d was damaged on its way to rank %d: %s has CRC32C %08x, it was %08x"
+        "message #%s of rank %d was damaged on its way to rank %d: %s has CRC32C %08x, expected %08x"
             .formatted(describe(expected), peer, me, what, found, promised));
   }
 

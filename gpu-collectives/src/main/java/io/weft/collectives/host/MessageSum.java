@@ -5,14 +5,14 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * The CRC32C (Castagnoli) of a message, taken of its pieces as they pass, while they are in the
+ * Computes the CRC32C (Castagnoli) of a message piece by piece, while the bytes are in the
  * processor's cache. One thread at a time.
  */
 final class MessageSum {
   private final CRC32C sum = new CRC32C();
   private final ByteBuffer view = ByteBuffer.allocateDirect(0);
 
-  /** Begins anew with a header; the message's bytes follow. */
+  /** Starts again with a header; the message's bytes follow. */
   int startWith(Frame frame) {
     sum.reset();
     add(frame.address(), Frame.BYTES);
@@ -25,7 +25,7 @@ final class MessageSum {
     sum.update(view);
   }
 
-  /** Of all bytes so far. */
+  /** The checksum of all bytes so far. */
   int value() {
     return (int) sum.getValue();
   }

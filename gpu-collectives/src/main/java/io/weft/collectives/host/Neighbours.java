@@ -8,36 +8,36 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The ranks on this host as their control segments and locks show them. Thread-safe as long as the
+ * The ranks on this host, as their control segments and locks show them. Thread-safe as long as the
  * segments are mapped.
  */
 final class Neighbours {
   private final int me;
-  private final List<Neighbour> all;
+  private final List<Peer> all;
 
   /**
    * One rank on this host.
    *
    * @param rank in the communicator
    * @param block its control segment
-   * @param life tells whether its process lives
+   * @param life tells whether its process is alive
    */
-  record Neighbour(int rank, ControlBlock block, Life life) {}
+  record Peer(int rank, ControlBlock block, Life life) {}
 
   /**
-   * All ranks of the host.
+   * Creates the view of all ranks of the host.
    *
    * @param me rank of this one in the communicator
    */
-  Neighbours(int me, List<Neighbour> all) {
+  Neighbours(int me, List<Peer> all) {
     this.me = me;
     this.all = List.copyOf(all);
   }
 
-  private Optional<Neighbour> find(int rank) {
-    for (Neighbour neighbour : all) {
-      if (neighbour.rank() == rank) {
-        return Optional.of(neighbour);
+  private Optional<Peer> find(int rank) {
+    for (Peer peer : all) {
+      if (peer.rank() == rank) {
+        return Optional.of(peer);
       }
     }
     return Optional.empty();
@@ -59,10 +59,10 @@ final class Neighbours {
     return all.size();
   }
 
-  /** How these ranks keep in step. */
+  /** The synchronisation of these ranks. */
   Island island(Waiting waiting) {
-    int[] ranks = all.stream().mapToInt(Neighbour::rank).toArray();
-    ControlBlock[] blocks = all.stream().map(Neighbour::block).toArray(ControlBlock[]::new);
+    int[] ranks = all.stream().mapToInt(Peer::rank).toArray();
+    ControlBlock[] blocks = all.stream().map(Peer::block).toArray(ControlBlock[]::new);
     return new Island(index(me), ranks, blocks, waiting);
   }
 
@@ -79,11 +79,11 @@ final class Neighbours {
     return index;
   }
 
-  /** The failure of the first neighbour that has one. */
+  /** The failure of the first rank that has one. */
   Optional<CollectiveException> failure() {
-    for (Neighbour neighbour : all) {
-      if (neighbour.block().state() == ControlBlock.FAILED) {
-        return neighbour.block().failure();
+    for (Peer peer : all) {
+      if (peer.block().state() == ControlBlock.FAILED) {
+        return peer.block().failure();
       }
     }
     return Optional.empty();
@@ -104,10 +104,10 @@ final class Neighbours {
 
   /** Their ranks in the communicator, ascending. */
   List<Integer> ranks() {
-    return all.stream().map(Neighbour::rank).toList();
+    return all.stream().map(Peer::rank).toList();
   }
 
-  /** Why nothing more is to be expected of a rank; empty while it lives. Costs a system call. */
+  /** Why a rank will take no further part; empty while it is alive. Costs a system call. */
   Optional<CollectiveException> end(int rank) {
     ControlBlock block = block(rank);
     if (block.state() == ControlBlock.FAILED) {
@@ -133,11 +133,11 @@ final class Neighbours {
         "rank " + rank + " is dead: its process ended before it did its part of " + call);
   }
 
-  /** The beats of all, to be compared with later ones. */
+  /** The beats of all ranks, to be compared with later ones. */
   Map<Integer, Integer> beats() {
     Map<Integer, Integer> beats = new HashMap<>();
-    for (Neighbour neighbour : all) {
-      beats.put(neighbour.rank(), neighbour.block().beat());
+    for (Peer peer : all) {
+      beats.put(peer.rank(), peer.block().beat());
     }
     return beats;
   }
@@ -151,7 +151,11 @@ final class Neighbours {
     return block(rank).state() != ControlBlock.OPEN;
   }
 
-  /** All that can be said of a neighbour that waits so. */
+  /**
+   * The status of a rank on this host.
+   *
+   * @param waiting what the rank waits for
+   */
   RankStatus status(int rank, Call call, Optional<WaitStatus> waiting) {
     ControlBlock block = block(rank);
     return switch (block.state()) {

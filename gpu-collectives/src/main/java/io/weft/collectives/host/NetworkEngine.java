@@ -16,21 +16,21 @@ import io.weft.collectives.operation.ReduceScatter;
 import io.weft.collectives.operation.Scatter;
 
 /**
- * Collectives among ranks that only messages connect. Small ones take few steps, large ones move
- * few bytes: where one turns into the other is set here. What ranks run is compared message by
- * message.
+ * Collectives among ranks that are connected only by messages. Small operations take few steps,
+ * large ones move few bytes; the thresholds are defined here. Ranks compare their operations
+ * message by message.
  */
 final class NetworkEngine implements CollectiveEngine {
   /**
-   * Up to here an all-reduce doubles instead of going around: few steps rather than few bytes. Over
-   * the loopback of two cores both took the same at 64 KiB for 2 ranks and between 128 and 256 KiB
-   * for 3 and 4; latencies between machines are longer, which favours doubling.
+   * The limit up to which an all-reduce uses doubling (few steps) instead of the ring (few bytes).
+   * Over the loopback of two cores both took the same at 64 KiB for 2 ranks and between 128 and 256
+   * KiB for 3 and 4. Latencies between machines are longer, which favours doubling.
    */
   static final int DOUBLING_BYTES = 128 << 10;
 
   /**
-   * Up to here, in all parts together, operations use trees or send each part straight away. Trees
-   * and chains took the same between 32 and 64 KiB, measured as above.
+   * The limit, in all parts together, up to which operations use trees or send each part directly.
+   * Trees and chains took the same between 32 and 64 KiB, measured as above.
    */
   static final int SMALL_BYTES = 64 << 10;
 
@@ -109,7 +109,7 @@ final class NetworkEngine implements CollectiveEngine {
     return Algorithm.RING;
   }
 
-  /** Everybody sends every other its part, which combines what comes in the order of the ranks. */
+  /** Every rank sends every other its part. The receiver combines the parts in rank order. */
   private void reduceScatterPairwise(Call call, ReduceScatter operation) {
     TypedBuffer receive = operation.receive();
     long bytes = receive.bytes();
@@ -147,7 +147,10 @@ final class NetworkEngine implements CollectiveEngine {
     return Algorithm.RING;
   }
 
-  /** A tree takes fewer messages; from the size on where its detours count, all come directly. */
+  /**
+   * A tree takes fewer messages; above the limit its detours cost more, so all parts are sent
+   * directly.
+   */
   private Algorithm gather(Call call, Gather operation) {
     if (operation.send().bytes() * members.size() <= SMALL_BYTES) {
       tree.gather(call, operation);

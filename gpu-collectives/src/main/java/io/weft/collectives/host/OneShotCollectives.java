@@ -11,33 +11,34 @@ import io.weft.collectives.operation.Scatter;
 import io.weft.memory.Memory;
 
 /**
- * Small operations: every rank deposits what it sends in its slot, waits until all have, and takes
- * what it needs from the slots of the others. See {@link io.weft.collectives.Algorithm#ONE_SHOT}.
+ * Small operations. Every rank deposits the data that it sends in its slot, waits until all ranks
+ * have done so, and reads from the slots of the others. See {@link
+ * io.weft.collectives.Algorithm#ONE_SHOT}.
  */
 final class OneShotCollectives {
-  private final Island island;
+  private final Island host;
   private final Reductions reductions;
   private final long[] sources;
   private final long[] target = new long[1];
 
-  OneShotCollectives(Island island, Reductions reductions) {
-    this.island = island;
+  OneShotCollectives(Island host, Reductions reductions) {
+    this.host = host;
     this.reductions = reductions;
-    this.sources = new long[island.size()];
+    this.sources = new long[host.size()];
   }
 
   /** Enters with these bytes in the slot. */
   private void deposit(Call call, long address, long bytes) {
-    island.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
+    host.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
     if (bytes > 0) {
-      Memory.copy(address, payload(island.me(), bytes), bytes);
+      Memory.copy(address, payload(host.me(), bytes), bytes);
     }
-    island.enter(call);
+    host.enter(call);
   }
 
-  /** Where a rank's deposit of so many bytes lies. */
+  /** The address of a rank's deposit of this size. */
   private long payload(int index, long deposited) {
-    return island.block(index).payload(island.stamp(), deposited);
+    return host.block(index).payload(host.stamp(), deposited);
   }
 
   void barrier(Call call) {
@@ -53,7 +54,7 @@ final class OneShotCollectives {
   void reduce(Call call, Reduce operation) {
     long bytes = operation.send().bytes();
     deposit(call, operation.send().address(), bytes);
-    if (operation.root() == island.me()) {
+    if (operation.root() == host.me()) {
       reduce(operation.receive(), operation.op(), bytes, 0);
     }
   }
@@ -61,7 +62,7 @@ final class OneShotCollectives {
   void reduceScatter(Call call, ReduceScatter operation) {
     long bytes = operation.send().bytes();
     deposit(call, operation.send().address(), bytes);
-    reduce(operation.receive(), operation.op(), bytes, island.me() * operation.receive().bytes());
+    reduce(operation.receive(), operation.op(), bytes, host.me() * operation.receive().bytes());
   }
 
   private void reduce(TypedBuffer receive, ReduceOp op, long deposited, long offset) {
@@ -81,7 +82,7 @@ final class OneShotCollectives {
   }
 
   void broadcast(Call call, Broadcast operation) {
-    boolean isRoot = operation.root() == island.me();
+    boolean isRoot = operation.root() == host.me();
     TypedBuffer receive = operation.receive();
     deposit(call, operation.send().address(), isRoot ? receive.bytes() : 0);
     if (!isRoot || !operation.send().sameAs(receive)) {
@@ -89,7 +90,7 @@ final class OneShotCollectives {
     }
   }
 
-  /** Also of a gather, at its root. */
+  /** Also used by a gather, at its root. */
   void allGather(Call call, TypedBuffer send, TypedBuffer receive) {
     deposit(call, send.address(), send.bytes());
     take(receive, send.bytes(), send.bytes(), 0);
@@ -97,31 +98,31 @@ final class OneShotCollectives {
 
   void gather(Call call, Gather operation) {
     deposit(call, operation.send().address(), operation.send().bytes());
-    if (operation.root() == island.me()) {
+    if (operation.root() == host.me()) {
       long bytes = operation.send().bytes();
       take(operation.receive(), bytes, bytes, 0);
     }
   }
 
   void scatter(Call call, Scatter operation) {
-    boolean isRoot = operation.root() == island.me();
+    boolean isRoot = operation.root() == host.me();
     TypedBuffer receive = operation.receive();
     deposit(call, operation.send().address(), isRoot ? operation.send().bytes() : 0);
-    long part = island.me() * receive.bytes();
-    long deposited = receive.bytes() * island.size();
+    long part = host.me() * receive.bytes();
+    long deposited = receive.bytes() * host.size();
     long from = payload(operation.root(), deposited) + part;
     Memory.copy(from, receive.address(), receive.bytes());
   }
 
   void allToAll(Call call, TypedBuffer send, TypedBuffer receive) {
     deposit(call, send.address(), send.bytes());
-    long part = send.bytes() / island.size();
-    take(receive, send.bytes(), part, island.me() * part);
+    long part = send.bytes() / host.size();
+    take(receive, send.bytes(), part, host.me() * part);
   }
 
-  /** From every slot one part, into the receive buffer in the order of the ranks. */
+  /** Copies one part of every slot into the receive buffer, in rank order. */
   private void take(TypedBuffer receive, long deposited, long partBytes, long offset) {
-    for (int peer = 0; peer < island.size(); peer++) {
+    for (int peer = 0; peer < host.size(); peer++) {
       long from = payload(peer, deposited) + offset;
       Memory.copy(from, receive.address() + peer * partBytes, partBytes);
     }

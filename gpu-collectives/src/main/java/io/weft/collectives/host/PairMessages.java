@@ -6,8 +6,8 @@ import io.weft.collectives.operation.Send;
 import io.weft.collectives.operation.Signature;
 
 /**
- * The sends and receives of users. Messages of a pair are numbered in each direction, so that one
- * that was lost or swapped is noticed. One thread at a time.
+ * The sends and receives of users. Messages of a pair are numbered in each direction, so that a
+ * lost or swapped message is detected. One thread at a time.
  */
 final class PairMessages {
   private final int me;
@@ -24,7 +24,7 @@ final class PairMessages {
     this.received = new long[nranks];
   }
 
-  /** Starts a send or receive; other operations are not for this class and ignored. */
+  /** Starts a send or receive; ignores other operations. */
   void start(Operation operation) {
     if (operation instanceof Send send) {
       start(send);
@@ -54,12 +54,12 @@ final class PairMessages {
     pairs.receive(expected, number, peer, receive.buffer().address(), receive.buffer().bytes());
   }
 
-  /** Moves what can be moved without waiting. */
+  /** Moves the bytes that can move without waiting. */
   void progress() {
     boolean unused = pairs.progress();
   }
 
-  /** Waits until everything that was started is done. */
+  /** Waits until all started messages are done. */
   void finish() {
     self.deliver();
     pairs.finish();

@@ -9,16 +9,18 @@ import io.weft.collectives.operation.Scatter;
 import io.weft.memory.Memory;
 
 /**
- * Operations in which every pair of ranks has something else to say to each other. See {@link
- * io.weft.collectives.Algorithm#PAIRWISE}. The peers are taken in an order that starts behind this
- * rank, so that not all turn to the same one.
+ * Operations in which every pair of ranks exchanges different data. See {@link
+ * io.weft.collectives.Algorithm#PAIRWISE}. Each rank starts with the peer after itself, so that not
+ * all ranks start with the same one.
  */
 final class PairwiseCollectives {
-  /** What an all-to-all on one buffer keeps aside, for all peers together. */
-  static final long ASIDE_BYTES = 4 << 20;
+  /** The temporary memory of an all-to-all on one buffer, for all peers together. */
+  static final long TEMPORARY_BYTES = 4 << 20;
 
-  /** With very many ranks it is more, as shorter messages would be all headers. */
-  private static final long LEAST_CHUNK_BYTES = 16 << 10;
+  /**
+   * With very many ranks it is more, because the headers of shorter messages would cost too much.
+   */
+  private static final long MIN_CHUNK_BYTES = 16 << 10;
 
   private final int me;
   private final int nranks;
@@ -53,20 +55,20 @@ final class PairwiseCollectives {
   }
 
   /**
-   * Every pair swaps its parts chunk by chunk: a chunk is kept aside until it has been sent, and
-   * what the peer sends takes its place. Two chunks for each peer are under way, so one is sent
-   * while the next is copied.
+   * Every pair swaps its parts chunk by chunk. A chunk is copied to temporary memory until it has
+   * been sent, and the peer's chunk takes its place. Two chunks for each peer are in flight, so one
+   * is sent while the next is copied.
    */
   private void allToAllInPlace(Call call, long buffer, long part) {
-    long chunkBytes = Math.min(part, Math.max(LEAST_CHUNK_BYTES, ASIDE_BYTES / 2 / nranks));
-    long aside = scratch.address(2 * chunkBytes * nranks);
+    long chunkBytes = Math.min(part, Math.max(MIN_CHUNK_BYTES, TEMPORARY_BYTES / 2 / nranks));
+    long temporary = scratch.address(2 * chunkBytes * nranks);
     int step = 0;
     for (long done = 0; done < part; done += chunkBytes) {
       long bytes = Math.min(chunkBytes, part - done);
       for (int distance = 1; distance < nranks; distance++) {
         int peer = peer(distance);
         long chunk = buffer + peer * part + done;
-        long kept = aside + (2L * peer + step % 2) * chunkBytes;
+        long kept = temporary + (2L * peer + step % 2) * chunkBytes;
         pairs.awaitSends(peer, 1);
         Memory.copy(chunk, kept, bytes);
         pairs.send(call, step, peer, kept, bytes);
@@ -114,8 +116,8 @@ final class PairwiseCollectives {
   }
 
   /**
-   * First everybody tells every peer the sizes and places of its updates, and nobody sends a row
-   * before what it is told fits. Then the rows.
+   * First every rank sends every peer the sizes and offsets of its updates, and each checks that
+   * they fit. Only then are rows sent.
    */
   void raggedAllToAll(Call call, RaggedAllToAll operation) {
     RaggedTables tables = exchangeTables(call, operation);
@@ -125,7 +127,10 @@ final class PairwiseCollectives {
     pairs.finish();
   }
 
-  /** As above; every rank writes its rows straight into the receive buffers of the others. */
+  /**
+   * Exchanges the tables as above; then every rank writes its rows directly into the receive
+   * buffers of the others.
+   */
   void raggedAllToAllInPlace(Call call, RaggedAllToAll operation, InPlaceCollectives inPlace) {
     RaggedTables tables = exchangeTables(call, operation);
     inPlace.raggedAllToAll(operation, tables.updates());

@@ -7,11 +7,11 @@ import io.weft.collectives.buffer.ReduceOp;
 import io.weft.memory.Memory;
 
 /**
- * One reduction whose partial results travel from rank to rank. The 16-bit floats travel as float32
+ * A reduction whose partial results travel from rank to rank. The 16-bit floats travel as float32
  * once they are combined, and are rounded once, at the end. One thread at a time.
  *
  * <p>Addresses named raw, own and target hold elements of the type, those named partial hold {@link
- * #type()}. Targets and partials may be sources too, at the same place.
+ * #type()}. A target or partial may also be a source at the same address.
  */
 final class Partials {
   private final DataType raw;
@@ -26,8 +26,8 @@ final class Partials {
   /**
    * A reduction over ranks.
    *
-   * @param ranks how many elements become one, for averages
-   * @param widened kept for this
+   * @param ranks the number of ranks, for averages
+   * @param widened scratch memory for this object's use
    */
   Partials(DataType raw, ReduceOp op, int ranks, Reductions reductions, Scratch widened) {
     this.raw = raw;
@@ -38,7 +38,7 @@ final class Partials {
     this.widened = widened;
   }
 
-  /** What partial results are made of. */
+  /** The type of partial results. */
   DataType type() {
     return type;
   }
@@ -82,17 +82,17 @@ final class Partials {
     return wide;
   }
 
-  /** Joins two partial results. */
+  /** Combines two partial results. */
   void join(long first, long second, long partial, long count) {
     run(reduction, first, second, partial, count, 1);
   }
 
-  /** The result, if there are but two ranks. */
+  /** The result of two ranks, when there are only two. */
   void lastTwo(long first, long second, long target, long count) {
     run(rawReduction, first, second, target, count, divisor);
   }
 
-  /** The result: a partial one and the last rank. */
+  /** The result of a partial one and the last rank. */
   void last(long partial, long own, long target, long count) {
     if (isWide()) {
       add(partial, own, count);
@@ -102,7 +102,7 @@ final class Partials {
     }
   }
 
-  /** The result, of a partial one of all ranks. */
+  /** The result, from a partial one of all ranks. */
   void finish(long partial, long target, long count) {
     if (isWide()) {
       Conversion.narrow(raw, partial, target, count, divisor);

@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.function.IntSupplier;
 
 /**
- * Messages between pairs of ranks over one kind of link. Any number are under way at once; those
- * with one peer in one direction keep their order. Nothing blocks but {@link #finish} and what
- * awaits. One thread at a time.
+ * Messages between pairs of ranks over one kind of link. Any number may be in flight at once; those
+ * with one peer in one direction keep their order. Only {@link #finish} and the await methods
+ * block. One thread at a time.
  */
 final class PointToPoint {
-  /** Gives the link to a rank; asked once for each. */
+  /** Opens the link to a rank; called once for each. */
   interface LinkSource {
     Link open(int peer);
   }
@@ -27,7 +27,7 @@ final class PointToPoint {
   private final Deque<Transfer> spare = new ArrayDeque<>();
   private final List<Channel> active = new ArrayList<>();
 
-  /** One peer; listed while something is under way. */
+  /** One peer; listed while a message is in flight. */
   private static final class Channel {
     private final MessageChannel messages;
     private boolean listed;
@@ -58,9 +58,9 @@ final class PointToPoint {
   }
 
   /**
-   * Starts sending a message of the operation that runs.
+   * Starts sending a message of the current operation.
    *
-   * @param step what distinguishes it from others of the same call to the same peer
+   * @param step distinguishes it from other messages of the same call to the same peer
    */
   void send(Call call, int step, int peer, long address, long bytes) {
     channel(peer).send(address).write(call.signature(), call.sequence(), call.phase(), step, bytes);
@@ -73,13 +73,13 @@ final class PointToPoint {
         .write(call.signature(), call.sequence(), call.phase(), step, bytes);
   }
 
-  /** Starts sending a message of a pair. */
+  /** Starts sending a message of a user's send. */
   void send(Signature signature, long number, int peer, long address, long bytes) {
     channel(peer).send(address).write(signature, number, 0, 0, bytes);
   }
 
   /**
-   * Starts receiving a message of a pair.
+   * Starts receiving a message of a user's send.
    *
    * @param signature that of the matching send
    */
@@ -87,12 +87,12 @@ final class PointToPoint {
     channel(peer).receive(address).write(signature, number, 0, 0, bytes);
   }
 
-  /** Whether nothing is under way. */
+  /** Whether no message is in flight. */
   boolean isDone() {
     return active.isEmpty();
   }
 
-  /** Moves what can be moved now; returns whether anything did. */
+  /** Moves the bytes that can move now; returns whether any did. */
   boolean progress() {
     boolean moved = false;
     for (int i = active.size() - 1; i >= 0; i--) {
@@ -107,7 +107,7 @@ final class PointToPoint {
     return moved;
   }
 
-  /** Waits until everything under way has been sent and received. */
+  /** Waits until all started messages have been sent and received. */
   void finish() {
     if (progressQuickly()) {
       return;
@@ -123,13 +123,19 @@ final class PointToPoint {
     waiting.end();
   }
 
-  /** Waits until at most so many messages are still to come from a peer; the others go on. */
+  /**
+   * Waits until at most this many messages are still to come from a peer; other messages progress
+   * too.
+   */
   void awaitReceives(int peer, int left) {
     MessageChannel channel = channel(peer);
     await(channel::receiving, left);
   }
 
-  /** Waits until at most so many messages to a peer still need their bytes; the others go on. */
+  /**
+   * Waits until at most this many messages to a peer have bytes left to send; other messages
+   * progress too.
+   */
   void awaitSends(int peer, int left) {
     MessageChannel channel = channel(peer);
     await(channel::sending, left);
@@ -150,7 +156,7 @@ final class PointToPoint {
     waiting.end();
   }
 
-  /** What is as good as there needs no waiting with its clocks. */
+  /** Messages that finish almost at once need no wait with its clock reads. */
   private boolean progressQuickly() {
     for (int i = 0; i < QUICK_ROUNDS && !isDone(); i++) {
       if (!progress()) {
@@ -161,8 +167,8 @@ final class PointToPoint {
   }
 
   /**
-   * Ranks that a message is expected from, or, if there are none, that do not take theirs. What has
-   * come meanwhile is taken first: whoever asks may find a peer gone that has done its part.
+   * The ranks that a message is expected from or, if there are none, the ranks that do not take
+   * theirs. It first takes arrived bytes: a peer that is gone may have done its part already.
    */
   List<Integer> awaited() {
     boolean unused = progress();

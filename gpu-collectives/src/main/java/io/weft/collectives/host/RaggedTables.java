@@ -5,9 +5,9 @@ import io.weft.collectives.operation.RaggedLayout;
 import io.weft.memory.Memory;
 
 /**
- * What ranks tell each other before a ragged all-to-all: for every peer and update 16 bytes, the
- * rows sent (long) and the first row of the target (long), behind the number of updates (long).
- * Lies in scratch memory, first all that goes out, then all that comes in.
+ * The tables that ranks exchange before a ragged all-to-all. A table has the number of updates
+ * (long), then 16 bytes for every update: the rows sent (long) and the first row of the target
+ * (long). All tables are in scratch memory, first the outgoing, then the incoming ones.
  */
 final class RaggedTables {
   private static final int HEADER = 8;
@@ -54,22 +54,22 @@ final class RaggedTables {
     return memory + peer * bytesPerPeer();
   }
 
-  /** Where the table of a peer goes. */
+  /** The address for the table of a peer. */
   long incoming(int peer) {
     return memory + (nranks + peer) * bytesPerPeer();
   }
 
-  /** Rows that a peer sends here. */
+  /** The rows that a peer sends here. */
   long size(int peer, int update) {
     return Memory.getLong(incoming(peer) + HEADER + (long) ENTRY * update);
   }
 
-  /** Where they go in this rank's receive buffer. */
+  /** The first row of this rank's receive buffer that they go to. */
   long targetOffset(int peer, int update) {
     return Memory.getLong(incoming(peer) + HEADER + (long) ENTRY * update + 8);
   }
 
-  /** Compares everything that comes in with what this rank expects and has room for. */
+  /** Compares all incoming updates with the updates that this rank expects and has room for. */
   void check() {
     RaggedLayout layout = operation.layout();
     long rows = operation.receive().count() / layout.rowElements();

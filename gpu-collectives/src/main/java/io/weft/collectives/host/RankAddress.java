@@ -7,15 +7,15 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 
 /**
- * What a rank tells the others about itself when a communicator is created.
+ * A rank's description of itself for the others, when a communicator is created.
  *
  * @param hostIdentity ranks with the same one may share memory
- * @param process differs between processes, also between those of one id at different times
- * @param folder where its segments are
- * @param token what the token file in the folder reads
+ * @param process differs between processes, also between restarts with one process id
+ * @param folder of its segments
+ * @param token content of the token file in the folder
  */
 record RankAddress(String hostIdentity, String process, String folder, String token) {
-  /** Changes with the meaning of any message between ranks. */
+  /** Increases when the meaning of any message between ranks changes. */
   private static final int VERSION = 2;
 
   byte[] encode() throws IOException {

@@ -24,9 +24,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The folder in which a rank creates what the others of its host map. Segments are deleted once
- * everybody has mapped them, so a killed process leaves no memory behind, only the folder with its
- * lock file and token; that is swept by the next rank that creates one. Thread-safe.
+ * The folder of the files that a rank creates for the other ranks of its host to map. Segments are
+ * deleted once every rank has mapped them. So a killed process leaves no memory behind, only the
+ * folder with its lock file and token; the next rank that creates a folder deletes it. Thread-safe.
  */
 public final class RankFolder implements AutoCloseable {
   static final String LOCK = "alive";
@@ -36,7 +36,7 @@ public final class RankFolder implements AutoCloseable {
   private static final String DRAFT = "draft-";
   private static final String SWEPT = "{" + FINISHED + "," + DRAFT + "}*";
 
-  /** How long a rank may take from creating its folder to locking it. */
+  /** The limit of the time from creating a folder to locking it. */
   private static final Duration DRAFT_LIFE = Duration.ofMinutes(10);
 
   private static final Logger LOG = LoggerFactory.getLogger(RankFolder.class);
@@ -45,7 +45,10 @@ public final class RankFolder implements AutoCloseable {
   private static final FileAttribute<?> FILE_MODE =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
 
-  /** Opening and closing a lock file of this process would let go of its lock. */
+  /**
+   * The folders of this process. Opening and closing a lock file of this process would release its
+   * lock.
+   */
   private static final Set<Path> OWN = ConcurrentHashMap.newKeySet();
 
   private final Path path;
@@ -60,7 +63,7 @@ public final class RankFolder implements AutoCloseable {
     this.lock = lock;
   }
 
-  /** Creates a folder below the parent, which is created too if need be. */
+  /** Creates a folder below the parent, which is created too if it does not exist. */
   public static RankFolder create(Path parent, UniqueId id, int rank) throws IOException {
     createParent(parent);
     sweep(parent);
@@ -78,7 +81,9 @@ public final class RankFolder implements AutoCloseable {
     }
   }
 
-  /** Under another name until it is locked: an unlocked one is taken for abandoned. */
+  /**
+   * The folder has another name until it is locked, because an unlocked folder counts as abandoned.
+   */
   private static RankFolder fill(Path draft, Path path) throws IOException {
     String token = HexFormat.of().formatHex(random(16));
     FileChannel lockFile =
@@ -115,13 +120,13 @@ public final class RankFolder implements AutoCloseable {
     }
   }
 
-  /** Deletes what ranks left that died while their communicator was being created. */
+  /** Deletes the folders of ranks that died. */
   private static void sweep(Path parent) throws IOException {
     try (DirectoryStream<Path> folders = Files.newDirectoryStream(parent, SWEPT)) {
       for (Path folder : folders) {
         boolean own = OWN.contains(folder.toAbsolutePath());
         if (!own && !isFreshDraft(folder) && isAbandoned(folder)) {
-          LOG.info("deleting {}, which a rank left that has ended", folder);
+          LOG.info("deleting {}, left behind by a rank that has ended", folder);
           deleteTree(folder);
         }
       }
@@ -142,17 +147,17 @@ public final class RankFolder implements AutoCloseable {
     try (Life owner = Life.ofOther(folder.resolve(LOCK))) {
       return owner.hasEnded();
     } catch (NoSuchFileException e) {
-      // Just being created, or just being deleted.
+      // The folder is being created or deleted by another rank.
       return false;
     }
   }
 
-  /** Where the rank puts its segments. */
+  /** The folder for the rank's segments. */
   public Path path() {
     return path;
   }
 
-  /** Random text in the folder: who reads it sees this very folder. */
+  /** Random text in the folder; a rank that reads it sees this same folder. */
   String token() {
     return token;
   }
@@ -177,7 +182,7 @@ public final class RankFolder implements AutoCloseable {
     Files.deleteIfExists(folder);
   }
 
-  /** Deletes the folder and lets go of the lock. */
+  /** Deletes the folder and releases the lock. */
   @Override
   public void close() {
     try {
@@ -185,7 +190,7 @@ public final class RankFolder implements AutoCloseable {
       lock.release();
       lockFile.close();
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot let go of " + path, e);
+      throw new UncheckedIOException("cannot delete and unlock " + path, e);
     } finally {
       OWN.remove(path);
     }

@@ -4,15 +4,15 @@ import io.weft.collectives.fault.CollectiveException;
 import java.util.Optional;
 
 /**
- * What is known of a rank from outside.
+ * The status of a rank, as seen by another.
  *
- * @param state how its communicator is
- * @param waiting whom it waits for, if that has been long
- * @param failure why it failed, in state FAILED; why it is taken for dead, in state DEAD
+ * @param state of its communicator
+ * @param waiting the rank that it waits for, if that takes long
+ * @param failure the failure, in state FAILED; the reason, in state DEAD
  */
 record RankStatus(
     State state, Optional<WaitStatus> waiting, Optional<CollectiveException> failure) {
-  /** How a rank's communicator is. */
+  /** The state of a rank's communicator. */
   enum State {
     OPEN,
     FAILED,

@@ -6,7 +6,7 @@ import io.weft.collectives.buffer.ReduceOp;
 import java.util.EnumMap;
 import java.util.Map;
 
-/** The reductions a communicator has used so far, with their tiles. One thread at a time. */
+/** Caches the reductions that a communicator has used, with their tiles. One thread at a time. */
 final class Reductions {
   private final Map<DataType, Map<ReduceOp, Reduction>> made = new EnumMap<>(DataType.class);
 
@@ -24,7 +24,7 @@ final class Reductions {
     return reduction;
   }
 
-  /** What the combination of so many ranks is divided by. */
+  /** The divisor of the combination of this number of ranks. */
   static int divisor(ReduceOp op, int ranks) {
     return op == ReduceOp.AVERAGE ? ranks : 1;
   }

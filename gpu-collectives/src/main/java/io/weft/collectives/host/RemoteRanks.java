@@ -13,15 +13,15 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * The ranks on other hosts, as their connections show them. What is asked of them goes through the
- * agents, so it is answered while they compute. For the thread that runs operations, except {@link
- * #tellFailure}, {@link #tellClosed} and {@link #end}, which are thread-safe.
+ * The ranks on other hosts, as their connections show them. Questions to them go through the
+ * agents, so they answer even while they compute. For the thread that runs operations, except
+ * {@link #tellFailure}, {@link #tellClosed} and {@link #end}, which are thread-safe.
  */
 final class RemoteRanks {
-  /** Of a communicator on one host. */
+  /** For a communicator on one host. */
   static final RemoteRanks NONE = new RemoteRanks(Map.of(), Optional.empty());
 
-  /** How long a link may be broken before the agents know why. */
+  /** How long a link may be broken before the agents must know the reason. */
   private static final long KNOWN_NANOS = 3_000_000_000L;
 
   private static final long ASK_EVERY_NANOS = 500_000_000L;
@@ -43,10 +43,10 @@ final class RemoteRanks {
   }
 
   /**
-   * Begins to listen to what their agents say, and to answer them.
+   * Starts to exchange messages with the other agents.
    *
    * @param ownWaiting what this rank waits for
-   * @param adopt takes a failure that another rank tells
+   * @param adopt receives a failure that another rank reports
    */
   void start(Supplier<Optional<WaitStatus>> ownWaiting, Consumer<CollectiveException> adopt)
       throws IOException {
@@ -77,7 +77,10 @@ final class RemoteRanks {
     agent.ifPresent(Agent::wake);
   }
 
-  /** Why nothing more will come from a rank, if that is so: all it has sent was taken before. */
+  /**
+   * Why no more data will come from a rank; empty while it is alive. All data that it has sent was
+   * taken before.
+   */
   Optional<CollectiveException> gone(int rank, Call call) {
     Remote remote = remotes.get(rank);
     Optional<SocketLink> broken = remote.links().stream().filter(SocketLink::isBroken).findFirst();
@@ -96,8 +99,8 @@ final class RemoteRanks {
   }
 
   /**
-   * Why nothing more is to be expected of a rank, as far as its agent knows; empty while it lives.
-   * What it sent before may still be on its way.
+   * Why a rank will take no further part, as far as its agent knows; empty while it is alive. Data
+   * that it sent before may still be on its way.
    */
   Optional<CollectiveException> end(int rank) {
     ControlPeer control = remotes.get(rank).control();
@@ -127,7 +130,7 @@ final class RemoteRanks {
             + call);
   }
 
-  /** Asks a rank now and then what it waits for, and gives what it answered last. */
+  /** Asks a rank from time to time what it waits for, and returns its last answer. */
   Optional<WaitStatus> waiting(int rank) {
     ControlPeer control = remotes.get(rank).control();
     if (control.askAgain(ASK_EVERY_NANOS)) {
@@ -145,11 +148,11 @@ final class RemoteRanks {
   }
 
   /**
-   * All that can be found out of a rank.
+   * Waits for a rank's answer and returns its status.
    *
-   * @param question that it was asked
-   * @param end when to take it for stuck
-   * @param beat called while this takes time, to show that this rank is alive
+   * @param question the number of the question
+   * @param end the deadline after which the rank counts as stuck
+   * @param beat called regularly meanwhile, to show that this rank is alive
    */
   RankStatus status(int rank, Call call, long question, Deadline end, Runnable beat) {
     ControlPeer control = remotes.get(rank).control();

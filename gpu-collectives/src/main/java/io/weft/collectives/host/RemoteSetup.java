@@ -27,9 +27,9 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Connects the ranks of different hosts, every pair by one connection for each purpose, so that
- * neither holds up the other. The higher rank of a pair connects to the lower. A rank greets all
- * others before it waits for any, so nobody waits in a circle. Used once, by one thread.
+ * Connects the ranks of different hosts. Every pair has one connection for each purpose, so that no
+ * purpose delays another. The higher rank of a pair connects to the lower. A rank sends greetings
+ * to all others before it waits for any, so there is no circular wait. Used once, by one thread.
  */
 final class RemoteSetup {
   private static final List<Purpose> PURPOSES =
@@ -52,7 +52,7 @@ final class RemoteSetup {
     }
   }
 
-  /** An address as it goes round. */
+  /** Encodes an address for the exchange. */
   static byte[] encode(InetSocketAddress address) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     DataOutputStream out = new DataOutputStream(bytes);
@@ -70,7 +70,7 @@ final class RemoteSetup {
    * Connects to all ranks of other hosts.
    *
    * @param addresses where each rank listens
-   * @param resources take the connections
+   * @param resources take ownership of the connections
    */
   RemoteRanks connect(Listener listener, List<byte[]> addresses, HostResources resources)
       throws IOException {
@@ -152,7 +152,7 @@ final class RemoteSetup {
           new ControlPeer(
               rank,
               bootstrap.nranks(),
-              new FrameChannel(channels.get(Purpose.CONTROL), ControlPeer.MOST_BYTES));
+              new FrameChannel(channels.get(Purpose.CONTROL), ControlPeer.MAX_BYTES));
       peers.add(peer);
       SocketLink pairs = resources.add(new SocketLink(channels.get(Purpose.PAIRS)));
       SocketLink collectives = resources.add(new SocketLink(channels.get(Purpose.COLLECTIVES)));

@@ -10,21 +10,21 @@ import io.weft.collectives.operation.ReduceScatter;
 import io.weft.memory.Memory;
 
 /**
- * Large operations in which every member sends to the next one only, so that each byte crosses each
+ * Large operations in which every member sends only to the next one, so that each byte crosses each
  * member's network interface about once each way. See {@link io.weft.collectives.Algorithm#RING}.
  *
- * <p>Buffers go through in segments, whose blocks stay in the cache, and blocks in chunks: a chunk
- * is on its way to the next member as soon as it has come (and is combined), while the rest of the
+ * <p>A buffer is processed in segments, whose blocks stay in the cache, and a block in chunks. A
+ * chunk goes to the next member as soon as it has arrived (and is combined), while the rest of the
  * block is still arriving. One thread at a time.
  */
 final class RingCollectives {
-  /** Bytes of partial results in one chunk: what hides the latency of a message. */
+  /** Bytes of partial results in one chunk: enough to hide the latency of a message. */
   static final int CHUNK_BYTES = 128 << 10;
 
   /** Bytes of partial results in one member's block of a segment. */
   static final int BLOCK_BYTES = 1 << 20;
 
-  /** Chunks that may wait for the next member. */
+  /** The limit of chunks that wait for the next member. */
   private static final int WINDOW = 8;
 
   private final Members members;
@@ -34,12 +34,12 @@ final class RingCollectives {
   private final Scratch[] partial = {new Scratch(), new Scratch()};
   private final Scratch slots = new Scratch();
 
-  /** Messages of this operation that went to the next member and came from the one before. */
+  /** Messages of this operation sent to the next member, and received from the previous one. */
   private int sent;
 
   private int received;
 
-  /** How many had been sent when the last from each of the partial buffers was. */
+  /** For each partial buffer, the number of messages sent when its last one was sent. */
   private final int[] lastFrom = new int[2];
 
   RingCollectives(Members members) {
@@ -49,12 +49,12 @@ final class RingCollectives {
   }
 
   /**
-   * One block for every member, and where it lies here.
+   * One block for every member, and its address on this rank.
    *
    * @param count elements of a whole part or buffer
    */
   private record Blocks(long address, DataType type, Shares shares, long stride, long count) {
-    /** Shares of one run of elements. */
+    /** Blocks that are the shares of one run of elements. */
     static Blocks shares(TypedBuffer buffer, long first, long count, int members) {
       return new Blocks(
           buffer.address() + first * buffer.type().bytes(),
@@ -64,7 +64,7 @@ final class RingCollectives {
           count);
     }
 
-    /** A run of elements at the same place in every member's part. */
+    /** Blocks that are a run of elements at the same offset in every member's part. */
     static Blocks parts(TypedBuffer buffer, long first, long count, long partBytes) {
       long address = buffer.address() + first * buffer.type().bytes();
       return new Blocks(address, buffer.type(), null, partBytes, count);
@@ -96,12 +96,15 @@ final class RingCollectives {
     received++;
   }
 
-  /** Waits until all but so many of the messages that were expected have come. */
+  /** Waits until at most this many of the expected messages are missing. */
   private void awaitAllBut(long left) {
     members.awaitReceives(members.at(-1), (int) left);
   }
 
-  /** Waits until message number so many, and all before, have left their memory. */
+  /**
+   * Waits until the first messages, up to this number, have been sent, so that their memory can be
+   * reused.
+   */
   private void awaitSent(int number) {
     members.awaitSends(members.at(1), sent - number);
   }
@@ -159,10 +162,10 @@ final class RingCollectives {
   }
 
   /**
-   * Block b starts at member b + 1 and goes around, every member adding its own, until it is
-   * complete at member b. In step s this member therefore gets block me - 2 - s.
+   * Block b starts at member b + 1 and goes around the ring. Every member adds its own elements,
+   * until the block is complete at member b. So in step s this member receives block me - 2 - s.
    *
-   * @param target where this member's block goes
+   * @param target address for this member's block
    */
   private void reduceScatter(Call call, Blocks own, Partials partials, long target) {
     int rawBytes = own.type().bytes();
@@ -218,7 +221,9 @@ final class RingCollectives {
     }
   }
 
-  /** Every member passes on the block it got in the step before, beginning with its own. */
+  /**
+   * Every member passes on the block that it received in the step before, beginning with its own.
+   */
   private void allGather(Call call, Blocks blocks) {
     int bytes = blocks.type().bytes();
     long chunk = CHUNK_BYTES / bytes;
@@ -270,8 +275,8 @@ final class RingCollectives {
   }
 
   /**
-   * The chain of {@link #broadcast} the other way: every member adds its own to what comes along.
-   * The member behind the root begins.
+   * The chain of {@link #broadcast} in the other direction: every member adds its own elements to
+   * the arriving ones. The member after the root begins.
    */
   void reduce(Call call, Reduce operation, Partials partials) {
     TypedBuffer send = operation.send();

@@ -4,8 +4,8 @@ import io.weft.memory.Memory;
 
 /**
  * A link through two rings in shared memory. The sender owns the data and the count of bytes
- * written; the receiver owns the count of bytes consumed. Counts only grow (as unsigned numbers of
- * 32 bits that wrap around), so their difference is what is under way.
+ * written; the receiver owns the count of bytes consumed. Counts only grow (as unsigned 32-bit
+ * numbers that wrap around), so their difference is the number of bytes in flight.
  */
 final class RingLink implements Link {
   private final long outData;
@@ -20,8 +20,8 @@ final class RingLink implements Link {
   private int taken;
 
   /**
-   * The link between two ranks of a host. Goes on from the counts in the segments, which are zero
-   * in new ones.
+   * Opens the link between two ranks of a host. It continues from the counts in the segments, which
+   * are zero in new ones.
    *
    * @param mine this rank's segment
    * @param theirs the peer's

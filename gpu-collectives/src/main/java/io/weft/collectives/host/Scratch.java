@@ -6,8 +6,8 @@ import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 
 /**
- * Private memory for what an operation has to keep aside. Grows to the largest need and is used
- * again; freed by the collector with the communicator. One thread at a time.
+ * Private temporary memory for operations. It grows to the largest need and is reused; the garbage
+ * collector frees it with the communicator. One thread at a time.
  */
 final class Scratch {
   private static final int SMALLEST = 4096;
@@ -15,7 +15,7 @@ final class Scratch {
   private ByteBuffer memory = ByteBuffer.allocateDirect(SMALLEST);
 
   /**
-   * At least so many bytes; what was there before is lost.
+   * The address of at least this many bytes; earlier content is lost.
    *
    * @param bytes up to 2 GiB - 1
    */
@@ -27,7 +27,7 @@ final class Scratch {
     return Memory.addressOf(memory);
   }
 
-  /** The same as a buffer. */
+  /** The memory as a buffer. */
   TypedBuffer buffer(DataType type, long count) {
     return TypedBuffer.at(address(count * type.bytes()), type, count);
   }

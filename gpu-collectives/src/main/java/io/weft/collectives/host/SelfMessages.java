@@ -6,7 +6,10 @@ import io.weft.memory.Memory;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** What a rank sends to itself within a group: the n-th send meets the n-th receive. One thread. */
+/**
+ * The messages of a rank to itself within a group: the n-th send matches the n-th receive. One
+ * thread.
+ */
 final class SelfMessages {
   private final int me;
   private final Deque<TypedBuffer> sends = new ArrayDeque<>();
@@ -25,9 +28,9 @@ final class SelfMessages {
   }
 
   /**
-   * Copies all.
+   * Copies all messages.
    *
-   * @throws CollectiveException of kind INVALID when something has no match; nothing is kept then
+   * @throws CollectiveException of kind INVALID when one has no match; nothing is kept then
    */
   void deliver() {
     try {

@@ -14,14 +14,14 @@ import io.weft.collectives.operation.ReduceScatter;
 import io.weft.collectives.operation.Scatter;
 
 /**
- * Collectives among the ranks of one host. What fits a slot is done in one shot; of the rest, in
- * place what symmetric buffers allow, and staged or pairwise what they do not.
+ * Collectives among the ranks of one host. Data that fits a slot is sent in one shot. Larger
+ * operations run in place when symmetric buffers allow it, otherwise staged or pairwise.
  *
- * <p>Every operation starts with an entry of all ranks, in which they compare what they are about
- * to do and learn which buffers are symmetric; so all choose the same way.
+ * <p>Every operation starts with an entry of all ranks. In it they compare their operations and
+ * learn which buffers are symmetric, so all choose the same algorithm.
  */
 final class SharedMemoryEngine implements CollectiveEngine {
-  private final Island island;
+  private final Island host;
   private final SymmetricTable table;
   private final int slotBytes;
   private final OneShotCollectives oneShot;
@@ -34,14 +34,14 @@ final class SharedMemoryEngine implements CollectiveEngine {
    *
    * @param members the ranks of this host, by their index on it
    */
-  SharedMemoryEngine(Island island, SymmetricTable table, Members members, BufferSizes sizes) {
-    this.island = island;
+  SharedMemoryEngine(Island host, SymmetricTable table, Members members, BufferSizes sizes) {
+    this.host = host;
     this.table = table;
     this.slotBytes = sizes.slotBytes();
     Reductions reductions = new Reductions();
-    this.oneShot = new OneShotCollectives(island, reductions);
-    this.staged = new StagedCollectives(island, reductions, sizes.stageBytes());
-    this.inPlace = new InPlaceCollectives(island, reductions, table);
+    this.oneShot = new OneShotCollectives(host, reductions);
+    this.staged = new StagedCollectives(host, reductions, sizes.stageBytes());
+    this.inPlace = new InPlaceCollectives(host, reductions, table);
     this.pairwise = new PairwiseCollectives(members);
   }
 
@@ -70,10 +70,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return bytes <= slotBytes;
   }
 
-  /** Enters with the places of the buffers. */
+  /** Publishes the descriptors of the buffers and enters. */
   private void enter(Call call, TypedBuffer send, TypedBuffer receive) {
-    island.prepareEntry(call, table.describe(send), table.describe(receive));
-    island.enter(call);
+    host.prepareEntry(call, table.describe(send), table.describe(receive));
+    host.enter(call);
   }
 
   private Algorithm allReduce(Call call, AllReduce operation) {
@@ -151,16 +151,16 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return Algorithm.STAGED;
   }
 
-  /** What is read in place is moved to its own place here while the others are still coming. */
+  /** Enters, and copies this rank's own part to its place while the others are still arriving. */
   private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive) {
     long sends = table.describe(send);
-    island.prepareEntry(call, sends, table.describe(receive));
-    island.announce();
+    host.prepareEntry(call, sends, table.describe(receive));
+    host.announce();
     if (sends != SymmetricTable.NONE) {
       InPlaceCollectives.copy(
-          send.address(), receive.address() + island.me() * send.bytes(), send.bytes());
+          send.address(), receive.address() + host.me() * send.bytes(), send.bytes());
     }
-    island.awaitEntries(call);
+    host.awaitEntries(call);
   }
 
   private Algorithm allToAll(Call call, AllToAll operation) {
@@ -182,11 +182,14 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return Algorithm.PAIRWISE;
   }
 
-  /** Of an all-to-all on one buffer nobody may read or write while its owner still does. */
+  /**
+   * Enters an all-to-all. When both buffers overlap, the entry hides them: no other rank may read
+   * or write them while their owner still uses them.
+   */
   private void enterApart(Call call, TypedBuffer send, TypedBuffer receive) {
     if (send.overlaps(receive)) {
-      island.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
-      island.enter(call);
+      host.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
+      host.enter(call);
     } else {
       enter(call, send, receive);
     }
@@ -209,7 +212,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
 
   private Algorithm scatter(Call call, Scatter operation) {
     TypedBuffer receive = operation.receive();
-    if (fitsSlot(receive.bytes() * island.size())) {
+    if (fitsSlot(receive.bytes() * host.size())) {
       oneShot.scatter(call, operation);
       return Algorithm.ONE_SHOT;
     }

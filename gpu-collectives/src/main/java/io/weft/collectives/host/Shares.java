@@ -1,7 +1,7 @@
 package io.weft.collectives.host;
 
 /**
- * How ranks part a run of elements among them: equal but for rounding, and cut at multiples of 128
+ * Divides a run of elements between ranks: equally but for rounding, and cut at multiples of 128
  * bytes so that no two ranks write to one line.
  */
 final class Shares {
@@ -12,9 +12,9 @@ final class Shares {
   private final long granule;
 
   /**
-   * A parting.
+   * A division between ranks.
    *
-   * @param count elements in all
+   * @param count the number of all elements
    */
   Shares(long count, int ranks, int elementBytes) {
     this.count = count;
@@ -22,7 +22,7 @@ final class Shares {
     this.granule = Math.max(1, LINE / elementBytes);
   }
 
-  /** First element of a rank's share; of rank ranks, the end. */
+  /** The first element of a rank's share. For the number of ranks, the end. */
   long start(int rank) {
     return rank == ranks ? count : Math.min(count, roundUp(exact(rank)));
   }

@@ -6,25 +6,26 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 
 /**
- * A link through a TCP connection of its own. Long runs of bytes go between the socket and where
- * they belong without a copy; short ones are gathered, so that a message costs one system call.
+ * A link through its own TCP connection. Long runs of bytes move between the socket and user memory
+ * without a copy; short ones are gathered, so that a message costs one system call.
  *
- * <p>A broken connection is not an error here: nothing moves any more, and whoever waits asks why.
+ * <p>A broken connection is not an error here: no bytes move any more, and the waiting code asks
+ * for the reason.
  */
 final class SocketLink implements Link, AutoCloseable {
-  /** What is worth copying to save a system call. */
+  /** The limit up to which a copy costs less than a system call. */
   private static final int SHORT_BYTES = 16 << 10;
 
   private static final int STAGE_BYTES = 64 << 10;
 
-  /** The most that one system call is asked to move, so that other links get their turn. */
+  /** The limit of bytes in one system call, so that other links get their turn. */
   private static final int CALL_BYTES = 1 << 20;
 
   private final SocketChannel channel;
   private final ByteBuffer view = ByteBuffer.allocateDirect(0);
   private final ByteBuffer[] gathered = new ByteBuffer[2];
 
-  /** Put but not written; in writing mode, that is from 0 to the position. */
+  /** Appended but not written; in writing mode, from 0 to the position. */
   private ByteBuffer out;
 
   /** Read but not taken, from the position to the limit. */
@@ -34,7 +35,7 @@ final class SocketLink implements Link, AutoCloseable {
   private long brokenNanos;
 
   /**
-   * A link over a socket that it closes in the end.
+   * Opens a link over a socket, which the link closes.
    *
    * @param channel connected and not blocking
    */
@@ -63,7 +64,7 @@ final class SocketLink implements Link, AutoCloseable {
     }
   }
 
-  /** What was gathered, and behind it as many of these bytes as the socket takes. */
+  /** Writes the gathered bytes, and after them as many of these bytes as the socket accepts. */
   private int write(long address, int bytes) throws IOException {
     Memory.aim(view, address, bytes);
     if (out.position() == 0) {
@@ -146,7 +147,7 @@ final class SocketLink implements Link, AutoCloseable {
     }
   }
 
-  /** Whether all that came has been taken and nothing will come or go any more. */
+  /** Whether all arrived bytes have been taken and no more will come or go. */
   boolean isBroken() {
     return !broken.isEmpty();
   }
@@ -162,8 +163,8 @@ final class SocketLink implements Link, AutoCloseable {
   }
 
   /**
-   * What was pushed still reaches the peer: a socket that is closed with bytes to read would throw
-   * away those on their way, so they are read first.
+   * Closes the socket. Pushed bytes still reach the peer: closing a socket with unread bytes would
+   * discard bytes on their way, so this reads them first.
    */
   @Override
   public void close() throws IOException {

@@ -15,65 +15,65 @@ import io.weft.memory.Memory;
  * io.weft.collectives.Algorithm#STAGED}. Called after the entry.
  *
  * <p>Three stages in rotation let one sync serve each chunk: while chunk k is reduced, chunk k + 1
- * is staged already, and after the sync the results of chunk k are taken. A rank that stages chunk
- * k + 1 has passed the sync of chunk k - 1, so all others have taken the results of chunk k - 2,
- * which lay in the same stage. The rotation goes on from one operation to the next.
+ * is staged already, and after the sync the results of chunk k are copied out. A rank that stages
+ * chunk k + 1 has passed the sync of chunk k - 1. So all others have copied the results of chunk k
+ * - 2, which used the same stage. The rotation continues from one operation to the next.
  *
- * <p>Stages hold a chunk in the layout of the buffer, so a share is at the same place in all of
- * them. A rank's own share is never staged as input: only the rank itself needs it.
+ * <p>Stages hold a chunk in the layout of the buffer, so a share is at the same offset in all of
+ * them. A rank's own share is never staged as input, because no other rank needs it.
  */
 final class StagedCollectives {
-  private final Island island;
+  private final Island host;
   private final Reductions reductions;
   private final int stageBytes;
   private final long[] sources;
   private final long[] targets = new long[2];
 
-  StagedCollectives(Island island, Reductions reductions, int stageBytes) {
-    this.island = island;
+  StagedCollectives(Island host, Reductions reductions, int stageBytes) {
+    this.host = host;
     this.reductions = reductions;
     this.stageBytes = stageBytes;
-    this.sources = new long[island.size()];
+    this.sources = new long[host.size()];
   }
 
-  /** One chunk of an operation that goes through it in three moves. */
+  /** The three steps of an operation for one chunk. */
   private interface Chunks {
-    /** Puts what the others need of a chunk into the own stage. */
+    /** Copies the elements of a chunk that the others need into this rank's stage. */
     void stage(long chunk, int turn);
 
-    /** Works on what all have staged. */
+    /** Computes from the stages of all ranks. */
     void work(long chunk, int turn);
 
-    /** Takes what the others have worked out. */
+    /** Copies the results of the others from their stages. */
     void take(long chunk, int turn);
   }
 
   private void run(long chunks, Chunks steps) {
-    int turn = island.nextStage();
+    int turn = host.nextStage();
     steps.stage(0, turn);
-    island.sync();
+    host.sync();
     for (long chunk = 0; chunk < chunks; chunk++) {
       steps.work(chunk, turn);
       int next = turn;
       if (chunk + 1 < chunks) {
-        next = island.nextStage();
+        next = host.nextStage();
         steps.stage(chunk + 1, next);
       }
-      island.sync();
+      host.sync();
       steps.take(chunk, turn);
       turn = next;
     }
   }
 
   private long stage(int index, int turn) {
-    return island.block(index).stage(turn);
+    return host.block(index).stage(turn);
   }
 
   void allReduce(AllReduce operation) {
     reduce(operation.send(), operation.receive(), operation.op(), -1);
   }
 
-  /** Non-roots reduce their shares too, but only the root takes the results. */
+  /** Every rank reduces its share, but only the root copies the results. */
   void reduce(Reduce operation) {
     reduce(operation.send(), operation.receive(), operation.op(), operation.root());
   }
@@ -81,38 +81,38 @@ final class StagedCollectives {
   private void reduce(TypedBuffer send, TypedBuffer receive, ReduceOp op, int onlyRoot) {
     int bytes = send.type().bytes();
     long chunkCount = stageBytes / bytes;
-    boolean takes = onlyRoot < 0 || onlyRoot == island.me();
+    boolean takes = onlyRoot < 0 || onlyRoot == host.me();
     Reduction reduction = reductions.of(send.type(), op);
     run(
         chunks(send.count(), chunkCount),
         new Chunks() {
           private Shares shares(long chunk) {
             long count = Math.min(chunkCount, send.count() - chunk * chunkCount);
-            return new Shares(count, island.size(), bytes);
+            return new Shares(count, host.size(), bytes);
           }
 
           @Override
           public void stage(long chunk, int turn) {
             Shares shares = shares(chunk);
             long from = send.address() + chunk * chunkCount * bytes;
-            copyOtherShares(shares, bytes, from, StagedCollectives.this.stage(island.me(), turn));
+            copyOtherShares(shares, bytes, from, StagedCollectives.this.stage(host.me(), turn));
           }
 
           @Override
           public void work(long chunk, int turn) {
             Shares shares = shares(chunk);
-            long share = shares.start(island.me()) * bytes;
+            long share = shares.start(host.me()) * bytes;
             long place = chunk * chunkCount * bytes + share;
             fillSources(turn, share, send.address() + place);
-            targets[0] = StagedCollectives.this.stage(island.me(), turn) + share;
+            targets[0] = StagedCollectives.this.stage(host.me(), turn) + share;
             targets[1] = takes ? receive.address() + place : 0;
             reduction.run(
                 sources,
                 sources.length,
                 targets,
                 takes ? 2 : 1,
-                shares.length(island.me()),
-                Reductions.divisor(op, island.size()));
+                shares.length(host.me()),
+                Reductions.divisor(op, host.size()));
           }
 
           @Override
@@ -129,24 +129,24 @@ final class StagedCollectives {
     return Math.max(1, (count + chunkCount - 1) / chunkCount);
   }
 
-  /** All but the own share: everything before it and everything after it. */
+  /** Copies all but this rank's own share: the elements before it and after it. */
   private void copyOtherShares(Shares shares, int bytes, long from, long to) {
-    long before = shares.start(island.me()) * bytes;
-    long after = shares.start(island.me() + 1) * bytes;
-    long end = shares.start(island.size()) * bytes;
+    long before = shares.start(host.me()) * bytes;
+    long after = shares.start(host.me() + 1) * bytes;
+    long end = shares.start(host.size()) * bytes;
     Memory.copy(from, to, before);
     Memory.copy(from + after, to + after, end - after);
   }
 
   private void fillSources(int turn, long offsetInStage, long own) {
     for (int peer = 0; peer < sources.length; peer++) {
-      sources[peer] = peer == island.me() ? own : stage(peer, turn) + offsetInStage;
+      sources[peer] = peer == host.me() ? own : stage(peer, turn) + offsetInStage;
     }
   }
 
   private void takeShares(Shares shares, int bytes, int turn, long receive) {
-    for (int peer = 0; peer < island.size(); peer++) {
-      if (peer != island.me()) {
+    for (int peer = 0; peer < host.size(); peer++) {
+      if (peer != host.me()) {
         long share = shares.start(peer) * bytes;
         Memory.copy(stage(peer, turn) + share, receive + share, shares.length(peer) * bytes);
       }
@@ -160,7 +160,7 @@ final class StagedCollectives {
 
   void broadcast(Broadcast operation) {
     TypedBuffer receive = operation.receive();
-    boolean isRoot = operation.root() == island.me();
+    boolean isRoot = operation.root() == host.me();
     if (isRoot) {
       copyUnlessSame(operation.send().address(), receive.address(), receive.bytes());
     }
@@ -173,24 +173,26 @@ final class StagedCollectives {
     }
   }
 
-  /** Every rank passes its part to all others, and to itself while the cache still has it. */
+  /**
+   * Every rank passes its part to all others, and copies it to its own buffer while the cache still
+   * has it.
+   */
   private void pass(long bytes, long send, long receive) {
-    long own = receive + island.me() * bytes;
+    long own = receive + host.me() * bytes;
     run(
         chunks(bytes, stageBytes),
         new Chunks() {
           @Override
           public void stage(long chunk, int turn) {
             long from = send + chunk * stageBytes;
-            Memory.copy(
-                from, StagedCollectives.this.stage(island.me(), turn), length(bytes, chunk));
+            Memory.copy(from, StagedCollectives.this.stage(host.me(), turn), length(bytes, chunk));
             copyUnlessSame(from, own + chunk * stageBytes, length(bytes, chunk));
           }
 
           @Override
           public void work(long chunk, int turn) {
-            for (int peer = 0; peer < island.size(); peer++) {
-              if (peer != island.me()) {
+            for (int peer = 0; peer < host.size(); peer++) {
+              if (peer != host.me()) {
                 Memory.copy(
                     StagedCollectives.this.stage(peer, turn),
                     receive + peer * bytes + chunk * stageBytes,
@@ -201,7 +203,7 @@ final class StagedCollectives {
 
           @Override
           public void take(long chunk, int turn) {
-            // All there is was taken before the sync: nothing is worked out by others.
+            // The work step copied everything; there are no results to take.
           }
         });
   }
@@ -213,7 +215,7 @@ final class StagedCollectives {
         new Chunks() {
           @Override
           public void stage(long chunk, int turn) {
-            if (root == island.me()) {
+            if (root == host.me()) {
               Memory.copy(
                   buffer + chunk * stageBytes,
                   StagedCollectives.this.stage(root, turn),
@@ -223,7 +225,7 @@ final class StagedCollectives {
 
           @Override
           public void work(long chunk, int turn) {
-            if (root != island.me()) {
+            if (root != host.me()) {
               Memory.copy(
                   StagedCollectives.this.stage(root, turn),
                   buffer + chunk * stageBytes,
@@ -233,7 +235,7 @@ final class StagedCollectives {
 
           @Override
           public void take(long chunk, int turn) {
-            // The work was the taking.
+            // The work step copied everything.
           }
         });
   }
@@ -247,7 +249,7 @@ final class StagedCollectives {
     TypedBuffer send = operation.send();
     TypedBuffer receive = operation.receive();
     int bytes = send.type().bytes();
-    long chunkCount = stageBytes / bytes / island.size();
+    long chunkCount = stageBytes / bytes / host.size();
     Reduction reduction = reductions.of(send.type(), operation.op());
     run(
         chunks(receive.count(), chunkCount),
@@ -258,10 +260,10 @@ final class StagedCollectives {
 
           @Override
           public void stage(long chunk, int turn) {
-            long to = StagedCollectives.this.stage(island.me(), turn);
+            long to = StagedCollectives.this.stage(host.me(), turn);
             long from = send.address() + chunk * chunkCount * bytes;
-            for (int peer = 0; peer < island.size(); peer++) {
-              if (peer != island.me()) {
+            for (int peer = 0; peer < host.size(); peer++) {
+              if (peer != host.me()) {
                 Memory.copy(
                     from + peer * receive.bytes(),
                     to + peer * chunkCount * bytes,
@@ -273,8 +275,8 @@ final class StagedCollectives {
           @Override
           public void work(long chunk, int turn) {
             long place = chunk * chunkCount * bytes;
-            long own = send.address() + island.me() * receive.bytes() + place;
-            fillSources(turn, island.me() * chunkCount * bytes, own);
+            long own = send.address() + host.me() * receive.bytes() + place;
+            fillSources(turn, host.me() * chunkCount * bytes, own);
             targets[0] = receive.address() + place;
             reduction.run(
                 sources,
@@ -282,12 +284,12 @@ final class StagedCollectives {
                 targets,
                 1,
                 count(chunk),
-                Reductions.divisor(operation.op(), island.size()));
+                Reductions.divisor(operation.op(), host.size()));
           }
 
           @Override
           public void take(long chunk, int turn) {
-            // Every rank keeps what it worked out.
+            // Every rank keeps its own result.
           }
         });
   }

@@ -1,8 +1,8 @@
 package io.weft.collectives.host;
 
-/** Where the state of other ranks can be asked for. */
+/** Provides the state of other ranks. */
 @FunctionalInterface
 interface StatusSource {
-  /** The state of a rank; may take time until it has answered. */
+  /** The state of a rank; may wait until the rank has answered. */
   RankStatus status(int rank);
 }

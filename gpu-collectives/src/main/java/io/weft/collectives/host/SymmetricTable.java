@@ -6,31 +6,31 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Which memory of this rank the other ranks of the host can reach, and where theirs is mapped here.
- * A descriptor says where a buffer is in terms that all understand: the number of a region and the
- * offset in it.
+ * The memory of this rank that the other ranks of the host can reach, and the addresses of theirs
+ * in this process. A descriptor locates a buffer in a form that all ranks understand: the number of
+ * a region and the offset in it.
  *
- * <p>Regions are added and removed by all ranks in the same order, between operations. Thread-safe.
+ * <p>All ranks add and remove regions in the same order, between operations. Thread-safe.
  */
 final class SymmetricTable {
-  /** Of memory that only its owner reaches. */
+  /** The descriptor of memory that only its owner reaches. */
   static final long NONE = -1;
 
   private static final int OFFSET_BITS = 44;
   private static final long OFFSET_MASK = (1L << OFFSET_BITS) - 1;
 
   /**
-   * A run of bytes that each rank has.
+   * A range of memory that each rank has.
    *
    * @param number the same on all ranks
-   * @param bases where each rank's run is mapped here, by index on the host
+   * @param bases the address of each rank's range in this process, by index on the host
    */
   record Region(int number, long bytes, List<Long> bases) {}
 
   private final int me;
   private volatile Entry[] entries = new Entry[0];
 
-  /** A region with what is looked up often in arrays. */
+  /** A region with its numbers in fields and arrays, for fast look-ups. */
   private static final class Entry {
     private final int number;
     private final long base;
@@ -45,7 +45,7 @@ final class SymmetricTable {
     }
   }
 
-  /** Without any region. */
+  /** Starts without regions. */
   SymmetricTable(int me) {
     this.me = me;
   }
@@ -62,7 +62,7 @@ final class SymmetricTable {
     entries = next.toArray(Entry[]::new);
   }
 
-  /** The descriptor of a buffer, or NONE when it is not whole within one region. */
+  /** The descriptor of a buffer, or NONE when it is not completely within one region. */
   long describe(TypedBuffer buffer) {
     long address = buffer.address();
     for (Entry entry : entries) {
@@ -74,7 +74,7 @@ final class SymmetricTable {
     return NONE;
   }
 
-  /** Where memory that a peer described is mapped here. */
+  /** The address, in this process, of memory that a peer described. */
   long resolve(int peer, long descriptor) {
     int number = (int) (descriptor >>> OFFSET_BITS);
     for (Entry entry : entries) {

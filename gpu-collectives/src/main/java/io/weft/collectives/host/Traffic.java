@@ -1,10 +1,10 @@
 package io.weft.collectives.host;
 
-/** What a link carries; each kind has links of its own, so neither holds up the other. */
+/** The kinds of messages. Each kind has its own links, so neither delays the other. */
 enum Traffic {
-  /** What users send to one rank. */
+  /** The sends and receives of users. */
   PAIRS(0),
-  /** The inner messages of collectives. */
+  /** The internal messages of collectives. */
   COLLECTIVES(1);
 
   static final int COUNT = 2;

@@ -1,8 +1,8 @@
 package io.weft.collectives.host;
 
 /**
- * One message on its way: its header and where its bytes are. Used again and again, because a
- * header lies outside the heap. One thread at a time.
+ * One message in flight: its header and the address of its bytes. Instances are reused, because a
+ * header is outside the heap. One thread at a time.
  */
 final class Transfer {
   private final Frame frame = new Frame();
@@ -10,15 +10,15 @@ final class Transfer {
   private int sumBytes;
   private long moved;
 
-  /** What the header says, or is expected to say. */
+  /** The header, or the expected header. */
   Frame frame() {
     return frame;
   }
 
   /**
-   * Starts over with other bytes; the header is the caller's to write.
+   * Starts again with other bytes; the caller writes the header.
    *
-   * @param summed whether sums go with it
+   * @param summed whether the message has checksums
    */
   void start(long bytesAt, boolean summed) {
     address = bytesAt;
@@ -50,22 +50,22 @@ final class Transfer {
     return !inHeader() && moved < bodyEnd();
   }
 
-  /** Whether all but the sum of the whole has moved. */
+  /** Whether everything but the checksum of the whole message has moved. */
   boolean inSum() {
     return moved >= bodyEnd() && !isDone();
   }
 
-  /** Bytes moved, of everything. */
+  /** Bytes moved, including headers and checksums. */
   long moved() {
     return moved;
   }
 
-  /** Bytes of the header and its sum that are left. */
+  /** Bytes left of the header and its checksum. */
   long headerLeft() {
     return headBytes() - moved;
   }
 
-  /** Where the next of the message's bytes goes or comes from. */
+  /** The address for the next of the message's bytes. */
   long next() {
     return address + (moved - headBytes());
   }
@@ -75,7 +75,7 @@ final class Transfer {
     return bodyEnd() - moved;
   }
 
-  /** Bytes of the whole's sum that have moved. */
+  /** Moved bytes of the checksum of the whole message. */
   long sumMoved() {
     return moved - bodyEnd();
   }

@@ -10,8 +10,8 @@ import io.weft.collectives.operation.Scatter;
 import io.weft.memory.Memory;
 
 /**
- * Small operations in a number of steps that is the logarithm of the number of ranks, every message
- * whole. Roots are numbers of members.
+ * Small operations, in a number of steps that is the logarithm of the number of ranks. Messages are
+ * sent whole. Roots are numbers of members.
  *
  * <p>One thread at a time.
  */
@@ -29,9 +29,9 @@ final class TreeCollectives {
   }
 
   /**
-   * The dissemination barrier: in step k member r signals r + 2^k and hears from r - 2^k, so after
-   * the last step everybody has heard of all (Hensgen, Finkel, Manber, "Two algorithms for barrier
-   * synchronization", 1988).
+   * The dissemination barrier: in step k member r signals r + 2^k and waits for r - 2^k. After the
+   * last step every member knows that all have arrived (Hensgen, Finkel, Manber, "Two algorithms
+   * for barrier synchronization", 1988).
    */
   void barrier(Call call) {
     for (int distance = 1; distance < size; distance *= 2) {
@@ -42,10 +42,11 @@ final class TreeCollectives {
   }
 
   /**
-   * Recursive doubling: in each step members whose numbers differ in one bit exchange all they have
-   * and combine it. Members beyond a power of two first fold into a neighbour, which hands them the
+   * Recursive doubling: in each step members whose numbers differ in one bit exchange their data
+   * and combine it. Members beyond a power of two first fold into a neighbour, which sends them the
    * result (Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
-   * MPICH", 2005). Both of a pair combine in the order of their numbers, so all get the same bits.
+   * MPICH", 2005). Both members of a pair combine in the order of their numbers, so all get the
+   * same bits.
    */
   void allReduce(Call call, AllReduce operation, Partials partials) {
     TypedBuffer receive = operation.receive();
@@ -89,7 +90,7 @@ final class TreeCollectives {
     return number < beyond ? 2 * number + 1 : number + beyond;
   }
 
-  /** Members in the order of the tree: the root is 0. */
+  /** The place of this member in the tree: the root has place 0. */
   private int inTree(int root) {
     return Math.floorMod(me - root, size);
   }
@@ -99,8 +100,8 @@ final class TreeCollectives {
   }
 
   /**
-   * A binomial tree: in each step whoever has the data sends it on, farthest first (Thakur et al.
-   * 2005, section 3).
+   * A binomial tree: in each step every member that has the data sends it on, to the farthest child
+   * first (Thakur et al. 2005, section 3).
    */
   void broadcast(Call call, Broadcast operation) {
     int root = operation.root();
@@ -125,7 +126,7 @@ final class TreeCollectives {
     members.finish();
   }
 
-  /** The largest power of two that may be added to a place to give a child. */
+  /** The largest power of two whose sum with a place is a child. */
   private int highestChild(int place) {
     return place == 0 ? Integer.highestOneBit(size) : Integer.lowestOneBit(place) / 2;
   }
@@ -178,7 +179,9 @@ final class TreeCollectives {
     }
   }
 
-  /** Byte 0 goes to the offset, and what would go beyond the end to the beginning. */
+  /**
+   * Copies with rotation: byte 0 goes to the offset, and bytes beyond the end go to the beginning.
+   */
   private static void rotate(long from, long to, long offset, long bytes) {
     Memory.copy(from, to + offset, bytes - offset);
     Memory.copy(from + bytes - offset, to, offset);
@@ -208,9 +211,9 @@ final class TreeCollectives {
   }
 
   /**
-   * In step k member r gives r - 2^k all it has, and gets as much from r + 2^k, for any number of
-   * members (Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all
-   * communications in multiport message-passing systems", 1997).
+   * In step k member r sends all its data to r - 2^k and receives as much from r + 2^k. Works for
+   * any number of members (Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for
+   * all-to-all communications in multiport message-passing systems", 1997).
    */
   void allGather(Call call, AllGather operation) {
     long part = operation.send().bytes();

@@ -9,7 +9,7 @@ import io.weft.collectives.operation.RaggedLayout;
 import io.weft.memory.Memory;
 import java.util.List;
 
-/** One rank: every operation copies what is sent to where it is received. */
+/** The engine for one rank: every operation copies the send buffer to the receive buffer. */
 final class TrivialEngine implements CollectiveEngine {
   @Override
   public Algorithm execute(Call call, Operation operation) {

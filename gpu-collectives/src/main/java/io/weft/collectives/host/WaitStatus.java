@@ -5,7 +5,7 @@ import io.weft.memory.Memory;
 import java.util.Optional;
 
 /**
- * What a rank waits for, as it tells others.
+ * The rank that a rank waits for, and in which operation, as published to others.
  *
  * <pre>
  *   0 int version (odd while it is written) | 4 int rank + 1, 0 for none | 8 long sequence
@@ -13,8 +13,8 @@ import java.util.Optional;
  * </pre>
  *
  * @param rank the first rank it waits for
- * @param sequence number of the collective it is in, or of the last one
- * @param signature the operation it is in
+ * @param sequence number of its current collective, or of the last one
+ * @param signature its current operation
  */
 record WaitStatus(int rank, long sequence, Signature signature) {
   static final int BYTES = 32;
@@ -35,7 +35,7 @@ record WaitStatus(int rank, long sequence, Signature signature) {
     Memory.putIntRelease(address + 4, 0);
   }
 
-  /** Empty when it waits for nobody, or keeps changing. */
+  /** Empty when it waits for no rank, or when the status keeps changing. */
   static Optional<WaitStatus> read(long address) {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
       int version = Memory.getIntAcquire(address);

@@ -3,13 +3,12 @@ package io.weft.collectives.host;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * How a rank passes the time until another has done something: it spins, then yields, then parks
- * for longer and longer. What has to be looked at meanwhile (failures, deadlines, other transfers)
- * is looked at once spinning is over.
+ * How a rank waits for another: it spins, then yields, then parks for longer and longer. Once
+ * spinning is over, it polls for failures and deadlines and progresses other transfers.
  *
- * <p>Where the ranks of this host are more than its processors, the other needs this one's, so
- * there is hardly any spinning. A parked rank oversleeps by at most a sixteenth of what it has
- * waited.
+ * <p>Where this host has more ranks than processors, the other rank may need this rank's processor,
+ * so there is hardly any spinning. A parked rank oversleeps by at most a sixteenth of the time that
+ * it has waited.
  *
  * <p>One thread at a time.
  */
@@ -17,33 +16,36 @@ final class Waiting {
   private static final int SPINS = 1000;
   private static final int SPINS_WHEN_CROWDED = 20;
 
-  /** A look at a socket is a system call, long enough by itself. */
+  /** Polling a socket is a system call, which takes long enough by itself. */
   private static final int SPINS_ON_SOCKETS = 20;
 
-  /** So short a wait is not worth a look at the clock, which takes as long as half of it. */
+  /**
+   * The number of rounds that do not read the clock, because a read takes as long as half of such a
+   * wait.
+   */
   private static final int UNCLOCKED = 16;
 
   private static final int YIELDS = 200;
-  private static final int LOOK_EVERY = 64;
-  private static final int LOOK_EVERY_MOVES = 256;
-  private static final long SHORTEST_PARK_NANOS = 20_000;
-  private static final long LONGEST_PARK_NANOS = 1_000_000;
+  private static final int POLL_EVERY = 64;
+  private static final int POLL_EVERY_MOVES = 256;
+  private static final long MIN_PARK_NANOS = 20_000;
+  private static final long MAX_PARK_NANOS = 1_000_000;
 
   private final Watch watch;
   private final int spins;
   private Runnable progress;
   private int rounds;
   private int moves;
-  private boolean looked;
+  private boolean polled;
   private boolean clocked;
   private long startNanos;
   private long waitedNanos;
 
   /**
-   * A way of waiting.
+   * Creates the strategy of one rank.
    *
-   * @param ranksOnHost how many ranks share the processors
-   * @param onSockets whether other hosts are waited for too
+   * @param ranksOnHost the number of ranks that share the processors
+   * @param onSockets whether this rank also waits for other hosts
    */
   Waiting(Watch watch, int ranksOnHost, boolean onSockets) {
     this.watch = watch;
@@ -55,24 +57,24 @@ final class Waiting {
     }
   }
 
-  /** What else to do while waiting; null for nothing. */
+  /** Sets an action to run while waiting; null for none. */
   void setProgress(Runnable action) {
     progress = action;
   }
 
-  /** A wait begins; it has to {@link #end}. */
+  /** Begins a wait, which {@link #end} has to end. */
   void begin() {
     rounds = 0;
-    looked = false;
+    polled = false;
     clocked = false;
   }
 
   /**
-   * Passes a little time.
+   * Waits for a short time.
    *
-   * @throws io.weft.collectives.fault.CollectiveException when there is no point in waiting on
+   * @throws io.weft.collectives.fault.CollectiveException when the wait cannot succeed
    */
-  @SuppressWarnings("ThreadPriorityCheck") // The other rank may need this very processor.
+  @SuppressWarnings("ThreadPriorityCheck") // The other rank may need this processor.
   void idle(Awaited awaited) {
     rounds++;
     if (!clocked && rounds > UNCLOCKED) {
@@ -87,51 +89,51 @@ final class Waiting {
       progress.run();
     }
     if (rounds <= spins + YIELDS) {
-      if (rounds % LOOK_EVERY == 0) {
-        look(awaited);
+      if (rounds % POLL_EVERY == 0) {
+        poll(awaited);
       }
       Thread.yield();
       return;
     }
-    look(awaited);
+    poll(awaited);
     LockSupport.parkNanos(parkNanos());
   }
 
-  private void look(Awaited awaited) {
-    looked = true;
+  private void poll(Awaited awaited) {
+    polled = true;
     watch.look(awaited);
   }
 
   private long parkNanos() {
     long waited = System.nanoTime() - startNanos;
-    return Math.max(SHORTEST_PARK_NANOS, Math.min(LONGEST_PARK_NANOS, waited / 16));
+    return Math.max(MIN_PARK_NANOS, Math.min(MAX_PARK_NANOS, waited / 16));
   }
 
   /**
-   * Something happened: spin again before parking.
+   * Resets the strategy after progress: it spins again before parking.
    *
-   * @throws io.weft.collectives.fault.CollectiveException when there is no point in going on: also
-   *     who never stands still has a deadline
+   * @throws io.weft.collectives.fault.CollectiveException when the operation cannot succeed; steady
+   *     progress has a deadline too
    */
   void moved(Awaited awaited) {
     rounds = 0;
     moves++;
-    if (moves % LOOK_EVERY_MOVES == 0) {
-      look(awaited);
+    if (moves % POLL_EVERY_MOVES == 0) {
+      poll(awaited);
     }
   }
 
-  /** The wait is over. */
+  /** Ends the wait. */
   void end() {
     if (clocked) {
       waitedNanos += System.nanoTime() - startNanos;
     }
-    if (looked) {
+    if (polled) {
       watch.stopLooking();
     }
   }
 
-  /** Nanoseconds waited since the last call of this, but for waits of a few rounds. */
+  /** Nanoseconds waited since the last call of this method, without waits of a few rounds. */
   long takeWaitedNanos() {
     long waited = waitedNanos;
     waitedNanos = 0;

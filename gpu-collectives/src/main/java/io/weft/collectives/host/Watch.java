@@ -1,15 +1,15 @@
 package io.weft.collectives.host;
 
-/** What a waiting rank keeps an eye on. */
+/** The checks that a waiting rank makes. */
 interface Watch {
   /**
-   * Looks whether waiting on makes sense, and tells others whom this rank waits for.
+   * Checks whether this wait can still succeed, and publishes which rank this one waits for.
    *
-   * @throws io.weft.collectives.fault.CollectiveException when it does not: somebody failed, ended
-   *     or closed, this thread was interrupted, or the deadline has passed
+   * @throws io.weft.collectives.fault.CollectiveException when a rank failed, ended or closed, this
+   *     thread was interrupted, or the deadline has passed
    */
   void look(Awaited awaited);
 
-  /** The wait in which there was a look is over. */
+  /** Called at the end of a wait in which {@link #look} was called. */
   void stopLooking();
 }

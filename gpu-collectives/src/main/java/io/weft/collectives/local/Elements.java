@@ -7,7 +7,7 @@ import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.memory.Memory;
 
-/** One element at a time: the slow way in which nothing can be hidden. */
+/** Copies and reduces one element at a time: slow, but easy to verify. */
 final class Elements {
   private Elements() {}
 

@@ -10,14 +10,14 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/** What the communicators of one unique id share. Thread-safe. */
+/** The state that the communicators of one unique id share. Thread-safe. */
 final class Gang {
   private static final ConcurrentMap<UniqueId, Gang> GANGS = new ConcurrentHashMap<>();
 
   private final UniqueId id;
   private final int nranks;
   private final Mailbox[][] mailboxes;
-  private final Map<Long, Rendezvous<Operation, Void>> meetings = new HashMap<>();
+  private final Map<Long, Rendezvous<Operation, Void>> collectives = new HashMap<>();
   private int members;
   private CollectiveException failure;
 
@@ -32,7 +32,7 @@ final class Gang {
     }
   }
 
-  /** Adds a member; each has to {@link #leave}. */
+  /** Adds a member; each member has to {@link #leave}. */
   static Gang join(UniqueId id, int nranks) {
     return GANGS.compute(
         id,
@@ -45,7 +45,7 @@ final class Gang {
         });
   }
 
-  /** The last one to leave ends the gang. */
+  /** Removes a member; the last one removes the gang. */
   void leave() {
     GANGS.computeIfPresent(
         id,
@@ -61,13 +61,16 @@ final class Gang {
     return mailboxes[from][to];
   }
 
-  /** The meeting for the collective of this number; ends failed at once when the gang is broken. */
-  synchronized Rendezvous<Operation, Void> meeting(long number) {
+  /**
+   * The rendezvous for the collective with this number. Throws the failure at once when the gang is
+   * broken.
+   */
+  synchronized Rendezvous<Operation, Void> collective(long number) {
     if (failure != null) {
       throw failure;
     }
-    meetings.keySet().removeIf(old -> old < number - 1);
-    return meetings.computeIfAbsent(
+    collectives.keySet().removeIf(old -> old < number - 1);
+    return collectives.computeIfAbsent(
         number,
         key ->
             new Rendezvous<>(
@@ -79,7 +82,7 @@ final class Gang {
                 }));
   }
 
-  /** Fails everything that waits and everything to come. */
+  /** Fails all waiting and all future operations. */
   void fail(CollectiveException cause) {
     failCollectives(cause);
     for (int rank = 0; rank < nranks; rank++) {
@@ -87,7 +90,7 @@ final class Gang {
     }
   }
 
-  /** Fails what needs this rank: all collectives, and what others send it or want from it. */
+  /** Fails the operations that need this rank: all collectives, and sends and receives with it. */
   void failWith(int rank, CollectiveException cause) {
     failCollectives(cause);
     failMailboxes(rank, cause);
@@ -100,9 +103,9 @@ final class Gang {
         return;
       }
       failure = cause;
-      waiting = List.copyOf(meetings.values());
+      waiting = List.copyOf(collectives.values());
     }
-    waiting.forEach(meeting -> meeting.fail(cause));
+    waiting.forEach(rendezvous -> rendezvous.fail(cause));
   }
 
   private void failMailboxes(int rank, CollectiveException cause) {

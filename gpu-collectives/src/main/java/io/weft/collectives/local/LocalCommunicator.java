@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
 
 /** One rank of a {@link Gang}. */
 public final class LocalCommunicator extends OrderedCommunicator {
-  /** A send or receive that has been posted. */
+  /** A send or receive that was posted and may not have matched yet. */
   private record Posted(int peer, HostEvent event) {}
 
   private final Gang gang;
@@ -32,7 +32,10 @@ public final class LocalCommunicator extends OrderedCommunicator {
     this.gang = gang;
   }
 
-  /** A {@link io.weft.collectives.CommunicatorFactory}: all ranks have to be in this process. */
+  /**
+   * Creates a communicator, as a {@link io.weft.collectives.CommunicatorFactory}. All ranks have to
+   * be in this process.
+   */
   public static LocalCommunicator create(Bootstrap bootstrap, CommunicatorOptions options) {
     Gang gang = Gang.join(bootstrap.id(), bootstrap.nranks());
     try {
@@ -69,7 +72,7 @@ public final class LocalCommunicator extends OrderedCommunicator {
     }
     for (Operation operation : operations) {
       if (operation.kind().isCollective()) {
-        waitedFor(() -> gang.meeting(collectives++).arrive(rank(), operation, deadline));
+        waitedFor(() -> gang.collective(collectives++).arrive(rank(), operation, deadline));
       }
     }
     posted.forEach(post -> waitedFor(() -> await(post, deadline)));
@@ -91,7 +94,7 @@ public final class LocalCommunicator extends OrderedCommunicator {
           List.of(posted.peer()),
           "rank "
               + posted.peer()
-              + " did not come to the "
+              + " did not reach the "
               + posted.event().what()
               + " within "
               + deadline,

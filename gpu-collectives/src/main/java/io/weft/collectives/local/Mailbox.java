@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Queue;
 
 /**
- * Sends and receives from one rank to another that have not met yet. Whoever comes second copies.
- * Thread-safe.
+ * Sends and receives from one rank to another that have no match yet. The second of a pair copies
+ * the elements. Thread-safe.
  */
 final class Mailbox {
   private record Post(TypedBuffer buffer, HostEvent event) {}
@@ -27,21 +27,21 @@ final class Mailbox {
     this.to = to;
   }
 
-  /** Ends once the peer has the elements. */
+  /** Posts a send; the event ends once the peer has the elements. */
   HostEvent send(TypedBuffer buffer) {
     Post post = new Post(buffer, new HostEvent("send from rank " + from + " to rank " + to));
-    meet(post, sends, receives);
+    match(post, sends, receives);
     return post.event();
   }
 
-  /** Ends once the elements are there. */
+  /** Posts a receive; the event ends once the elements have arrived. */
   HostEvent receive(TypedBuffer buffer) {
     Post post = new Post(buffer, new HostEvent("receive by rank " + to + " from rank " + from));
-    meet(post, receives, sends);
+    match(post, receives, sends);
     return post.event();
   }
 
-  /** Fails what waits and what comes. */
+  /** Fails waiting and future sends and receives. */
   void fail(CollectiveException cause) {
     List<Post> waiting;
     synchronized (this) {
@@ -54,7 +54,7 @@ final class Mailbox {
     waiting.forEach(post -> post.event().fail(cause));
   }
 
-  private void meet(Post mine, Queue<Post> own, Queue<Post> others) {
+  private void match(Post mine, Queue<Post> own, Queue<Post> others) {
     Post other;
     CollectiveException before;
     synchronized (this) {

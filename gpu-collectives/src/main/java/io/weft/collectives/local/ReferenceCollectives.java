@@ -18,7 +18,7 @@ import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.util.List;
 
-/** What every collective means, given the operations of all ranks at once. */
+/** Defines the result of every collective, from the operations of all ranks at once. */
 final class ReferenceCollectives {
   private ReferenceCollectives() {}
 
@@ -41,7 +41,7 @@ final class ReferenceCollectives {
       case GATHER -> gather(all(ranks, Gather.class));
       case SCATTER -> scatter(all(ranks, Scatter.class));
       default -> {
-        // A barrier: everybody is here.
+        // A barrier: all ranks have arrived already.
       }
     }
   }
@@ -106,7 +106,7 @@ final class ReferenceCollectives {
     }
   }
 
-  /** In place a result overwrites only the element of its own rank that made it. */
+  /** In place, a result overwrites only the element from which the same rank made it. */
   private static void reduceScatter(List<ReduceScatter> ranks) {
     TypedBuffer[] sends = sends(ranks);
     for (int rank = 0; rank < ranks.size(); rank++) {
@@ -188,7 +188,7 @@ final class ReferenceCollectives {
     Memory.copy(from.address() + fromIndex * bytes, to.address() + toIndex * bytes, count * bytes);
   }
 
-  /** A copy, as direct memory that the collector frees. */
+  /** Copies a buffer into direct memory that the garbage collector frees. */
   private static TypedBuffer scratch(TypedBuffer of) {
     TypedBuffer copy =
         TypedBuffer.wrap(ByteBuffer.allocateDirect(Math.toIntExact(of.bytes())), of.type());

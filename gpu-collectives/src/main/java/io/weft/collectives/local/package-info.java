@@ -1,8 +1,8 @@
 /**
- * The plain reference: ranks are threads of one process, and what they compute is written for being
- * read, element by element. The other implementations are compared with it, and code above can be
- * tried with it.
+ * The reference implementation: ranks are threads of one process, and simple code computes each
+ * collective element by element. Tests compare the other implementations with it, and can run code
+ * above communicators on it.
  *
- * <p>Whatever thread comes last computes for all. Nothing outlives the communicators of a gang.
+ * <p>The last thread to arrive computes for all. Nothing outlives the communicators of a gang.
  */
 package io.weft.collectives.local;

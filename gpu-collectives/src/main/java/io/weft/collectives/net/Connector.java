@@ -14,8 +14,8 @@ import java.security.MessageDigest;
 import java.util.List;
 
 /**
- * One connection that this rank opens to another. Greeting and being welcomed are two steps, so
- * that a rank can greet all others before it waits for any. One thread.
+ * One connection that this rank opens to another. Sending the greeting and awaiting the welcome are
+ * two steps, so that a rank can greet all others before it waits for any. For one thread.
  */
 public final class Connector implements AutoCloseable {
   private final UniqueId id;
@@ -32,7 +32,7 @@ public final class Connector implements AutoCloseable {
   }
 
   /**
-   * Connects and greets.
+   * Connects and sends the greeting.
    *
    * @throws CollectiveException naming the other rank
    */
@@ -64,7 +64,7 @@ public final class Connector implements AutoCloseable {
           channel.write(message);
           return !message.hasRemaining();
         },
-        "take a greeting",
+        "accept a greeting",
         deadline);
   }
 
@@ -84,7 +84,7 @@ public final class Connector implements AutoCloseable {
   /**
    * Waits for the welcome.
    *
-   * @return the socket, which is the caller's from now on
+   * @return the socket, which the caller owns from now on
    * @throws CollectiveException naming the other rank
    */
   public SocketChannel awaitWelcome(Deadline deadline) {
@@ -118,7 +118,7 @@ public final class Connector implements AutoCloseable {
         cause);
   }
 
-  /** Closes the socket, also one that was handed out: for set-ups that failed. */
+  /** Closes the socket, even one that was handed out. For set-ups that failed. */
   @Override
   public void close() throws IOException {
     channel.close();

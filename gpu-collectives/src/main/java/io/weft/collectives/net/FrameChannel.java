@@ -10,35 +10,35 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.zip.CRC32C;
 
 /**
- * Messages of known length over a socket that does not block. Damage on the way is an error: of a
- * length at once, so that nobody waits for bytes that nobody sent.
+ * Messages of known length over a non-blocking socket. Corruption is an error. A corrupt length is
+ * detected at once, so no reader waits for bytes that were never sent.
  *
  * <pre>
  *   0 int bytes | 4 int CRC32C of the bytes | 8 int CRC32C of the 8 bytes before | 12 bytes
  * </pre>
  *
- * <p>Any thread may {@link #send}; all else is for one thread. Owns the socket.
+ * <p>Any thread may call {@link #send}; all other methods are for one thread. Owns the socket.
  */
 public final class FrameChannel implements AutoCloseable {
   private static final int HEADER_BYTES = 12;
   private static final int SUMMED_BYTES = 8;
 
   private final SocketChannel channel;
-  private final int mostBytes;
+  private final int maxBytes;
   private final Queue<ByteBuffer> out = new ConcurrentLinkedQueue<>();
   private final ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
   private byte[] message;
   private ByteBuffer body;
 
   /**
-   * Messages over a socket.
+   * Sends and receives messages over a socket.
    *
    * @param channel connected; made non-blocking
-   * @param mostBytes the longest message that is taken
+   * @param maxBytes the longest message that is accepted
    */
-  public FrameChannel(SocketChannel channel, int mostBytes) throws IOException {
+  public FrameChannel(SocketChannel channel, int maxBytes) throws IOException {
     this.channel = channel;
-    this.mostBytes = mostBytes;
+    this.maxBytes = maxBytes;
     channel.configureBlocking(false);
   }
 
@@ -46,7 +46,7 @@ public final class FrameChannel implements AutoCloseable {
     return channel;
   }
 
-  /** Queues a message; it leaves with {@link #flush}. */
+  /** Queues a message; {@link #flush} sends it. */
   public void send(byte[] content) {
     ByteBuffer message = ByteBuffer.allocate(HEADER_BYTES + content.length);
     message.putInt(content.length).putInt(sum(content, content.length));
@@ -60,7 +60,7 @@ public final class FrameChannel implements AutoCloseable {
     return (int) sum.getValue();
   }
 
-  /** Writes what the socket takes; returns whether nothing is left. */
+  /** Writes as much as the socket accepts; returns whether the queue is empty. */
   public boolean flush() throws IOException {
     for (ByteBuffer next = out.peek(); next != null; next = out.peek()) {
       channel.write(next);
@@ -73,11 +73,11 @@ public final class FrameChannel implements AutoCloseable {
   }
 
   /**
-   * The next message that has come whole, if any.
+   * The next message that has arrived completely, if any.
    *
    * @throws EOFException when the other side has closed the connection
-   * @throws IOException also when a message is too long or was damaged on its way; nothing more is
-   *     to be taken then
+   * @throws IOException also when a message is too long or was corrupted on its way; the channel is
+   *     unusable then
    */
   public Optional<byte[]> poll() throws IOException {
     if (body == null) {
@@ -86,9 +86,9 @@ public final class FrameChannel implements AutoCloseable {
       }
       requireSum("a message's header", header.array(), SUMMED_BYTES, header.getInt(SUMMED_BYTES));
       int length = header.getInt(0);
-      if (length < 0 || length > mostBytes) {
+      if (length < 0 || length > maxBytes) {
         throw new IOException(
-            "a message of " + length + " bytes where at most " + mostBytes + " are allowed");
+            "a message of " + length + " bytes where at most " + maxBytes + " are allowed");
       }
       message = new byte[length];
       body = ByteBuffer.wrap(message);
@@ -108,7 +108,7 @@ public final class FrameChannel implements AutoCloseable {
     int found = sum(bytes, length);
     if (found != promised) {
       throw new IOException(
-          "%s was damaged on its way: it has CRC32C %08x, it was %08x"
+          "%s was damaged on its way: it has CRC32C %08x, expected %08x"
               .formatted(what, found, promised));
     }
   }

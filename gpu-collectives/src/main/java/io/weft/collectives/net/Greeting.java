@@ -11,9 +11,9 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * The first bytes on a connection. Who opened it says for which communicator and rank it speaks,
- * and proves that it knows the secret of the unique id without telling it; who accepts it answers
- * with a proof of its own.
+ * The first bytes on a connection. The connecting rank names the communicator, its rank and the
+ * purpose. It proves that it knows the secret of the unique id without revealing it. The accepting
+ * rank answers with its own proof.
  *
  * <pre>
  *  0        4         8          24     28   32        36            68
@@ -24,14 +24,14 @@ import javax.crypto.spec.SecretKeySpec;
  *  +------------+
  * </pre>
  *
- * <p>The proofs are HMAC-SHA256 (RFC 2104) over all that precedes them, the welcome over the same
- * with another label. Numbers are big-endian.
+ * <p>The proofs are HMAC-SHA256 (RFC 2104) over all preceding bytes, the welcome over the same
+ * bytes with another label. Numbers are big-endian.
  *
  * @param from the rank that connects
  * @param to the rank that accepts
  */
 public record Greeting(int from, int to, Purpose purpose) {
-  /** What a connection is for. Codes are never used for another purpose. */
+  /** What a connection is for. A code never changes its meaning. */
   public enum Purpose {
     BOOTSTRAP(1),
     CONTROL(2),
@@ -69,7 +69,7 @@ public record Greeting(int from, int to, Purpose purpose) {
         .array();
   }
 
-  /** What the accepting side answers. */
+  /** The answer of the accepting side. */
   byte[] welcome(UniqueId id) {
     return proof(id, "welcome", claim(id));
   }
@@ -86,10 +86,10 @@ public record Greeting(int from, int to, Purpose purpose) {
   }
 
   /**
-   * Reads a greeting of this communicator.
+   * Decodes and verifies a greeting of this communicator.
    *
    * @param in all its bytes
-   * @throws IOException saying why it comes from a stranger
+   * @throws IOException saying why the sender does not belong to the communicator
    */
   static Greeting decode(ByteBuffer in, UniqueId id) throws IOException {
     if (in.getInt(0) != MAGIC) {

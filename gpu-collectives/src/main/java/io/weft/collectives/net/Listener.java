@@ -18,21 +18,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where other ranks connect to this one. Whoever does not prove that it belongs to the communicator
- * is refused, and nobody waits for it. One thread.
+ * Accepts the connections of other ranks. A connection that does not prove that it belongs to the
+ * communicator is refused, and never delays the others. For one thread.
  */
 public final class Listener implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Listener.class);
   private static final int BACKLOG = 1024;
 
-  /** Connections that have said nothing yet; beyond it the oldest makes room. */
-  private static final int MOST_SILENT = 1024;
+  /** The limit of connections that have sent no greeting yet. Beyond it the oldest is refused. */
+  private static final int MAX_PENDING = 1024;
 
   private final ServerSocketChannel server;
-  private final Deque<Arrival> silent = new ArrayDeque<>();
+  private final Deque<Pending> silent = new ArrayDeque<>();
 
-  /** A connection that has not greeted to the end. */
-  private record Arrival(SocketChannel channel, ByteBuffer greeting) {}
+  /** A connection whose greeting is incomplete. */
+  private record Pending(SocketChannel channel, ByteBuffer greeting) {}
 
   private Listener(ServerSocketChannel server) {
     this.server = server;
@@ -46,7 +46,7 @@ public final class Listener implements AutoCloseable {
   public static Listener open(String host) throws IOException {
     InetSocketAddress address = new InetSocketAddress(host, 0);
     if (address.isUnresolved() || address.getAddress().isAnyLocalAddress()) {
-      throw new IOException(host + " is no address that other ranks can reach this one by");
+      throw new IOException(host + " is not an address at which other ranks can reach this one");
     }
     ServerSocketChannel server = ServerSocketChannel.open();
     try {
@@ -59,7 +59,7 @@ public final class Listener implements AutoCloseable {
     }
   }
 
-  /** Where it listens. */
+  /** The address it listens on. */
   public InetSocketAddress address() throws IOException {
     return (InetSocketAddress) server.getLocalAddress();
   }
@@ -67,8 +67,8 @@ public final class Listener implements AutoCloseable {
   /**
    * Waits for connections that ranks open to this one.
    *
-   * @param expected what they are to say
-   * @return those that have come at the deadline, all or fewer; the caller's to close
+   * @param expected the greetings that they have to send
+   * @return the connections that arrived before the deadline, all or fewer; the caller closes them
    */
   public Map<Greeting, SocketChannel> await(UniqueId id, Set<Greeting> expected, Deadline deadline)
       throws IOException {
@@ -91,15 +91,15 @@ public final class Listener implements AutoCloseable {
     }
     accept();
     for (int i = silent.size(); i > 0; i--) {
-      Arrival arrival = silent.remove();
+      Pending pending = silent.remove();
       try {
-        if (hasGreeted(arrival)) {
-          admit(id, arrival, expected, welcome);
+        if (hasGreeted(pending)) {
+          admit(id, pending, expected, welcome);
         } else {
-          silent.add(arrival);
+          silent.add(pending);
         }
       } catch (IOException e) {
-        refuse(arrival.channel(), e.getMessage());
+        refuse(pending.channel(), e.getMessage());
       }
     }
     return welcome.size() == expected.size();
@@ -110,33 +110,34 @@ public final class Listener implements AutoCloseable {
       channel.configureBlocking(false);
       channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
       channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-      silent.add(new Arrival(channel, ByteBuffer.allocate(Greeting.BYTES)));
-      if (silent.size() > MOST_SILENT) {
-        refuse(silent.remove().channel(), "it has not said what it wants");
+      silent.add(new Pending(channel, ByteBuffer.allocate(Greeting.BYTES)));
+      if (silent.size() > MAX_PENDING) {
+        refuse(
+            silent.remove().channel(), "it sent no greeting, and too many connections are waiting");
       }
     }
   }
 
-  private static boolean hasGreeted(Arrival arrival) throws IOException {
-    if (arrival.channel().read(arrival.greeting()) < 0) {
-      throw new EOFException("it left without a greeting");
+  private static boolean hasGreeted(Pending pending) throws IOException {
+    if (pending.channel().read(pending.greeting()) < 0) {
+      throw new EOFException("it closed the connection before its greeting was complete");
     }
-    return !arrival.greeting().hasRemaining();
+    return !pending.greeting().hasRemaining();
   }
 
   private static void admit(
-      UniqueId id, Arrival arrival, Set<Greeting> expected, Map<Greeting, SocketChannel> welcome)
+      UniqueId id, Pending pending, Set<Greeting> expected, Map<Greeting, SocketChannel> welcome)
       throws IOException {
-    Greeting greeting = Greeting.decode(arrival.greeting(), id);
+    Greeting greeting = Greeting.decode(pending.greeting(), id);
     if (!expected.contains(greeting) || welcome.containsKey(greeting)) {
-      throw new IOException("nobody expects " + greeting);
+      throw new IOException("no rank expects " + greeting);
     }
     ByteBuffer answer = ByteBuffer.wrap(greeting.welcome(id));
-    arrival.channel().write(answer);
+    pending.channel().write(answer);
     if (answer.hasRemaining()) {
-      throw new IOException("it does not take its welcome");
+      throw new IOException("it does not accept its welcome");
     }
-    welcome.put(greeting, arrival.channel());
+    welcome.put(greeting, pending.channel());
   }
 
   private static void refuse(SocketChannel channel, String reason) throws IOException {
@@ -144,11 +145,11 @@ public final class Listener implements AutoCloseable {
     channel.close();
   }
 
-  /** Stops listening; connections that were handed out stay. */
+  /** Stops listening; connections that were handed out stay open. */
   @Override
   public void close() throws IOException {
-    for (Arrival arrival : silent) {
-      arrival.channel().close();
+    for (Pending pending : silent) {
+      pending.channel().close();
     }
     silent.clear();
     server.close();

@@ -6,21 +6,21 @@ import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
-/** Waiting for sockets that do not block, while ranks find each other. Stateless. */
+/** Polls non-blocking sockets until a deadline, while ranks find each other. Stateless. */
 public final class Patience {
   private static final long PAUSE_NANOS = 100_000;
   private static final long SLACK_NANOS = 1_000_000_000;
 
   private Patience() {}
 
-  /** Something that is tried until it works. */
+  /** A step that is polled until it is done. */
   public interface Attempt {
-    /** Does what can be done now; returns whether all is done. */
+    /** Does the part that is possible now; returns whether the whole step is done. */
     boolean isDone() throws IOException;
   }
 
   /**
-   * Tries until it is done or the deadline has passed.
+   * Polls a step until it is done or the deadline has passed.
    *
    * @return whether it is done
    * @throws CollectiveException of kind ABORTED when this thread is interrupted
@@ -41,7 +41,10 @@ public final class Patience {
     return true;
   }
 
-  /** A deadline early enough that others still hear before theirs what this one found out. */
+  /**
+   * Returns an earlier deadline, so that other ranks hear of a failure here before their own
+   * deadline.
+   */
   public static Deadline beforeOthers(Deadline deadline) {
     return deadline.earlierBy(Math.min(SLACK_NANOS, deadline.length().toNanos() / 10));
   }

@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Every rank receives what all send, in the order of the ranks. In place where the send buffer is
- * the rank's own part of the receive buffer.
+ * Every rank receives the elements that all ranks send, in rank order. In place when the send
+ * buffer is the rank's own part of the receive buffer.
  *
- * @param send as many elements on every rank
- * @param receive nranks times as many
+ * @param send the same number of elements on every rank
+ * @param receive nranks times the elements of {@code send}
  */
 public record AllGather(TypedBuffer send, TypedBuffer receive) implements Operation {
   @Override

@@ -6,10 +6,11 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Every rank receives the reduction of what all send. In place where both buffers are the same.
+ * Every rank receives the reduction of the elements that all ranks send. In place when both buffers
+ * are the same.
  *
- * @param send as many elements on every rank
- * @param receive as many as send
+ * @param send the same number of elements on every rank
+ * @param receive as many elements as {@code send}
  */
 public record AllReduce(TypedBuffer send, TypedBuffer receive, ReduceOp op) implements Operation {
   @Override

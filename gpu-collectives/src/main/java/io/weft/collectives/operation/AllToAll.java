@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Part p of what rank r sends becomes part r of what rank p receives. In place where both buffers
- * are the same.
+ * Part p of rank r's send buffer becomes part r of rank p's receive buffer. In place when both
+ * buffers are the same.
  *
  * @param send nranks parts of equal length
- * @param receive as many elements as send
+ * @param receive as many elements as {@code send}
  */
 public record AllToAll(TypedBuffer send, TypedBuffer receive) implements Operation {
   @Override
@@ -44,7 +44,12 @@ public record AllToAll(TypedBuffer send, TypedBuffer receive) implements Operati
     Checks.count(kind(), "receive", receive, send.count());
     if (send.count() % nranks != 0) {
       throw CollectiveException.invalid(
-          kind() + ": " + send.count() + " elements do not part into " + nranks + " equal ones");
+          kind()
+              + ": "
+              + send.count()
+              + " elements cannot be divided into "
+              + nranks
+              + " equal parts");
     }
     Checks.apartOrAt(kind(), send, receive, 0);
   }

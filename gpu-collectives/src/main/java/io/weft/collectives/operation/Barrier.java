@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * No rank leaves before every rank has come. What a rank wrote to symmetric memory before is
- * visible to all after it.
+ * No rank leaves before every rank has arrived. Writes to symmetric memory before the barrier are
+ * visible to all ranks after it.
  */
 public record Barrier() implements Operation {
   @Override
@@ -36,6 +36,6 @@ public record Barrier() implements Operation {
 
   @Override
   public void check(int rank, int nranks) {
-    // Nothing to be wrong: there are no arguments.
+    // There are no arguments to check.
   }
 }

@@ -5,9 +5,10 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Every rank receives what the root has. In place where the root's buffers are the same.
+ * Every rank receives the root's elements. In place when the root's two buffers are the same.
  *
- * @param send the root's elements; only the root's is read, others may pass an empty one
+ * @param send the root's elements; only the root's buffer is read, other ranks may pass an empty
+ *     one
  * @param receive as many elements on every rank
  */
 public record Broadcast(TypedBuffer send, TypedBuffer receive, int root) implements Operation {

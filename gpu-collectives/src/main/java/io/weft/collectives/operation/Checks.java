@@ -4,7 +4,8 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 
 /**
- * The conditions that several operations share; all throw an INVALID {@link CollectiveException}.
+ * Argument checks that several operations share. All throw a {@link CollectiveException} of kind
+ * INVALID.
  */
 final class Checks {
   private Checks() {}
@@ -32,12 +33,15 @@ final class Checks {
               + buffer
               + " buffer has "
               + actual.count()
-              + " elements, needed are "
+              + " elements; it needs "
               + expected);
     }
   }
 
-  /** Buffers are either apart, or the smaller one is exactly at its place in the larger one. */
+  /**
+   * Checks that the buffers do not overlap, or that the smaller one is exactly at its place in the
+   * larger one.
+   */
   static void apartOrAt(
       OperationKind kind, TypedBuffer part, TypedBuffer whole, long placeInWhole) {
     boolean inPlace = part.address() == whole.address() + placeInWhole * whole.type().bytes();
@@ -48,10 +52,10 @@ final class Checks {
               + part
               + ", "
               + whole
-              + ") but not as an operation in "
-              + "place, which has element 0 of the one at element "
+              + "); an operation in place needs element "
+              + "0 of the first at element "
               + placeInWhole
-              + " of the other");
+              + " of the second");
     }
   }
 

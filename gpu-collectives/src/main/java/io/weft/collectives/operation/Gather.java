@@ -5,11 +5,12 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * The root receives what all send, in the order of the ranks. In place where the root's send buffer
- * is its own part of its receive buffer.
+ * The root receives the elements that all ranks send, in rank order. In place when the root's send
+ * buffer is its own part of its receive buffer.
  *
- * @param send as many elements on every rank
- * @param receive nranks times as many; only the root's is written, others may pass an empty one
+ * @param send the same number of elements on every rank
+ * @param receive nranks times the elements of {@code send}; only the root's buffer is written,
+ *     other ranks may pass an empty one
  */
 public record Gather(TypedBuffer send, TypedBuffer receive, int root) implements Operation {
   @Override

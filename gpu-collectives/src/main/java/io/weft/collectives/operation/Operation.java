@@ -5,7 +5,7 @@ import io.weft.collectives.fault.CollectiveException;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
-/** Something a rank does on a communicator. */
+/** An operation that a rank runs on a communicator. */
 public sealed interface Operation
     permits Barrier,
         Broadcast,
@@ -22,10 +22,10 @@ public sealed interface Operation
 
   OperationKind kind();
 
-  /** What all ranks have to agree on. */
+  /** The arguments on which all ranks have to agree. */
   Signature signature();
 
-  /** The bytes by which rates are counted, as nccl-tests counts them. */
+  /** The size that rates are computed from, as nccl-tests counts it. */
   long bytes();
 
   /** The buffers this rank reads or writes, in the order of the record's components. */
@@ -35,7 +35,7 @@ public sealed interface Operation
   Operation withBuffers(UnaryOperator<TypedBuffer> replacement);
 
   /**
-   * Finds what is wrong without asking another rank.
+   * Checks the arguments that this rank can check alone.
    *
    * @throws CollectiveException of kind INVALID
    */

@@ -2,7 +2,9 @@ package io.weft.collectives.operation;
 
 import java.util.Locale;
 
-/** The operations there are. The codes travel between ranks: none is ever used for another. */
+/**
+ * The kinds of operations. Ranks send the codes to each other; a code never changes its meaning.
+ */
 public enum OperationKind {
   BARRIER(1),
   BROADCAST(2),
@@ -24,17 +26,17 @@ public enum OperationKind {
     this.code = code;
   }
 
-  /** What stands for it between ranks, 1 to 254. */
+  /** The code of the operation in messages between ranks, 1 to 254. */
   public int code() {
     return code;
   }
 
-  /** Whether all ranks take part in it, as opposed to a pair. */
+  /** Whether all ranks take part in it, rather than a pair. */
   public boolean isCollective() {
     return this != SEND && this != RECEIVE;
   }
 
-  /** The name that messages and metrics use, such as all-reduce. */
+  /** The name in messages and metrics, such as all-reduce. */
   @Override
   public String toString() {
     return text;

@@ -6,13 +6,13 @@ import java.util.function.UnaryOperator;
 
 /**
  * Every rank writes runs of rows of its own choice into the receive buffers of all ranks. Rows that
- * no run covers keep what they hold. Runs that overlap in one receive buffer leave any of their
- * values.
+ * no run covers keep their values. Where runs overlap in one receive buffer, the result is the
+ * value of any of them.
  *
- * <p>Both buffers are cut into rows of {@link RaggedLayout#rowElements()} elements. Ranks may have
+ * <p>Both buffers consist of rows of {@link RaggedLayout#rowElements()} elements. Ranks may have
  * buffers of different lengths.
  *
- * @param layout who sends what where
+ * @param layout the rows that this rank sends and receives
  */
 public record RaggedAllToAll(TypedBuffer send, TypedBuffer receive, RaggedLayout layout)
     implements Operation {

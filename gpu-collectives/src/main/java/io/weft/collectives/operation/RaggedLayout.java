@@ -4,8 +4,9 @@ import io.weft.collectives.fault.CollectiveException;
 import java.util.List;
 
 /**
- * Which rows a rank sends to whom in a {@link RaggedAllToAll}, and how many it expects. All numbers
- * are rows, and entry {@code peer * updates + i} is update i for (or from) that peer.
+ * The rows that a rank sends to each peer in a {@link RaggedAllToAll}, and the number that it
+ * expects. All numbers are rows. Entry {@code peer * updates + i} is update i to (or from) that
+ * peer.
  *
  * <p>Immutable.
  */
@@ -17,7 +18,7 @@ public final class RaggedLayout {
   private final long[] receiveSizes;
 
   /**
-   * The tables are copied.
+   * Copies the tables.
    *
    * @param rowElements elements of one row, at least 1, the same on all ranks
    * @param sendOffsets first row in the own send buffer
@@ -42,12 +43,12 @@ public final class RaggedLayout {
     return rowElements;
   }
 
-  /** Entries per peer, when there are this many ranks. */
+  /** The number of entries per peer with this number of ranks. */
   public int updates(int nranks) {
     return sendSizes.length / nranks;
   }
 
-  /** Entries in all: peers times updates. */
+  /** The number of all entries: peers times updates. */
   public int entries() {
     return sendSizes.length;
   }
@@ -68,7 +69,7 @@ public final class RaggedLayout {
     return receiveSizes[entry];
   }
 
-  /** Rows sent to all peers together. */
+  /** The number of rows sent to all peers together. */
   public long sentRows() {
     long rows = 0;
     for (long size : sendSizes) {
@@ -106,7 +107,8 @@ public final class RaggedLayout {
   private void checkLengths(int nranks) {
     int length = sendSizes.length;
     if (length == 0 || length % nranks != 0) {
-      throw invalid(length + " entries are not a number of updates for each of " + nranks);
+      throw invalid(
+          length + " entries are not the same number of updates for each of " + nranks + " ranks");
     }
     if (sendOffsets.length != length
         || targetOffsets.length != length
@@ -167,11 +169,11 @@ public final class RaggedLayout {
   }
 
   /**
-   * Compares what a peer sends here with what this rank, whose layout this is, expects.
+   * Compares an update that a peer sends to this rank with the update that this layout expects.
    *
    * @param from the peer
    * @param to this rank
-   * @param update which of the peer's updates for this rank
+   * @param update index of the update among the peer's updates for this rank
    * @param sentRows rows that the peer sends
    * @param targetOffset first row of the receive buffer that they go to
    * @param receiveRows rows of the receive buffer

@@ -6,10 +6,12 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * The root receives the reduction of what all send. In place where the root's buffers are the same.
+ * The root receives the reduction of the elements that all ranks send. In place when the root's two
+ * buffers are the same.
  *
- * @param send as many elements on every rank
- * @param receive as many as send; only the root's is written, others may pass an empty one
+ * @param send the same number of elements on every rank
+ * @param receive as many elements as {@code send}; only the root's buffer is written, other ranks
+ *     may pass an empty one
  */
 public record Reduce(TypedBuffer send, TypedBuffer receive, ReduceOp op, int root)
     implements Operation {

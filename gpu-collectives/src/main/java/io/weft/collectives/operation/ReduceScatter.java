@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Rank r receives part r of the reduction of what all send. In place where the receive buffer is
- * the rank's own part of the send buffer.
+ * Rank r receives part r of the reduction of the elements that all ranks send. In place when the
+ * receive buffer is the rank's own part of the send buffer.
  *
- * @param send nranks times as many elements as receive
- * @param receive as many elements on every rank
+ * @param send nranks times the elements of {@code receive}
+ * @param receive the same number of elements on every rank
  */
 public record ReduceScatter(TypedBuffer send, TypedBuffer receive, ReduceOp op)
     implements Operation {

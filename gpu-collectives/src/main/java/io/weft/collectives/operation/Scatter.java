@@ -5,11 +5,12 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Rank r receives part r of what the root has. In place where the root's receive buffer is its own
+ * Rank r receives part r of the root's elements. In place when the root's receive buffer is its own
  * part of its send buffer.
  *
- * @param send nranks times as many elements; only the root's is read, others may pass an empty one
- * @param receive as many elements on every rank
+ * @param send nranks times the elements of {@code receive}; only the root's buffer is read, other
+ *     ranks may pass an empty one
+ * @param receive the same number of elements on every rank
  */
 public record Scatter(TypedBuffer send, TypedBuffer receive, int root) implements Operation {
   @Override

@@ -5,10 +5,10 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Hands elements to one rank, which has to receive exactly as many of the same type. Operations
- * with the same peer match in their order. Two ranks that both send first meet only in a group.
+ * Sends elements to one rank, which has to receive exactly as many of the same type. Operations
+ * with the same peer match in their order. Two ranks that both send first match only in a group.
  *
- * @param peer a rank, also the own one within a group
+ * @param peer a rank; its own rank only within a group
  */
 public record Send(TypedBuffer buffer, int peer) implements Operation {
   @Override

@@ -5,10 +5,11 @@ import io.weft.collectives.buffer.ReduceOp;
 import java.util.function.ToIntFunction;
 
 /**
- * What all ranks have to agree on for one operation, small enough to travel with it.
+ * The arguments of one operation on which all ranks have to agree, small enough to send with every
+ * message.
  *
  * @param code kind, type and reduction, see {@link #code(OperationKind, DataType, ReduceOp)}
- * @param root the root rank, or -1 where there is none
+ * @param root the root rank, or -1 for none
  * @param count elements per rank, or 0 where ranks may differ
  */
 public record Signature(int code, int root, long count) {
@@ -31,13 +32,16 @@ public record Signature(int code, int root, long count) {
     return kind.code() << 16 | type.code() << 8 | op.code();
   }
 
-  /** Whether all ranks take part, as opposed to a pair. */
+  /** Whether all ranks take part, rather than a pair. */
   public boolean isCollective() {
     int kind = code >>> 16;
     return kind != OperationKind.SEND.code() && kind != OperationKind.RECEIVE.code();
   }
 
-  /** For a message; also of one that another rank sent, so unknown codes are shown as such. */
+  /**
+   * The text for messages. The signature may come from another rank, so unknown codes are shown as
+   * numbers.
+   */
   @Override
   public String toString() {
     StringBuilder text =

@@ -7,9 +7,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Against the definition, evaluated in doubles. */
+/** Compares conversions with the definition, evaluated in doubles. */
 class Float8Test {
-  /** The value by the formula of the specification. */
+  /** The value of a code by the formula of the specification. */
   private static double value(Float8 format, int code) {
     double sign = code >>> 7 == 0 ? 1 : -1;
     int magnitude = code & 0x7f;
@@ -35,7 +35,7 @@ class Float8Test {
 
   @ParameterizedTest
   @EnumSource
-  void everyCodeWidensExactlyAndComesBack(Float8 format) {
+  void everyCodeWidensExactlyAndConvertsBack(Float8 format) {
     for (int code = 0; code < 256; code++) {
       float wide = format.toFloat((byte) code);
       assertThat(Double.valueOf(wide)).isEqualTo(Double.valueOf(value(format, code)));
@@ -85,7 +85,7 @@ class Float8Test {
   }
 
   @Test
-  void whatIsTooLargeBecomesNaNWhereThereIsNoInfinity() {
+  void tooLargeValuesBecomeNaNWithoutAnInfinity() {
     assertThat(Float8.E4M3.fromFloat(464f)).isEqualTo((byte) 0x7e);
     for (float large : new float[] {Math.nextUp(464f), 1e30f, Float.POSITIVE_INFINITY}) {
       assertThat(Float8.E4M3.fromFloat(large)).isEqualTo((byte) 0x7f);
@@ -94,7 +94,7 @@ class Float8Test {
   }
 
   @Test
-  void whatIsTooLargeBecomesInfiniteWhereThereIsAnInfinity() {
+  void tooLargeValuesBecomeInfiniteWithAnInfinity() {
     assertThat(Float8.E5M2.fromFloat(Math.nextDown(61440f))).isEqualTo((byte) 0x7b);
     for (float large : new float[] {61440f, 1e30f, Float.POSITIVE_INFINITY}) {
       assertThat(Float8.E5M2.fromFloat(large)).isEqualTo((byte) 0x7c);

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Against the definition, evaluated in doubles. */
+/** Compares conversions with the definition, evaluated in doubles. */
 class HalfFloatTest {
-  /** The value by the formula of the standard. */
+  /** The value of a code by the formula of the standard. */
   private static double value(int bits, int exponentBits, int fractionBits) {
     double sign = bits >>> 15 == 0 ? 1 : -1;
     int exponent = bits >>> fractionBits & (1 << exponentBits) - 1;
@@ -23,7 +23,7 @@ class HalfFloatTest {
   }
 
   @Test
-  void everyFloat16WidensExactlyAndComesBack() {
+  void everyFloat16WidensExactlyAndConvertsBack() {
     for (int bits = 0; bits < 1 << 16; bits++) {
       float wide = Float16.toFloat((short) bits);
       assertThat(Double.valueOf(wide)).isEqualTo(Double.valueOf(value(bits, 5, 10)));
@@ -36,7 +36,7 @@ class HalfFloatTest {
   }
 
   @Test
-  void everyBFloat16WidensExactlyAndComesBack() {
+  void everyBFloat16WidensExactlyAndConvertsBack() {
     for (int bits = 0; bits < 1 << 16; bits++) {
       float wide = BFloat16.toFloat((short) bits);
       assertThat(Double.valueOf(wide)).isEqualTo(Double.valueOf(value(bits, 8, 7)));
@@ -74,7 +74,7 @@ class HalfFloatTest {
   }
 
   @Test
-  void whatIsTooLargeBecomesInfinite() {
+  void tooLargeValuesBecomeInfinite() {
     assertThat(Float16.fromFloat(65519.996f)).isEqualTo((short) 0x7bff);
     assertThat(Float16.fromFloat(65520f)).isEqualTo((short) 0x7c00);
     assertThat(Float16.fromFloat(-1e30f)).isEqualTo((short) 0xfc00);

@@ -14,7 +14,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
 class ReductionTest {
-  /** Any type and reduction, counts around the size of a tile, every source also a target. */
+  /**
+   * Tests any type and reduction, counts around the size of a tile, and every source also as a
+   * target.
+   */
   @Property(tries = 300)
   void combinesAllSourcesIntoAllTargets(
       @ForAll DataType type,

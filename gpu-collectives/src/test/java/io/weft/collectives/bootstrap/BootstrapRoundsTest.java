@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Who fails before a round comes to it all the same, whatever it failed of. */
+/** A rank that fails before a round still takes part in it, with any kind of failure. */
 class BootstrapRoundsTest {
   private static byte[] part(int rank, String what) throws IOException {
     if (rank == 1) {
@@ -32,7 +32,7 @@ class BootstrapRoundsTest {
     return new byte[0];
   }
 
-  private static CollectiveException meet(Bootstrap end, String what) {
+  private static CollectiveException failureOf(Bootstrap end, String what) {
     try (end) {
       BootstrapRounds rounds = new BootstrapRounds(end, Deadline.after(Duration.ofSeconds(30)));
       return catchThrowableOfType(
@@ -42,10 +42,10 @@ class BootstrapRoundsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"exception", "error", "no memory"})
-  void everybodyLearnsWhatOneFailedOf(String what) throws Exception {
+  void everyRankLearnsTheFailureOfOne(String what) throws Exception {
     List<Callable<CollectiveException>> ranks = new ArrayList<>();
     for (Bootstrap end : ThreadBootstrap.open(3)) {
-      ranks.add(() -> meet(end, what));
+      ranks.add(() -> failureOf(end, what));
     }
     ExecutorService threads = Executors.newFixedThreadPool(ranks.size());
     try {

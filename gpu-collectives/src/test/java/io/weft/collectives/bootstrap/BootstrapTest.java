@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The rounds of every bootstrap. */
+/** Tests the rounds of every bootstrap. */
 class BootstrapTest {
   /** The implementations. */
   enum Way {
@@ -36,7 +36,7 @@ class BootstrapTest {
 
   private static final int NRANKS = 4;
 
-  /** What is waited for a rank that never comes; the others come within it on a busy machine. */
+  /** The timeout of a test with a missing rank; long enough for the others on a busy machine. */
   private static final Duration SHORT = Duration.ofSeconds(3);
 
   @TempDir Path folder;
@@ -69,7 +69,7 @@ class BootstrapTest {
     return ends;
   }
 
-  /** What one rank does with its end. */
+  /** The work of one rank with its end. */
   private interface Part<T> {
     T run(Bootstrap end) throws Exception;
   }
@@ -123,7 +123,7 @@ class BootstrapTest {
 
   @ParameterizedTest
   @EnumSource
-  void rankThatStaysAwayIsNamedByAll(Way way) throws Exception {
+  void missingRankIsNamedByAll(Way way) throws Exception {
     List<CollectiveException> failures =
         onAll(
             open(way),
@@ -142,7 +142,7 @@ class BootstrapTest {
             });
   }
 
-  /** Over sockets an end is noticed at once, long before the deadline. */
+  /** Over sockets the end of a rank is detected at once, long before the deadline. */
   @Test
   void rankThatEndsIsNamedByAll() throws Exception {
     List<CollectiveException> failures =
@@ -189,7 +189,7 @@ class BootstrapTest {
   }
 
   @Test
-  void oneRankMeetsItself() throws Exception {
+  void oneRankExchangesWithItself() throws Exception {
     try (Bootstrap alone = SocketBootstrap.listen("127.0.0.1", 1)) {
       assertThat(exchange(alone, "first", "me", Duration.ofSeconds(30))).containsExactly("me");
     }
@@ -216,10 +216,10 @@ class BootstrapTest {
   @Test
   void idWithoutAnAddressAndWrongRanksAreRefused() {
     assertThatThrownBy(() -> SocketBootstrap.join(UniqueId.create(), 1, 2))
-        .hasMessageContaining("does not say where");
+        .hasMessageContaining("has no address of the root");
     assertThatThrownBy(() -> SocketBootstrap.join(UniqueId.create(), 0, 2))
         .hasMessageContaining("rank 0 cannot join");
     assertThatThrownBy(() -> SocketBootstrap.listen("0.0.0.0", 2))
-        .hasMessageContaining("no address");
+        .hasMessageContaining("not an address");
   }
 }

@@ -1,2 +1,4 @@
-/** How ranks find each other: every way gives the same rounds and the same errors. */
+/**
+ * Tests of how ranks find each other: every bootstrap gives the same rounds and the same errors.
+ */
 package io.weft.collectives.bootstrap;

@@ -73,7 +73,7 @@ class CliqueRequestsTest {
     CliqueKey before = clique("a", 0, 1);
     CliqueKey after = new CliqueKey(List.of(member(0), member(1, "second")), "a");
     assertThat(after).isNotEqualTo(before);
-    assertThatThrownBy(() -> after.rankOf(member(1))).hasMessageContaining("no member");
+    assertThatThrownBy(() -> after.rankOf(member(1))).hasMessageContaining("not a member");
   }
 
   @Test

@@ -92,9 +92,9 @@ class CommunicatorCacheTest {
     }
   }
 
-  /** Trap: hits on one side and misses on the other, each waiting for the other to do the same. */
+  /** Trap: one rank has a cached communicator and another has none; each waits for the other. */
   @Test
-  void communicatorLostOnOneSideIsMadeAnewOnAll() {
+  void communicatorLostOnOneRankIsRecreatedOnAll() {
     try (Members members = new Members(3)) {
       CliqueKey key = clique("a", 0, 1, 2);
       List<Communicator> first =
@@ -105,7 +105,7 @@ class CommunicatorCacheTest {
                   return lease.communicator();
                 }
               });
-      // Process 1 has lost what it had, as one that was restarted under the same name would have.
+      // Process 1 has lost its communicator, like a process that restarted under the same name.
       try (CommunicatorCache empty =
           new CommunicatorCache(
               LocalCommunicator::create,
@@ -178,12 +178,12 @@ class CommunicatorCacheTest {
           });
       assertThat(statistics(members, 0).requests()).isZero();
       assertThatThrownBy(
-              () -> members.cache(0).acquire(key, member(0), members.meeting(key, 0, "stranger")))
-          .hasMessageContaining("no member");
+              () -> members.cache(0).acquire(key, member(0), members.bootstrap(key, 0, "stranger")))
+          .hasMessageContaining("not a member");
       CliqueKey larger = clique("a", 0, 1, 2);
       assertThatThrownBy(
-              () -> members.cache(0).acquire(larger, member(0), members.meeting(key, 0, "wrong")))
-          .hasMessageContaining("only members meet");
+              () -> members.cache(0).acquire(larger, member(0), members.bootstrap(key, 0, "wrong")))
+          .hasMessageContaining("only members take part");
     }
   }
 
@@ -206,7 +206,7 @@ class CommunicatorCacheTest {
   @Test
   void slowAcquisitionIsWarnedAbout() {
     CapturedLogs.clear();
-    CliqueKey key = clique("slow to come together", 0, 1);
+    CliqueKey key = clique("slow to arrive", 0, 1);
     CommunicatorOptions options = CommunicatorOptions.DEFAULT.withTimeout(Members.TIMEOUT);
     try (Members members = new Members(2);
         CommunicatorCache impatient =
@@ -228,28 +228,27 @@ class CommunicatorCacheTest {
               () ->
                   CapturedLogs.lines().stream()
                       .anyMatch(
-                          line ->
-                              line.startsWith("WARN") && line.contains("slow to come together")));
+                          line -> line.startsWith("WARN") && line.contains("slow to arrive")));
       members.acquire(key, 1, "one").close();
       join(early);
     }
   }
 
-  /** Two acquisitions of one clique at once, which the members come to in opposite orders. */
+  /** Two acquisitions of one clique run at once; the members start them in opposite orders. */
   @Test
-  void loserOfARaceDiscardsAndBothAcquisitionsWork() {
+  void loserOfARaceDiscardsAndBothAcquisitionsSucceed() {
     for (int repeat = 0; repeat < 30; repeat++) {
       try (Members members = new Members(2)) {
         CliqueKey key = clique("a", 0, 1);
         List<CompletableFuture<Void>> all = new ArrayList<>();
         for (int process = 0; process < 2; process++) {
-          for (String meeting : process == 0 ? List.of("x", "y") : List.of("y", "x")) {
+          for (String rendezvous : process == 0 ? List.of("x", "y") : List.of("y", "x")) {
             all.add(
                 start(
                     process,
                     self -> {
-                      try (CliqueLease lease = members.acquire(key, self, meeting)) {
-                        // Both leases may be on one communicator: barriers of either order meet.
+                      try (CliqueLease lease = members.acquire(key, self, rendezvous)) {
+                        // Both leases may use one communicator; barriers match in any order.
                         Members.use(lease);
                       }
                       return null;
@@ -287,7 +286,7 @@ class CommunicatorCacheTest {
       for (String purpose : List.of("a", "b", "c")) {
         leases.add(members.acquire(clique(purpose, 0), 0, "one"));
       }
-      members.cache(0).fail("executor-0", "another life", "not ours");
+      members.cache(0).fail("executor-0", "another incarnation", "not ours");
       assertThat(aborts.getCount()).isEqualTo(3);
       members.cache(0).fail("executor-0", "first", "the executor was lost");
       assertThat(aborts.getCount()).isZero();
@@ -301,7 +300,7 @@ class CommunicatorCacheTest {
     }
   }
 
-  /** An abort that returns only when all have been asked. */
+  /** A communicator whose abort returns only when all have been aborted. */
   private static Communicator abortingTogether(Communicator communicator, CountDownLatch aborts) {
     return (Communicator)
         Proxy.newProxyInstance(
@@ -321,7 +320,7 @@ class CommunicatorCacheTest {
   }
 
   @Test
-  void staleIncarnationIsRefusedOnAllMembersAndItsSuccessorIsNot() {
+  void staleIncarnationIsRefusedOnAllMembersAndItsSuccessorAccepted() {
     try (Members members = new Members(3)) {
       CliqueKey stale = clique("a", 0, 1, 2);
       members.cache(0).fail("executor-1", "first", "heartbeats stopped");
@@ -349,7 +348,9 @@ class CommunicatorCacheTest {
     }
   }
 
-  /** Trap: a life that ends while its communicator is made is in the cache for ever. */
+  /**
+   * Trap: a process that ends while its communicator is being created stays in the cache for ever.
+   */
   @Test
   void memberThatFailsWhileTheCommunicatorIsMadeIsNotCached() {
     Members[] all = new Members[1];
@@ -378,7 +379,7 @@ class CommunicatorCacheTest {
   }
 
   @Test
-  void evictionNeedsAllSides() {
+  void evictionNeedsAllMembers() {
     try (Members members = new Members(2)) {
       CliqueKey key = clique("a", 0, 1);
       List<CliqueLease> leases =
@@ -394,11 +395,11 @@ class CommunicatorCacheTest {
     }
   }
 
-  private static List<Boolean> evict(Members members, CliqueKey key, String meeting) {
+  private static List<Boolean> evict(Members members, CliqueKey key, String rendezvous) {
     return each(
         List.of(0, 1),
         process -> {
-          try (Bootstrap end = members.meeting(key, process, meeting)) {
+          try (Bootstrap end = members.bootstrap(key, process, rendezvous)) {
             return members.cache(process).evict(key, member(process), end);
           }
         });
@@ -417,9 +418,9 @@ class CommunicatorCacheTest {
         .hasMessageContaining("closed");
   }
 
-  /** Trap: A{x,y} then B{y,x} on one side and the other way round on the other. */
+  /** Trap: A{x,y} then B{y,x} on one member, and the reverse order on the other. */
   @Test
-  void membersThatRequestInCrossedOrderAcquireInOne() {
+  void membersThatRequestInCrossedOrderAcquireInOneOrder() {
     try (Members members = new Members(3)) {
       each(
           THREE,
@@ -439,7 +440,9 @@ class CommunicatorCacheTest {
                 members
                     .cache(process)
                     .acquireAll(
-                        requests, member(process), (key, rank) -> members.meeting(key, rank, "a"));
+                        requests,
+                        member(process),
+                        (key, rank) -> members.bootstrap(key, rank, "a"));
             leases.forEach(Members::use);
             leases.forEach(CliqueLease::close);
             return null;
@@ -448,7 +451,7 @@ class CommunicatorCacheTest {
   }
 
   @Test
-  void failedAcquisitionGivesBackThoseBeforeIt() {
+  void failedAcquisitionReleasesEarlierLeases() {
     try (Members members = new Members(2)) {
       CliqueRequests requests =
           new CliqueRequests().add(members(0), "fine").add(members(0), "refused");
@@ -463,7 +466,7 @@ class CommunicatorCacheTest {
                             if (key.purpose().equals("refused")) {
                               throw new IOException("no address");
                             }
-                            return members.meeting(key, rank, "a");
+                            return members.bootstrap(key, rank, "a");
                           }))
           .hasMessageContaining("no address");
       assertThat(members.cache(0).idle()).containsExactly(clique("fine", 0));

@@ -18,16 +18,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Processes played by threads: each has a cache of its own, and members meet through bootstraps
- * that appear when the first of them comes.
+ * Threads that act as processes. Each has its own cache. Bootstraps between them are created on
+ * first use.
  */
 final class Members implements AutoCloseable {
   static final Duration TIMEOUT = Duration.ofSeconds(60);
 
-  private record Meeting(CliqueKey key, String name) {}
+  private record RendezvousKey(CliqueKey key, String name) {}
 
   private final List<CommunicatorCache> caches = new ArrayList<>();
-  private final ConcurrentMap<Meeting, List<Bootstrap>> meetings = new ConcurrentHashMap<>();
+  private final ConcurrentMap<RendezvousKey, List<Bootstrap>> bootstraps =
+      new ConcurrentHashMap<>();
 
   Members(int processes) {
     this(processes, LocalCommunicator::create, TIMEOUT);
@@ -63,27 +64,29 @@ final class Members implements AutoCloseable {
     return caches.get(process);
   }
 
-  /** One rank's end of the meeting of this name. */
-  Bootstrap meeting(CliqueKey key, int rank, String name) {
-    return meetings
-        .computeIfAbsent(new Meeting(key, name), meeting -> ThreadBootstrap.open(key.size()))
+  /** One rank's end of the bootstrap with this name. */
+  Bootstrap bootstrap(CliqueKey key, int rank, String name) {
+    return bootstraps
+        .computeIfAbsent(
+            new RendezvousKey(key, name), rendezvous -> ThreadBootstrap.open(key.size()))
         .get(rank);
   }
 
-  CliqueLease acquire(CliqueKey key, int process, String meeting) {
-    return acquire(key, member(process), cache(process), meeting);
+  CliqueLease acquire(CliqueKey key, int process, String rendezvous) {
+    return acquire(key, member(process), cache(process), rendezvous);
   }
 
-  CliqueLease acquire(CliqueKey key, CliqueMember self, CommunicatorCache cache, String meeting) {
-    return cache.acquire(key, self, meeting(key, key.rankOf(self), meeting));
+  CliqueLease acquire(
+      CliqueKey key, CliqueMember self, CommunicatorCache cache, String rendezvous) {
+    return cache.acquire(key, self, bootstrap(key, key.rankOf(self), rendezvous));
   }
 
-  /** Something one process does. */
+  /** The work of one process. */
   interface Part<T> {
     T run(int process) throws Exception;
   }
 
-  /** Runs the part of each process on a thread of its own. */
+  /** Runs the part of each process on its own thread. */
   static <T> List<T> each(List<Integer> processes, Part<T> part) {
     List<CompletableFuture<T>> futures = new ArrayList<>();
     for (int process : processes) {

@@ -20,9 +20,9 @@ class PreparationTest {
     return Deadline.after(Members.TIMEOUT);
   }
 
-  /** Trap: one rank loads, which takes a global lock, while another spins for it already. */
+  /** Trap: one rank loads, which takes a global lock, while another already spins for it. */
   @Test
-  void nobodyStartsBeforeAllHaveLoaded() {
+  void noRankStartsBeforeAllHaveLoaded() {
     List<Bootstrap> ends = ThreadBootstrap.open(3);
     AtomicInteger loaded = new AtomicInteger();
     List<Integer> seen =

@@ -10,17 +10,17 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Member 1 in a process of its own, which acquires twice and then ends without a word. */
+/** Member 1 in its own process, which acquires twice and then exits without closing. */
 final class RestartedProcess {
   private RestartedProcess() {}
 
-  /** Arguments: folder, incarnation, unique ids of the two meetings. */
+  /** Arguments: folder, incarnation, unique ids of the two bootstraps. */
   public static void main(String[] arguments) throws IOException {
     Path folder = Path.of(arguments[0]);
     CliqueKey key = key(arguments[1]);
     CommunicatorCache cache = cache(folder);
-    for (String meeting : List.of(arguments[2], arguments[3])) {
-      acquire(cache, key, 1, folder, UniqueId.decode(meeting)).communicator().barrier();
+    for (String id : List.of(arguments[2], arguments[3])) {
+      acquire(cache, key, 1, folder, UniqueId.decode(id)).communicator().barrier();
     }
     Runtime.getRuntime().halt(0);
   }
@@ -31,16 +31,16 @@ final class RestartedProcess {
         CommunicatorOptions.DEFAULT.withTimeout(Members.TIMEOUT));
   }
 
-  /** The clique of a lasting process and a life of another one. */
+  /** The clique of a lasting process and one incarnation of another. */
   static CliqueKey key(String incarnation) {
     return new CliqueKey(
         List.of(Members.member(0, "lasting"), Members.member(1, incarnation)), "processes");
   }
 
   static CliqueLease acquire(
-      CommunicatorCache cache, CliqueKey key, int rank, Path folder, UniqueId meeting)
+      CommunicatorCache cache, CliqueKey key, int rank, Path folder, UniqueId id)
       throws IOException {
-    try (Bootstrap end = FileBootstrap.open(folder, meeting, rank, 2)) {
+    try (Bootstrap end = FileBootstrap.open(folder, id, rank, 2)) {
       return cache.acquire(key, key.members().get(rank), end);
     }
   }

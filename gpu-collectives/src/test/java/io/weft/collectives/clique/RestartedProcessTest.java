@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 class RestartedProcessTest {
   @TempDir Path folder;
 
-  private Process start(String incarnation, List<UniqueId> meetings) throws IOException {
+  private Process start(String incarnation, List<UniqueId> ids) throws IOException {
     return new ProcessBuilder(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(),
             "-Xmx64m",
@@ -27,16 +27,18 @@ class RestartedProcessTest {
             RestartedProcess.class.getName(),
             folder.toString(),
             incarnation,
-            meetings.get(0).encode(),
-            meetings.get(1).encode())
+            ids.get(0).encode(),
+            ids.get(1).encode())
         .redirectErrorStream(true)
         .redirectOutput(new File(folder.toFile(), incarnation + ".log"))
         .start();
   }
 
-  /** Trap: a process restarts under its old name and meets a communicator of its life before. */
+  /**
+   * Trap: a process restarts under its old name and gets a communicator of its earlier incarnation.
+   */
   @Test
-  void restartedProcessNeverMeetsTheCommunicatorOfItsLifeBefore() throws Exception {
+  void restartedProcessNeverGetsTheCommunicatorOfItsEarlierIncarnation() throws Exception {
     try (CommunicatorCache cache = RestartedProcess.cache(folder)) {
       Communicator first = live(cache, "first");
       Communicator second = live(cache, "second");
@@ -45,17 +47,20 @@ class RestartedProcessTest {
     }
   }
 
-  /** One life of the other process: it is met twice, found dead, and its communicators erased. */
+  /**
+   * Runs one incarnation of the other process: acquires with it twice, finds it dead, and removes
+   * its communicators.
+   */
   private Communicator live(CommunicatorCache cache, String incarnation) throws Exception {
-    List<UniqueId> meetings = List.of(UniqueId.create(), UniqueId.create());
-    Process peer = start(incarnation, meetings);
+    List<UniqueId> ids = List.of(UniqueId.create(), UniqueId.create());
+    Process peer = start(incarnation, ids);
     CliqueKey key = RestartedProcess.key(incarnation);
     Communicator communicator;
-    try (CliqueLease lease = RestartedProcess.acquire(cache, key, 0, folder, meetings.get(0))) {
+    try (CliqueLease lease = RestartedProcess.acquire(cache, key, 0, folder, ids.get(0))) {
       communicator = lease.communicator();
       communicator.barrier();
     }
-    try (CliqueLease lease = RestartedProcess.acquire(cache, key, 0, folder, meetings.get(1))) {
+    try (CliqueLease lease = RestartedProcess.acquire(cache, key, 0, folder, ids.get(1))) {
       assertThat(lease.isReused()).isTrue();
       assertThat(lease.communicator()).isSameAs(communicator);
       communicator.barrier();

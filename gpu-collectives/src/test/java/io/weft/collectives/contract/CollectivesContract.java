@@ -14,7 +14,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every collective gives what its definition says, for every type, size and number of ranks. */
+/**
+ * Every collective gives the result of its definition, for every type, size and number of ranks.
+ */
 public interface CollectivesContract extends ReplicationContract {
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
@@ -145,7 +147,7 @@ public interface CollectivesContract extends ReplicationContract {
     }
   }
 
-  /** Of 16-bit floats, whose partial results are wider, in place and with averages. */
+  /** Uses 16-bit floats, whose partial results are wider, in place and with averages. */
   @ParameterizedTest
   @MethodSource("io.weft.collectives.contract.CommunicatorContract#severalRanks")
   default void largeReductions(int nranks) {
@@ -182,7 +184,7 @@ public interface CollectivesContract extends ReplicationContract {
 
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
-  default void barrierLetsNobodyLeaveEarly(int nranks) {
+  default void barrierLetsNoRankLeaveEarly(int nranks) {
     AtomicInteger arrived = new AtomicInteger();
     try (RankGang gang = gang(nranks)) {
       gang.run(
@@ -192,7 +194,7 @@ public interface CollectivesContract extends ReplicationContract {
               communicator.barrier();
               if (arrived.get() < round * nranks) {
                 throw new AssertionError(
-                    "left barrier " + round + " when " + arrived.get() + " had come");
+                    "left barrier " + round + " when " + arrived.get() + " had arrived");
               }
               communicator.barrier();
             }
@@ -200,7 +202,7 @@ public interface CollectivesContract extends ReplicationContract {
     }
   }
 
-  /** One rounding at the end: adding one by one in 16 bits would lose every small addend. */
+  /** Rounds once at the end: adding one by one in 16 bits would lose every small addend. */
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
   default void halfFloatsAccumulateInFloat32(int nranks) {
@@ -263,7 +265,7 @@ public interface CollectivesContract extends ReplicationContract {
     }
   }
 
-  /** All kinds of operations in a random order that is the same on all ranks. */
+  /** Runs all kinds of operations in a random order that is the same on all ranks. */
   @ParameterizedTest
   @MethodSource(RANK_COUNTS)
   default void randomSequence(int nranks) {
@@ -279,7 +281,7 @@ public interface CollectivesContract extends ReplicationContract {
   }
 
   @Test
-  default void metricsCountWhatRan() {
+  default void metricsCountOperations() {
     try (RankGang gang = gang(2)) {
       gang.run(
           communicator -> {

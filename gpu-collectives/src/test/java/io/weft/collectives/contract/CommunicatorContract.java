@@ -8,9 +8,9 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.stream.IntStream;
 
-/** What a contract needs to know of an implementation; the contracts extend it. */
+/** The implementation under test, for the contracts that extend this one. */
 public interface CommunicatorContract {
-  /** The implementation under test. */
+  /** Creates communicators of the implementation. */
   CommunicatorFactory factory();
 
   /** Opens a communicator of n ranks with a timeout that no healthy test reaches. */
@@ -18,17 +18,17 @@ public interface CommunicatorContract {
     return RankGang.open(factory(), nranks, Duration.ofSeconds(60));
   }
 
-  /** Numbers of ranks that every test runs with. */
+  /** The numbers of ranks that every test runs with. */
   static IntStream rankCounts() {
     return IntStream.of(1, 2, 3, 4, 5, 8);
   }
 
-  /** Numbers of ranks for tests about several. */
+  /** The numbers of ranks for tests that need several. */
   static IntStream severalRanks() {
     return IntStream.of(2, 3, 5);
   }
 
-  /** Memory that only the rank itself can reach. */
+  /** A buffer that only the rank itself can reach. */
   static TypedBuffer buffer(DataType type, long count) {
     return TypedBuffer.wrap(ByteBuffer.allocateDirect(Math.toIntExact(count * type.bytes())), type);
   }

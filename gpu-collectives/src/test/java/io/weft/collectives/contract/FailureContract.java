@@ -31,11 +31,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A rank that fails, stays away or disagrees is an error on all others, soon and by its name. */
+/**
+ * A rank that fails, is missing or disagrees is an error on all others, soon and with its number.
+ */
 public interface FailureContract extends CommunicatorContract {
   Duration SHORT = Duration.ofSeconds(4);
 
-  /** What a rank may do: small and large, so that every algorithm meets the failure. */
+  /** An operation of a small or large size, so that every algorithm handles the failure. */
   interface Step {
     void run(Communicator communicator, long count);
   }
@@ -50,7 +52,7 @@ public interface FailureContract extends CommunicatorContract {
     return catchThrowableOfType(CollectiveException.class, action::run);
   }
 
-  /** Of few ranks and of more, which wait at the same time. */
+  /** Tests few ranks and more, at the same time because each waits for a timeout. */
   @Test
   default void missingRankIsNamedInTime() throws Exception {
     try (RankGang three = RankGang.open(factory(), 3, SHORT);
@@ -89,7 +91,7 @@ public interface FailureContract extends CommunicatorContract {
     }
   }
 
-  /** A rank may hear of the other's failure before it starts, and then counts nothing. */
+  /** A rank may learn of the other's failure before it starts, and then counts nothing. */
   @Test
   default void groupThatFailsIsCountedWithAllItsOperations() {
     try (RankGang gang = gang(2)) {
@@ -119,7 +121,7 @@ public interface FailureContract extends CommunicatorContract {
     }
   }
 
-  /** Long enough for the others to look, ask and park. */
+  /** The rank is slow enough for the others to poll, ask and park. */
   @Test
   default void slowRankIsWaitedFor() {
     CountDownLatch never = new CountDownLatch(1);
@@ -143,7 +145,7 @@ public interface FailureContract extends CommunicatorContract {
 
   @ParameterizedTest
   @MethodSource(PointToPointContract.SEVERAL)
-  default void abortReachesWhoWaits(int nranks) {
+  default void abortReachesWaitingRanks(int nranks) {
     int culprit = nranks - 1;
     for (long count : FAILING_COUNTS) {
       try (RankGang gang = gang(nranks)) {
@@ -182,7 +184,7 @@ public interface FailureContract extends CommunicatorContract {
     }
   }
 
-  /** The second cannot go well; a rank that is slow in the first may hear of it there. */
+  /** The second operation cannot succeed; a slow rank may learn of the failure in the first one. */
   private static void runTwice(Communicator communicator, long count) {
     allReduce(communicator, count);
     allReduce(communicator, count);
@@ -377,7 +379,7 @@ public interface FailureContract extends CommunicatorContract {
     }
   }
 
-  /** Many threads on one communicator: turns are taken, and each rank's n-th call meets. */
+  /** Many threads on one communicator take turns, and the n-th calls of all ranks match. */
   @Test
   default void threadsOfOneRankTakeTurns() {
     try (RankGang gang = gang(2)) {
@@ -397,7 +399,7 @@ public interface FailureContract extends CommunicatorContract {
   }
 
   @Test
-  default void communicatorsRunBesideEachOther() {
+  default void communicatorsRunConcurrently() {
     try (RankGang one = gang(2);
         RankGang two = gang(3)) {
       List<Future<Integer>> asked = new ArrayList<>();

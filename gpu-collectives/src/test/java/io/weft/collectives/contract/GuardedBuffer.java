@@ -5,7 +5,7 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 
-/** A buffer between two runs of known bytes, so that writing beside it shows. */
+/** A buffer between two runs of known bytes, to detect writes outside it. */
 public final class GuardedBuffer {
   private static final int GUARD = 64;
   private static final byte MARK = (byte) 0xa5;
@@ -37,7 +37,8 @@ public final class GuardedBuffer {
     for (int i = 0; i < memory.capacity(); i++) {
       boolean inside = i >= start && i < start + buffer.bytes();
       if (!inside && Memory.getByte(address + i) != MARK) {
-        throw new AssertionError(what + ": byte " + (i - start) + " beside the buffer was written");
+        throw new AssertionError(
+            what + ": byte " + (i - start) + " outside the buffer was written");
       }
     }
   }

@@ -15,14 +15,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Every collective on buffers that are longer than all slots, stages, rings and pieces through
- * which an implementation passes them, apart and in place.
+ * Runs every collective on buffers that are longer than all slots, stages, rings and pieces of an
+ * implementation, apart and in place.
  */
 public interface HugeContract extends CommunicatorContract {
   /** More than 5 MB of 64-bit elements, not a multiple of anything. */
   long WHOLE = 700_001;
 
-  /** Of operations with a part for every rank. */
+  /** The elements of one part, for operations with a part for every rank. */
   long PART = 300_007;
 
   @ParameterizedTest

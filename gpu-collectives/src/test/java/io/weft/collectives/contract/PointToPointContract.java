@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Sends, receives and groups. */
+/** Tests sends, receives and groups. */
 public interface PointToPointContract extends CommunicatorContract {
   String SEVERAL = "io.weft.collectives.contract.CommunicatorContract#severalRanks";
 
@@ -49,7 +49,7 @@ public interface PointToPointContract extends CommunicatorContract {
 
   @ParameterizedTest
   @MethodSource(SEVERAL)
-  default void everybodyWithEverybodyInAGroup(int nranks) {
+  default void allPairsExchangeInAGroup(int nranks) {
     try (RankGang gang = gang(nranks)) {
       gang.run(
           communicator -> {
@@ -133,7 +133,7 @@ public interface PointToPointContract extends CommunicatorContract {
     }
   }
 
-  /** A blocking send on one side meets a receive that is in a group with a collective. */
+  /** A blocking send on one rank matches a receive that is in a group with a collective. */
   @Test
   default void groupedReceiveProgressesDuringTheCollective() {
     try (RankGang gang = gang(2)) {
@@ -185,7 +185,7 @@ public interface PointToPointContract extends CommunicatorContract {
     }
   }
 
-  /** Two communicators in opposite orders: one after the other they wait for each other. */
+  /** Two communicators in opposite orders would deadlock one after the other. */
   @Test
   default void crossedOrderFinishesInAGroup() {
     try (RankGang x = gang(2);

@@ -15,9 +15,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The ragged all-to-all: who sends what where is up to each rank. */
+/** Tests the ragged all-to-all, in which each rank chooses its own layout. */
 public interface RaggedContract extends CommunicatorContract {
-  /** How many rows rank from sends rank to in one update; some pairs send none, one is skewed. */
+  /**
+   * The number of rows that one rank sends another in one update; some pairs send none, one is
+   * skewed.
+   */
   interface Sizes {
     long rows(int from, int to, int update);
   }
@@ -62,7 +65,9 @@ public interface RaggedContract extends CommunicatorContract {
     return rows;
   }
 
-  /** Runs one exchange on a receive buffer of -1 and checks every row, also those of no update. */
+  /**
+   * Runs one exchange on a receive buffer of -1 and checks every row, including rows of no update.
+   */
   static void exchange(
       Communicator communicator, DataType type, int updates, long rowElements, Sizes sizes) {
     int nranks = communicator.nranks();
@@ -136,7 +141,7 @@ public interface RaggedContract extends CommunicatorContract {
     }
   }
 
-  /** Sender 1 sends rank 0 more than it expects, or beyond the end of its buffer. */
+  /** Rank 1 sends rank 0 more rows than it expects, or beyond the end of its buffer. */
   @ParameterizedTest
   @ValueSource(strings = {"size", "target"})
   default void raggedOverflowIsNamed(String what) {

@@ -12,7 +12,7 @@ import io.weft.collectives.operation.Send;
 import java.util.List;
 import java.util.Random;
 
-/** One random operation with its check. */
+/** Runs one random operation and checks its result. */
 public final class RandomStep {
   private RandomStep() {}
 
@@ -81,7 +81,7 @@ public final class RandomStep {
     }
   }
 
-  /** Everybody sends to the right and receives from the left, as one group. */
+  /** Every rank sends to the right and receives from the left, as one group. */
   private static void ring(Communicator communicator, DataType type, long count, String what) {
     int nranks = communicator.nranks();
     int left = (communicator.rank() + nranks - 1) % nranks;
@@ -93,7 +93,7 @@ public final class RandomStep {
     Values.check(what, in, i -> Values.of(left, i));
   }
 
-  /** At an odd address. */
+  /** A buffer at an odd address. */
   private static TypedBuffer unaligned(DataType type, long count) {
     long bytes = count * type.bytes();
     return buffer(DataType.INT8, bytes + 1).slice(1, bytes).as(type);

@@ -19,19 +19,19 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.opentest4j.TestAbortedException;
 
-/** A communicator with every rank a thread of this process. */
+/** A communicator whose ranks are threads of this process. */
 public final class RankGang implements AutoCloseable {
-  /** What one rank does. */
+  /** The work of one rank. */
   public interface Part {
     void run(Communicator communicator) throws Exception;
   }
 
-  /** What one rank does, with a result. */
+  /** The work of one rank, with a result. */
   public interface Question<T> {
     T ask(Communicator communicator) throws Exception;
   }
 
-  private static final Duration PATIENCE = Duration.ofMinutes(2);
+  private static final Duration TIMEOUT = Duration.ofMinutes(2);
 
   private final List<Communicator> ranks = new ArrayList<>();
   private final ExecutorService threads;
@@ -93,12 +93,12 @@ public final class RankGang implements AutoCloseable {
         });
   }
 
-  /** The answers of all ranks, in order. */
+  /** Runs the part on every rank and fails with the exception of any of them. */
   public <T> List<T> ask(Question<T> question) {
     return join(askAsync(question));
   }
 
-  /** Asks and leaves the waiting to the caller. */
+  /** Starts the question on every rank; the caller waits for the answers. */
   public <T> List<Future<T>> askAsync(Question<T> question) {
     List<Callable<T>> calls = new ArrayList<>();
     for (Communicator rank : ranks) {
@@ -120,7 +120,7 @@ public final class RankGang implements AutoCloseable {
     AssertionError failure = null;
     for (int rank = 0; rank < futures.size(); rank++) {
       try {
-        results.add(futures.get(rank).get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+        results.add(futures.get(rank).get(TIMEOUT.toSeconds(), TimeUnit.SECONDS));
       } catch (ExecutionException e) {
         if (e.getCause() instanceof TestAbortedException aborted) {
           throw aborted;
@@ -133,7 +133,7 @@ public final class RankGang implements AutoCloseable {
           failure.addSuppressed(next);
         }
       } catch (TimeoutException e) {
-        throw new AssertionError("rank " + rank + " did not end within " + PATIENCE, e);
+        throw new AssertionError("rank " + rank + " did not end within " + TIMEOUT, e);
       } catch (InterruptedException e) {
         fail("interrupted");
       }

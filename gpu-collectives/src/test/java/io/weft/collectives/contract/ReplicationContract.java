@@ -10,16 +10,16 @@ import io.weft.collectives.operation.Broadcast;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What ranks have comes to all of them, for every type, size and number of ranks. */
+/** Operations that copy data of ranks to all ranks, for every type, size and number of ranks. */
 public interface ReplicationContract extends CommunicatorContract {
   String RANK_COUNTS = "io.weft.collectives.contract.CommunicatorContract#rankCounts";
 
-  /** Nothing, one, odd, around the borders of tiles and slots. */
+  /** Zero, one, odd counts, and counts around the limits of tiles and slots. */
   long[] COUNTS = {0, 1, 2, 3, 7, 64, 1023, 4097, 20_011};
 
   /**
-   * Runs the check with every type and count, apart and in place (of the longest one of both), on
-   * buffers off any alignment.
+   * Runs the check with every type and count, apart and in place (the longest count both ways), on
+   * unaligned buffers.
    */
   default void forAllSizes(int nranks, Case check) {
     try (RankGang gang = gang(nranks)) {
@@ -80,7 +80,7 @@ public interface ReplicationContract extends CommunicatorContract {
         });
   }
 
-  /** Blocks of so many elements, of one rank after the other. */
+  /** Checks blocks of this many elements, one rank after the other. */
   static void checkGathered(String what, TypedBuffer receive, long count) {
     Values.check(what, receive, i -> Values.of((int) (i / count), i % count));
   }

@@ -9,22 +9,22 @@ import io.weft.memory.Memory;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.LongToDoubleFunction;
 
-/** Filling and reading buffers of any type through doubles. */
+/** Fills and reads buffers of any type through doubles. */
 public final class Values {
-  /** Values come again after so many, a prime, so that no chunk looks like another one. */
+  /** Values repeat after this prime number of elements, so that no two chunks are equal. */
   private static final int PERIOD = 4093;
 
-  private static final int MOST_RANKS = 32;
+  private static final int MAX_RANKS = 32;
   private static final int REDUCTIONS = ReduceOp.values().length;
 
-  private static final double[][] OF_RANK = new double[MOST_RANKS][PERIOD];
+  private static final double[][] OF_RANK = new double[MAX_RANKS][PERIOD];
 
-  /** By type, reduction and ranks; filled when needed. */
+  /** By type, reduction and number of ranks; filled on first use. */
   private static final AtomicReferenceArray<double[]> REDUCED =
-      new AtomicReferenceArray<>(DataType.values().length * REDUCTIONS * (MOST_RANKS + 1));
+      new AtomicReferenceArray<>(DataType.values().length * REDUCTIONS * (MAX_RANKS + 1));
 
   static {
-    for (int rank = 0; rank < MOST_RANKS; rank++) {
+    for (int rank = 0; rank < MAX_RANKS; rank++) {
       for (int index = 0; index < PERIOD; index++) {
         OF_RANK[rank][index] = compute(rank, index);
       }
@@ -34,8 +34,8 @@ public final class Values {
   private Values() {}
 
   /**
-   * Small numbers that differ by rank and place, never zero, and whose sums and products over 8
-   * ranks every type holds exactly.
+   * Small numbers that differ by rank and index and are never zero. Every type holds their sums and
+   * products over 8 ranks exactly.
    */
   public static double of(int rank, long index) {
     return OF_RANK[rank][(int) (index % PERIOD)];
@@ -89,9 +89,9 @@ public final class Values {
     };
   }
 
-  /** The reduction of {@link #of} over all ranks at one place, as the type rounds it. */
+  /** The reduction of {@link #of} over all ranks at one index, as the type rounds it. */
   public static double reduced(DataType type, ReduceOp op, int nranks, long index) {
-    int key = (type.ordinal() * REDUCTIONS + op.ordinal()) * (MOST_RANKS + 1);
+    int key = (type.ordinal() * REDUCTIONS + op.ordinal()) * (MAX_RANKS + 1);
     double[] all = REDUCED.get(key + nranks);
     if (all == null) {
       all = new double[PERIOD];

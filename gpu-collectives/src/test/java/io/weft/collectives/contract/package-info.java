@@ -1,5 +1,5 @@
 /**
- * What every implementation of communicators has to do, as interfaces of tests: an implementation's
- * own test class names its factory and inherits them.
+ * The contract of every implementation of communicators, as interfaces of tests: the test class of
+ * an implementation provides its factory and inherits them.
  */
 package io.weft.collectives.contract;

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What others learn of a rank that closes, and what is still asked of it. */
+/** Other ranks learn why a rank closed, and may ask it questions meanwhile. */
 class ClosingTest {
   @TempDir Path folder;
 
@@ -27,10 +27,10 @@ class ClosingTest {
     return RankGang.open(factory, 2, Duration.ofSeconds(20));
   }
 
-  /** The abort is held between breaking the communicator and telling the others of it. */
+  /** The abort pauses between breaking the communicator and telling the others. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void whoClosesWhileAnotherThreadAbortsTellsTheReason(boolean oneHost) throws Exception {
+  void closeDuringAnAbortReportsTheReason(boolean oneHost) throws Exception {
     CountDownLatch aborting = new CountDownLatch(1);
     CountDownLatch closed = new CountDownLatch(1);
     try (RankGang gang = gang(oneHost)) {
@@ -64,10 +64,10 @@ class ClosingTest {
     }
   }
 
-  /** Also by a rank that runs nothing. */
+  /** The close is known even to a rank that runs no operation. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void theEndOfAnotherRankIsKnown(boolean oneHost) {
+  void closeOfAnotherRankIsKnown(boolean oneHost) {
     try (RankGang gang = gang(oneHost)) {
       HostCommunicator rank = (HostCommunicator) gang.rank(0);
       assertThat(rank.peerFailure(1)).isEmpty();
@@ -83,7 +83,7 @@ class ClosingTest {
     }
   }
 
-  /** Its segment is unmapped by then: looking into it would end the process. */
+  /** Its segment is unmapped by then: reading it would end the process. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void closedRankAnswersWithoutItsSegment(boolean oneHost) {

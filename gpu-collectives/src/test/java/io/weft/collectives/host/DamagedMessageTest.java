@@ -19,7 +19,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Whatever bit of a message changes between hosts, the message is refused with both ends named. */
+/**
+ * If any bit of a message between hosts changes, the message is refused and both ends are named.
+ */
 class DamagedMessageTest {
   private static final int BYTES = 48;
   private static final int MESSAGE_BYTES = Frame.BYTES + BYTES + 2 * Frame.SUM_BYTES;
@@ -29,7 +31,7 @@ class DamagedMessageTest {
   private final ByteBuffer target = ByteBuffer.allocateDirect(BYTES);
   private final Signature signature = new Send(sent, 0).signature();
 
-  /** Keeps what is sent, and gives bytes out in pieces; such as a network would. */
+  /** Records sent bytes, and delivers bytes in pieces as a network does. */
   private static final class Wire implements Link {
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final int pieceBytes;
@@ -70,7 +72,7 @@ class DamagedMessageTest {
     }
   }
 
-  /** As they are on the wire: of a message with bytes, or of one without. */
+  /** The bytes of a message on the wire, with or without content. */
   private byte[] message(int bytes, int pieceBytes) {
     return message(5, bytes, pieceBytes);
   }
@@ -98,14 +100,14 @@ class DamagedMessageTest {
 
   private static void takeAll(MessageChannel receiver) {
     while (receiver.receiving() > 0 && receiver.progressIn()) {
-      // On until nothing moves.
+      // Repeats until no byte moves.
     }
   }
 
-  /** Pieces end within the header, within its sum, with them, and not at all. */
+  /** Pieces end within the header, within its checksum, after both, and nowhere. */
   @ParameterizedTest
   @ValueSource(ints = {1, 13, 41, 42, 44, 1000})
-  void soundMessagesArriveInWhateverPieces(int pieceBytes) {
+  void validMessagesArriveInPiecesOfAnySize(int pieceBytes) {
     byte[] message = message(BYTES, pieceBytes);
     assertThat(message).hasSize(MESSAGE_BYTES).isEqualTo(message(BYTES, 1000));
     MessageChannel receiver = receiver(message, BYTES, pieceBytes);
@@ -117,7 +119,7 @@ class DamagedMessageTest {
   }
 
   @Test
-  void everyBitCounts() {
+  void everyFlippedBitIsDetected() {
     byte[] sound = message(BYTES, 1000);
     for (int bit = 0; bit < 8 * sound.length; bit++) {
       byte[] damaged = sound.clone();
@@ -127,7 +129,7 @@ class DamagedMessageTest {
   }
 
   @Test
-  void everyBitOfAMessageWithoutBytesCounts() {
+  void everyFlippedBitOfAMessageWithoutBytesIsDetected() {
     byte[] sound = message(0, 1000);
     assertThat(sound).hasSize(Frame.BYTES + Frame.SUM_BYTES);
     for (int bit = 0; bit < 8 * sound.length; bit++) {
@@ -150,9 +152,9 @@ class DamagedMessageTest {
     assertThatThrownBy(receiver::progressIn).isSameAs(failure);
   }
 
-  /** The bytes and their sum are sound, but they were sent behind another header. */
+  /** The bytes and their checksum are valid, but the header before them is another one. */
   @Test
-  void theSumOfAMessageIsOfItsHeaderToo() {
+  void checksumOfAMessageCoversItsHeader() {
     byte[] mixed = message(5, BYTES, 1000);
     byte[] next = message(6, BYTES, 1000);
     int start = Frame.BYTES + Frame.SUM_BYTES;

@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The paths that are chosen by what the machine can do, and what is loaded before the start. */
+/** Tests the paths that the machine's capabilities select, and the loading before the start. */
 class HostOptionsTest {
   private static final Capabilities MACHINE = CapabilityProbe.thisMachine();
   private static final Finding NO = new Finding(false, "the test took it away");
@@ -68,7 +68,7 @@ class HostOptionsTest {
     assertThat(failure.getSuppressed()).as("the other rank fails too").hasSize(1);
   }
 
-  /** Several containers of one machine need no interface but this. */
+  /** Several containers of one machine need only this interface. */
   @Test
   void loopbackNeedsNoNetwork() {
     try (RankGang gang = apart(MACHINE.with(Capability.NETWORK, NO), "127.0.0.1")) {
@@ -95,7 +95,7 @@ class HostOptionsTest {
   }
 
   @Test
-  void whatCannotBeLoadedFailsTheCreation() {
+  void failureToLoadFailsTheCreation() {
     Preparation preparation =
         Preparation.ofHost()
             .load(

@@ -3,11 +3,11 @@ package io.weft.collectives.host;
 import io.weft.collectives.CommunicatorFactory;
 import java.nio.file.Path;
 
-/** Several hosts played by one: ranks with different identities do not share memory. */
+/** Simulates several hosts on one: ranks with different identities do not share memory. */
 final class Hosts {
   private Hosts() {}
 
-  /** Which host a rank is on. */
+  /** The host that each rank is on. */
   interface Placement {
     int host(int rank, int nranks);
   }

@@ -18,9 +18,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** An all-to-all on one buffer keeps little aside, however long the buffer is. */
+/** An all-to-all on one buffer uses little temporary memory, even for long buffers. */
 class InPlaceAllToAllTest {
-  /** Ranks are together, apart, or two on one host and one on another. */
+  /** All ranks on one host, each on its own, or two on one host and one on another. */
   private enum Placement {
     TOGETHER,
     APART,
@@ -52,7 +52,7 @@ class InPlaceAllToAllTest {
 
   @ParameterizedTest
   @CsvSource({"TOGETHER, 2", "TOGETHER, 3", "APART, 2", "MIXED, 3"})
-  void memoryKeptAsideIsBounded(Placement placement, int nranks) {
+  void temporaryMemoryIsBounded(Placement placement, int nranks) {
     long part = 4_000_003;
     List<TypedBuffer> buffers = new ArrayList<>();
     for (int rank = 0; rank < nranks; rank++) {
@@ -69,8 +69,8 @@ class InPlaceAllToAllTest {
             TypedBuffer buffer = buffers.get(communicator.rank());
             communicator.run(new AllToAll(buffer, buffer));
           });
-      long aside = nranks * (PairwiseCollectives.ASIDE_BYTES + (1 << 20));
-      assertThat(directBytes() - before).isLessThan(aside);
+      long temporary = nranks * (PairwiseCollectives.TEMPORARY_BYTES + (1 << 20));
+      assertThat(directBytes() - before).isLessThan(temporary);
     }
     for (int rank = 0; rank < nranks; rank++) {
       long first = rank * part;

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Ranks dealt out to hosts in turn, so that a host's parts are not beside each other. */
+/** Ranks are dealt out to hosts in turn, so that the parts of a host are not adjacent. */
 class InterleavedHostsTest {
   @TempDir Path folder;
 
@@ -50,7 +50,7 @@ class InterleavedHostsTest {
     }
   }
 
-  /** Several pieces, of which the last is shorter. */
+  /** Buffers of several pieces, of which the last is shorter. */
   @Test
   void largeOperations() {
     long count = 600_001;
@@ -86,7 +86,7 @@ class InterleavedHostsTest {
                         .withNetwork(false))
                 .create(bootstrap, options);
     assertThatThrownBy(() -> RankGang.open(apart, 2, Duration.ofSeconds(60)))
-        .hasMessageContaining("the network is not to be used");
+        .hasMessageContaining("the network is disabled");
   }
 
   @Test
@@ -105,7 +105,7 @@ class InterleavedHostsTest {
         .count();
   }
 
-  /** What was chosen shows in the metrics. */
+  /** The metrics show the chosen algorithm. */
   @Test
   void algorithmFollowsTheTopology() {
     assertThat(algorithm(rank -> 0)).isEqualTo(Algorithm.ONE_SHOT);

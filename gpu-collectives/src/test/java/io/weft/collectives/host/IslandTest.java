@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Ranks of a host stay in step when the counters of entries and syncs wrap around. */
+/** Ranks of a host stay synchronised when the counters of entries and syncs wrap around. */
 class IslandTest {
   private static final int RANKS = 3;
   private static final int ROUNDS = 200;
@@ -39,7 +39,7 @@ class IslandTest {
 
   @ParameterizedTest
   @ValueSource(ints = {0, Integer.MAX_VALUE - ROUNDS / 2, -ROUNDS / 2})
-  void nobodyLeavesEarlyThroughTheWrap(int start) throws Exception {
+  void noRankLeavesEarlyWhenCountersWrap(int start) throws Exception {
     startAt(start);
     List<Callable<Integer>> ranks = new ArrayList<>();
     for (int rank = 0; rank < RANKS; rank++) {
@@ -59,29 +59,29 @@ class IslandTest {
     }
   }
 
-  /** Enters and syncs in turn; returns the last stamp. */
+  /** Alternates entries and syncs; returns the last stamp. */
   private int stamps(int me) {
     Call call = new Call();
     HostWatch watch =
-        new HostWatch(me, call, Optional::empty, blocks.neighbours(me), RemoteRanks.NONE, 0);
+        new HostWatch(me, call, Optional::empty, blocks.localPeers(me), RemoteRanks.NONE, 0);
     Waiting waiting = new Waiting(watch, RANKS, false);
-    Island island = blocks.neighbours(me).island(waiting);
+    Island host = blocks.localPeers(me).island(waiting);
     TypedBuffer nothing = TypedBuffer.empty(DataType.INT32);
     Signature signature = new AllReduce(nothing, nothing, ReduceOp.SUM).signature();
     for (int round = 1; round <= ROUNDS; round++) {
       call.start(signature, round, Deadline.after(Duration.ofSeconds(60)));
       arrived.incrementAndGet(0);
-      island.prepareEntry(call, round, 1000L * me + round);
-      island.enter(call);
+      host.prepareEntry(call, round, 1000L * me + round);
+      host.enter(call);
       assertThat(arrived.get(0)).isGreaterThanOrEqualTo(round * RANKS);
       for (int peer = 0; peer < RANKS; peer++) {
-        assertThat(island.block(peer).receiveDescriptor(island.stamp()))
+        assertThat(host.block(peer).receiveDescriptor(host.stamp()))
             .isEqualTo(1000L * peer + round);
       }
       arrived.incrementAndGet(1);
-      island.sync();
+      host.sync();
       assertThat(arrived.get(1)).isGreaterThanOrEqualTo(round * RANKS);
     }
-    return island.stamp();
+    return host.stamp();
   }
 }

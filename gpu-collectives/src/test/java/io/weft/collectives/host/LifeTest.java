@@ -13,9 +13,9 @@ import org.junit.jupiter.api.io.TempDir;
 class LifeTest {
   @TempDir Path folder;
 
-  /** Locks belong to the process: another rank of this one may be asking for the same right now. */
+  /** Locks belong to the process: another rank of this process may be testing the same lock. */
   @Test
-  void whileAnotherRankOfThisProcessAsksNobodyHasEnded() throws Exception {
+  void ownerIsAliveWhileAnotherRankOfThisProcessTestsTheLock() throws Exception {
     Path file = Files.createFile(folder.resolve("lock"));
     try (Life life = Life.ofOther(file);
         FileChannel other = FileChannel.open(file, StandardOpenOption.READ)) {

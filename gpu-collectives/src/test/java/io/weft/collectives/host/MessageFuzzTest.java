@@ -30,8 +30,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
- * What ranks of other hosts say to a rank's agent and before their data: whatever comes is taken as
- * it was said or refused by the exception that is meant for it, and changes nothing else.
+ * Sends random messages of ranks on other hosts, to a rank's agent and before their data. Each is
+ * accepted as sent or refused with the intended exception, and changes nothing else.
  */
 class MessageFuzzTest {
   private static final int RANKS = 4;
@@ -39,14 +39,14 @@ class MessageFuzzTest {
   private static final List<String> SURELY = List.of("message", "waits for rank", "damaged");
 
   @Property(tries = 20_000, shrinking = ShrinkingMode.OFF)
-  void everyMessageIsRefusedOrSound(@ForAll long seed) {
+  void everyMessageIsRefusedOrValid(@ForAll long seed) {
     Fuzz.round(seed, MessageFuzzTest::round);
   }
 
   @Test
   @EnabledIfSystemProperty(named = Fuzz.MINUTES, matches = "\\d+")
   @Timeout(value = 3, unit = TimeUnit.HOURS)
-  void everyMessageIsRefusedOrSoundForAsLongAsAsked() {
+  void everyMessageIsRefusedOrValidForMinutes() {
     System.out.println(Fuzz.forMinutes(MessageFuzzTest::round) + " messages");
   }
 
@@ -61,8 +61,7 @@ class MessageFuzzTest {
   private static void control(SplittableRandom random) {
     byte[] message = Fuzz.mangled(sound(random), random);
     try (SocketChannel socket = SocketChannel.open()) {
-      ControlPeer peer =
-          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MOST_BYTES));
+      ControlPeer peer = new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MAX_BYTES));
       try {
         Optional<CollectiveException> failure = peer.receive(message, Optional.of(STATUS));
         failure.ifPresent(cause -> assertThat(cause.kind()).isNotNull());
@@ -81,7 +80,7 @@ class MessageFuzzTest {
 
   private static byte[] sound(SplittableRandom random) {
     byte kind = (byte) (1 + random.nextInt(4));
-    ByteBuffer out = ByteBuffer.allocate(ControlPeer.MOST_BYTES).put(kind);
+    ByteBuffer out = ByteBuffer.allocate(ControlPeer.MAX_BYTES).put(kind);
     switch (kind) {
       case 1 -> {
         Kind[] kinds = Kind.values();
@@ -107,8 +106,7 @@ class MessageFuzzTest {
   @Test
   void aMessageThatIsTooShortNamesItsRank() throws IOException {
     try (SocketChannel socket = SocketChannel.open()) {
-      ControlPeer peer =
-          new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MOST_BYTES));
+      ControlPeer peer = new ControlPeer(1, RANKS, new FrameChannel(socket, ControlPeer.MAX_BYTES));
       for (byte[] message : List.of(new byte[0], new byte[] {3, 0}, new byte[] {4}, new byte[38])) {
         assertThatThrownBy(() -> peer.receive(message, Optional.empty()))
             .isInstanceOf(IOException.class)
@@ -121,7 +119,7 @@ class MessageFuzzTest {
     }
   }
 
-  /** A link on which bytes lie ready and to which nothing is sent. */
+  /** A link with prepared incoming bytes, to which the test sends nothing. */
   private static final class Prepared implements Link {
     private final byte[] content;
     private final boolean summed;
@@ -158,7 +156,7 @@ class MessageFuzzTest {
     }
   }
 
-  /** A frame and the bytes behind it; the bytes arrive only behind the very frame expected. */
+  /** Sends a frame with bytes behind it. The bytes arrive only behind the expected frame. */
   private static void frame(SplittableRandom random) {
     Signature signature = new Signature(random.nextInt(1 << 24), random.nextInt(3) - 1, 64);
     Frame frame = new Frame();
@@ -176,7 +174,7 @@ class MessageFuzzTest {
     boolean genuine = Arrays.equals(head, sound);
     try {
       while (!messages.isDone() && messages.progress()) {
-        // On until nothing moves.
+        // Repeats until no byte moves.
       }
       assertThat(genuine).as("a frame was taken for another").isTrue();
       assertThat(messages.isDone()).isTrue();
@@ -189,7 +187,7 @@ class MessageFuzzTest {
     }
   }
 
-  /** A message from another host, of which anything may have changed. */
+  /** Sends a message from another host, any part of which may have changed. */
   private static void summed(SplittableRandom random) {
     Signature signature = new Signature(random.nextInt(1 << 24), random.nextInt(3) - 1, 64);
     byte[] sound = withSums(signature, random.nextInt(65));
@@ -201,10 +199,10 @@ class MessageFuzzTest {
     boolean genuine = Arrays.equals(Arrays.copyOf(content, sound.length), sound);
     try {
       while (!messages.isDone() && messages.progress()) {
-        // On until nothing moves.
+        // Repeats until no byte moves.
       }
       assertThat(messages.isDone())
-          .as("%d of %d bytes came", content.length, sound.length)
+          .as("%d of %d bytes arrived", content.length, sound.length)
           .isEqualTo(genuine && content.length >= sound.length);
     } catch (CollectiveException e) {
       assertThat(genuine).as("%s", e.getMessage()).isFalse();
@@ -234,9 +232,9 @@ class MessageFuzzTest {
   private static PointToPoint receiver(byte[] content, boolean summed) {
     Call call = new Call();
     call.start(new Signature(0, -1, 0), 0, Deadline.after(Duration.ofSeconds(60)));
-    Neighbours neighbours = new PrivateBlocks(2, new BufferSizes(128, 128, 1024)).neighbours(0);
-    HostWatch watch = new HostWatch(0, call, Optional::empty, neighbours, RemoteRanks.NONE, 0);
+    Neighbours localPeers = new PrivateBlocks(2, new BufferSizes(128, 128, 1024)).localPeers(0);
+    HostWatch watch = new HostWatch(0, call, Optional::empty, localPeers, RemoteRanks.NONE, 0);
     return new PointToPoint(
-        0, 2, peer -> new Prepared(content, summed), new Waiting(watch, neighbours.size(), false));
+        0, 2, peer -> new Prepared(content, summed), new Waiting(watch, localPeers.size(), false));
   }
 }

@@ -10,8 +10,8 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Two hosts: 1 and 1, 2 and 1, 2 and 2, 2 and 3, 3 and 5 ranks, one after the other as launchers
- * place them.
+ * Tests two hosts: 1 and 1, 2 and 1, 2 and 2, 2 and 3, 3 and 5 ranks, in consecutive order as
+ * launchers place them.
  */
 class MixedCommunicatorTest
     implements CollectivesContract,

@@ -9,7 +9,7 @@ import io.weft.collectives.contract.RaggedContract;
 import java.nio.file.Path;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every rank on a host of its own: nothing but sockets between them. */
+/** Tests ranks that are each on their own host, connected only by sockets. */
 class NetworkCommunicatorTest
     implements CollectivesContract,
         RaggedContract,

@@ -26,15 +26,15 @@ class PointToPointTest {
   }
 
   private PointToPoint rank(int me, Call call, Supplier<Optional<CollectiveException>> failure) {
-    Neighbours neighbours = blocks.neighbours(me);
-    HostWatch watch = new HostWatch(me, call, failure, neighbours, RemoteRanks.NONE, 0);
+    Neighbours localPeers = blocks.localPeers(me);
+    HostWatch watch = new HostWatch(me, call, failure, localPeers, RemoteRanks.NONE, 0);
     return new PointToPoint(
-        me, 2, peer -> blocks.link(me, peer), new Waiting(watch, neighbours.size(), false));
+        me, 2, peer -> blocks.link(me, peer), new Waiting(watch, localPeers.size(), false));
   }
 
-  /** The message comes after the receiver has looked for it and before it looks at the peer. */
+  /** The message arrives after the receiver has polled for it and before it checks the peer. */
   @Test
-  void whatCameJustBeforeThePeerClosedIsReceived() {
+  void messageSentJustBeforeThePeerClosedIsReceived() {
     TypedBuffer sent = ints();
     TypedBuffer received = ints();
     Values.fill(sent, 1);

@@ -5,7 +5,10 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Control segments of a host's ranks in memory of this process, for tests of what lies on them. */
+/**
+ * Control segments of a host's ranks in memory of this process, for tests of the classes that use
+ * them.
+ */
 final class PrivateBlocks {
   private final List<ByteBuffer> memory = new ArrayList<>();
   private final ControlBlock[] blocks;
@@ -29,16 +32,16 @@ final class PrivateBlocks {
     return blocks.clone();
   }
 
-  /** The host as a rank sees it; all ranks live. */
-  Neighbours neighbours(int me) {
-    List<Neighbours.Neighbour> all = new ArrayList<>();
+  /** The host from the view of a rank; all ranks are alive. */
+  Neighbours localPeers(int me) {
+    List<Neighbours.Peer> all = new ArrayList<>();
     for (int rank = 0; rank < blocks.length; rank++) {
-      all.add(new Neighbours.Neighbour(rank, blocks[rank], Life.OWN));
+      all.add(new Neighbours.Peer(rank, blocks[rank], Life.OWN));
     }
     return new Neighbours(me, all);
   }
 
   RingLink link(int from, int to) {
-    return neighbours(from).link(to, Traffic.PAIRS, sizes.ringBytes());
+    return localPeers(from).link(to, Traffic.PAIRS, sizes.ringBytes());
   }
 }

@@ -12,11 +12,11 @@ import java.time.Instant;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a rank leaves, and what it sweeps of others. */
+/** Tests the files that a rank leaves, and those of other ranks that it deletes. */
 class RankFolderTest {
   @TempDir Path parent;
 
-  /** A folder as a rank of another process leaves it: the lock file is not locked. */
+  /** A folder as a dead rank of another process leaves it: the lock file is not locked. */
   private Path unlocked(String name) throws IOException {
     Path folder = Files.createDirectory(parent.resolve(name));
     Files.createFile(folder.resolve(RankFolder.LOCK));
@@ -24,7 +24,7 @@ class RankFolderTest {
   }
 
   @Test
-  void leftoversOfTheDeadAreSwept() throws IOException {
+  void foldersOfDeadProcessesAreDeleted() throws IOException {
     Path dead = unlocked("communicator-dead-0");
     Path deadDraft = unlocked("draft-dead-0");
     Instant longAgo = Instant.now().minus(Duration.ofHours(1));
@@ -36,9 +36,9 @@ class RankFolderTest {
     }
   }
 
-  /** Between creating and locking its folder another process has not died. */
+  /** Between creating and locking its folder another process counts as alive. */
   @Test
-  void foldersThatAreJustBeingCreatedStay() throws IOException {
+  void foldersBeingCreatedStay() throws IOException {
     Path draft = unlocked("draft-young-0");
     try (RankFolder folder = RankFolder.create(parent, UniqueId.create(), 0)) {
       assertThat(folder.path().resolve(RankFolder.TOKEN)).hasContent(folder.token());
@@ -47,7 +47,7 @@ class RankFolderTest {
   }
 
   @Test
-  void nothingStaysOfAClosedOne() throws IOException {
+  void closeDeletesTheFolder() throws IOException {
     RankFolder.create(parent, UniqueId.create(), 3).close();
     assertThat(parent).isEmptyDirectory();
   }

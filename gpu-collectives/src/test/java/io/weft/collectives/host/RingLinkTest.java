@@ -8,14 +8,14 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A ring goes on when its counts of bytes wrap around. */
+/** A ring works when its counts of bytes wrap around. */
 class RingLinkTest {
   private static final int RING = 1024;
-  private static final int MOST = 700;
+  private static final int MAX = 700;
 
   private final PrivateBlocks blocks = new PrivateBlocks(2, new BufferSizes(128, 128, RING));
-  private final ByteBuffer out = ByteBuffer.allocateDirect(MOST);
-  private final ByteBuffer in = ByteBuffer.allocateDirect(MOST);
+  private final ByteBuffer out = ByteBuffer.allocateDirect(MAX);
+  private final ByteBuffer in = ByteBuffer.allocateDirect(MAX);
 
   private void startAt(int count) {
     ControlBlock sender = blocks.block(0);
@@ -24,7 +24,10 @@ class RingLinkTest {
     Memory.putIntRelease(receiver.consumed(Traffic.PAIRS, 0), count);
   }
 
-  /** From zero, through 2^31, and through 2^32; starts are not multiples of the ring's length. */
+  /**
+   * Counts from zero, through 2^31, and through 2^32; starts are not multiples of the ring's
+   * length.
+   */
   @ParameterizedTest
   @ValueSource(ints = {0, Integer.MAX_VALUE - 5000, -5001})
   void bytesKeepTheirOrderThroughTheWrap(int start) {
@@ -35,15 +38,15 @@ class RingLinkTest {
     long sent = 0;
     long taken = 0;
     for (int round = 0; round < 100; round++) {
-      sent += send(sender, sent, 1 + random.nextInt(MOST));
+      sent += send(sender, sent, 1 + random.nextInt(MAX));
       assertThat(sent - taken).isBetween(0L, (long) RING);
-      taken += take(receiver, taken, 1 + random.nextInt(MOST));
+      taken += take(receiver, taken, 1 + random.nextInt(MAX));
     }
     for (int round = 0; round < RING; round++) {
-      taken += take(receiver, taken, MOST);
+      taken += take(receiver, taken, MAX);
     }
     assertThat(taken).isEqualTo(sent).isGreaterThan(20_000);
-    assertThat(receiver.take(Memory.addressOf(in), MOST)).as("nothing is left").isZero();
+    assertThat(receiver.take(Memory.addressOf(in), MAX)).as("nothing is left").isZero();
     assertThat(Memory.getIntAcquire(blocks.block(0).written(Traffic.PAIRS, 1)))
         .isEqualTo(start + (int) sent);
   }
@@ -70,9 +73,9 @@ class RingLinkTest {
   void fullRingTakesNothingMore(int start) {
     startAt(start);
     RingLink sender = blocks.link(0, 1);
-    assertThat(sender.put(Memory.addressOf(out), MOST)).isEqualTo(MOST);
-    assertThat(sender.put(Memory.addressOf(out), MOST)).isEqualTo(RING - MOST);
-    assertThat(sender.put(Memory.addressOf(out), MOST)).isZero();
-    assertThat(blocks.link(1, 0).take(Memory.addressOf(in), MOST)).as("not pushed").isZero();
+    assertThat(sender.put(Memory.addressOf(out), MAX)).isEqualTo(MAX);
+    assertThat(sender.put(Memory.addressOf(out), MAX)).isEqualTo(RING - MAX);
+    assertThat(sender.put(Memory.addressOf(out), MAX)).isZero();
+    assertThat(blocks.link(1, 0).take(Memory.addressOf(in), MAX)).as("not pushed").isZero();
   }
 }

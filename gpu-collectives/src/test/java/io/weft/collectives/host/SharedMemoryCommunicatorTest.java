@@ -9,7 +9,7 @@ import io.weft.collectives.contract.RaggedContract;
 import java.nio.file.Path;
 import org.junit.jupiter.api.io.TempDir;
 
-/** All ranks on one host. */
+/** Tests ranks on one host. */
 class SharedMemoryCommunicatorTest
     implements CollectivesContract,
         RaggedContract,

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Finding out who is to blame takes a second, however many ranks do not answer. */
+/** The diagnosis takes a second, for any number of ranks that do not answer. */
 class SurveyTest {
   private static final int NEIGHBOURS = 8;
   private static final int REMOTES = 16;
@@ -45,7 +45,7 @@ class SurveyTest {
       channels.add(channel);
       ControlPeer peer =
           new ControlPeer(
-              rank, NEIGHBOURS + REMOTES, new FrameChannel(channel, ControlPeer.MOST_BYTES));
+              rank, NEIGHBOURS + REMOTES, new FrameChannel(channel, ControlPeer.MAX_BYTES));
       peers.put(rank, peer);
       all.put(rank, new RemoteRanks.Remote(peer, List.of()));
     }
@@ -65,11 +65,11 @@ class SurveyTest {
   @Test
   void silentRanksAreWaitedForTogether() {
     long start = System.nanoTime();
-    Survey survey = new Survey(blocks.neighbours(0), remotes, call);
+    Survey survey = new Survey(blocks.localPeers(0), remotes, call);
     for (int rank = 1; rank < NEIGHBOURS; rank++) {
       RankStatus status = survey.status(rank);
       assertThat(status.state()).isEqualTo(RankStatus.State.OPEN);
-      assertThat(status.waiting()).as("rank " + rank + " does not look any more").isEmpty();
+      assertThat(status.waiting()).as("rank " + rank + " no longer polls").isEmpty();
     }
     for (int rank = NEIGHBOURS; rank < NEIGHBOURS + REMOTES; rank++) {
       RankStatus status = survey.status(rank);
@@ -82,8 +82,8 @@ class SurveyTest {
   }
 
   @Test
-  void whoBeatsOrAnswersIsHeard() throws IOException {
-    Survey survey = new Survey(blocks.neighbours(0), remotes, call);
+  void ranksThatBeatOrAnswerAreNotStuck() throws IOException {
+    Survey survey = new Survey(blocks.localPeers(0), remotes, call);
     blocks.block(2).publishBeat();
     assertThat(survey.status(2).waiting().orElseThrow().rank()).isZero();
     ControlPeer peer = peers.get(NEIGHBOURS + 3);
@@ -93,7 +93,7 @@ class SurveyTest {
     assertThat(survey.status(NEIGHBOURS + 3).waiting()).isEqualTo(waits);
   }
 
-  /** What a rank that waits so answers to the first question. */
+  /** The answer of a waiting rank to the first question. */
   private static byte[] answerOf(Optional<WaitStatus> waits) throws IOException {
     ByteBuffer out = ByteBuffer.allocate(37);
     WaitStatus status = waits.orElseThrow();

@@ -11,7 +11,9 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The smallest buffers that can be asked for, with more ranks than such a stage has elements. */
+/**
+ * Tests the smallest buffers that options allow, with more ranks than such a stage has elements.
+ */
 class TinyBuffersTest {
   private static final int RANKS = 20;
   private static final int PART = 50;

@@ -17,16 +17,16 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Messages of agents and bootstraps arrive as they were sent or not at all. */
+/** Messages of agents and bootstraps arrive unchanged or not at all. */
 class FrameChannelTest {
-  private static final int MOST = 4096;
+  private static final int MAX = 4096;
   private static final byte[] MESSAGE = "what a rank says".getBytes(StandardCharsets.US_ASCII);
 
   private static Deadline soon() {
     return Deadline.after(Duration.ofSeconds(60));
   }
 
-  /** Two ends of a connection; who gets here first is done with both. */
+  /** Uses two ends of a connection, in one thread. */
   private interface Ends {
     void use(SocketChannel one, SocketChannel other) throws IOException;
   }
@@ -45,11 +45,11 @@ class FrameChannelTest {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     connected(
         (one, other) -> {
-          FrameChannel sender = new FrameChannel(one, MOST);
+          FrameChannel sender = new FrameChannel(one, MAX);
           sender.send(message);
           assertThat(Patience.await(sender::flush, soon())).isTrue();
           one.shutdownOutput();
-          ByteBuffer read = ByteBuffer.allocate(MOST);
+          ByteBuffer read = ByteBuffer.allocate(MAX);
           while (other.read(read) >= 0) {
             assertThat(read.hasRemaining()).isTrue();
           }
@@ -66,7 +66,7 @@ class FrameChannelTest {
           while (out.hasRemaining()) {
             one.write(out);
           }
-          FrameChannel receiver = new FrameChannel(other, MOST);
+          FrameChannel receiver = new FrameChannel(other, MAX);
           assertThat(Patience.await(() -> poll(receiver, messages), soon())).isTrue();
         });
     return messages;
@@ -79,14 +79,14 @@ class FrameChannelTest {
   }
 
   @Test
-  void soundMessagesArrive() throws IOException {
+  void validMessagesArrive() throws IOException {
     assertThat(received(onTheWire(MESSAGE))).containsExactly(MESSAGE);
     assertThat(received(onTheWire(new byte[0]))).containsExactly(new byte[0]);
   }
 
-  /** Also of the length: nobody waits for bytes that were never sent. */
+  /** Also in the length: no reader waits for bytes that were never sent. */
   @Test
-  void everyBitCounts() throws IOException {
+  void everyFlippedBitIsDetected() throws IOException {
     byte[] sound = onTheWire(MESSAGE);
     for (int bit = 0; bit < 8 * sound.length; bit++) {
       byte[] damaged = sound.clone();
@@ -100,13 +100,13 @@ class FrameChannelTest {
 
   @Test
   void aMessageThatIsTooLongIsRefused() throws IOException {
-    byte[] tooLong = onTheWire(new byte[MOST - 20]);
-    assertThat(received(tooLong).get(0)).hasSize(MOST - 20);
+    byte[] tooLong = onTheWire(new byte[MAX - 20]);
+    assertThat(received(tooLong).get(0)).hasSize(MAX - 20);
     connected(
         (one, other) -> {
-          FrameChannel sender = new FrameChannel(one, MOST);
-          sender.send(new byte[MOST + 1]);
-          FrameChannel receiver = new FrameChannel(other, MOST);
+          FrameChannel sender = new FrameChannel(one, MAX);
+          sender.send(new byte[MAX + 1]);
+          FrameChannel receiver = new FrameChannel(other, MAX);
           assertThatThrownBy(
                   () -> Patience.await(() -> sender.flush() && receiver.poll().isPresent(), soon()))
               .isInstanceOf(IOException.class)

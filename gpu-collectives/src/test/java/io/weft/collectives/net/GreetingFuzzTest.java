@@ -16,20 +16,20 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
-/** Greetings of strangers, who know everything about them but the secret. */
+/** Sends greetings of strangers, who know everything about them except the secret. */
 class GreetingFuzzTest {
   private static final UniqueId ID = UniqueId.create();
   private static final UniqueId OTHER = UniqueId.create();
 
   @Property(tries = 20_000, shrinking = ShrinkingMode.OFF)
-  void onlyWhatWasSaidWithTheSecretIsBelieved(@ForAll long seed) {
+  void onlyGreetingsMadeWithTheSecretAreAccepted(@ForAll long seed) {
     Fuzz.round(seed, GreetingFuzzTest::round);
   }
 
   @Test
   @EnabledIfSystemProperty(named = Fuzz.MINUTES, matches = "\\d+")
   @Timeout(value = 3, unit = TimeUnit.HOURS)
-  void onlyWhatWasSaidWithTheSecretIsBelievedForAsLongAsAsked() {
+  void onlyGreetingsMadeWithTheSecretAreAcceptedForMinutes() {
     System.out.println(Fuzz.forMinutes(GreetingFuzzTest::round) + " greetings");
   }
 
@@ -38,7 +38,7 @@ class GreetingFuzzTest {
     Greeting said =
         new Greeting(random.nextInt(), random.nextInt(), purposes[random.nextInt(purposes.length)]);
     byte[] sound = said.encode(random.nextInt(4) > 0 ? ID : OTHER);
-    // Whoever listens reads so many bytes and no others.
+    // A listener reads exactly this many bytes.
     byte[] heard = Arrays.copyOf(Fuzz.mangled(sound, random), Greeting.BYTES);
     boolean genuine = Arrays.equals(heard, said.encode(ID));
     try {

@@ -23,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Only ranks of the communicator come in, and strangers hold nobody up. */
+/** Only ranks of the communicator are accepted, and strangers delay no rank. */
 class ListenerTest {
   private static final Greeting EXPECTED = new Greeting(3, 1, Purpose.PAIRS);
 
@@ -44,7 +44,7 @@ class ListenerTest {
   }
 
   @Test
-  void rankOfTheCommunicatorIsWelcome() throws Exception {
+  void rankOfTheCommunicatorIsAccepted() throws Exception {
     try (Listener listener = Listener.open("127.0.0.1")) {
       Future<Map<Greeting, SocketChannel>> come = listen(listener, Duration.ofSeconds(30));
       try (Connector connector = Connector.greet(id, EXPECTED, listener.address(), soon());
@@ -55,9 +55,12 @@ class ListenerTest {
     }
   }
 
-  /** One says nothing, one something else, one is of another communicator, one of a wrong rank. */
+  /**
+   * One stranger sends nothing, one sends another protocol, one is of another communicator, one has
+   * a wrong rank.
+   */
   @Test
-  void strangersAreRefusedAndDoNotHoldUpARank() throws Exception {
+  void strangersAreRefusedAndDoNotDelayARank() throws Exception {
     try (Listener listener = Listener.open("127.0.0.1");
         SocketChannel silent = SocketChannel.open(listener.address());
         SocketChannel babbling = SocketChannel.open(listener.address());
@@ -65,7 +68,8 @@ class ListenerTest {
             Connector.greet(UniqueId.create(), EXPECTED, listener.address(), soon());
         Connector unexpected =
             Connector.greet(id, new Greeting(2, 1, Purpose.PAIRS), listener.address(), soon())) {
-      write(babbling, "GET / HTTP/1.1\r\nHost: nobody\r\nAccept: everything, please, and more\r\n");
+      write(
+          babbling, "GET / HTTP/1.1\r\nHost: unknown\r\nAccept: everything, please, and more\r\n");
       Future<Map<Greeting, SocketChannel>> come = listen(listener, Duration.ofSeconds(30));
       assertRefused(foreign);
       assertRefused(unexpected);
@@ -93,16 +97,16 @@ class ListenerTest {
   }
 
   @Test
-  void deadlineGivesThoseWhoHaveCome() throws Exception {
+  void deadlineReturnsTheRanksThatConnected() throws Exception {
     try (Listener listener = Listener.open("127.0.0.1")) {
       Future<Map<Greeting, SocketChannel>> come = listen(listener, Duration.ofMillis(200));
       assertThat(come.get(60, TimeUnit.SECONDS)).isEmpty();
     }
   }
 
-  /** A stranger that listens where a rank should cannot pass for it. */
+  /** A stranger that listens at the address of a rank cannot take its place. */
   @Test
-  void wrongWelcomeIsNoticed() throws Exception {
+  void wrongWelcomeIsDetected() throws Exception {
     try (ServerSocketChannel stranger = ServerSocketChannel.open()) {
       stranger.bind(new InetSocketAddress("127.0.0.1", 0));
       InetSocketAddress address = (InetSocketAddress) stranger.getLocalAddress();

@@ -1,2 +1,2 @@
-/** Who may connect to a rank, and who may not. */
+/** Tests of which processes may connect to a rank. */
 package io.weft.collectives.net;

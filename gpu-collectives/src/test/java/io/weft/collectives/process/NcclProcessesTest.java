@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Ranks of NCCL in processes of their own. */
+/** Tests ranks of NCCL in separate processes. */
 @UsesGpu
 class NcclProcessesTest {
   private static final int VICTIM = 2;
@@ -53,7 +53,7 @@ class NcclProcessesTest {
     }
   }
 
-  /** Has a child process use an older libnccl. */
+  /** The property that makes a child process use an older libnccl. */
   private static String older(String version) {
     return "-D" + TestMachine.FOLDER_PROPERTY + "=" + DoubleLibraries.folder().resolve(version);
   }
@@ -79,8 +79,8 @@ class NcclProcessesTest {
   }
 
   /**
-   * NCCL itself would wait for ever for what shares memory with it. Maxima of floats go through the
-   * host, those of integers by NCCL.
+   * NCCL itself would wait for ever for a killed rank with shared memory. Maxima of floats go
+   * through the host, those of integers through NCCL.
    */
   @ParameterizedTest
   @ValueSource(strings = {"FLOAT32", "INT32"})
@@ -91,7 +91,7 @@ class NcclProcessesTest {
     assertSurvivorsNameTheVictim();
   }
 
-  /** The others are inside as well, and wait for the second half of what the victim sends. */
+  /** The others are inside the operation too, and wait for the second half of the victim's data. */
   @ParameterizedTest
   @UsesDoubles
   @ValueSource(ints = {1, 3, 8})
@@ -105,8 +105,8 @@ class NcclProcessesTest {
   }
 
   /**
-   * With the newest NCCL what runs is ended and the rest shrunk; an older one has to be aborted
-   * where something still runs, and one before that cannot shrink at all.
+   * The newest NCCL revokes the running operations and shrinks the communicator. An older one has
+   * to abort when operations still run; one before that cannot shrink at all.
    */
   @ParameterizedTest
   @UsesDoubles
@@ -115,7 +115,7 @@ class NcclProcessesTest {
     "without-revoke, 'a new one is made: on rank 0, operations still ran when it broke'",
     "without-windows, 'a new one is made: on rank 0, NCCL 2.21.5 cannot shrink communicators'"
   })
-  void survivorsOfAKilledRankGoOn(String version, String how) throws Exception {
+  void survivorsOfAKilledRankContinue(String version, String how) throws Exception {
     start(3, Duration.ofSeconds(60), Map.of(), older(version));
     assertThat(all("create")).containsOnly("created");
     List<RankProcess> survivors = List.of(processes.get(0), processes.get(1));
@@ -133,7 +133,9 @@ class NcclProcessesTest {
     assertThat(all("close")).containsOnly("closed");
   }
 
-  /** Each has to leave room on the GPU for the kernels of the other, so there are few blocks. */
+  /**
+   * Each rank has to leave room on the GPU for the kernels of the other, so there are few blocks.
+   */
   @Test
   void ranksShareAGpuWhereNcclLetsThem() throws Exception {
     start(
@@ -204,7 +206,10 @@ class NcclProcessesTest {
     assertThat(all("multicast once")).containsOnly("right");
   }
 
-  /** What stays are the words by which the survivors parted: neither knows that none reads them. */
+  /**
+   * The signal words between the survivors remain allocated: neither rank knows whether the other
+   * still reads them.
+   */
   @Test
   void rankKilledBetweenWritesByMulticastIsNamed() throws Exception {
     start(3, Duration.ofMinutes(5));
@@ -217,7 +222,7 @@ class NcclProcessesTest {
         .containsOnly("device allocations: 1 pinned buffers: 1 open files of memory: 1 ");
   }
 
-  /** The others wait for it to say what it has. */
+  /** The others wait for its description of its memory. */
   @Test
   void rankKilledBeforeTheOthersHaveMulticastIsNamed() throws Exception {
     start(3, Duration.ofMinutes(5));
@@ -229,7 +234,7 @@ class NcclProcessesTest {
     assertThat(all("left")).allSatisfy(answer -> assertThat(answer).isBlank());
   }
 
-  /** In the middle of a graph, which the others are in as well. */
+  /** The victim dies in the middle of a graph that the others run too. */
   @Test
   @UsesDoubles
   void rankKilledInsideAReplayIsNamed() throws Exception {

@@ -14,9 +14,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Ranks in processes of their own, on one host, on a host each, and two on each of two. */
+/** Tests ranks in separate processes: on one host, on a host each, and two on each of two hosts. */
 class ProcessRanksTest {
-  /** Which host a rank is on. */
+  /** The host that each rank is on. */
   enum Placement {
     SHARED_MEMORY(rank -> 0),
     NETWORK(rank -> rank),
@@ -97,7 +97,10 @@ class ProcessRanksTest {
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));
   }
 
-  /** Nobody waits for it: the locks of the host and the connections between hosts tell. */
+  /**
+   * No operation waits for it: the locks of the host and the connections between hosts show its
+   * end.
+   */
   @ParameterizedTest
   @EnumSource
   void killedRankIsNamedWhileNoOperationRuns(Placement placement) throws Exception {
@@ -108,7 +111,7 @@ class ProcessRanksTest {
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] rank 2 is dead: "));
   }
 
-  /** All placements at once: they wait most of the time. */
+  /** Tests all placements at once, because each waits for a timeout. */
   @Test
   void stoppedRankIsNamedAtTheTimeout() throws Exception {
     List<List<RankProcess>> gangs = new ArrayList<>();

@@ -49,11 +49,11 @@ import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 
 /**
- * A rank in a Java virtual machine of its own, ordered about by lines of text. Answers start with
- * "= ", so that log lines do no harm.
+ * A rank in its own Java virtual machine, controlled by lines of text. Answers start with "= ", to
+ * distinguish them from log lines.
  */
 final class RankProcess implements AutoCloseable {
-  private static final int PATIENCE_SECONDS = 150;
+  private static final int TIMEOUT_SECONDS = 150;
 
   private final Process process;
   private final BufferedReader out;
@@ -71,7 +71,7 @@ final class RankProcess implements AutoCloseable {
     this(Map.of(), folder, host, rank, nranks, timeout, properties);
   }
 
-  /** With more in its environment. */
+  /** Starts a rank with more environment variables. */
   RankProcess(
       Map<String, String> environment,
       Path folder,
@@ -107,9 +107,9 @@ final class RankProcess implements AutoCloseable {
     in.println(line);
   }
 
-  /** The answer to an order, which are answered one after the other. */
+  /** The answer to the next order; orders are answered one after the other. */
   String answer() throws Exception {
-    return CompletableFuture.supplyAsync(this::read).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    return CompletableFuture.supplyAsync(this::read).get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
   }
 
   private String read() {
@@ -127,12 +127,12 @@ final class RankProcess implements AutoCloseable {
   /** Sends the process a signal by its name. */
   void signal(String name) throws IOException, InterruptedException {
     Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start();
-    if (!kill.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) || kill.exitValue() != 0) {
+    if (!kill.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS) || kill.exitValue() != 0) {
       throw new IOException("kill -" + name + " " + process.pid() + " failed");
     }
   }
 
-  /** Ends the process, also one that was stopped. */
+  /** Ends the process, even a stopped one. */
   @Override
   public void close() {
     process.destroyForcibly();
@@ -166,7 +166,7 @@ final class RankProcess implements AutoCloseable {
     System.out.println("= " + text.replace('\n', ' '));
   }
 
-  /** The child's side. */
+  /** The side of the child process. */
   private static final class Rank {
     private final CommunicatorFactory factory;
     private final int rank;
@@ -240,7 +240,7 @@ final class RankProcess implements AutoCloseable {
       }
     }
 
-    /** Goes on with those that are left, and says how. */
+    /** Continues with the remaining ranks, and reports how. */
     private void shrink() {
       Communicator broken = communicator;
       communicator =
@@ -266,18 +266,18 @@ final class RankProcess implements AutoCloseable {
       say("right");
     }
 
-    /** Says what is known of another rank's end, though no operation waits for it. */
+    /** Reports the end of another rank while no operation waits for it. */
     private void awaitEnd(int peer) {
       InPlaceRegions ranks = (InPlaceRegions) communicator;
       CollectiveException end =
           Awaitility.await()
-              .atMost(Duration.ofSeconds(PATIENCE_SECONDS / 2))
+              .atMost(Duration.ofSeconds(TIMEOUT_SECONDS / 2))
               .until(() -> ranks.peerFailure(peer), Optional::isPresent)
               .orElseThrow();
       throw end;
     }
 
-    /** Ragged all-to-alls into memory that the devices of all processes reach. */
+    /** Runs ragged all-to-alls into memory that the devices of all processes reach. */
     private void share(boolean forEver) {
       Communicator sharing = SharingCommunicators.share((DeviceCommunicator) communicator);
       for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
@@ -292,7 +292,7 @@ final class RankProcess implements AutoCloseable {
       say(byDevices ? "right" : "not by the devices");
     }
 
-    /** All-gathers and broadcasts of any size, written by multicast of the devices. */
+    /** Runs all-gathers and broadcasts of any size, written by multicast of the devices. */
     private void multicast(boolean forEver) {
       DoubleLibraries.cudaControls().cudaDoubleMulticast(0xff);
       try (Communicator sharing = MulticastCommunicators.share((DeviceCommunicator) communicator)) {
@@ -315,7 +315,7 @@ final class RankProcess implements AutoCloseable {
       say(left.isEmpty() ? "right" : left);
     }
 
-    /** What a communicator that was closed should have given back. */
+    /** The resources that a closed communicator has not released. */
     private String left() {
       GpuDoubles.closeDevices();
       String left = DoubleLibraries.violations() + DoubleLibraries.live();
@@ -326,7 +326,10 @@ final class RankProcess implements AutoCloseable {
           + (sockets <= socketsBefore ? "" : "more sockets: " + (sockets - socketsBefore));
     }
 
-    /** Replays a graph until that fails; with chunks it dies inside, after so many of them. */
+    /**
+     * Replays a graph until that fails. With chunks it dies inside the replay, after this many of
+     * them.
+     */
     private void replay(int chunks) {
       CudaDevice device = GpuDoubles.device(rank);
       try (CudaMemoryPool pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 4L << 20);
@@ -352,7 +355,7 @@ final class RankProcess implements AutoCloseable {
       }
     }
 
-    /** Computes until that fails; NCCL takes maxima of integers only. */
+    /** Runs all-reduces until one fails; NCCL takes maxima of integers only. */
     private void loop(DataType type) {
       TypedBuffer data = CommunicatorContract.filled(communicator, type, 40_000);
       for (int round = 0; round < Integer.MAX_VALUE; round++) {
