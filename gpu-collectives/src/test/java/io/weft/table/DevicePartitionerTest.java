@@ -317,7 +317,7 @@ class DevicePartitionerTest {
       for (int key : new int[] {tensor, 14, -1}) {
         assertThatThrownBy(() -> partitioner.byHash(gpu.lane, there, new int[] {key}, 3))
             .hasMessageContaining("column " + key + " of 4 rows")
-            .hasMessageContaining("is no key");
+            .hasMessageContaining("is not a key");
       }
       assertThatThrownBy(() -> partitioner.byHash(gpu.lane, there, new int[0], 0))
           .hasMessageContaining("0 partitions are not 1 to");

@@ -86,7 +86,7 @@ class HostTableTest {
         boolean isSet = List.of(0, 2, 7, 8).contains(row);
         assertThat(table.value(0, row).get(0)).isEqualTo((byte) (isSet ? 1 : 0));
       }
-      assertThatThrownBy(() -> table.putBooleans(1, 0)).hasMessageContaining("is no boolean");
+      assertThatThrownBy(() -> table.putBooleans(1, 0)).hasMessageContaining("is not boolean");
     }
     Reference.reachabilityFence(bits);
   }

@@ -168,7 +168,7 @@ class TableConcatenatorTest {
         List.of(TableLayout.fixed(List.of(one), 1), TableLayout.fixed(List.of(two), 1));
     assertThatThrownBy(() -> TableConcatenator.layout(differ))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("make no table together");
+        .hasMessageContaining("cannot form one table");
     TableLayout many =
         TableLayout.fixed(List.of(TableColumn.of(ColumnKind.BYTE, false)), TableLayout.MOST_ROWS);
     assertThatThrownBy(() -> TableConcatenator.layout(List.of(many, many)))
@@ -190,7 +190,7 @@ class TableConcatenatorTest {
           .hasMessageContaining("table 0 is 5 rows");
       assertThatThrownBy(made::finish)
           .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("0 of 2 tables were put together");
+          .hasMessageContaining("0 of 2 tables were concatenated");
     }
   }
 

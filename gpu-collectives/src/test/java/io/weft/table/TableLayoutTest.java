@@ -83,7 +83,7 @@ class TableLayoutTest {
     }
     byte[] longer = Arrays.copyOf(bytes, bytes.length + 1);
     assertThatThrownBy(() -> TableLayout.fromBytes(longer, Long.MAX_VALUE))
-        .hasMessageContaining("1 bytes behind a table's layout");
+        .hasMessageContaining("1 bytes after a table's layout");
     if (layout.bytes() > 0) {
       assertThatThrownBy(() -> TableLayout.fromBytes(bytes, layout.bytes() - 1))
           .hasMessageContaining("there are " + (layout.bytes() - 1));

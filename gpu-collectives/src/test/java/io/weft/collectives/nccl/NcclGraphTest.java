@@ -430,12 +430,12 @@ class NcclGraphTest {
                 recording.replay();
                 checkSum(communicator, data);
               }
-              assertNoGraph(communicator, body -> body.barrier(), "a barrier is the hosts'");
+              assertNoGraph(communicator, body -> body.barrier(), "a barrier runs on the hosts");
               TypedBuffer onGpu = ints(memory, 0, COUNT);
               assertNoGraph(
                   communicator,
                   body -> body.allReduce(onGpu.as(DataType.FLOAT16), ReduceOp.SUM),
-                  "is reduced by the hosts");
+                  "is reduced on the hosts");
               assertNoGraph(
                   communicator, body -> body.allToAll(onGpu, onGpu), "all-to-all in place");
             }

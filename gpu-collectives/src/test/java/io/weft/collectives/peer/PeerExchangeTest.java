@@ -129,7 +129,7 @@ class PeerExchangeTest {
     CollectiveException failure =
         catchThrowableOfType(CollectiveException.class, () -> exchange.check(window));
     assertThat(failure.kind()).isEqualTo(Kind.INVALID);
-    assertThat(failure).hasMessage("update 0 of rank 0 reads or writes rows that are not there");
+    assertThat(failure).hasMessage("update 0 of rank 0 reads or writes rows that do not exist");
     ByteBuffer found = received();
     for (int at = 0; at < ROWS * ROW_BYTES; at++) {
       assertThat(found.get(at)).isEqualTo((byte) -1);
