@@ -13,7 +13,7 @@ public sealed interface ReachableMemory permits PeerWindow, MulticastWindow {
   /** The memory of this rank. */
   CudaMemory memory();
 
-  /** Whether all of a buffer lies in this rank's memory. */
+  /** Whether this rank's memory contains the whole buffer. */
   boolean covers(TypedBuffer buffer);
 
   /** The offset in bytes from the start of this rank's memory. */
