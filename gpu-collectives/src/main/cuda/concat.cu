@@ -25,7 +25,7 @@ struct concat_section {
 
 struct concat_arguments {
   uint64_t run;      /* the result. */
-  uint64_t firsts;   /* 8 bytes for each table: its first row in the result; then the end of the last. */
+  uint64_t firsts;   /* 8 bytes for each table: first row in the result; then the end. */
   uint64_t pieces;   /* by table, then by column. */
   uint64_t sections; /* all validity, or all offsets. */
   int64_t tables;    /* all with rows. */

@@ -44,7 +44,7 @@ KERNEL(weft_count, count_arguments, SORT_THREADS) {
 
 struct sort_arguments {
   uint64_t keys;
-  uint64_t order; /* rows of the keys; 0 in the first pass, where the rows are in their original order. */
+  uint64_t order; /* rows of the keys; 0 in the first pass: original order. */
   uint64_t counts;
   uint64_t sorted_keys;
   uint64_t sorted_order;

@@ -56,7 +56,7 @@ public final class HostTable implements AutoCloseable {
     long to = address() + layout.validity(column);
     long bytes = (layout.rows() + 7L) / 8;
     Memory.copy(bits, to, bytes);
-    clearBehind(to);
+    clearPadding(to);
     return this;
   }
 
@@ -64,12 +64,12 @@ public final class HostTable implements AutoCloseable {
   public HostTable putAllValid(int column) {
     long to = address() + layout.validity(column);
     Memory.setMemory(to, (layout.rows() + 7L) / 8, (byte) -1);
-    clearBehind(to);
+    clearPadding(to);
     return this;
   }
 
   /** Clears the bits after the last row. */
-  private void clearBehind(long validity) {
+  private void clearPadding(long validity) {
     int left = layout.rows() % 8;
     if (left != 0) {
       long last = validity + layout.rows() / 8;

@@ -35,9 +35,9 @@ final class PartitionCounts {
     this.stringBytes = new int[Math.multiplyExact(strings, partitions)];
     this.offsets = new long[partitions + 1];
     long from = results + PartitionScratch.FAULT_BYTES;
-    long behind = from + 4L * starts.length;
+    long bytesFrom = from + 4L * starts.length;
     Memory.copyTo(from, starts, Memory.INT_ARRAY, 4L * starts.length);
-    Memory.copyTo(behind, stringBytes, Memory.INT_ARRAY, 4L * stringBytes.length);
+    Memory.copyTo(bytesFrom, stringBytes, Memory.INT_ARRAY, 4L * stringBytes.length);
     for (int p = 0; p < partitions; p++) {
       offsets[p + 1] = offsets[p] + layout(p).bytes();
     }

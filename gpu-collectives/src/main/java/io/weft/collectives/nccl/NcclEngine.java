@@ -57,10 +57,10 @@ final class NcclEngine {
   private boolean closed;
 
   /** Whether the device still worked at the end of the last wait; then its memory is not freed. */
-  private boolean restless;
+  private boolean deviceBusy;
 
   /** Ends when the device is idle. */
-  private final HostEvent rest;
+  private final HostEvent idle;
 
   private final RegisteredWindows windows = new RegisteredWindows();
   private final EngineGraphs graphs = new EngineGraphs();
@@ -73,7 +73,7 @@ final class NcclEngine {
       AtomicReference<CollectiveException> stop) {
     this.name = name;
     this.agreement = agreement;
-    this.rest = new HostEvent("the rest of " + name);
+    this.idle = new HostEvent("the idle device of " + name);
     this.rank = agreement.host().rank();
     this.nranks = agreement.host().nranks();
     this.waits = new NcclWaits(name, agreement, stop);
@@ -200,7 +200,7 @@ final class NcclEngine {
 
   /** Whether the broken communicator was kept and runs nothing any more. */
   boolean isShrinkable() {
-    return comm != null && !comm.isGone() && !restless;
+    return comm != null && !comm.isGone() && !deviceBusy;
   }
 
   /** Creates NCCL's communicator of the surviving ranks; see {@link NcclComm#shrink}. */
@@ -250,7 +250,7 @@ final class NcclEngine {
   /** Ends shared memory on this rank only. */
   void leave(ReachableMemory window, Duration linger) {
     stream.device().use();
-    if (!restless) {
+    if (!deviceBusy) {
       peers.leave(window, Deadline.after(linger));
     }
   }
@@ -274,8 +274,8 @@ final class NcclEngine {
       return step.run();
     } catch (RuntimeException | Error e) {
       abort();
-      if (restless) {
-        KeptBuffers.keep(operations, rest);
+      if (deviceBusy) {
+        KeptBuffers.keep(operations, idle);
       }
       throw e;
     }
@@ -283,7 +283,7 @@ final class NcclEngine {
 
   /** Ends NCCL and all its work on this rank; does nothing the second time. */
   void abort() {
-    if (closed || restless) {
+    if (closed || deviceBusy) {
       return;
     }
     stream.device().use();
@@ -318,21 +318,21 @@ final class NcclEngine {
     try {
       if (stream.awaitRest(Deadline.after(REST))) {
         staging.reset();
-        rested();
+        becameIdle();
         return;
       }
       LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
     } catch (CudaException e) {
       LOG.warn("{}: the device failed; its staging memory is kept", name, e);
     }
-    restless = true;
+    deviceBusy = true;
   }
 
-  private void rested() {
+  private void becameIdle() {
     launches.release();
     graphs.release();
-    rest.complete();
-    restless = false;
+    idle.complete();
+    deviceBusy = false;
   }
 
   /** Ends NCCL together with the other ranks if all are well; see {@link NcclComm#finish}. */
@@ -349,14 +349,14 @@ final class NcclEngine {
       }
     }
     settle();
-    if (!restless) {
+    if (!deviceBusy) {
       peers.close(Deadline.after(linger));
     }
-    if (stream.close(CLOSING) && restless) {
+    if (stream.close(CLOSING) && deviceBusy) {
       // The stream is idle after all, so the memory that waits for it is freed too.
-      rested();
+      becameIdle();
     }
-    if (!restless) {
+    if (!deviceBusy) {
       staging.close();
     }
   }

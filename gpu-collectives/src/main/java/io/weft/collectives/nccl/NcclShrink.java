@@ -33,7 +33,7 @@ final class NcclShrink {
 
   /**
    * Timeout of NCCL's part only. If NCCL hangs, time is left to hear from the others and to start
-   * anew.
+   * again.
    */
   private final Duration timeout;
 
@@ -58,9 +58,9 @@ final class NcclShrink {
   /**
    * Runs the shrink on all surviving ranks.
    *
-   * @param anew creates a new communicator if NCCL cannot shrink, or fails
+   * @param fallback creates a new communicator if NCCL cannot shrink, or fails
    */
-  DeviceCommunicator run(Supplier<DeviceCommunicator> anew) {
+  DeviceCommunicator run(Supplier<DeviceCommunicator> fallback) {
     List<ShrinkRequest> all =
         rounds
             .exchange(
@@ -75,22 +75,22 @@ final class NcclShrink {
     ShrinkRequest.check(all);
     Optional<String> obstacle = ShrinkRequest.obstacle(all);
     if (obstacle.isPresent()) {
-      return insteadOf(obstacle.get(), anew);
+      return insteadOf(obstacle.get(), fallback);
     }
-    return attempt(all, anew);
+    return attempt(all, fallback);
   }
 
-  private DeviceCommunicator insteadOf(String obstacle, Supplier<DeviceCommunicator> anew) {
+  private DeviceCommunicator insteadOf(String obstacle, Supplier<DeviceCommunicator> fallback) {
     LOG.info(
         "Communicator {} is not shrunk to {} ranks, a new one is made: {}",
         whole.id(),
         survivors.nranks(),
         obstacle);
-    return anew.get();
+    return fallback.get();
   }
 
   /** Tries to shrink. All ranks learn the outcome on the others. */
-  private DeviceCommunicator attempt(List<ShrinkRequest> all, Supplier<DeviceCommunicator> anew) {
+  private DeviceCommunicator attempt(List<ShrinkRequest> all, Supplier<DeviceCommunicator> fallback) {
     NcclCommunicator rest = null;
     String failure = "";
     try {
@@ -110,7 +110,7 @@ final class NcclShrink {
       return rest;
     }
     discard(rest, new IllegalStateException(reason.get()));
-    return insteadOf(reason.get(), anew);
+    return insteadOf(reason.get(), fallback);
   }
 
   private Optional<String> settle(String failure) {

@@ -115,7 +115,7 @@ public final class PeerExchange implements AutoCloseable {
       throw new CollectiveException(
           Kind.TIMEOUT,
           silent,
-          "rank %d waited on its device for %s, which did not come to the exchange"
+          "rank %d waited on its device for %s, which did not reach the exchange"
               .formatted(window.rank(), CollectiveException.name(silent)));
     }
     if (report.badEntry() >= 0) {

@@ -31,7 +31,7 @@ public final class PeerWindow implements ReachableMemory {
   private boolean unmapped;
 
   /** Whether the others know that this rank has departed. */
-  private boolean told;
+  private boolean departureSent;
 
   private boolean released;
 
@@ -119,7 +119,7 @@ public final class PeerWindow implements ReachableMemory {
     try {
       depart(deadline);
       while (!tryRelease(deadline)) {
-        if (!told || deadline.expired()) {
+        if (!departureSent || deadline.expired()) {
           return false;
         }
         LockSupport.parkNanos(POLL_NANOS);
@@ -152,7 +152,7 @@ public final class PeerWindow implements ReachableMemory {
     }
     if (stream.awaitRest(deadline)) {
       peers.forEach(MappedPeer::unmapSignals);
-      told = true;
+      departureSent = true;
     }
   }
 
@@ -165,7 +165,7 @@ public final class PeerWindow implements ReachableMemory {
    * @throws CudaException if the device failed
    */
   public boolean tryRelease(Deadline deadline) {
-    if (!released && told && signals.read(deadline) && areAllGone()) {
+    if (!released && departureSent && signals.read(deadline) && areAllGone()) {
       release();
       released = true;
     }
