@@ -33,10 +33,10 @@ KERNEL(weft_peer_barrier, barrier_arguments, 32) {
   uint32_t number = own->barriers + 1;
   int failed = own->failed != 0;
   if (peer < a.ranks && !failed) {
-    store_release(&((struct signals *)a.signals[peer])->came[a.rank], number);
+    store_release(&((struct signals *)a.signals[peer])->arrived[a.rank], number);
   }
   SYNC();
-  while (peer < a.ranks && !failed && (int32_t)(load_acquire(&own->came[peer]) - number) < 0) {
+  while (peer < a.ranks && !failed && (int32_t)(load_acquire(&own->arrived[peer]) - number) < 0) {
     if (load_acquire(&report->stop) != 0) {
       report->stopped = 1;
       failed = 1;

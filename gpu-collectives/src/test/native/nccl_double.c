@@ -528,9 +528,9 @@ static int have_all_shrunk(struct comm *comm) {
   unsigned excluded = clique->excluded[comm->rank];
   int all = 1;
   for (int rank = 0; rank < comm->nranks; rank++) {
-    int came = clique->shrinks[rank] >= shrink;
-    all &= came || excluded >> rank & 1;
-    if (came && clique->excluded[rank] != excluded) {
+    int arrived = clique->shrinks[rank] >= shrink;
+    all &= arrived || excluded >> rank & 1;
+    if (arrived && clique->excluded[rank] != excluded) {
       double_violation("rank %d leaves out %x, rank %d %x", comm->rank, excluded, rank,
                        clique->excluded[rank]);
     }

@@ -208,7 +208,7 @@ class SubmittedBuffersTest {
             Lane.class.getClassLoader(),
             new Class<?>[] {Lane.class},
             (lane, method, arguments) -> {
-              throw new AssertionError(method.getName() + " came to the lane");
+              throw new AssertionError(method.getName() + " reached the lane");
             });
   }
 }
