@@ -57,7 +57,7 @@ record ShrinkRequest(
           UniqueId.decode(in.readUTF()),
           UniqueId.decode(in.readUTF()));
     } catch (IOException e) {
-      throw new IllegalArgumentException("the message of a rank about its communicator is damaged", e);
+      throw new IllegalArgumentException("a rank sent a damaged request to shrink", e);
     }
   }
 

@@ -179,7 +179,7 @@ public final class CollectiveMemoryCache implements AutoCloseable {
       mismatches++;
     }
     log.warn(
-        "{}: {} no longer had collective memory {} that the other ranks had; all ranks allocate it again",
+        "{}: {} no longer had collective memory {} that the other ranks had; all allocate it again",
         arena.communicator(),
         CollectiveException.name(without),
         request);
