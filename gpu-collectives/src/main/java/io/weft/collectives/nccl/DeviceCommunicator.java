@@ -18,8 +18,8 @@ public interface DeviceCommunicator extends Communicator {
    * Runs sends and receives as {@link #runGroup(List)} does, but after work of this process's
    * devices. They are enqueued at once. The device waits for that work; the host does not.
    *
-   * <p>If the work fails later, the operations run all the same, because a device cannot skip what is
-   * enqueued. Check these events before you use the received data. If the work never ends, the
+   * <p>If the work fails later, the operations run all the same, because a device cannot skip what
+   * is enqueued. Check these events before you use the received data. If the work never ends, the
    * group fails at its timeout. Its buffers are then kept until the device is done with them. They
    * are kept for good if the device still works about 40 s after this communicator was closed.
    *

@@ -26,7 +26,8 @@ final class DeviceOrder {
     for (Operation operation : operations) {
       if (operation.kind().isCollective()) {
         throw CollectiveException.invalid(
-            operation.signature() + " is a collective; only sends and receives can follow device work");
+            operation.signature()
+                + " is a collective; only sends and receives can follow device work");
       }
       for (TypedBuffer buffer : operation.buffers()) {
         if (isOnHost(buffer, device)) {

@@ -102,7 +102,8 @@ final class NcclCommunicator extends OrderedCommunicator
     return reason.isPresent() || kept
         ? reason
         : Optional.of(
-            "operations still ran when it broke, or NCCL's network failed, so it had to be aborted");
+            "operations still ran when it broke, or NCCL's network failed, so it had to be"
+                + " aborted");
   }
 
   /** Adds NCCL's communicators of the surviving ranks: for collectives, then for pairs. */

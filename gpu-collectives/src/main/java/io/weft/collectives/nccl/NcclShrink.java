@@ -90,7 +90,8 @@ final class NcclShrink {
   }
 
   /** Tries to shrink. All ranks learn the outcome on the others. */
-  private DeviceCommunicator attempt(List<ShrinkRequest> all, Supplier<DeviceCommunicator> fallback) {
+  private DeviceCommunicator attempt(
+      List<ShrinkRequest> all, Supplier<DeviceCommunicator> fallback) {
     NcclCommunicator rest = null;
     String failure = "";
     try {

@@ -81,7 +81,8 @@ public final class SymmetricArena implements AutoCloseable {
     return Optional.of(
         "symmetric memory needs ranks that map each other's memory, but these are apart: ranks "
             + topology.hosts()
-            + "; open it on a communicator of one host's ranks, or use collectives and send/receive");
+            + "; open it on a communicator of one host's ranks, or use collectives and"
+            + " send/receive");
   }
 
   /**

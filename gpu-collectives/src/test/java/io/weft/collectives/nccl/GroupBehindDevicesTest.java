@@ -91,7 +91,8 @@ class GroupBehindDevicesTest {
               Event work = lane.submit("work", () -> {});
               work.await(Deadline.after(LONG));
               refuses(device, new Send(host, peer), work, "memory of the host");
-              refuses(device, new AllReduce(host, host, ReduceOp.SUM), work, "only sends and receives");
+              refuses(
+                  device, new AllReduce(host, host, ReduceOp.SUM), work, "only sends and receives");
               refuses(device, new Send(host, peer), HostEvent.completed("host"), "not recorded");
             }
             communicator.barrier();
