@@ -1,41 +1,41 @@
 /*
- * Puts tables of the same columns one behind the other into one: values and the bytes of strings as
- * they are, validity bits shifted, offsets of strings raised. The result is zero before. Several
- * launches, one after the other, may fill it with some tables each.
+ * Concatenates tables with the same columns. Values and string bytes are copied, validity bits are
+ * shifted, and string offsets are adjusted. The result is zero before. Several launches, one after
+ * the other, may each add some tables.
  */
 #include "partition.h"
 
 /* One column of one table. */
 struct concat_piece {
-  uint64_t validity; /* bits; 0: there always is a value */
-  uint64_t offsets;  /* of strings: from 0 on; else 0 */
-  uint64_t from;     /* values, or the bytes of strings */
+  uint64_t validity; /* bits; 0 if not nullable. */
+  uint64_t offsets;  /* of strings, starting at 0; else 0. */
+  uint64_t from;     /* values, or the bytes of strings. */
   uint64_t to;
   int64_t bytes;
-  int64_t before; /* bytes of strings in the tables before */
-  int64_t chunk;  /* of the bytes of all pieces, the first one of this */
+  int64_t before; /* bytes of strings in the tables before. */
+  int64_t chunk;  /* the first chunk of this piece, among those of all pieces. */
   int64_t unused;
 };
 
-/* A section of the result that is made anew. */
+/* A section of the result that is computed, not copied. */
 struct concat_section {
   int64_t column;
   uint64_t at;
 };
 
 struct concat_arguments {
-  uint64_t run;      /* the result */
-  uint64_t firsts;   /* 8 bytes for each table: its first row in the result; and one behind the last */
-  uint64_t pieces;   /* by table, then by column */
-  uint64_t sections; /* all validity, or all offsets */
-  int64_t tables;    /* all with rows */
+  uint64_t run;      /* the result. */
+  uint64_t firsts;   /* 8 bytes for each table: first row in the result; then the end. */
+  uint64_t pieces;   /* by table, then by column. */
+  uint64_t sections; /* all validity, or all offsets. */
+  int64_t tables;    /* all with rows. */
   int64_t columns;
-  int64_t count; /* of sections */
+  int64_t count; /* of sections. */
   int64_t first_chunk;
   int64_t end_chunk;
 };
 
-/* The table that has a row of the result; the last one for the row behind all. */
+/* The table that contains a row of the result; the last table for the end of all rows. */
 INLINE int64_t concat_table(const int64_t *firsts, int64_t tables, int64_t row) {
   int64_t from = 0;
   int64_t to = tables - 1;
@@ -50,7 +50,7 @@ INLINE int64_t concat_table(const int64_t *firsts, int64_t tables, int64_t row) 
   return from;
 }
 
-/* 1 to 32 bits, lowest first. Reads only bytes that have some of them. */
+/* Returns 1 to 32 bits, lowest first. Reads only bytes that contain some of them. */
 INLINE uint32_t concat_bits(uint64_t validity, int64_t first, int count) {
   uint32_t all = count == 32 ? 0xffffffffu : (1u << count) - 1;
   if (validity == 0) {
@@ -65,7 +65,7 @@ INLINE uint32_t concat_bits(uint64_t validity, int64_t first, int count) {
   return (uint32_t)(found >> shift) & all;
 }
 
-/* A thread for each word of each column; the first and the last may belong to other launches, too. */
+/* A thread for each word of each column; other launches may share the first and the last word. */
 KERNEL(weft_concat_validity, concat_arguments, 256) {
   const int64_t *firsts = (const int64_t *)a.firsts;
   int64_t first_word = firsts[0] >> 5;
@@ -103,10 +103,10 @@ KERNEL(weft_concat_offsets, concat_arguments, 256) {
   }
 }
 
-/* Bytes that a warp copies before it looks for its place again. */
+/* Bytes that a warp copies before it searches its place again. */
 #define CONCAT_CHUNK 4096
 
-/* The piece that a chunk is of: the last one that begins there or before. */
+/* The piece that contains a chunk: the last one that begins there or before. */
 INLINE const struct concat_piece *concat_piece_of(const struct concat_piece *pieces, int64_t count,
                                                   int64_t chunk) {
   int64_t from = 0;
@@ -122,7 +122,7 @@ INLINE const struct concat_piece *concat_piece_of(const struct concat_piece *pie
   return pieces + from;
 }
 
-/* As many bytes at a time as both ends are multiples of, then those that are left over. */
+/* Copies in the largest unit that divides both addresses, then the remaining bytes. */
 KERNEL(weft_concat_bytes, concat_arguments, 256) {
   const struct concat_piece *pieces = (const struct concat_piece *)a.pieces;
   int64_t warps = BLOCKS * (THREADS / 32);

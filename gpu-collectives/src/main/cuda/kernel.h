@@ -1,8 +1,8 @@
 /*
- * What a kernel's source is written in, so that nvcc compiles it for devices and a C compiler for
- * the test double of libcuda, which runs the threads of a block in turn. Hence two rules: threads
- * of a block come to SYNC, SYNC_WARP, MATCH and BALLOT equally often, and a kernel takes one struct of
- * 4096 bytes at most, in which every field lies at a multiple of its size.
+ * The dialect of C in which kernels are written. nvcc compiles it for devices. A C compiler
+ * compiles it for the test double of libcuda, which runs the threads of a block in turn. So there
+ * are two rules. All threads of a block reach SYNC, SYNC_WARP, MATCH and BALLOT equally often. A
+ * kernel takes one struct of at most 4096 bytes, in which every field is at a multiple of its size.
  */
 #ifndef WEFT_KERNEL_H
 #define WEFT_KERNEL_H
@@ -11,7 +11,7 @@
 
 #ifdef __CUDACC__
 
-/* A kernel of blocks of so many threads; a is its argument. */
+/* A kernel whose blocks have this many threads; a is its argument. */
 #define KERNEL(name, type, threads)                      \
   extern "C" __global__ void __launch_bounds__(threads) \
       name(const __grid_constant__ struct type a)
@@ -34,7 +34,7 @@
 
 #else
 
-/* Of each copy of the double its own: a process may have loaded several. */
+/* Each copy of the double has its own functions: a process may have loaded several. */
 #pragma GCC visibility push(hidden)
 void double_sync(const char *kernel);
 uint32_t double_match(const char *kernel, uint32_t value);
@@ -75,7 +75,7 @@ extern __thread struct double_place double_here;
 
 #endif
 
-/* The items of one thread, where a launch may have fewer threads than there are items. */
+/* The items of one thread. A launch may have fewer threads than items. */
 #define EACH(item, count)                                                    \
   for (int64_t item = BLOCK * THREADS + THREAD; item < (count); item += BLOCKS * THREADS)
 

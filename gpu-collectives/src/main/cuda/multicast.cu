@@ -1,21 +1,22 @@
 /*
- * Blocks that a rank writes once, into the memory of all ranks: between two barriers of peers.cu,
- * on the same stream. io.weft.collectives.peer launches them.
+ * Blocks that a rank writes once, into the memory of all ranks, between two barriers of peers.cu on
+ * the same stream. io.weft.collectives.peer launches these kernels.
  *
- * Only whole units of 16 bytes at multiples of 16 are written in their place, as there is no
- * narrower instruction for all that begins or ends anywhere. The bytes before and behind go to a slot
- * of the rank, from where each rank copies them when all are there.
+ * Only whole units of 16 bytes at multiples of 16 are written in place, because there is no
+ * narrower instruction that works at every address. The bytes before and after them go to a slot of
+ * the rank. Each rank copies them from there when all slots are written.
  *
- * Memory has two addresses here, that of multicast and its own. Who stores by one of them settles
- * that before its kernel ends, as the next to store there may use the other. What reads the blocks
- * later is another launch, behind the second barrier, and needs no more than that.
+ * Memory has two addresses here: the multicast address and its own. A kernel that stores through
+ * one of them executes a proxy fence before it ends, because the next store may use the other
+ * address. The blocks are read by a later launch, after the second barrier, which needs no further
+ * fence.
  */
 #include "signals.h"
 #include "multimem.h"
 
 #define UNIT 16
 
-/* Before the whole units, and behind them. */
+/* The bytes before the whole units, and those after them. */
 #define SLOT_BYTES (2 * UNIT)
 
 INLINE int64_t head_bytes(uint64_t address, int64_t bytes) {
@@ -31,7 +32,7 @@ INLINE uint64_t bytes_of(const uint8_t *from, int64_t count) {
   return value;
 }
 
-/* So many bytes at any address; the rest of the unit is zero. */
+/* Returns count bytes at any address; the rest of the unit is zero. */
 INLINE wide unit_of(const uint8_t *from, int64_t count) {
   return wide_of(bytes_of(from, count), count > 8 ? bytes_of(from + 8, count - 8) : 0);
 }
@@ -41,14 +42,14 @@ INLINE wide unit_of_words(const uint32_t *from) {
 }
 
 struct multicast_arguments {
-  uint64_t target;  /* of multicast: where the block goes */
-  uint64_t slot;    /* of multicast: where its ends go */
+  uint64_t target;  /* multicast address of the block. */
+  uint64_t slot;    /* multicast address of its slot. */
   uint64_t source;
   int64_t bytes;
-  uint64_t signals; /* of this rank */
+  uint64_t signals; /* of this rank. */
 };
 
-/* Blocks in any number. */
+/* Works with any number of blocks. */
 KERNEL(weft_multicast_write, multicast_arguments, 256) {
   if (((struct signals *)a.signals)->failed != 0) {
     return;
@@ -78,11 +79,11 @@ KERNEL(weft_multicast_write, multicast_arguments, 256) {
 }
 
 struct ends_arguments {
-  uint64_t slots;   /* of all ranks, in this rank's own memory */
-  uint64_t receive; /* where the first block begins there */
-  int64_t bytes;    /* of each block */
-  uint64_t signals; /* of this rank */
-  int32_t first;    /* the rank whose block is first */
+  uint64_t slots;   /* of all ranks, in this rank's own memory. */
+  uint64_t receive; /* where the first block begins there. */
+  int64_t bytes;    /* of each block. */
+  uint64_t signals; /* of this rank. */
+  int32_t first;    /* the rank of the first block. */
   int32_t blocks;
 };
 

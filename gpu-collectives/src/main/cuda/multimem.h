@@ -1,6 +1,6 @@
 /*
- * Writes that reach the memory of several devices, at addresses of multicast, which nothing else may
- * use. There are such instructions from compute capability 9.0 on.
+ * Writes that reach the memory of several devices. They need multicast addresses, and only they may
+ * use them. The instructions exist from compute capability 9.0 on.
  */
 #ifndef WEFT_MULTIMEM_H
 #define WEFT_MULTIMEM_H
@@ -9,7 +9,7 @@
 
 #ifdef __CUDACC__
 
-/* The floats are bits that nobody looks at: it is the widest form there is. */
+/* The floats are only bits here: this is the widest form of the instruction. */
 INLINE void store_to_all(wide *address, wide value) {
   asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address),
                "f"(__uint_as_float(value.x)), "f"(__uint_as_float(value.y)),
@@ -17,7 +17,7 @@ INLINE void store_to_all(wide *address, wide value) {
                : "memory");
 }
 
-/* What was written at one address of some memory is seen at its others, by all devices. */
+/* Makes writes at one address of memory visible at its other addresses, for all devices. */
 INLINE void settle_aliases(void) {
   asm volatile("fence.proxy.alias;" ::: "memory");
   __threadfence_system();

@@ -1,4 +1,5 @@
-/* Partitions a table on the device: which rows go where, and tables packed one behind the other. */
+/* Partitions a table on the device: assigns rows to partitions, and packs the partitions one after
+ * the other. */
 #include "partition.h"
 #include "partition_hash.h"
 #include "partition_sort.h"

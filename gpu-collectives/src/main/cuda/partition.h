@@ -1,22 +1,22 @@
-/* Columns of a table as kernels see them; io.weft.table.TableLayout says how they lie. */
+/* Columns of a table as kernels see them; io.weft.table.TableLayout defines their layout. */
 #ifndef WEFT_PARTITION_H
 #define WEFT_PARTITION_H
 
 #include "kernel.h"
 
-/* Columns of one launch; tables with more of them take several. */
+/* Columns of one launch; tables with more columns take several launches. */
 #define MOST_COLUMNS 64
 
 enum { BOOLEAN = 1, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, DECIMAL64, DECIMAL128,
        STRING, BINARY, TENSOR };
 
 struct column {
-  uint64_t data;     /* values, or the bytes of strings */
-  uint64_t validity; /* bits, lowest first, 1 where there is a value; 0: there always is */
-  uint64_t offsets;  /* of strings: one more than rows, of 4 bytes; else 0 */
-  int64_t bytes;     /* of all strings; else of one value */
+  uint64_t data;     /* values, or the bytes of strings. */
+  uint64_t validity; /* bits, lowest first, 1 for a value; 0 if not nullable. */
+  uint64_t offsets;  /* of strings: one more than rows, of 4 bytes; else 0. */
+  int64_t bytes;     /* of all strings; else of one value. */
   int32_t kind;
-  int32_t number; /* among all columns of the table */
+  int32_t number; /* among all columns of the table. */
 };
 
 INLINE int is_valid(uint64_t validity, int64_t row) {
@@ -28,7 +28,7 @@ INLINE int64_t section(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 
 INLINE int64_t validity_section(int64_t rows) { return section((rows + 7) >> 3); }
 
-/* Values of a power of two of bytes, 16 at most. */
+/* Values whose size is a power of two, at most 16 bytes. */
 struct pair {
   uint64_t low;
   uint64_t high;

@@ -1,12 +1,13 @@
-/* Spark's Murmur3 of rows: the hash of a row seeds the hash of its next column, nulls are left out. */
+/* Spark's Murmur3 of rows. The hash of a row seeds the hash of its next column; nulls are skipped.
+ */
 
 struct hash_arguments {
-  uint64_t hashes; /* 4 bytes for each row */
+  uint64_t hashes; /* 4 bytes for each row. */
   int64_t rows;
   int32_t columns;
-  int32_t seed;       /* taken where the launch is the first */
-  int32_t is_first;   /* else the hashes of the columns before are there */
-  int32_t partitions; /* in the last launch, for hashes to become partitions; else 0 */
+  int32_t seed;       /* used in the first launch. */
+  int32_t is_first;   /* else the hashes contain the columns before. */
+  int32_t partitions; /* in the last launch, to turn hashes into partitions; else 0. */
   struct column column[MOST_COLUMNS];
 };
 
@@ -29,7 +30,7 @@ INLINE uint32_t hash_long(uint32_t hash, uint64_t value) {
   return finish(mix(mix(hash, (uint32_t)value), (uint32_t)(value >> 32)), 8);
 }
 
-/* All zeros are one value, and so is everything that is not a number. */
+/* All zeros are one value, and so are all NaNs. */
 INLINE uint32_t hash_float(uint32_t hash, uint32_t bits) {
   uint32_t magnitude = bits & 0x7fffffffu;
   return hash_int(hash, magnitude == 0 ? 0 : magnitude > 0x7f800000u ? 0x7fc00000u : bits);
@@ -42,7 +43,7 @@ INLINE uint32_t hash_double(uint32_t hash, uint64_t bits) {
                                                              : bits);
 }
 
-/* Whole words first; each byte that is left over counts as a word, with its sign. */
+/* Whole words first; then each remaining byte counts as a word, with its sign. */
 INLINE uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, int32_t count) {
   int32_t at = 0;
   for (; at <= count - 4; at += 4) {
@@ -55,7 +56,7 @@ INLINE uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, int32_t count) {
   return finish(hash, (uint32_t)count);
 }
 
-/* Byte i, counted from the highest, of the shortest two's complement of so many bytes. */
+/* Byte i, counted from the highest, of the shortest two's complement, which has count bytes. */
 INLINE uint32_t decimal_byte(uint64_t low, uint64_t high, int32_t count, int32_t i) {
   int32_t shift = (count - 1 - i) * 8;
   return (uint32_t)(shift < 64 ? low >> shift : high >> (shift - 64)) & 0xff;
@@ -81,7 +82,7 @@ INLINE uint32_t hash_decimal(uint32_t hash, uint64_t low, uint64_t high) {
   return finish(hash, (uint32_t)count);
 }
 
-/* Never reads beyond the strings, whatever the offsets are. */
+/* Never reads beyond the strings, even if the offsets are wrong. */
 INLINE uint32_t hash_string(uint32_t hash, const struct column *column, int64_t row) {
   const int32_t *offsets = (const int32_t *)column->offsets;
   int64_t from = offsets[row];

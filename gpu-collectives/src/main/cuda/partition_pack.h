@@ -1,10 +1,11 @@
-/* Copies every column of a table into its partitions, which lie one behind the other in one run. */
+/* Copies every column of a table into its partitions, which follow each other in one range of
+ * memory. */
 
-/* Where everything goes. */
+/* The places of the partitions. */
 struct packing {
   uint64_t run;
-  uint64_t places; /* 8 bytes for each column and partition: where in the run the column begins */
-  uint64_t starts; /* one more than partitions, of 4 bytes: the first sorted row of each */
+  uint64_t places; /* 8 bytes for each column and partition: the offset of the column. */
+  uint64_t starts; /* one more than partitions, of 4 bytes: the first sorted row of each. */
   int64_t partitions;
 };
 
@@ -29,15 +30,15 @@ INLINE struct target target_of(const struct packing *packing, int64_t column, in
   return target;
 }
 
-/* ---- what is not written by any row ---- */
+/* ---- memory that no row writes ---- */
 
 struct clear_arguments {
   struct packing to;
   int64_t columns;
-  struct column column[MOST_COLUMNS]; /* offsets: the bytes of strings of each partition */
+  struct column column[MOST_COLUMNS]; /* offsets: the bytes of strings of each partition. */
 };
 
-/* Zeros from there up to the next section, by the lanes of a warp. */
+/* Clears from start + bytes to the end of the section, by the lanes of a warp. */
 INLINE void clear_tail(char *start, int64_t bytes) {
   for (int64_t at = bytes + LANE; at < section(bytes); at += 32) {
     start[at] = 0;
@@ -76,12 +77,12 @@ struct validity_arguments {
   uint64_t sorted_order;
   int64_t rows;
   int64_t columns;
-  struct column column[MOST_COLUMNS]; /* all with validity */
+  struct column column[MOST_COLUMNS]; /* all with validity. */
 };
 
 /*
- * In the order of the partitions, so that a warp has the bits of two words or so. The lanes of a
- * word are neighbours, as their rows are; one of them writes it.
+ * Rows in the order of the partitions, so a warp has the bits of about two words. The lanes of a
+ * word are neighbours, because their rows are; one of them writes it.
  */
 KERNEL(weft_pack_validity, validity_arguments, 256) {
   for (int64_t first = BLOCK * THREADS; first < a.rows; first += BLOCKS * THREADS) {
@@ -103,18 +104,18 @@ KERNEL(weft_pack_validity, validity_arguments, 256) {
   }
 }
 
-/* ---- values of a power of two of bytes ---- */
+/* ---- values whose size is a power of two ---- */
 
 struct values_arguments {
   struct packing to;
-  uint64_t keys;      /* the partition of each row */
-  uint64_t positions; /* of each row among the sorted ones */
+  uint64_t keys;      /* the partition of each row. */
+  uint64_t positions; /* of each row in sorted order. */
   int64_t rows;
   int64_t columns;
-  struct column column[MOST_COLUMNS]; /* of 1, 2, 4, 8 or 16 bytes */
+  struct column column[MOST_COLUMNS]; /* of 1, 2, 4, 8 or 16 bytes. */
 };
 
-/* Rows are read in their order; the second level of the cache gathers what is written apart. */
+/* Reads rows in their order; the second-level cache gathers the scattered writes. */
 KERNEL(weft_pack_values, values_arguments, 256) {
   const uint32_t *starts = (const uint32_t *)a.to.starts;
   EACH(row, a.rows) {
@@ -138,7 +139,7 @@ struct rows_arguments {
   uint64_t keys;
   uint64_t positions;
   int64_t rows;
-  int64_t unit; /* 1, 2, 4, 8 or 16 bytes at a time, which the width is a multiple of */
+  int64_t unit; /* bytes at a time: 1, 2, 4, 8 or 16, a divisor of the width. */
   struct column column;
 };
 
@@ -163,7 +164,7 @@ struct strings_arguments {
   uint64_t sorted_keys;
   uint64_t sorted_order;
   int64_t rows;
-  uint64_t sums; /* of the lengths before each sorted row, and behind the last */
+  uint64_t sums; /* of the lengths before each sorted row, then the total. */
   struct column column;
 };
 
@@ -183,10 +184,10 @@ KERNEL(weft_pack_offsets, strings_arguments, 256) {
   }
 }
 
-/* Bytes that a warp copies before it looks for its place again. */
+/* Bytes that a warp copies before it searches its place again. */
 #define STRING_CHUNK 1024
 
-/* The sorted row that the byte is of: the last one with no more bytes before it. */
+/* The sorted row that contains the byte: the last one with no more bytes before it. */
 INLINE int64_t row_of_byte(const uint32_t *sums, int64_t rows, int64_t byte) {
   int64_t from = 0;
   int64_t to = rows;
@@ -201,10 +202,10 @@ INLINE int64_t row_of_byte(const uint32_t *sums, int64_t rows, int64_t byte) {
   return from;
 }
 
-/* Rows without bytes that are passed one by one before the place is looked for. */
+/* Rows that are tried one by one before a binary search. */
 #define MOST_STEPS 8
 
-/* As row_of_byte, of a row that is likely to be the one or a few before it. */
+/* Equals row_of_byte, but fast if the result is the given row or one of the next few. */
 INLINE int64_t row_from(const uint32_t *sums, int64_t rows, int64_t row, int64_t byte) {
   for (int step = 0; step < MOST_STEPS; step++, row++) {
     if (sums[row + 1] > byte) {
@@ -214,7 +215,8 @@ INLINE int64_t row_from(const uint32_t *sums, int64_t rows, int64_t row, int64_t
   return row_of_byte(sums, rows, byte);
 }
 
-/* Neighbouring lanes copy neighbouring bytes, of however many strings; so a long one is shared. */
+/* Neighbouring lanes copy neighbouring bytes, across strings, so several lanes share a long string.
+ */
 KERNEL(weft_pack_bytes, strings_arguments, 256) {
   const uint32_t *sums = (const uint32_t *)a.sums;
   int64_t total = sums[a.rows];

@@ -1,6 +1,6 @@
 /*
- * A stable sort of rows by their partitions, 8 bits in each pass, lowest first: digits are counted by
- * tile, the counts are summed up, and every row goes behind those of its digit that came before.
+ * A stable radix sort of rows by partition, 8 bits in each pass, lowest first. Digits are counted
+ * by tile and the counts are summed. Then every row is placed after the earlier rows of its digit.
  */
 
 #define DIGITS 256
@@ -9,13 +9,13 @@
 #define TILE (SORT_THREADS * ROWS_OF_THREAD)
 #define SORT_WARPS (SORT_THREADS / 32)
 
-/* What may be wrong with what came from outside. */
+/* Faults of the input. */
 enum { BAD_PARTITION = 1, BAD_OFFSETS = 2 };
 
 struct count_arguments {
   uint64_t keys;
-  uint64_t counts; /* 4 bytes for each digit and tile, all tiles of digit 0 first */
-  uint64_t faults; /* 0 where keys were checked before */
+  uint64_t counts; /* 4 bytes for each digit and tile, all tiles of digit 0 first. */
+  uint64_t faults; /* 0 if keys were checked before. */
   int64_t rows;
   int64_t tiles;
   int32_t shift;
@@ -44,11 +44,11 @@ KERNEL(weft_count, count_arguments, SORT_THREADS) {
 
 struct sort_arguments {
   uint64_t keys;
-  uint64_t order; /* rows of the keys; 0 in the first pass: they are as they were */
+  uint64_t order; /* rows of the keys; 0 in the first pass: original order. */
   uint64_t counts;
   uint64_t sorted_keys;
   uint64_t sorted_order;
-  uint64_t positions; /* of each row, in the last pass; else 0 */
+  uint64_t positions; /* of each row, in the last pass; else 0. */
   int64_t rows;
   int64_t tiles;
   int64_t shift;
@@ -103,15 +103,15 @@ KERNEL(weft_sort, sort_arguments, SORT_THREADS) {
   }
 }
 
-/* ---- sums of all values before each one, in place; in three launches ---- */
+/* ---- in place: each value becomes the sum of all values before it; three launches ---- */
 
 struct scan_arguments {
   uint64_t values;
-  uint64_t sums; /* 4 bytes for each tile of values */
+  uint64_t sums; /* 4 bytes for each tile of values. */
   int64_t count;
 };
 
-/* The sum over the threads before; total is that over all. */
+/* The sum over the threads before this one; total is the sum over all. */
 INLINE uint32_t scan_block(uint32_t value, uint32_t *shared, uint32_t *total) {
   shared[THREAD] = value;
   SYNC();
@@ -142,7 +142,7 @@ KERNEL(weft_scan_tiles, scan_arguments, SORT_THREADS) {
   }
 }
 
-/* One block, over what the launch before summed up for each tile. */
+/* One block sums over the tile sums of the launch before. */
 KERNEL(weft_scan_sums, scan_arguments, SORT_THREADS) {
   SHARED uint32_t shared[SORT_THREADS];
   uint32_t *sums = (uint32_t *)a.sums;
@@ -159,7 +159,7 @@ KERNEL(weft_scan_sums, scan_arguments, SORT_THREADS) {
   }
 }
 
-/* Leaves out a slot in 32, so that threads with neighbouring runs use different banks. */
+/* Skips one slot in 32, so threads with neighbouring ranges use different banks. */
 #define SLOT(i) ((i) + ((i) >> 5))
 
 KERNEL(weft_scan_values, scan_arguments, SORT_THREADS) {
@@ -189,11 +189,11 @@ KERNEL(weft_scan_values, scan_arguments, SORT_THREADS) {
   }
 }
 
-/* ---- what each partition gets ---- */
+/* ---- the size of each partition ---- */
 
 struct starts_arguments {
   uint64_t sorted_keys;
-  uint64_t starts; /* one more than partitions, of 4 bytes */
+  uint64_t starts; /* one more than partitions, of 4 bytes. */
   int64_t rows;
   int64_t partitions;
 };
@@ -217,13 +217,13 @@ KERNEL(weft_starts, starts_arguments, 256) {
 
 struct lengths_arguments {
   uint64_t sorted_order;
-  uint64_t lengths; /* of the strings of the sorted rows; behind them a 0 */
+  uint64_t lengths; /* of the strings of the sorted rows, followed by a 0. */
   uint64_t faults;
   int64_t rows;
   struct column column;
 };
 
-/* Nulls have no bytes, whatever the offsets say. */
+/* Nulls have no bytes; their offsets are ignored. */
 KERNEL(weft_lengths, lengths_arguments, 256) {
   const int32_t *offsets = (const int32_t *)a.column.offsets;
   EACH(i, a.rows + 1) {
@@ -246,8 +246,8 @@ KERNEL(weft_lengths, lengths_arguments, 256) {
 
 struct bytes_arguments {
   uint64_t starts;
-  uint64_t sums;  /* of the lengths before each sorted row */
-  uint64_t bytes; /* 4 bytes for each partition */
+  uint64_t sums;  /* of the lengths before each sorted row. */
+  uint64_t bytes; /* 4 bytes for each partition. */
   int64_t partitions;
 };
 

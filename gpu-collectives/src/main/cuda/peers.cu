@@ -1,27 +1,29 @@
 /*
  * Rows that every rank writes straight into the memory of the others: a barrier, the rows, and
- * another barrier, each a launch of its own on one stream. io.weft.collectives.peer launches them.
+ * another barrier, each a separate launch on one stream. io.weft.collectives.peer launches these
+ * kernels.
  */
 #include "signals.h"
 
-/* In pinned memory: what the host tells the device, and the other way round. */
+/* In pinned memory: messages between the host and the device. */
 struct report {
-  uint32_t stop;               /* the host has given up */
-  uint32_t stopped;            /* a barrier ended for that reason */
-  uint32_t entry;              /* one more than that of an update that does not fit */
-  uint32_t silent[MOST_RANKS]; /* 1 for a rank that did not come in time */
+  uint32_t stop;               /* the host has given up. */
+  uint32_t stopped;            /* a barrier ended for that reason. */
+  uint32_t entry;              /* one more than the number of an update that is out of range. */
+  uint32_t silent[MOST_RANKS]; /* 1 for a rank that did not arrive in time. */
 };
 
 struct barrier_arguments {
-  uint64_t signals[MOST_RANKS]; /* of all ranks, as they are mapped here */
+  uint64_t signals[MOST_RANKS]; /* of all ranks, as mapped here. */
   uint64_t report;
-  int64_t patience; /* nanoseconds */
+  int64_t timeout; /* nanoseconds. */
   int32_t rank;
   int32_t ranks;
 };
 
 /*
- * One block of at least as many threads as ranks. A peer may be a barrier ahead, and numbers go round.
+ * One block of at least as many threads as ranks. A peer may be a barrier ahead, and numbers wrap
+ * around.
  */
 KERNEL(weft_peer_barrier, barrier_arguments, 32) {
   struct signals *own = (struct signals *)a.signals[a.rank];
@@ -31,14 +33,14 @@ KERNEL(weft_peer_barrier, barrier_arguments, 32) {
   uint32_t number = own->barriers + 1;
   int failed = own->failed != 0;
   if (peer < a.ranks && !failed) {
-    store_release(&((struct signals *)a.signals[peer])->came[a.rank], number);
+    store_release(&((struct signals *)a.signals[peer])->arrived[a.rank], number);
   }
   SYNC();
-  while (peer < a.ranks && !failed && (int32_t)(load_acquire(&own->came[peer]) - number) < 0) {
+  while (peer < a.ranks && !failed && (int32_t)(load_acquire(&own->arrived[peer]) - number) < 0) {
     if (load_acquire(&report->stop) != 0) {
       report->stopped = 1;
       failed = 1;
-    } else if (now() - start > a.patience) {
+    } else if (now() - start > a.timeout) {
       report->silent[peer] = 1;
       failed = 1;
     } else {
@@ -55,15 +57,15 @@ KERNEL(weft_peer_barrier, barrier_arguments, 32) {
 }
 
 struct write_arguments {
-  uint64_t receive[MOST_RANKS]; /* of all ranks, as they are mapped here */
-  int64_t rows[MOST_RANKS];     /* how many fit there */
+  uint64_t receive[MOST_RANKS]; /* of all ranks, as mapped here. */
+  int64_t rows[MOST_RANKS];     /* how many fit there. */
   uint64_t send;
   int64_t send_rows;
-  uint64_t table; /* of each update: first row here, rows, first row there; 8 bytes each */
+  uint64_t table; /* of each update: first row here, rows, first row there; 8 bytes each. */
   uint64_t signals;
   uint64_t report;
   int64_t row_bytes;
-  int32_t updates; /* for each rank */
+  int32_t updates; /* for each rank. */
   int32_t ranks;
 };
 
@@ -90,7 +92,7 @@ INLINE int fits(int64_t first, int64_t rows, int64_t all) {
   return first >= 0 && rows >= 0 && rows <= all && first <= all - rows;
 }
 
-/* Blocks in any number; rows that do not fit are written nowhere, and told to the host. */
+/* Works with any number of blocks. Rows out of range are not written, and the host is told. */
 KERNEL(weft_peer_write, write_arguments, 256) {
   if (((struct signals *)a.signals)->failed != 0) {
     return;

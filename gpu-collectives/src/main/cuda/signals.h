@@ -1,4 +1,4 @@
-/* The words by which ranks find each other, beside what they share. */
+/* The words in which ranks signal each other, beside the memory that they share. */
 #ifndef WEFT_SIGNALS_H
 #define WEFT_SIGNALS_H
 
@@ -6,12 +6,12 @@
 
 #define MOST_RANKS 16
 
-/* The first words of what every rank shares beside its rows; all of them start as zero. */
+/* The first words beside a rank's memory; all of them start as zero. */
 struct signals {
-  uint32_t came[MOST_RANKS]; /* in how many barriers a rank was seen here */
-  uint32_t barriers;         /* in how many this rank was */
-  uint32_t failed;           /* a barrier was given up: nothing is written any more */
-  uint32_t gone[MOST_RANKS]; /* ranks that write here no more */
+  uint32_t arrived[MOST_RANKS]; /* how many barriers each rank has reached, as seen here. */
+  uint32_t barriers;            /* how many barriers this rank has passed. */
+  uint32_t failed;              /* a barrier failed: nothing is written any more. */
+  uint32_t gone[MOST_RANKS];    /* ranks that write here no more. */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What kernels say to other devices and to the host: words that are stored behind everything that
- * was written before, and loaded before everything that is read after; a clock; and a pause.
+ * Communication of kernels with other devices and the host: a store that follows all earlier
+ * writes, a load that precedes all later reads, a clock, and a pause.
  */
 #ifndef WEFT_SYSTEM_H
 #define WEFT_SYSTEM_H
@@ -20,7 +20,7 @@ INLINE uint32_t load_acquire(const uint32_t *address) {
   return value;
 }
 
-/* Nanoseconds since some time. */
+/* Nanoseconds since an arbitrary time. */
 INLINE int64_t now(void) {
   int64_t nanos;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanos));
@@ -29,7 +29,7 @@ INLINE int64_t now(void) {
 
 INLINE void pause_shortly(void) { __nanosleep(200); }
 
-/* What a thread reads and writes at once, at multiples of its size. */
+/* The widest unit of one read or write, at multiples of its size. */
 typedef uint4 wide;
 
 INLINE wide wide_of(uint64_t low, uint64_t high) {

@@ -1,8 +1,8 @@
 /*
- * A test double of libnccl over the double of libcuda. Ranks, threads of one process or of several,
- * meet in a segment of shared memory and move everything through one slot per ordered pair.
- * Like NCCL it waits for ever where ranks do not match, until ncclCommAbort; unlike NCCL it notes
- * the rules that were broken: communicators used from two threads, used before they are ready,
+ * A test double of libnccl over the double of libcuda. Ranks are threads of one or several
+ * processes. They meet in a segment of shared memory and move all data through one slot per ordered
+ * pair. Like NCCL, it waits without end if ranks do not match, until ncclCommAbort. Unlike NCCL, it
+ * reports violations of rules: communicators used from two threads or before they are ready,
  * operations in different orders, memory that is not on the communicator's device.
  */
 #define _GNU_SOURCE
@@ -61,7 +61,7 @@ struct config {
   int blocking;
 };
 
-/* One chunk on its way from one rank to another. */
+/* One chunk in transfer from one rank to another. */
 struct slot {
   int full;
   int tag;
@@ -71,8 +71,9 @@ struct slot {
 };
 
 /*
- * What ranks share. The lock is robust and the bells are counters that ranks sleep on in the kernel,
- * as a rank may be killed at any place: a condition of pthreads would wait for a dead sleeper.
+ * The state that ranks share. The lock is robust, and the bells are counters on which ranks sleep
+ * in the kernel, because a rank may be killed at any point. A pthread condition would wait for a
+ * dead sleeper.
  */
 struct clique {
   int ready;
@@ -80,11 +81,11 @@ struct clique {
   int bells[MOST_RANKS];
   int joined;
   int gone[MOST_RANKS];
-  long gpu[MOST_RANKS]; /* 0 until the rank has joined */
+  long gpu[MOST_RANKS]; /* 0 until the rank has joined. */
   int registered[MOST_RANKS];
   size_t window_bytes[MOST_RANKS];
   int splits[MOST_RANKS];
-  int color[2][MOST_RANKS]; /* of even and odd splits, as a rank may be one ahead */
+  int color[2][MOST_RANKS]; /* of even and odd splits, as a rank may be one ahead. */
   int key[2][MOST_RANKS];
   int shrinks[MOST_RANKS];
   unsigned excluded[MOST_RANKS];
@@ -98,24 +99,24 @@ struct comm {
   int nranks;
   int device;
   pthread_t owner;
-  int owned; /* one that was split off belongs to the thread that uses it first */
+  int owned; /* a part belongs to the thread that uses it first. */
   pthread_t starter;
   int starting;
   volatile int state;
   volatile int aborted;
-  volatile int stopped; /* what runs has to end, as the communicator was revoked or is shrunk */
+  volatile int stopped; /* running work must end: the communicator was revoked or is shrunk. */
   int revoked;
-  int broken_proxy; /* what its proxy failed with, for good */
+  int broken_proxy; /* the permanent error of its proxy. */
   int polls;
   int finalizing;
   int collectives;
   int in_flight;
-  int graphs; /* pieces of work that graphs refer to */
+  int graphs; /* pieces of work that graphs refer to. */
   struct comm **out;
   struct window *windows;
-  struct comm **shrinking; /* where the communicator of the survivors goes */
-  struct comm **splitting; /* where the new communicator goes once all ranks have come */
-  struct window **registering; /* where the handle goes once all ranks have registered */
+  struct comm **shrinking; /* where the communicator of the survivors goes. */
+  struct comm **splitting; /* where the new communicator goes once all ranks have arrived. */
+  struct window **registering; /* where the handle goes once all ranks have registered. */
 };
 
 struct window {
@@ -133,7 +134,7 @@ struct task {
   size_t count;
   int type;
   int op;
-  int peer; /* or the root */
+  int peer; /* or the root. */
 };
 
 struct batch {
@@ -163,27 +164,27 @@ static int hanging;
 static int proxies;
 static int launches;
 
-/* ---- what tests call ---- */
+/* ---- functions that tests call ---- */
 
-/* The next work that is launched ends without an effect and leaves this state. */
+/* The next launched work ends without an effect and leaves this state. */
 void ncclDoubleFailNext(int state) { fault = state; }
 
-/* So many pieces of work that are launched from now on wait for ever, until they are aborted. */
+/* The next launches, as many as given, wait without end until they are aborted. */
 void ncclDoubleHang(int operations) { hanging = operations; }
 
 /*
- * While it is not 0, the proxies of communicators that somebody looks at fail with this state. As in
- * NCCL that stays with them: neither revoking nor shrinking takes it away.
+ * While this is not 0, the proxy of a communicator fails with this state when it is polled. As in
+ * NCCL, the failure stays: neither revoke nor shrink removes it.
  */
 void ncclDoubleBreakProxies(int state) { proxies = state; }
 
-/* Collectives and groups that were launched, since this was asked last. */
+/* The number of launched collectives and groups since the last call. */
 int ncclDoubleLaunches(void) { return __atomic_exchange_n(&launches, 0, __ATOMIC_SEQ_CST); }
 
-/* Kills this process inside the operation that moves so many chunks from now on. */
+/* Kills this process inside the operation that moves the given number of chunks from now on. */
 void ncclDoubleDieInside(int chunks) { death = chunks; }
 
-/* ---- meeting ---- */
+/* ---- rendezvous ---- */
 
 static void take(struct clique *clique) {
   if (pthread_mutex_lock(&clique->lock) == EOWNERDEAD) {
@@ -193,7 +194,7 @@ static void take(struct clique *clique) {
 
 static void give(struct clique *clique) { pthread_mutex_unlock(&clique->lock); }
 
-/* Gives the lock up until the rank's bell has rung, at most 20 ms. */
+/* Releases the lock until the rank's bell has rung, at most 20 ms. */
 static void wait_bell(struct comm *comm) {
   int *bell = &comm->clique->bells[comm->rank];
   int heard = __atomic_load_n(bell, __ATOMIC_SEQ_CST);
@@ -224,8 +225,8 @@ static void initialise(struct clique *clique) {
 }
 
 /*
- * Whoever comes first makes the segment; the last to join unlinks it. The first may die before it is
- * done, so the others wait until they are aborted and no longer.
+ * The first to arrive creates the segment; the last to join unlinks it. The first may die before it
+ * is done, so the others wait until they are aborted.
  */
 static struct clique *open_clique(const char *name, volatile int *aborted) {
   int first = 1;
@@ -266,7 +267,7 @@ static struct clique *open_clique(const char *name, volatile int *aborted) {
   return clique;
 }
 
-/* As NCCL from 2.30.3 on lets several ranks share a GPU where its environment says so. */
+/* Like NCCL from 2.30.3 on, which lets several ranks share a GPU if its environment says so. */
 static int may_share(void) {
   const char *enable = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
   return VERSION >= 23003 && enable != NULL && strcmp(enable, "1") == 0;
@@ -307,7 +308,7 @@ static void *start(void *argument) {
     state = ncclInvalidUsage;
   }
   give(clique);
-  *comm->out = comm; /* As NCCL does: from its own thread, when nobody expects it any more. */
+  *comm->out = comm; /* As in NCCL: from its own thread, when the caller no longer expects it. */
   comm->state = state;
   return NULL;
 }
@@ -344,7 +345,7 @@ const char *ncclGetErrorString(ncclResult_t result) {
 
 const char *ncclGetLastError(struct comm *comm) {
   return comm != NULL && comm->state == ncclInvalidUsage ? "Duplicate GPU detected"
-                                                         : "said by the double";
+                                                         : "reported by the double";
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
@@ -370,7 +371,7 @@ ncclResult_t ncclCommInitRankConfig(struct comm **out, int nranks, ncclUniqueId 
     double_violation("a blocking communicator");
   }
   if (id.internal[127] != 0x77 || id.internal[126] != 0x5a) {
-    double_violation("the unique id did not arrive whole");
+    double_violation("the unique id did not arrive complete");
     return ncclInvalidArgument;
   }
   int device = double_current_device();
@@ -406,7 +407,7 @@ static ncclResult_t check(struct comm *comm, const char *caller) {
     return ncclInvalidUsage;
   }
   if (comm->finalizing || comm->aborted) {
-    double_violation("%s on a communicator that was given up", caller);
+    double_violation("%s on a communicator that was aborted", caller);
     return ncclInvalidUsage;
   }
   if (double_current_device() != comm->device) {
@@ -417,7 +418,7 @@ static ncclResult_t check(struct comm *comm, const char *caller) {
   return comm->state;
 }
 
-/* ---- ends ---- */
+/* ---- end ---- */
 
 static int have_all_gone(struct comm *comm) {
   take(comm->clique);
@@ -438,7 +439,7 @@ static void go(struct comm *comm) {
   }
 }
 
-/* Like the other answers of NCCL the handle arrives later, when all ranks have come. */
+/* Like the other results of NCCL, the handle arrives later, when all ranks have arrived. */
 static int have_all_registered(struct comm *comm) {
   struct clique *clique = comm->clique;
   take(clique);
@@ -464,7 +465,7 @@ static int comes_before(struct comm *comm, int which, int one, int other) {
   return key[one] != key[other] ? key[one] < key[other] : one < other;
 }
 
-/* The part of this rank's color, its ranks ordered by key; no part without a color. */
+/* The part of this rank's color, with its ranks ordered by key; no part without a color. */
 static struct comm *part_of(struct comm *comm, int split) {
   int which = split & 1;
   int *color = comm->clique->color[which];
@@ -505,7 +506,7 @@ static int have_all_split(struct comm *comm) {
   return all;
 }
 
-/* The part of those that are not excluded, in their order. */
+/* The part of the ranks that are not excluded, in their order. */
 static struct comm *rest_of(struct comm *comm, int shrink, unsigned excluded) {
   struct comm *rest = calloc(1, sizeof *rest);
   snprintf(rest->name, sizeof rest->name, "%.100s-without-%d-%x", comm->name, shrink, excluded);
@@ -519,7 +520,7 @@ static struct comm *rest_of(struct comm *comm, int shrink, unsigned excluded) {
   return rest;
 }
 
-/* Of those that are left all have to come, and to leave out the same. */
+/* All survivors must arrive and exclude the same ranks. */
 static int have_all_shrunk(struct comm *comm) {
   struct clique *clique = comm->clique;
   take(clique);
@@ -527,9 +528,9 @@ static int have_all_shrunk(struct comm *comm) {
   unsigned excluded = clique->excluded[comm->rank];
   int all = 1;
   for (int rank = 0; rank < comm->nranks; rank++) {
-    int came = clique->shrinks[rank] >= shrink;
-    all &= came || excluded >> rank & 1;
-    if (came && clique->excluded[rank] != excluded) {
+    int arrived = clique->shrinks[rank] >= shrink;
+    all &= arrived || excluded >> rank & 1;
+    if (arrived && clique->excluded[rank] != excluded) {
       double_violation("rank %d leaves out %x, rank %d %x", comm->rank, excluded, rank,
                        clique->excluded[rank]);
     }
@@ -649,7 +650,7 @@ ncclResult_t ncclCommAbort(struct comm *comm) {
   return ncclSuccess;
 }
 
-/* ---- parts ---- */
+/* ---- split ---- */
 
 ncclResult_t ncclCommSplit(struct comm *comm, int color, int key, struct comm **out,
                            struct config *config) {
@@ -671,7 +672,7 @@ ncclResult_t ncclCommSplit(struct comm *comm, int color, int key, struct comm **
   return ncclInProgress;
 }
 
-/* ---- what is left of a communicator ---- */
+/* ---- revoke and shrink ---- */
 
 static ncclResult_t check_owner(struct comm *comm, const char *caller) {
   if (!comm->owned) {
@@ -708,7 +709,7 @@ ncclResult_t ncclCommRevoke(struct comm *comm, int flags) {
 #endif
 
 #if VERSION >= 22703
-/* flags: 0 where nothing runs any more, 1 to end what runs. */
+/* flags: 0 if nothing runs any more, 1 to end running work. */
 ncclResult_t ncclCommShrink(struct comm *comm, int *excluded, int count, struct comm **out,
                             struct config *config, int flags) {
   ncclResult_t result = check_owner(comm, "ncclCommShrink");
@@ -778,7 +779,7 @@ ncclResult_t ncclMemFree(void *start) {
   void *base;
   size_t bytes;
   if (cuMemGetAddressRange_v2(&base, &bytes, start) != 0 || base != start) {
-    double_violation("ncclMemFree of memory that is not there");
+    double_violation("ncclMemFree of unknown memory");
     return ncclInvalidArgument;
   }
   return cuMemUnmap(start, bytes) || cuMemAddressFree(start, bytes) ? ncclUnhandledCudaError
@@ -817,7 +818,7 @@ ncclResult_t ncclCommWindowDeregister(struct comm *comm, struct window *window) 
 }
 #endif
 
-/* ---- moving ---- */
+/* ---- data movement ---- */
 
 static int step_send(struct comm *comm, struct transfer *transfer) {
   struct slot *slot = &comm->clique->slots[comm->rank][transfer->peer];
@@ -855,7 +856,7 @@ static int step_receive(struct comm *comm, struct transfer *transfer) {
   return 1;
 }
 
-/* With the lock held and the slots half full: what a rank leaves behind that is killed here. */
+/* Runs with the lock held and the slots half full, as a killed rank leaves them. */
 static void die_if_due(void) {
   if (death > 0 && --death == 0) {
     kill(getpid(), SIGKILL);
@@ -863,7 +864,8 @@ static void die_if_due(void) {
   }
 }
 
-/* All at once, those with one peer in one direction in their order. 0 when aborted. */
+/* Moves all transfers at once; those with one peer in one direction in their order. 0 if aborted.
+ */
 static int move(struct comm *comm, struct transfer *transfers, int count) {
   take(comm->clique);
   int left = count;
@@ -937,7 +939,7 @@ static struct transfer transfer(int peer, int is_send, int tag, const void *data
   return made;
 }
 
-/* Everybody's part of `bytes` comes to the root and is reduced in the order of the ranks. */
+/* Every rank's part of `bytes` arrives at the root and is reduced in the order of the ranks. */
 static int reduce_to(struct comm *comm, const struct task *task, int root, const char *own,
                      size_t count, char *result, int tag) {
   size_t bytes = count * bytes_of(task->type);
@@ -1092,7 +1094,7 @@ static size_t received_bytes(struct comm *comm, const struct task *task) {
   }
 }
 
-/* When it is launched, by itself or with a graph. */
+/* Called at the launch, alone or with a graph. */
 static void start_batch(void *argument) {
   struct batch *batch = argument;
   batch->fault = __atomic_exchange_n(&fault, 0, __ATOMIC_SEQ_CST);

@@ -1,6 +1,6 @@
 package io.weft.table;
 
-/** What the values of a column are. Kernels know them by their codes. */
+/** The type of the values of a column. Kernels know it by its code. */
 public enum ColumnKind {
   /** One byte, 0 or 1. */
   BOOLEAN(1, 1),
@@ -32,17 +32,17 @@ public enum ColumnKind {
     this.bytes = bytes;
   }
 
-  /** What stands for it on devices and in messages. */
+  /** The code on devices and in messages. */
   int code() {
     return code;
   }
 
-  /** Bytes of one value; 0 where the column says it. */
+  /** Bytes of one value; 0 if the column defines it. */
   int bytes() {
     return bytes;
   }
 
-  /** Whether values have lengths of their own. */
+  /** Whether values vary in length. */
   public boolean isString() {
     return this == STRING || this == BINARY;
   }
@@ -58,6 +58,6 @@ public enum ColumnKind {
         return kind;
       }
     }
-    throw new IllegalArgumentException("no kind of column has the code " + code);
+    throw new IllegalArgumentException("no column kind has the code " + code);
   }
 }

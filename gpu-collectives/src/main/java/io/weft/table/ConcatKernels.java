@@ -8,8 +8,8 @@ import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.KernelArguments;
 
 /**
- * The kernels of {@code src/main/cuda/concat.cu} on one device, and what each takes. Addresses were
- * checked by those who made them. Thread-safe; a stream is used by one thread at a time.
+ * The kernels of {@code src/main/cuda/concat.cu} on one device, with their arguments. Callers must
+ * check addresses. Thread-safe; a stream is used by one thread at a time.
  */
 final class ConcatKernels implements AutoCloseable {
   /** Bytes that a warp copies at a time. */
@@ -42,10 +42,10 @@ final class ConcatKernels implements AutoCloseable {
   /**
    * Some of the tables, all with rows.
    *
-   * @param run the result
-   * @param firsts the first row of each table, and behind the last
+   * @param run address of the result
+   * @param firsts the first row of each table, then the end of the last
    * @param pieces of these tables
-   * @param count how many tables these are
+   * @param count the number of these tables
    * @param columns of each
    */
   record Tables(long run, long firsts, long pieces, long count, long columns) {
@@ -58,8 +58,8 @@ final class ConcatKernels implements AutoCloseable {
   /**
    * Shifts validity bits.
    *
-   * @param sections of the columns that have some in the result
-   * @param words that rows of these tables have bits in
+   * @param sections of the result's columns that have validity
+   * @param words that hold bits of rows of these tables
    */
   void validity(CudaStream stream, Tables tables, long sections, long count, long words) {
     KernelArguments arguments = tables.arguments(validity, sections, count).fill();
@@ -67,9 +67,9 @@ final class ConcatKernels implements AutoCloseable {
   }
 
   /**
-   * Raises offsets.
+   * Adjusts offsets to the result.
    *
-   * @param sections of the columns that have some
+   * @param sections of the columns that have offsets
    * @param rows of these tables
    */
   void offsets(CudaStream stream, Tables tables, long sections, long count, long rows) {
@@ -83,12 +83,12 @@ final class ConcatKernels implements AutoCloseable {
     Launches.forEach(stream, bytes, (endChunk - firstChunk) * Launches.WARP, arguments);
   }
 
-  /** Keeps them loaded until the event has ended, also when this is closed before. */
+  /** Keeps the kernels loaded until the event has ended, even if this is closed earlier. */
   void usedUntil(Event event) {
     module.usedUntil(event);
   }
 
-  /** Nothing is launched any more. */
+  /** Closes the kernels; none is launched any more. */
   @Override
   public void close() {
     module.close();

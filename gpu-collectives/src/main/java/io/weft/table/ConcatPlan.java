@@ -5,8 +5,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * What is put together and where it goes, as far as layouts say it, and how kernels are told: first
- * rows, then sections of validity and of offsets, then a piece for each column of each table.
+ * The inputs of a concatenation and their places in the result, as far as layouts define them. Also
+ * the form in which kernels receive them: first rows, then sections of validity and of offsets,
+ * then a piece for each column of each table.
  *
  * @param tables those with rows
  * @param layout of the result
@@ -22,7 +23,7 @@ record ConcatPlan(
     TableLayout layout = TableConcatenator.layout(all);
     List<TableLayout> tables = all.stream().filter(table -> table.rows() > 0).toList();
     if (tables.isEmpty()) {
-      throw new IllegalArgumentException("there are no rows to put together");
+      throw new IllegalArgumentException("there are no rows to concatenate");
     }
     List<TableColumn> columns = layout.columns();
     return new ConcatPlan(
@@ -39,7 +40,7 @@ record ConcatPlan(
     return layout.columns().size();
   }
 
-  /** Where the first row of a table is told. */
+  /** Where the first row of a table is written. */
   static long first(int table) {
     return 8L * table;
   }
@@ -52,19 +53,19 @@ record ConcatPlan(
     return validitySections() + SECTION_BYTES * nullable.size();
   }
 
-  /** Where the pieces of a table are told. */
+  /** Where the pieces of a table are written. */
   long pieces(int table) {
     return offsetSections()
         + SECTION_BYTES * strings.size()
         + PIECE_BYTES * columns() * (long) table;
   }
 
-  /** All that is told. */
+  /** The size of all arguments. */
   long bytes() {
     return pieces(tables.size());
   }
 
-  /** Tells what is known before a table is there: all but pieces. */
+  /** Writes everything but the pieces, which are only known with their tables. */
   void writeHead(long to, long run) {
     long row = 0;
     for (int t = 0; t < tables.size(); t++) {

@@ -12,8 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Tables that are being put together: memory for the result is there from the beginning, and the
- * tables come one after the other, so that they need not be on the device together. For one thread.
+ * A concatenation in progress. The memory for the result exists from the beginning. The tables
+ * arrive one after the other, so they need not be on the device together. For one thread.
  */
 public final class Concatenation implements AutoCloseable {
   private final CudaLane lane;
@@ -23,22 +23,22 @@ public final class Concatenation implements AutoCloseable {
   private final CudaMemory here;
   private final CudaMemory there;
 
-  /** Where the next piece of a column comes, within the result; and its strings before. */
+  /** The end of each column so far, within the result; for strings, also the bytes so far. */
   private final long[] ends;
 
   private final long[] strings;
 
-  /** Those that are not enqueued yet. */
+  /** Tables that are not enqueued yet. */
   private final List<DeviceTable> waiting = new ArrayList<>();
 
   private int added;
   private int enqueued;
   private long chunks;
   private long enqueuedChunks;
-  private Event ready = HostEvent.completed("no table put together yet");
+  private Event ready = HostEvent.completed("no table concatenated yet");
   private boolean finished;
 
-  /** Takes all memory over. */
+  /** Takes ownership of all memory. */
   Concatenation(
       CudaLane lane,
       ConcatKernels kernels,
@@ -61,12 +61,12 @@ public final class Concatenation implements AutoCloseable {
   }
 
   /**
-   * The next table. It has to stay open until the next {@link #enqueue} or {@link #finish}, which
-   * keeps its memory for as long as need be.
+   * Adds the next table. It must stay open until the next {@link #enqueue} or {@link #finish},
+   * which keeps its memory as long as needed.
    *
-   * @param table of the layout that was announced. Offsets of its strings begin with 0 and end with
-   *     their bytes, as in tables that Weft packs
-   * @throws IllegalArgumentException when it is of another layout
+   * @param table of the layout that was announced. The offsets of its strings start with 0 and end
+   *     with the size of their bytes, as in tables that Weft packs
+   * @throws IllegalArgumentException if its layout differs
    */
   public void add(DeviceTable table) {
     if (table.rows() == 0) {
@@ -104,9 +104,9 @@ public final class Concatenation implements AutoCloseable {
   }
 
   /**
-   * Has the tables that were added copied, behind their events.
+   * Enqueues the copies of the tables added so far, after their events.
    *
-   * @return complete when they are; until then they are kept, also when they are closed
+   * @return ends with the copies; until then the tables are kept, even if they are closed
    */
   public Event enqueue() {
     if (waiting.isEmpty()) {
@@ -117,7 +117,7 @@ public final class Concatenation implements AutoCloseable {
       after[i] = waiting.get(i).ready();
     }
     after[waiting.size()] = ready;
-    Event copied = lane.submit("putting tables together to " + plan.layout(), launches(), after);
+    Event copied = lane.submit("concatenating tables to " + plan.layout(), launches(), after);
     waiting.forEach(table -> table.usedUntil(copied));
     run.usedUntil(copied);
     here.usedUntil(copied);
@@ -165,21 +165,21 @@ public final class Concatenation implements AutoCloseable {
   }
 
   /**
-   * The table, which is the caller's; its event ends when all is copied.
+   * Returns the table, which the caller then owns. Its event ends when all copies have ended.
    *
-   * @throws IllegalStateException when a table that was announced is not there
+   * @throws IllegalStateException if an announced table is missing
    */
   public DeviceTable finish() {
     Event all = enqueue();
     if (added != plan.tables().size() || finished) {
       throw new IllegalStateException(
-          added + " of " + plan.tables().size() + " tables were put together");
+          added + " of " + plan.tables().size() + " tables were concatenated");
     }
     finished = true;
     return DeviceTable.of(run, plan.layout(), all);
   }
 
-  /** Gives back what is not the caller's, when what uses it has ended. Can be repeated. */
+  /** Frees what the caller does not own, when its uses have ended. May be called again. */
   @Override
   public void close() {
     if (!finished) {

@@ -7,9 +7,9 @@ import io.weft.device.cuda.KernelArguments;
 import java.util.List;
 
 /**
- * The kernels that find out what each partition gets: those of {@code partition_hash.h} and {@code
- * partition_sort.h} in {@code src/main/cuda}, and what each takes. Addresses were checked by those
- * who made them. Thread-safe; a stream is used by one thread at a time.
+ * The kernels that compute the size of each partition, with their arguments: those of {@code
+ * partition_hash.h} and {@code partition_sort.h} in {@code src/main/cuda}. Callers must check
+ * addresses. Thread-safe; a stream is used by one thread at a time.
  */
 final class CountingKernels {
   static final int DIGITS = 256;
@@ -37,7 +37,7 @@ final class CountingKernels {
   }
 
   /**
-   * Takes at most {@link KernelColumn#MOST} columns into the hashes of rows.
+   * Adds at most {@link KernelColumn#MOST} columns to the hashes of rows.
    *
    * @param partitions for the last columns, else 0
    */
@@ -73,7 +73,7 @@ final class CountingKernels {
     Launches.perTile(stream, sort, rows, arguments);
   }
 
-  /** Replaces values by the sums of those before. */
+  /** Replaces each value by the sum of all values before it. */
   void scan(CudaStream stream, long values, long sums, long items) {
     for (int i = 0; i < scan.size(); i++) {
       CudaKernel kernel = scan.get(i);

@@ -8,15 +8,15 @@ import io.weft.device.cuda.CudaMemoryPool;
 import java.util.Arrays;
 
 /**
- * Splits tables on the device: by Spark's hash of key columns, or by given partitions. Opened where
- * an exchange is prepared, as the driver compiles the kernels then. Thread-safe; lanes may differ
- * from call to call.
+ * Partitions tables on the device: by Spark's hash of key columns, or by given partition numbers.
+ * Open it when an exchange is prepared, because the driver compiles the kernels then. Thread-safe;
+ * each call may use another lane.
  */
 public final class DevicePartitioner implements AutoCloseable {
-  /** What Spark's HashPartitioning starts the hash of a row with. */
+  /** The seed with which Spark's HashPartitioning starts the hash of a row. */
   public static final int SPARK_SEED = 42;
 
-  /** Most partitions: the host has a layout for each. */
+  /** The limit of partitions: the host has a layout for each. */
   public static final int MOST_PARTITIONS = 1 << 18;
 
   private final CudaMemoryPool memory;
@@ -33,10 +33,10 @@ public final class DevicePartitioner implements AutoCloseable {
   /**
    * Loads the kernels.
    *
-   * @param memory device memory for partitions, and for what partitioning takes: 12 to 24 bytes for
-   *     each row and 4 for each string
+   * @param memory device memory for partitions and temporary data: 12 to 24 bytes for each row and
+   *     4 for each string
    * @param pinned pinned host memory, for counts and places
-   * @throws io.weft.device.cuda.CudaException when the driver refuses the kernels
+   * @throws io.weft.device.cuda.CudaException if the driver rejects the kernels
    */
   public static DevicePartitioner open(CudaMemoryPool memory, CudaMemoryPool pinned) {
     return new DevicePartitioner(memory, pinned, PartitionKernels.load(memory.device()));
@@ -47,11 +47,10 @@ public final class DevicePartitioner implements AutoCloseable {
    * with seed 42, column after column, then the positive remainder.
    *
    * @param keys numbers of columns of the table that are {@link ColumnKind#isKey keys}, in their
-   *     order; with none, all rows go to one partition. Strings are hashed as bytes, as Spark does
-   *     for those that are equal byte by byte; it hashes those of other collations by a key of the
-   *     collation, so they must not come here
+   *     order; with none, all rows go to one partition. Strings are hashed as bytes. Spark does so
+   *     for collations that compare byte by byte; strings of other collations must not be used here
    * @param partitions 1 to {@link #MOST_PARTITIONS}
-   * @param after what has to end before, beside the table's own event
+   * @param after events that must end first, beside the table's own event
    */
   public PendingPartitions byHash(
       CudaLane lane, DeviceTable table, int[] keys, int partitions, Event... after) {
@@ -61,12 +60,12 @@ public final class DevicePartitioner implements AutoCloseable {
   }
 
   /**
-   * Starts to partition as given, such as in turn or by a seeded shuffle.
+   * Starts to partition by given numbers, such as round-robin or a seeded shuffle.
    *
-   * @param ids device memory with a partition for each row, of 4 bytes, 0 to partitions - 1; kept
-   *     until the partitioning has ended, so it may be closed at once. Nothing may write to it
-   *     until then: it is checked when rows are counted, and read again when they are packed
-   * @param after what has to end before, such as the event of the ids
+   * @param ids device memory with a partition number for each row, of 4 bytes, 0 to partitions - 1.
+   *     It is kept until the partitioning has ended, so it may be closed at once. It must not
+   *     change until then: it is checked when rows are counted, and read again when they are packed
+   * @param after events that must end first, such as the event of the ids
    */
   public PendingPartitions byIds(
       CudaLane lane, DeviceTable table, CudaMemory ids, int partitions, Event... after) {
@@ -104,7 +103,10 @@ public final class DevicePartitioner implements AutoCloseable {
     return kernels;
   }
 
-  /** Unloads the kernels, behind what still runs of them; what was not packed yet never is. */
+  /**
+   * Unloads the kernels after their running work. Tables that are not packed yet can no longer be
+   * packed.
+   */
   @Override
   public void close() {
     kernels.close();

@@ -9,10 +9,9 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * A table in one run of device memory. The one that {@link #of} makes owns the memory and gives it
- * back when it is closed and work that uses it has ended; a partition of a {@link PartitionedTable}
- * is a view, and closing it does nothing. One that was {@link #lent} lies where a block of others
- * does. Thread-safe.
+ * A table in one range of device memory. A table from {@link #of} owns the memory and frees it when
+ * it is closed and its uses have ended. A partition of a {@link PartitionedTable} is a view, and
+ * closing it does nothing. A table from {@link #lent} uses borrowed memory. Thread-safe.
  */
 public final class DeviceTable implements AutoCloseable {
   private final LongSupplier start;
@@ -35,11 +34,11 @@ public final class DeviceTable implements AutoCloseable {
   }
 
   /**
-   * A table that takes memory over.
+   * Creates a table that takes ownership of memory.
    *
-   * @param memory device memory; the table begins with it
+   * @param memory device memory; the table begins at its start
    * @param ready ends when the table is written; pending or recorded until then
-   * @throws IndexOutOfBoundsException when the memory is too short
+   * @throws IndexOutOfBoundsException if the memory is too short
    */
   public static DeviceTable of(CudaMemory memory, TableLayout layout, Event ready) {
     requireWithin(memory, 0, layout);
@@ -47,7 +46,7 @@ public final class DeviceTable implements AutoCloseable {
   }
 
   /**
-   * A table in memory that stays its owner's.
+   * Creates a table in memory that stays its owner's.
    *
    * @param offset where it begins within the memory, a multiple of 64
    */
@@ -58,10 +57,10 @@ public final class DeviceTable implements AutoCloseable {
   }
 
   /**
-   * A table that is written and lies in device memory which others lend, until it is closed.
+   * Creates a written table in device memory that is borrowed until the table is closed.
    *
    * @param address where it begins, a multiple of 64
-   * @param keeper keeps the memory until an event has ended, also when it was given back before
+   * @param keeper keeps the memory until an event has ended, even if it was given back earlier
    * @param giveBack runs once, when the table is closed
    */
   public static DeviceTable lent(
@@ -93,7 +92,7 @@ public final class DeviceTable implements AutoCloseable {
   private static void requireAligned(long start) {
     if (start % TableLayout.ALIGNMENT != 0) {
       throw new IllegalArgumentException(
-          "a table at " + start + ", which is no multiple of " + TableLayout.ALIGNMENT);
+          "a table at " + start + ", which is not a multiple of " + TableLayout.ALIGNMENT);
     }
   }
 
@@ -105,26 +104,26 @@ public final class DeviceTable implements AutoCloseable {
     return layout.rows();
   }
 
-  /** Length of the run. */
+  /** The length of the memory range. */
   public long bytes() {
     return layout.bytes();
   }
 
   /**
-   * Where the run begins on the device; {@link TableLayout} says what lies where behind it.
+   * The device address of the start; {@link TableLayout} gives the offsets from there.
    *
-   * @throws IllegalStateException when the memory was closed
+   * @throws IllegalStateException if the memory was closed
    */
   public long address() {
     return start.getAsLong();
   }
 
-  /** Ends when the table is written. Work on a lane that takes it is submitted behind it. */
+  /** Ends when the table is written. Work that uses the table must wait for it. */
   public Event ready() {
     return ready;
   }
 
-  /** Keeps the memory until the event has ended, also when the table is closed before. */
+  /** Keeps the memory until the event has ended, even if the table is closed earlier. */
   public void usedUntil(Event event) {
     keeper.accept(event);
   }

@@ -11,10 +11,10 @@ import java.nio.ByteOrder;
 import java.util.Objects;
 
 /**
- * A table in pinned memory of the host, as it lies on a device: columns are put into it from any
- * memory, then it goes to the device as one copy, and comes back as one. Owns its memory.
+ * A table in pinned host memory, with the same layout as on a device. Columns are copied into it
+ * from any memory. It then moves to the device as one copy, and back as one. Owns its memory.
  *
- * <p>Filled by one thread; read by many once it is ready.
+ * <p>Filled by one thread; read by many threads once it is ready.
  */
 public final class HostTable implements AutoCloseable {
   private final CudaMemory memory;
@@ -28,7 +28,7 @@ public final class HostTable implements AutoCloseable {
   }
 
   /**
-   * A table to fill: all null where it is nullable, else zeros; strings are empty.
+   * Allocates a table to fill. Nullable columns are null, others are zero, and strings are empty.
    *
    * @param pinned a pool of pinned memory
    */
@@ -42,13 +42,13 @@ public final class HostTable implements AutoCloseable {
     return layout;
   }
 
-  /** Ends when the table is there; of one that is filled here it has ended. */
+  /** Ends when the table is complete; already ended for a table that is filled here. */
   public Event ready() {
     return ready;
   }
 
   /**
-   * Puts validity bits, lowest bit first and 1 for a value, as Arrow has them.
+   * Sets the validity bits, lowest bit first and 1 for a value, as in Arrow.
    *
    * @param bits address of (rows + 7) / 8 bytes
    */
@@ -56,20 +56,20 @@ public final class HostTable implements AutoCloseable {
     long to = address() + layout.validity(column);
     long bytes = (layout.rows() + 7L) / 8;
     Memory.copy(bits, to, bytes);
-    clearBehind(to);
+    clearPadding(to);
     return this;
   }
 
-  /** Every row of the column has a value. */
+  /** Marks every row of the column as valid. */
   public HostTable putAllValid(int column) {
     long to = address() + layout.validity(column);
     Memory.setMemory(to, (layout.rows() + 7L) / 8, (byte) -1);
-    clearBehind(to);
+    clearPadding(to);
     return this;
   }
 
-  /** Bits of rows that are not there. */
-  private void clearBehind(long validity) {
+  /** Clears the bits after the last row. */
+  private void clearPadding(long validity) {
     int left = layout.rows() % 8;
     if (left != 0) {
       long last = validity + layout.rows() / 8;
@@ -78,7 +78,7 @@ public final class HostTable implements AutoCloseable {
   }
 
   /**
-   * Puts the values of a column of fixed width.
+   * Sets the values of a column of fixed width.
    *
    * @param values address of as many bytes as {@link TableLayout#dataBytes} says
    */
@@ -89,10 +89,10 @@ public final class HostTable implements AutoCloseable {
   }
 
   /**
-   * Puts the values of a column of fixed width.
+   * Sets the values of a column of fixed width.
    *
-   * @param values as many bytes as {@link TableLayout#dataBytes} says, up to its limit; as it was
-   *     afterwards
+   * @param values as many bytes as {@link TableLayout#dataBytes} says, up to its limit; its
+   *     position does not change
    */
   public HostTable putValues(int column, ByteBuffer values) {
     requireFixed(column);
@@ -109,13 +109,13 @@ public final class HostTable implements AutoCloseable {
   }
 
   /**
-   * Puts booleans that are bits, as Arrow has them: lowest first, 1 for true.
+   * Sets booleans from bits, as in Arrow: lowest bit first, 1 for true.
    *
    * @param bits address of (rows + 7) / 8 bytes
    */
   public HostTable putBooleans(int column, long bits) {
     if (layout.columns().get(column).kind() != ColumnKind.BOOLEAN) {
-      throw new IllegalArgumentException("column " + column + " of " + layout + " is no boolean");
+      throw new IllegalArgumentException("column " + column + " of " + layout + " is not boolean");
     }
     long to = address() + layout.data(column);
     for (int row = 0; row < layout.rows(); row++) {
@@ -131,12 +131,12 @@ public final class HostTable implements AutoCloseable {
   }
 
   /**
-   * Puts the strings of a column, as Arrow has them.
+   * Sets the strings of a column, as in Arrow.
    *
    * @param offsets address of rows + 1 offsets of 4 bytes, of which the first need not be 0
-   * @param bytes what the offsets count from
-   * @throws IllegalArgumentException when an offset is less than the one before, or the strings
-   *     have not as many bytes as the layout says
+   * @param bytes the base address of the offsets
+   * @throws IllegalArgumentException if an offset is less than the one before, or the size of the
+   *     strings differs from the layout
    */
   public HostTable putStrings(int column, long offsets, long bytes) {
     long to = address() + layout.offsets(column);
@@ -171,8 +171,8 @@ public final class HostTable implements AutoCloseable {
   }
 
   /**
-   * The bytes of one value, whatever its kind; no copy, in the order of the machine, there as long
-   * as this is open. What it holds where there is a null is undefined.
+   * The bytes of one value, of any kind, in native byte order. No copy: valid until this table is
+   * closed. The content for a null is undefined.
    */
   public ByteBuffer value(int column, int row) {
     Objects.checkIndex(row, layout.rows());
@@ -190,10 +190,10 @@ public final class HostTable implements AutoCloseable {
   }
 
   /**
-   * Enqueues the copy to the device; this may be closed at once.
+   * Enqueues the copy to the device. This table may be closed at once.
    *
    * @param device memory for it
-   * @param after what has to end before
+   * @param after events that must end first
    * @return a table whose event ends with the copy
    */
   public DeviceTable upload(CudaLane lane, CudaMemoryPool device, Event... after) {
@@ -212,7 +212,7 @@ public final class HostTable implements AutoCloseable {
   }
 
   /**
-   * Enqueues the copy of a table to the host, behind the table's event; the table may be closed at
+   * Enqueues the copy of a table to the host, after the table's event. The table may be closed at
    * once.
    *
    * @param pinned a pool of pinned memory
@@ -234,12 +234,12 @@ public final class HostTable implements AutoCloseable {
     return new HostTable(here, layout, copied);
   }
 
-  /** Where the run begins. */
+  /** The address of the start. */
   public long address() {
     return memory.address();
   }
 
-  /** Gives the memory back when copies that use it have ended. */
+  /** Frees the memory when copies that use it have ended. */
   @Override
   public void close() {
     memory.close();

@@ -4,21 +4,21 @@ import io.weft.device.cuda.KernelArguments;
 import java.util.List;
 
 /**
- * A column as kernels see it, {@code struct column} of {@code src/main/cuda/partition.h}; addresses
- * are those of the moment it was made. Immutable.
+ * A column in the form of {@code struct column} of {@code src/main/cuda/partition.h}. Its addresses
+ * are those at creation. Immutable.
  *
  * @param data address of the values, or of the bytes of strings
- * @param validity address of the validity bits; 0 where there always is a value
+ * @param validity address of the validity bits; 0 if the column is not nullable
  * @param offsets address of the offsets of strings; else 0
  * @param bytes of all strings; else of one value
  * @param number among all columns of the table
  */
 record KernelColumn(
     long data, long validity, long offsets, long bytes, ColumnKind kind, int number) {
-  /** Columns of one launch. */
+  /** The limit of columns in one launch. */
   static final int MOST = 64;
 
-  /** Bytes of the struct. */
+  /** The size of the struct in bytes. */
   static final int BYTES = 40;
 
   private static final long WIDEST_VALUE = 16;
@@ -37,7 +37,7 @@ record KernelColumn(
         number);
   }
 
-  /** With something else where the offsets are. */
+  /** A copy with other offsets. */
   KernelColumn withOffsets(long other) {
     return new KernelColumn(data, validity, other, bytes, kind, number);
   }
@@ -50,7 +50,7 @@ record KernelColumn(
     return validity != 0;
   }
 
-  /** Whether one thread copies a value at once. */
+  /** Whether one thread copies a whole value. */
   boolean isNarrow() {
     return !isString() && Long.bitCount(bytes) == 1 && bytes <= WIDEST_VALUE;
   }
@@ -60,7 +60,7 @@ record KernelColumn(
     return !isString() && !isNarrow() && bytes > 0;
   }
 
-  /** The last field of an argument: an array, of which not all need be used. */
+  /** Adds the last field of an argument: an array that may be partly used. */
   static void put(KernelArguments arguments, List<KernelColumn> columns) {
     for (KernelColumn column : columns) {
       arguments.putLong(column.data).putLong(column.validity).putLong(column.offsets);

@@ -4,9 +4,9 @@ import io.weft.device.cuda.CudaKernel;
 import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.KernelArguments;
 
-/** How many threads kernels of tables get. Stateless. */
+/** Chooses the number of threads for kernels of tables. Stateless. */
 final class Launches {
-  /** Values of one block that sorts or sums up. */
+  /** The number of values that one block sorts or sums. */
   static final int TILE = 4096;
 
   static final int WARP = 32;
@@ -16,7 +16,10 @@ final class Launches {
 
   private Launches() {}
 
-  /** A thread for each item, or for several where there are many; nothing for none. */
+  /**
+   * Launches a thread for each item, or fewer threads if there are many items; no launch without
+   * items.
+   */
   static void forEach(CudaStream stream, CudaKernel kernel, long items, KernelArguments arguments) {
     if (items > 0) {
       long blocks = Math.min((items + THREADS - 1) / THREADS, MOST_BLOCKS);
@@ -28,7 +31,7 @@ final class Launches {
     return (items + TILE - 1) / TILE;
   }
 
-  /** A block for each tile of items; nothing for none. */
+  /** Launches a block for each tile of items; no launch without items. */
   static void perTile(CudaStream stream, CudaKernel kernel, long items, KernelArguments arguments) {
     if (items > 0) {
       kernel.launch(stream, Math.toIntExact(tiles(items)), THREADS, arguments);

@@ -7,9 +7,9 @@ import io.weft.device.cuda.KernelArguments;
 import java.util.List;
 
 /**
- * The kernels that fill partitions: those of {@code src/main/cuda/partition_pack.h}, and what each
- * takes. Addresses were checked by those who made them. Thread-safe; a stream is used by one thread
- * at a time.
+ * The kernels that fill partitions, with their arguments: those of {@code
+ * src/main/cuda/partition_pack.h}. Callers must check addresses. Thread-safe; a stream is used by
+ * one thread at a time.
  */
 final class PackingKernels {
   private static final int PACKING_BYTES = 32;
@@ -40,14 +40,14 @@ final class PackingKernels {
     this.packBytes = module.kernel("weft_pack_bytes", ONE_COLUMN);
   }
 
-  /** Where partitions go; see partition_pack.h. */
+  /** The places of the partitions; see partition_pack.h. */
   record Packing(long run, long places, long starts, long partitions) {
     private KernelArguments putInto(KernelArguments arguments) {
       return arguments.putLong(run).putLong(places).putLong(starts).putLong(partitions);
     }
   }
 
-  /** Zeros what no row writes to, of at most {@link KernelColumn#MOST} columns. */
+  /** Sets the memory that no row writes to zero, for at most {@link KernelColumn#MOST} columns. */
   void clear(CudaStream stream, Packing packing, List<KernelColumn> columns) {
     KernelArguments arguments = packing.putInto(clear.arguments()).putLong(columns.size());
     KernelColumn.put(arguments, columns);
@@ -55,7 +55,7 @@ final class PackingKernels {
         stream, clear, columns.size() * packing.partitions() * Launches.WARP, arguments);
   }
 
-  /** Which rows a launch reads: two arrays of 4 bytes for each row. */
+  /** The rows that a launch reads: two arrays of 4 bytes for each row. */
   record Rows(long keys, long places, long count) {
     private KernelArguments putInto(KernelArguments arguments) {
       return arguments.putLong(keys).putLong(places).putLong(count);

@@ -4,7 +4,7 @@ import io.weft.device.cuda.CudaStream;
 import io.weft.table.CountingKernels.SortPass;
 import java.util.List;
 
-/** The launches that find out what each partition gets, and in which order. Stateless. */
+/** The sequence of launches that computes the size of each partition. Stateless. */
 final class PartitionCounting {
   private static final int DIGIT_BITS = 8;
 
@@ -18,7 +18,7 @@ final class PartitionCounting {
     this.scratch = scratch;
   }
 
-  /** Up to the results, which are still on the device. */
+  /** Enqueues all launches; the results stay on the device. */
   void enqueue(CudaStream stream) {
     stream.clear(scratch.results(), scratch.resultBytes());
     if (request.isHashed()) {
@@ -39,7 +39,9 @@ final class PartitionCounting {
     }
   }
 
-  /** No keys at all are one launch too: every row then has the hash of nothing. */
+  /**
+   * Without keys there is still one launch, which sets the hash of every row to that of no columns.
+   */
   private void hash(CudaStream stream) {
     List<KernelColumn> keys = request.keys();
     int done = 0;

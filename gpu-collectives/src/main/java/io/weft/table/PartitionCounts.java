@@ -4,29 +4,29 @@ import io.weft.memory.Memory;
 import java.util.Objects;
 
 /**
- * What each partition of a table gets, as the device counted it; a copy. Layouts are made when they
- * are asked for: there may be millions of partitions. Immutable.
+ * The rows and bytes of each partition of a table, copied from the device's counts. Layouts are
+ * created on request, because there may be millions of partitions. Immutable.
  */
 final class PartitionCounts {
   private static final int BAD_PARTITION = 1;
 
   private final TableLayout table;
 
-  /** The first sorted row of each partition, and the end of the last. */
+  /** The first sorted row of each partition, then the end of the last. */
   private final int[] starts;
 
-  /** Of each partition, for one column of strings after the other. */
+  /** The bytes by partition, for one string column after the other. */
   private final int[] stringBytes;
 
-  /** Where each partition begins in their run, and the end of the last. */
+  /** The offset of each partition in the memory of all, then the end of the last. */
   private final long[] offsets;
 
   /**
-   * Reads what the device wrote.
+   * Reads the results of the device.
    *
-   * @param results address of what {@link PartitionScratch#results} says, on the host
-   * @param strings how many columns have strings
-   * @throws IllegalStateException when partitions of rows or offsets of strings were wrong
+   * @param results host address of the data that {@link PartitionScratch#results} describes
+   * @param strings the number of string columns
+   * @throws IllegalStateException if partition numbers of rows or offsets of strings were wrong
    */
   PartitionCounts(long results, TableLayout table, int partitions, int strings) {
     requireSound(Memory.getInt(results), table, partitions);
@@ -35,9 +35,9 @@ final class PartitionCounts {
     this.stringBytes = new int[Math.multiplyExact(strings, partitions)];
     this.offsets = new long[partitions + 1];
     long from = results + PartitionScratch.FAULT_BYTES;
-    long behind = from + 4L * starts.length;
+    long bytesFrom = from + 4L * starts.length;
     Memory.copyTo(from, starts, Memory.INT_ARRAY, 4L * starts.length);
-    Memory.copyTo(behind, stringBytes, Memory.INT_ARRAY, 4L * stringBytes.length);
+    Memory.copyTo(bytesFrom, stringBytes, Memory.INT_ARRAY, 4L * stringBytes.length);
     for (int p = 0; p < partitions; p++) {
       offsets[p + 1] = offsets[p] + layout(p).bytes();
     }
@@ -73,17 +73,17 @@ final class PartitionCounts {
     return TableLayout.of(table.columns(), starts[partition + 1] - starts[partition], bytes);
   }
 
-  /** Where a partition begins in their run. */
+  /** The offset of a partition in the memory of all. */
   long offset(int partition) {
     return offsets[Objects.checkIndex(partition, partitions())];
   }
 
-  /** Of all partitions. */
+  /** The bytes of all partitions. */
   long bytes() {
     return offsets[partitions()];
   }
 
-  /** Writes where each column of each partition begins, column after column. */
+  /** Writes the offset of each column of each partition, column after column. */
   void writePlaces(long to) {
     for (int p = 0; p < partitions(); p++) {
       TableLayout layout = layout(p);

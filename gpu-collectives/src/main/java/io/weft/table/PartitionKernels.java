@@ -34,12 +34,12 @@ final class PartitionKernels implements AutoCloseable {
     return packing;
   }
 
-  /** Keeps them loaded until the event has ended, also when this is closed before. */
+  /** Keeps the kernels loaded until the event has ended, even if this is closed earlier. */
   void usedUntil(Event event) {
     module.usedUntil(event);
   }
 
-  /** Nothing is launched any more. */
+  /** Closes the kernels; none is launched any more. */
   @Override
   public void close() {
     module.close();

@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 
-/** The launches that fill partitions, behind those of {@link PartitionCounting}. Stateless. */
+/**
+ * The sequence of launches that fills partitions, after those of {@link PartitionCounting}.
+ * Stateless.
+ */
 final class PartitionPacking {
   private final PackingKernels kernels;
   private final PartitionRequest request;
@@ -21,7 +24,7 @@ final class PartitionPacking {
     this.scratch = scratch;
   }
 
-  /** All of it. */
+  /** Enqueues all launches. */
   void enqueue(CudaStream stream, Packing to) {
     int count = request.rows();
     Rows rows = new Rows(request.ids(scratch), scratch.positions(), count);
@@ -50,7 +53,7 @@ final class PartitionPacking {
     }
   }
 
-  /** Of strings the kernel asks how many bytes each partition has of them. */
+  /** For a string column, the kernel needs the bytes of each partition. */
   private List<KernelColumn> toClear() {
     List<KernelColumn> clear = new ArrayList<>();
     int string = 0;

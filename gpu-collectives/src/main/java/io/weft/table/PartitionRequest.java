@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * A table that is to be partitioned, and by what. Addresses are those of the moment it was made:
- * what it is made of has to be kept. Immutable; thread-safe.
+ * A table to partition, with the keys or the given partition numbers. Addresses are those at
+ * creation, so the caller must keep the memory. Immutable; thread-safe.
  */
 final class PartitionRequest {
   private final TableLayout layout;
@@ -36,7 +36,7 @@ final class PartitionRequest {
     TableLayout layout = table.layout();
     for (int key : keys) {
       if (key < 0 || key >= layout.columns().size() || !layout.columns().get(key).kind().isKey()) {
-        throw new IllegalArgumentException("column " + key + " of " + layout + " is no key");
+        throw new IllegalArgumentException("column " + key + " of " + layout + " is not a key");
       }
     }
     List<KernelColumn> hashed =
@@ -68,22 +68,24 @@ final class PartitionRequest {
     return columns;
   }
 
-  /** Those with strings, in their order. */
+  /** The string columns, in their order. */
   List<KernelColumn> strings() {
     return strings;
   }
 
-  /** Whether the partitions are hashed; else they are given. */
+  /** Whether the partition numbers are hashed; else they are given. */
   boolean isHashed() {
     return keys != null;
   }
 
-  /** What is hashed, in its order. */
+  /** The hashed columns, in their order. */
   List<KernelColumn> keys() {
     return keys;
   }
 
-  /** The partition of each row, where it is given, else where it is put. */
+  /**
+   * The address of the partition number of each row: the given ones, or where hashes are written.
+   */
   long ids(PartitionScratch scratch) {
     return isHashed() ? scratch.hashes() : ids;
   }

@@ -5,15 +5,14 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 
 /**
- * Device memory for the partitioning of one table: where in it everything lies. Addresses are those
- * of the moment it was taken; what uses them keeps it by {@link #usedUntil}. Immutable;
- * thread-safe.
+ * Temporary device memory to partition one table, and the addresses in it, which are those at
+ * creation. A user keeps the memory by {@link #usedUntil}. Immutable; thread-safe.
  */
 final class PartitionScratch implements AutoCloseable {
   private static final long ALIGNMENT = 256;
   private static final int DIGIT_BITS = 8;
 
-  /** A word that says what was wrong, and one of nothing. */
+  /** A word for the fault code, and an unused word. */
   static final int FAULT_BYTES = 8;
 
   private final int partitions;
@@ -32,10 +31,10 @@ final class PartitionScratch implements AutoCloseable {
   private long end;
 
   /**
-   * Takes the memory.
+   * Allocates the memory.
    *
-   * @param strings how many columns have strings
-   * @param isHashed whether the partitions of rows are to be put here
+   * @param strings the number of string columns
+   * @param isHashed whether the partition numbers of rows are written here
    */
   PartitionScratch(CudaMemoryPool device, int rows, int partitions, int strings, boolean isHashed) {
     this.partitions = partitions;
@@ -66,28 +65,28 @@ final class PartitionScratch implements AutoCloseable {
     return at;
   }
 
-  /** Digits of the largest partition. */
+  /** The number of digits of the largest partition number. */
   private static int passes(int partitions) {
     int bits = Integer.SIZE - Integer.numberOfLeadingZeros(partitions - 1);
     return Math.max(1, (bits + DIGIT_BITS - 1) / DIGIT_BITS);
   }
 
-  /** Passes of the sort. */
+  /** The number of passes of the sort. */
   int passes() {
     return passes;
   }
 
-  /** The partition of each row, where it is hashed here. */
+  /** The hashed partition number of each row. */
   long hashes() {
     return address + hashes;
   }
 
-  /** Where each row goes among the sorted ones. */
+  /** The position of each row in sorted order. */
   long positions() {
     return address + positions;
   }
 
-  /** The sorted partitions after a pass. */
+  /** The sorted partition numbers after a pass. */
   long keysAfter(int pass) {
     return address + keys[pass & 1];
   }
@@ -97,7 +96,7 @@ final class PartitionScratch implements AutoCloseable {
     return address + orders[pass & 1];
   }
 
-  /** The sorted partitions. */
+  /** The sorted partition numbers. */
   long sortedKeys() {
     return keysAfter(passes - 1);
   }
@@ -107,12 +106,12 @@ final class PartitionScratch implements AutoCloseable {
     return orderAfter(passes - 1);
   }
 
-  /** Digits of each tile. */
+  /** The counts of digits of each tile. */
   long counts() {
     return address + counts;
   }
 
-  /** Faults, then starts, then the bytes of each column of strings: what the host reads. */
+  /** Faults, then starts, then the bytes of each string column. The host reads this. */
   long results() {
     return address + results;
   }
@@ -121,22 +120,22 @@ final class PartitionScratch implements AutoCloseable {
     return resultBytes;
   }
 
-  /** The first sorted row of each partition, and the end of the last. */
+  /** The first sorted row of each partition, then the end of the last. */
   long starts() {
     return results() + FAULT_BYTES;
   }
 
-  /** The bytes of strings of each partition. */
+  /** The string bytes of each partition. */
   long stringBytes(int string) {
     return starts() + 4 * (partitions + 1L) + 4L * string * partitions;
   }
 
-  /** The lengths of strings of sorted rows, then the sums of those before each. */
+  /** The string lengths of sorted rows, later replaced by the sum of those before each row. */
   long lengths(int string) {
     return address + lengths[string];
   }
 
-  /** Sums of tiles. */
+  /** The sums of tiles. */
   long sums() {
     return address + sums;
   }

@@ -4,8 +4,8 @@ import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
 
 /**
- * The partitions of a table, each a table of its own, packed one behind the other in one run of
- * device memory. Rows of a partition keep the order they had. Owns the memory; thread-safe.
+ * The partitions of a table, each a table of its own, packed one after the other in one range of
+ * device memory. The rows of a partition keep their order. Owns the memory; thread-safe.
  */
 public final class PartitionedTable implements AutoCloseable {
   private final CudaMemory memory;
@@ -18,17 +18,17 @@ public final class PartitionedTable implements AutoCloseable {
     this.ready = ready;
   }
 
-  /** How many there are, those without rows included. */
+  /** The number of partitions, including those without rows. */
   public int partitions() {
     return counts.partitions();
   }
 
-  /** Where a partition begins within the memory, a multiple of 64. */
+  /** The offset of a partition within the memory, a multiple of 64. */
   public long offset(int partition) {
     return counts.offset(partition);
   }
 
-  /** What lies there; made anew at each call. */
+  /** The layout of a partition; created at each call. */
   public TableLayout layout(int partition) {
     return counts.layout(partition);
   }
@@ -43,7 +43,7 @@ public final class PartitionedTable implements AutoCloseable {
     return counts.bytes();
   }
 
-  /** A view of one partition, which ends with this. */
+  /** A view of one partition. It ends with this object. */
   public DeviceTable table(int partition) {
     return DeviceTable.view(memory, offset(partition), layout(partition), ready);
   }
@@ -53,7 +53,7 @@ public final class PartitionedTable implements AutoCloseable {
     return ready;
   }
 
-  /** Gives the memory back when work that uses it has ended. */
+  /** Frees the memory when its uses have ended. */
   @Override
   public void close() {
     memory.close();

@@ -9,9 +9,9 @@ import io.weft.device.cuda.CudaStream;
 import io.weft.table.PackingKernels.Packing;
 
 /**
- * A table that is being partitioned: how many rows and bytes of strings each partition gets is
- * counted on the device, then {@link #pack} takes memory for just that. Closed without it, the
- * counting ends and nothing is packed. Close it after {@link #pack} too. One thread at a time.
+ * A partitioning in progress. The device counts the rows and string bytes of each partition; {@link
+ * #pack} then allocates exactly that much memory. If it is closed first, the counting ends and
+ * nothing is packed. Close it after {@link #pack} too. One thread at a time.
  */
 public final class PendingPartitions implements AutoCloseable {
   private final DevicePartitioner partitioner;
@@ -20,7 +20,7 @@ public final class PendingPartitions implements AutoCloseable {
   private final PartitionScratch scratch;
   private final CudaMemory results;
 
-  /** Ends when nothing uses what is partitioned any more. */
+  /** Ends when nothing uses the input any more. */
   private final HostEvent used;
 
   private Event counted;
@@ -51,7 +51,7 @@ public final class PendingPartitions implements AutoCloseable {
     }
   }
 
-  /** Enqueues the counting, and the copy of what it counted to the host. */
+  /** Enqueues the counting, and the copy of the counts to the host. */
   void start(Event... after) {
     PartitionCounting counting =
         new PartitionCounting(partitioner.kernels().counting(), request, scratch);
@@ -74,21 +74,20 @@ public final class PendingPartitions implements AutoCloseable {
     results.usedUntil(counted);
   }
 
-  /** Ends when the counts are on the host; {@link #pack} does not wait from then on. */
+  /** Ends when the counts are on the host. {@link #pack} does not wait after that. */
   public Event counted() {
     return counted;
   }
 
   /**
-   * Waits for the counts, takes memory and enqueues the packing on the lane of the call. The table
-   * that is partitioned is kept until that has ended. It may be called again where there was not
-   * enough memory.
+   * Waits for the counts, allocates memory and enqueues the packing on the lane of the call. The
+   * input table is kept until the packing has ended. If memory was short, it may be called again.
    *
    * @return partitions whose event ends with the packing
-   * @throws io.weft.device.EventFailedException when the device failed
-   * @throws io.weft.device.EventTimeoutException when the counts did not come before the deadline
-   * @throws IllegalStateException when it was packed or closed before, there is not enough memory,
-   *     a partition is out of range, or offsets of strings are broken
+   * @throws io.weft.device.EventFailedException if the device failed
+   * @throws io.weft.device.EventTimeoutException if the counts did not arrive before the deadline
+   * @throws IllegalStateException if it was packed or closed before, memory is short, a partition
+   *     number is out of range, or offsets of strings are broken
    */
   public PartitionedTable pack(Deadline deadline) {
     if (packed) {
@@ -137,7 +136,7 @@ public final class PendingPartitions implements AutoCloseable {
     }
   }
 
-  /** Gives back what was taken for the counting, when what uses it has ended. */
+  /** Frees the memory of the counting when its uses have ended. */
   @Override
   public void close() {
     scratch.close();

@@ -5,16 +5,16 @@ import io.weft.device.Lane;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 
-/** What the copies of a run, up and down, have in common. Stateless. */
+/** Common parts of copies of a table to and from a device. Stateless. */
 final class RunCopy {
   private RunCopy() {}
 
-  /** Memory for a table; one without columns has some too. */
+  /** The bytes to allocate for a table; more than 0 even without columns. */
   static long bytes(TableLayout layout) {
     return Math.max(TableLayout.ALIGNMENT, layout.bytes());
   }
 
-  /** Enqueues a copy into memory that was made for it, which is given back where that fails. */
+  /** Enqueues a copy into newly allocated memory. If that fails, the memory is freed. */
   static Event submit(CudaLane lane, String what, CudaMemory made, Lane.Work copy, Event... after) {
     try {
       Event copied = lane.submit(what, copy, after);

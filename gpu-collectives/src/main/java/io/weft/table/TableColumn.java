@@ -6,8 +6,8 @@ import java.util.Locale;
 /**
  * The type of one column.
  *
- * @param tensor the type of one row of a {@link ColumnKind#TENSOR}, null for all others
- * @param nullable whether there are validity bits
+ * @param tensor the type of one row of a {@link ColumnKind#TENSOR}, null for all other kinds
+ * @param nullable whether it has validity bits
  */
 public record TableColumn(ColumnKind kind, TensorType tensor, boolean nullable) {
   public TableColumn {
@@ -16,13 +16,13 @@ public record TableColumn(ColumnKind kind, TensorType tensor, boolean nullable) 
     }
   }
 
-  /** A column of values of one kind. */
+  /** Creates a column of values of one kind. */
   public static TableColumn of(ColumnKind kind, boolean nullable) {
     return new TableColumn(kind, null, nullable);
   }
 
   /**
-   * A column whose rows are tensors.
+   * Creates a column whose rows are tensors.
    *
    * @param row the type of one of them
    */
@@ -35,7 +35,7 @@ public record TableColumn(ColumnKind kind, TensorType tensor, boolean nullable) 
     return tensor == null ? kind.bytes() : tensor.bytes();
   }
 
-  /** Such as "int", "string?" where there may be nulls, "float32[16]". */
+  /** A text such as "int", "string?" for a nullable column, or "float32[16]". */
   @Override
   public String toString() {
     String name = tensor == null ? kind.name().toLowerCase(Locale.ROOT) : "" + tensor;

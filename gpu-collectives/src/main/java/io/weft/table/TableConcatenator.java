@@ -8,9 +8,8 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Puts tables of the same columns one behind the other into one, on the device. Opened where an
- * exchange is prepared, as the driver compiles the kernels then. Thread-safe; lanes may differ from
- * call to call.
+ * Concatenates tables with the same columns on the device. Open it when an exchange is prepared,
+ * because the driver compiles the kernels then. Thread-safe; each call may use another lane.
  */
 public final class TableConcatenator implements AutoCloseable {
   private final CudaMemoryPool memory;
@@ -26,20 +25,20 @@ public final class TableConcatenator implements AutoCloseable {
   /**
    * Loads the kernels.
    *
-   * @param memory device memory for what is made, and 64 bytes for each column of each table
-   * @param pinned pinned host memory, for as much as the latter
-   * @throws io.weft.device.cuda.CudaException when the driver refuses the kernels
+   * @param memory device memory for the result, and 64 bytes for each column of each table
+   * @param pinned pinned host memory for these 64 bytes
+   * @throws io.weft.device.cuda.CudaException if the driver rejects the kernels
    */
   public static TableConcatenator open(CudaMemoryPool memory, CudaMemoryPool pinned) {
     return new TableConcatenator(memory, pinned, ConcatKernels.load(memory.device()));
   }
 
   /**
-   * The layout of tables that are put together: a column has validity where one of them has.
+   * The layout of a concatenation. A column has validity if it has validity in one of the tables.
    *
-   * @param tables one at least
-   * @throws IllegalArgumentException when their columns differ, or they are too many rows or bytes
-   *     of strings for one
+   * @param tables at least one
+   * @throws IllegalArgumentException if their columns differ, or they have too many rows or string
+   *     bytes for one table
    */
   public static TableLayout layout(List<TableLayout> tables) {
     TableLayout first = tables.get(0);
@@ -74,15 +73,15 @@ public final class TableConcatenator implements AutoCloseable {
       same = one.kind() == two.kind() && Objects.equals(one.tensor(), two.tensor());
     }
     if (!same) {
-      throw new IllegalArgumentException(first + " and " + other + " make no table together");
+      throw new IllegalArgumentException(first + " and " + other + " cannot form one table");
     }
   }
 
   /**
-   * Takes memory for the tables together.
+   * Allocates memory for the result.
    *
    * @param tables their layouts, in their order; some of them have rows
-   * @throws io.weft.device.cuda.NoRoomException when there is not as much now
+   * @throws io.weft.device.cuda.NoRoomException if there is not enough memory now
    * @throws IllegalArgumentException as {@link #layout}
    */
   public Concatenation start(CudaLane lane, List<TableLayout> tables) {
@@ -106,7 +105,7 @@ public final class TableConcatenator implements AutoCloseable {
     }
   }
 
-  /** Unloads the kernels, behind what still runs of them. */
+  /** Unloads the kernels after their running work. */
   @Override
   public void close() {
     kernels.close();

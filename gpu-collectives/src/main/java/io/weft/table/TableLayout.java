@@ -5,22 +5,22 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Where everything of a table lies within its run of memory. Column after column: validity bits
- * where there may be nulls, lowest bit first and 1 for a value; then the values one behind the
- * other, or for strings the offsets, of 4 bytes and one more than there are rows, and the bytes.
- * Each section begins at a multiple of 64 bytes, and what is behind its last byte up to there is
+ * The offsets of all parts of a table within its memory range. Each column has these sections,
+ * column after column: validity bits if it is nullable, lowest bit first and 1 for a value; then
+ * the values. For strings, the offsets precede the bytes; an offset has 4 bytes, and there is one
+ * more than rows. Each section begins at a multiple of 64 bytes. The padding after its last byte is
  * zero in tables that Weft packs.
  *
  * <p>Immutable and thread-safe.
  */
 public final class TableLayout {
-  /** Sections and runs begin at multiples of it. */
+  /** Sections and tables begin at multiples of this. */
   public static final int ALIGNMENT = 64;
 
-  /** Most rows. */
+  /** The limit of rows. */
   public static final int MOST_ROWS = Integer.MAX_VALUE - 1;
 
-  /** Most columns. */
+  /** The limit of columns. */
   public static final int MOST_COLUMNS = 1 << 16;
 
   private static final long MOST_BYTES = 1L << 46;
@@ -29,7 +29,7 @@ public final class TableLayout {
   private final int rows;
   private final long[] stringBytes;
 
-  /** Of the first section of each column, and the end of the last. */
+  /** The offset of the first section of each column, then the end of the last. */
   private final long[] starts;
 
   private TableLayout(List<TableColumn> columns, int rows, long[] stringBytes) {
@@ -46,11 +46,12 @@ public final class TableLayout {
   }
 
   /**
-   * The layout of a table.
+   * Creates the layout of a table.
    *
    * @param rows 0 to {@link #MOST_ROWS}
-   * @param stringBytes for each column the bytes of all its strings, 0 to 2^31 - 1; 0 for others
-   * @throws IllegalArgumentException when a number is out of its range
+   * @param stringBytes for each column the bytes of all its strings, 0 to 2^31 - 1; 0 for other
+   *     columns
+   * @throws IllegalArgumentException if a number is out of its range
    */
   public static TableLayout of(List<TableColumn> columns, int rows, long... stringBytes) {
     if (rows < 0 || rows > MOST_ROWS || columns.size() > MOST_COLUMNS) {
@@ -71,7 +72,7 @@ public final class TableLayout {
     return new TableLayout(List.copyOf(columns), rows, stringBytes.clone());
   }
 
-  /** The layout of a table whose columns are all of fixed width. */
+  /** Creates the layout of a table whose columns all have fixed width. */
   public static TableLayout fixed(List<TableColumn> columns, int rows) {
     return of(columns, rows, new long[columns.size()]);
   }
@@ -116,25 +117,25 @@ public final class TableLayout {
     return rows;
   }
 
-  /** The length of the run, a multiple of the alignment. */
+  /** The length of the table, a multiple of the alignment. */
   public long bytes() {
     return starts[columns.size()];
   }
 
-  /** Bytes of all strings of a column; 0 for others. */
+  /** The bytes of all strings of a column; 0 for other columns. */
   public long stringBytes(int column) {
     return stringBytes[Objects.checkIndex(column, columns.size())];
   }
 
-  /** Where the sections of a column begin. */
+  /** The offset of the sections of a column. */
   long start(int column) {
     return starts[Objects.checkIndex(column, columns.size())];
   }
 
   /**
-   * Where the validity bits of a column begin within the run.
+   * The offset of the validity bits of a column.
    *
-   * @throws IllegalArgumentException when the column has none
+   * @throws IllegalArgumentException if the column has none
    */
   public long validity(int column) {
     long start = start(column);
@@ -145,9 +146,9 @@ public final class TableLayout {
   }
 
   /**
-   * Where the offsets of the strings of a column begin within the run.
+   * The offset of the string offsets of a column.
    *
-   * @throws IllegalArgumentException when it has no strings
+   * @throws IllegalArgumentException if the column has no strings
    */
   public long offsets(int column) {
     long start = start(column);
@@ -157,7 +158,7 @@ public final class TableLayout {
     return columns.get(column).nullable() ? start + validityBytes() : start;
   }
 
-  /** Where the values of a column, or the bytes of its strings, begin within the run. */
+  /** The offset of the values of a column, or of the bytes of its strings. */
   public long data(int column) {
     long start = start(column);
     if (columns.get(column).kind().isString()) {
@@ -166,25 +167,23 @@ public final class TableLayout {
     return columns.get(column).nullable() ? start + validityBytes() : start;
   }
 
-  /**
-   * Bytes of the values of a column, or of its strings, without what follows up to the alignment.
-   */
+  /** The size of the values of a column, or of its string bytes, without padding. */
   public long dataBytes(int column) {
     TableColumn type = columns.get(Objects.checkIndex(column, columns.size()));
     return type.kind().isString() ? stringBytes[column] : rows * type.width();
   }
 
-  /** Columns, rows and bytes of strings, for a message; see {@link TableLayoutCodec}. */
+  /** Encodes columns, rows and string bytes for a message; see {@link TableLayoutCodec}. */
   public byte[] toBytes() {
     return TableLayoutCodec.write(this);
   }
 
   /**
-   * Reads what {@link #toBytes} gave.
+   * Decodes the result of {@link #toBytes}.
    *
-   * @param mostBytes the most that the table may take: what is known of the memory it lies in
-   * @throws IllegalArgumentException when it is no layout, or the table is larger; nothing large
-   *     was allocated for it
+   * @param mostBytes the limit of the table's size, from the size of its memory
+   * @throws IllegalArgumentException if it is not a layout, or the table is larger; no large memory
+   *     was allocated then
    */
   public static TableLayout fromBytes(byte[] bytes, long mostBytes) {
     return TableLayoutCodec.read(bytes, mostBytes);

@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Layouts as bytes, big-endian: version, rows, number of columns; for each column its kind, whether
- * it is nullable, then for strings their bytes, for tensors type, rank and sizes. Stateless.
+ * Encodes layouts, big-endian: version, rows, number of columns. For each column follow its kind
+ * and whether it is nullable; for strings their bytes; for tensors type, rank and sizes. Stateless.
  */
 final class TableLayoutCodec {
   private static final byte VERSION = 1;
@@ -49,7 +49,7 @@ final class TableLayoutCodec {
     try {
       TableLayout layout = read(in);
       if (in.hasRemaining()) {
-        throw new IllegalArgumentException(in.remaining() + " bytes behind a table's layout");
+        throw new IllegalArgumentException(in.remaining() + " bytes after a table's layout");
       }
       if (layout.bytes() > mostBytes) {
         throw new IllegalArgumentException(
@@ -85,7 +85,7 @@ final class TableLayoutCodec {
   private static boolean readFlag(ByteBuffer in) {
     byte flag = in.get();
     if (flag < 0 || flag > 1) {
-      throw new IllegalArgumentException("a column is nullable or not, not " + flag);
+      throw new IllegalArgumentException("the nullable flag of a column is 0 or 1, not " + flag);
     }
     return flag == 1;
   }

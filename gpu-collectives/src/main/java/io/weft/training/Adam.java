@@ -10,11 +10,11 @@ import java.util.List;
 /**
  * The optimiser Adam (Kingma and Ba, ICLR 2015) with bias correction and decoupled weight decay.
  *
- * <p>All arithmetic is float32, in one pass over a parameter: a tile of a few KB of parameter,
- * gradient and moments is widened, stepped and rounded back, so moments in bfloat16 cost no float32
- * copy. The update itself uses the moments before they are rounded. A bfloat16 second moment stops
- * to follow changes smaller than a 256th of itself: with a beta2 of 0.999 it lags once gradients
- * settle, which training usually bears and float32 moments avoid.
+ * <p>All arithmetic is float32, in one pass over a parameter. A tile of a few KB of parameter,
+ * gradient and moments is widened, stepped and rounded back, so moments in bfloat16 need no float32
+ * copy. The update itself uses the moments before rounding. A bfloat16 second moment cannot follow
+ * changes smaller than 1/256 of itself: with a beta2 of 0.999 it lags once gradients settle.
+ * Training usually tolerates that; float32 moments avoid it.
  *
  * <p>Ranks that start from the same parameters and step with the same averaged gradients stay
  * equal, bit for bit. Not thread-safe.
@@ -33,7 +33,7 @@ public final class Adam implements AutoCloseable {
   private double learningRate;
   private long steps;
 
-  /** An optimiser before its first step. */
+  /** Creates an optimiser before its first step. */
   public Adam(List<ParameterSpec> parameters, AdamOptions options) {
     this.parameters = List.copyOf(parameters);
     this.options = options;
@@ -41,27 +41,27 @@ public final class Adam implements AutoCloseable {
     this.learningRate = options.learningRate();
   }
 
-  /** Steps so far, those before a restored state included. */
+  /** The number of steps so far, including those before a restored state. */
   public long steps() {
     return steps;
   }
 
-  /** Of the next step; more than 0. */
+  /** The learning rate of the next step; more than 0. */
   public double learningRate() {
     return learningRate;
   }
 
-  /** For schedules: another learning rate from the next step on. Is not part of the state. */
+  /** Sets the learning rate from the next step on, for schedules. It is not part of the state. */
   public void learningRate(double rate) {
     this.learningRate = options.withLearningRate(rate).learningRate();
   }
 
   /**
-   * One step of all parameters.
+   * Runs one step of all parameters.
    *
    * @param values float32 or bfloat16, in the order of registration; changed in place
    * @param gradients as many elements each, of either type; only read
-   * @throws IllegalArgumentException when one does not fit; nothing is changed then
+   * @throws IllegalArgumentException if one does not fit; nothing is changed then
    */
   public void step(List<TypedBuffer> values, List<TypedBuffer> gradients) {
     if (values.size() != parameters.size() || gradients.size() != parameters.size()) {
@@ -135,8 +135,8 @@ public final class Adam implements AutoCloseable {
   }
 
   /**
-   * Writes steps and moments, with a version in front and a CRC-32C behind; the bytes depend on
-   * nothing but the state. The channel stays open.
+   * Writes steps and moments, after a version and before a CRC-32C. The bytes depend only on the
+   * state. The channel stays open.
    */
   public void stateTo(WritableByteChannel channel) throws IOException {
     StateOutput out = new StateOutput(channel, MAGIC, VERSION);
@@ -146,17 +146,17 @@ public final class Adam implements AutoCloseable {
   }
 
   /**
-   * Takes over what {@link #stateTo} wrote for the same parameters and type of moments. Reads no
-   * byte more. The constants and the learning rate stay this optimiser's own.
+   * Reads what {@link #stateTo} wrote for the same parameters and type of moments, and not a byte
+   * more. The constants and the learning rate of this optimiser do not change.
    *
-   * @throws StateException when it is damaged, of other parameters or of a newer version; then this
-   *     optimiser is as before
+   * @throws StateException if it is damaged, of other parameters or of a newer version; then this
+   *     optimiser is unchanged
    */
   public void stateFrom(ReadableByteChannel channel) throws IOException {
     readState(channel).run();
   }
 
-  /** Reads and checks a state; nothing changes until what it returns is run. */
+  /** Reads and checks a state. Nothing changes until the returned action runs. */
   Runnable readState(ReadableByteChannel channel) throws IOException {
     StateInput in = new StateInput(channel, "a state of Adam", MAGIC, VERSION);
     Moments read = new Moments(parameters, options.moments());

@@ -3,17 +3,17 @@ package io.weft.training;
 import io.weft.collectives.buffer.DataType;
 
 /**
- * The constants of {@link Adam}. It computes with them as float32, so the ranges hold for what they
- * round to as well. Immutable.
+ * The constants of {@link Adam}. Adam computes with them as float32, so the ranges also hold for
+ * their rounded values. Immutable.
  *
  * @param learningRate more than 0
  * @param beta1 of the mean of gradients, from 0 to less than 1
  * @param beta2 of the mean of their squares, from 0 to less than 1
- * @param epsilon added to the denominator, more than 0: where a gradient has always been 0, so is
- *     the rest of it
+ * @param epsilon added to the denominator, more than 0, because the rest of it is 0 if a gradient
+ *     has always been 0
  * @param weightDecay decoupled from the gradient (Loshchilov and Hutter, ICLR 2019): every step
- *     takes this part times the learning rate off a parameter; 0 for none
- * @param moments how both means are kept: FLOAT32, or BFLOAT16 for half the memory
+ *     subtracts this part times the learning rate from a parameter; 0 for none
+ * @param moments the type of both means: FLOAT32, or BFLOAT16 for half the memory
  */
 public record AdamOptions(
     double learningRate,
@@ -49,17 +49,17 @@ public record AdamOptions(
     }
   }
 
-  /** The same with another learning rate, more than 0. */
+  /** A copy with another learning rate, more than 0. */
   public AdamOptions withLearningRate(double other) {
     return new AdamOptions(other, beta1, beta2, epsilon, weightDecay, moments);
   }
 
-  /** The same with another weight decay, 0 or more. */
+  /** A copy with another weight decay, 0 or more. */
   public AdamOptions withWeightDecay(double other) {
     return new AdamOptions(learningRate, beta1, beta2, epsilon, other, moments);
   }
 
-  /** The same with moments kept as FLOAT32 or BFLOAT16. */
+  /** A copy whose moments are FLOAT32 or BFLOAT16. */
   public AdamOptions withMoments(DataType other) {
     return new AdamOptions(learningRate, beta1, beta2, epsilon, weightDecay, other);
   }

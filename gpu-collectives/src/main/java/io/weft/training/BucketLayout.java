@@ -5,10 +5,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Which gradient lies where. Buckets take gradients in reverse order of registration, because the
- * backward pass comes to the last layers first, and are closed when the next gradient would not fit
- * or is of another type. A gradient larger than a bucket has one of its own. The scheme is that of
- * PyTorch's DistributedDataParallel (Li et al., VLDB 2020).
+ * The place of each gradient in the buckets. Buckets take gradients in reverse order of
+ * registration, because the backward pass reaches the last layers first. A bucket is closed if the
+ * next gradient does not fit or has another type. A gradient larger than a bucket gets its own. The
+ * scheme is that of PyTorch's DistributedDataParallel (Li et al., VLDB 2020).
  *
  * @param buckets in the order of their all-reduces
  */
@@ -17,7 +17,7 @@ record BucketLayout(List<Bucket> buckets) {
   static final int ALIGNMENT = 64;
 
   /**
-   * One gradient.
+   * The place of one gradient.
    *
    * @param parameter index in order of registration
    * @param first its first element within the bucket
@@ -25,9 +25,9 @@ record BucketLayout(List<Bucket> buckets) {
   record Place(int parameter, long first, long count) {}
 
   /**
-   * One all-reduce.
+   * The bucket of one all-reduce.
    *
-   * @param count elements, gaps between gradients included
+   * @param count elements, including gaps between gradients
    */
   record Bucket(DataType type, List<Place> places, long count) {}
 

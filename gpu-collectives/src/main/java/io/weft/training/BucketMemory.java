@@ -10,22 +10,22 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * Where buckets lie. In symmetric windows an all-reduce works in place, reading and writing every
- * rank's memory; from private memory it goes through staging buffers. Used by one thread.
+ * Allocates the memory of buckets. In symmetric windows an all-reduce works in place, and reads and
+ * writes every rank's memory; from private memory it uses staging buffers. Used by one thread.
  */
 public interface BucketMemory extends AutoCloseable {
   /**
-   * Memory that lives until {@link #close}. Asked for by all ranks in the same order.
+   * Allocates memory that lives until {@link #close}. All ranks call it in the same order.
    *
    * @param bytes 1 or more
    */
   BufferOwner allocate(long bytes);
 
-  /** Frees what was allocated; a window only after its last use. */
+  /** Frees all allocated memory; a window only after its last use. */
   @Override
   void close();
 
-  /** Memory of this process alone. */
+  /** Memory of this process only. */
   static BucketMemory ofProcess() {
     return new BucketMemory() {
       private final Deque<Tensor> tensors = new ArrayDeque<>();
@@ -47,8 +47,8 @@ public interface BucketMemory extends AutoCloseable {
   }
 
   /**
-   * Windows of an arena, which stays open for as long as the buckets are used and belongs to the
-   * caller.
+   * Windows of an arena, which belongs to the caller and must stay open as long as the buckets are
+   * used.
    */
   static BucketMemory symmetric(SymmetricArena arena) {
     return new BucketMemory() {

@@ -1,13 +1,13 @@
 package io.weft.training;
 
 /**
- * How far a training has come.
+ * The progress of a training.
  *
- * @param epoch that runs, from 0
- * @param step batches of it that are done, from 0
+ * @param epoch the current epoch, from 0
+ * @param step the number of its finished batches, from 0
  */
 public record CheckpointPosition(long epoch, long step) implements Comparable<CheckpointPosition> {
-  /** Before the first batch. */
+  /** The position before the first batch. */
   public static final CheckpointPosition START = new CheckpointPosition(0, 0);
 
   /**
@@ -17,7 +17,7 @@ public record CheckpointPosition(long epoch, long step) implements Comparable<Ch
    */
   public CheckpointPosition {
     if (epoch < 0 || step < 0) {
-      throw new IllegalArgumentException("no position: epoch " + epoch + ", step " + step);
+      throw new IllegalArgumentException("not a position: epoch " + epoch + ", step " + step);
     }
   }
 

@@ -18,11 +18,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A folder of checkpoints: parameters, the optimiser's state, and how far the training had come.
+ * A folder of checkpoints. A checkpoint holds the parameters, the optimiser's state, and the
+ * progress of the training.
  *
- * <p>A checkpoint is there as a whole or not at all: it is written beside, forced to disk and
- * renamed. Every part has a checksum, and {@link #loadNewest} passes over what is damaged, with a
- * warning, to the one before. One process writes; any may read. Not thread-safe.
+ * <p>Saves are atomic: a file is written under another name, forced to disk and renamed. Every part
+ * has a checksum. {@link #loadNewest} skips a damaged checkpoint with a warning and reads the one
+ * before it. One process writes; any process may read. Not thread-safe.
  */
 public final class Checkpoints {
   private static final Logger LOG = LoggerFactory.getLogger(Checkpoints.class);
@@ -35,10 +36,10 @@ public final class Checkpoints {
   private final int keep;
 
   /**
-   * Checkpoints in a folder, which is made by the first save.
+   * Opens a folder of checkpoints. The first save creates it.
    *
-   * @param folder that every process reaches which may have to go on from here
-   * @param keep so many of the newest stay, 1 or more; 2 survive damage to the newest
+   * @param folder that every process can read that may resume the training
+   * @param keep how many of the newest checkpoints stay, 1 or more; 2 survive damage to the newest
    */
   public Checkpoints(Path folder, int keep) {
     if (keep < 1) {
@@ -52,7 +53,8 @@ public final class Checkpoints {
   private record Entry(CheckpointPosition position, Path file) {}
 
   /**
-   * Writes a checkpoint, in place of one of the same position, and deletes those that are too many.
+   * Writes a checkpoint, which replaces one of the same position, and deletes the oldest above the
+   * limit.
    *
    * @param values of the parameters, in order
    * @return the file
@@ -112,14 +114,16 @@ public final class Checkpoints {
     out.finish();
   }
 
-  /** So that the rename, too, outlives a loss of power. */
+  /** Forces the folder to disk, so the rename survives a power loss. */
   private void forceFolder() throws IOException {
     try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
       channel.force(true);
     }
   }
 
-  /** Those of later positions are another training's: they are not in the way of this one's. */
+  /**
+   * Checkpoints of later positions belong to another training, so they do not count for this one.
+   */
   private void deleteOld(CheckpointPosition saved) throws IOException {
     List<Entry> entries =
         newestFirst().stream().filter(entry -> entry.position().compareTo(saved) <= 0).toList();
@@ -129,11 +133,11 @@ public final class Checkpoints {
   }
 
   /**
-   * Loads the newest checkpoint that is whole, and matches these parameters, into them and the
-   * optimiser. Nothing is changed by one that is not.
+   * Loads the newest checkpoint that is complete and matches these parameters into them and the
+   * optimiser. An invalid checkpoint changes nothing.
    *
-   * @return how far it had come; empty when there is none, and nothing is changed
-   * @throws IOException when the folder or a file cannot be read at all
+   * @return its position; empty if there is no valid checkpoint
+   * @throws IOException if the folder or a file cannot be read at all
    */
   public Optional<CheckpointPosition> loadNewest(
       List<ParameterSpec> parameters, List<TypedBuffer> values, Adam optimizer) throws IOException {
@@ -143,7 +147,7 @@ public final class Checkpoints {
         load(entry, parameters, values, optimizer);
         return Optional.of(entry.position());
       } catch (StateException e) {
-        LOG.warn("Passing over checkpoint {}: {}", entry.file(), e.getMessage());
+        LOG.warn("Skipping checkpoint {}: {}", entry.file(), e.getMessage());
       }
     }
     return Optional.empty();
@@ -168,7 +172,7 @@ public final class Checkpoints {
     return entries;
   }
 
-  /** Reads all of it once to check it, and then once more into the parameters. */
+  /** Reads the file twice: first to check it, then into the parameters. */
   private static void load(
       Entry entry, List<ParameterSpec> parameters, List<TypedBuffer> values, Adam optimizer)
       throws IOException {

@@ -5,18 +5,18 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.memory.Memory;
 
 /**
- * A few KB of elements as float32, whatever they are stored as. Loops over its array become vector
- * instructions, which loops over raw addresses do not, and it stays in the first-level cache: so
- * computing in float32 never takes a float32 copy of a whole tensor. Not thread-safe.
+ * A few KB of elements as float32, converted from their stored type. Loops over its array become
+ * vector instructions, unlike loops over raw addresses. The array fits in the first-level cache, so
+ * float32 arithmetic never needs a float32 copy of a whole tensor. Not thread-safe.
  */
 final class FloatTile {
-  /** Elements of a tile. */
+  /** The number of elements of a tile. */
   static final int SIZE = 2048;
 
   final float[] values = new float[SIZE];
   private final short[] halves = new short[SIZE];
 
-  /** Takes n elements, at most {@link #SIZE}, from memory. */
+  /** Reads n elements, at most {@link #SIZE}, from memory. */
   void load(DataType type, long address, int n) {
     if (type == DataType.FLOAT32) {
       Memory.copyTo(address, values, Memory.FLOAT_ARRAY, 4L * n);
@@ -28,7 +28,7 @@ final class FloatTile {
     }
   }
 
-  /** Writes its first n elements to memory, each rounded once. */
+  /** Writes the first n elements to memory, each rounded once. */
   void store(DataType type, long address, int n) {
     if (type == DataType.FLOAT32) {
       Memory.copyFrom(values, Memory.FLOAT_ARRAY, address, 4L * n);

@@ -9,13 +9,13 @@ import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 
 /**
- * Sums the gradients of several micro-batches in the original parameters' gradient buffers, such as
- * the places of {@link GradientBuckets}. An operator that works on a copy of the weights ({@link
- * Weights#copiedTo}) adds to the original's buffer all the same, and the original is what is
- * marked: otherwise whoever looks at the parameter finds no gradient and an average that overlaps
- * with the backward pass goes out without it.
+ * Sums the gradients of several micro-batches in the gradient buffers of the original parameters,
+ * such as those of {@link GradientBuckets}. If an operator works on a copy of the weights ({@link
+ * Weights#copiedTo}), its gradient is still added to the original's buffer, and the original is
+ * marked. Otherwise a reader of the parameter would find no gradient, and an average that overlaps
+ * with the backward pass would miss it.
  *
- * <p>Frameworks that want a gradient back get {@link #standIn}, never null. For one thread.
+ * <p>Frameworks that expect a gradient get {@link #standIn}, never null. For one thread.
  */
 public final class GradientAccumulator {
   private final List<ParameterSpec> parameters;
@@ -27,12 +27,13 @@ public final class GradientAccumulator {
   private final FloatTile more = new FloatTile();
 
   /**
-   * An accumulator before its first step.
+   * Creates an accumulator before its first step.
    *
-   * @param gradients where the sums go, in the order of the parameters; FLOAT32 keeps small
+   * @param gradients receive the sums, in the order of the parameters; FLOAT32 keeps small
    *     gradients that BFLOAT16 rounds away
    * @param microBatches gradients of each parameter in a step, 1 or more
-   * @param complete told of a parameter when it has got them all, such as {@code buckets::ready}
+   * @param complete called with a parameter when it has all its gradients, such as {@code
+   *     buckets::ready}
    */
   public GradientAccumulator(
       List<ParameterSpec> parameters,
@@ -56,14 +57,14 @@ public final class GradientAccumulator {
     this.added = new int[parameters.size()];
   }
 
-  /** An accumulator over the places of buckets, which tells them when a gradient is ready. */
+  /** Creates an accumulator over the gradients of buckets, and calls ready on them. */
   public static GradientAccumulator over(GradientBuckets buckets, int microBatches) {
     List<TypedBuffer> places =
         IntStream.range(0, buckets.parameters().size()).mapToObj(buckets::gradient).toList();
     return new GradientAccumulator(buckets.parameters(), places, microBatches, buckets::ready);
   }
 
-  /** Begins a step: all sums and marks are zero. */
+  /** Begins a step: clears all sums and marks. */
   public void begin() {
     for (int i = 0; i < added.length; i++) {
       TypedBuffer gradient = gradients.get(i);
@@ -77,8 +78,8 @@ public final class GradientAccumulator {
    *
    * @param weights that the operator worked on
    * @param gradient FLOAT32 or BFLOAT16, of the size of the parameter; not the sum's own buffer
-   * @return {@link #standIn} of the gradient's type, for frameworks that want a gradient
-   * @throws IllegalStateException when the parameter has got all gradients of this step
+   * @return {@link #standIn} of the gradient's type, for frameworks that expect a gradient
+   * @throws IllegalStateException if the parameter already has all gradients of this step
    */
   public TypedBuffer add(Weights weights, TypedBuffer gradient) {
     int parameter = weights.parameter();
@@ -86,7 +87,7 @@ public final class GradientAccumulator {
     TypedBuffer target = gradients.get(parameter);
     if (gradient.overlaps(target)) {
       throw new IllegalArgumentException(
-          "the gradient of " + parameters.get(parameter) + " lies in its sum: say added()");
+          "the gradient of " + parameters.get(parameter) + " is already in its sum: call added()");
     }
     requireRoom(parameter);
     accumulate(gradient, target);
@@ -94,7 +95,9 @@ public final class GradientAccumulator {
     return standIn(gradient.type());
   }
 
-  /** A framework has itself added a micro-batch's gradient to the original's buffer. */
+  /**
+   * Records that a framework has itself added a micro-batch's gradient to the original's buffer.
+   */
   public void added(Weights weights) {
     requireRoom(weights.parameter());
     mark(weights.parameter());
@@ -104,7 +107,7 @@ public final class GradientAccumulator {
     if (added[parameter] == microBatches) {
       throw new IllegalStateException(
           parameters.get(parameter)
-              + " got a gradient too many in a step of "
+              + " got more gradients than a step has: "
               + microBatches
               + " micro-batches");
     }
@@ -117,14 +120,14 @@ public final class GradientAccumulator {
     }
   }
 
-  /** Whether the original parameter's buffer has got a gradient in this step. */
+  /** Whether the original parameter's buffer has received a gradient in this step. */
   public boolean isAdded(int parameter) {
     return added[parameter] > 0;
   }
 
   /**
-   * What stands for a gradient that has been added already: no elements, and the same object every
-   * time.
+   * The placeholder for a gradient that has already been added: an empty buffer, always the same
+   * object.
    */
   public static TypedBuffer standIn(DataType type) {
     return Tensor.empty(type).buffer();

@@ -20,22 +20,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The gradients of a model, averaged over all ranks while the backward pass still runs. They lie in
- * buckets ({@link #gradient} says where), filled from the last registered parameter to the first. A
- * bucket's all-reduce starts, on a lane of its own, as soon as its last gradient is {@link #ready}
- * and the buckets before it have started: so all ranks run the same all-reduces in the same order,
- * whatever order their gradients become ready in.
+ * Averages the gradients of a model over all ranks while the backward pass still runs. The
+ * gradients are in buckets ({@link #gradient} returns their buffers), filled from the last
+ * registered parameter to the first. A bucket's all-reduce starts, on its own lane, as soon as all
+ * its gradients are {@link #ready} and the buckets before it have started. So all ranks run the
+ * same all-reduces in the same order, even if their gradients become ready in different orders.
  *
- * <p>A step is: write every gradient into its place and say {@code ready}, once each; then {@link
- * #await}, after which every place holds the average. The memory is the same in every step, so what
- * is to outlive {@code await} of the next one has to be copied. While an all-reduce runs nobody may
- * touch its bucket.
+ * <p>In each step, write every gradient into its buffer and call {@code ready} once for each; then
+ * call {@link #await}. After that every buffer holds the average. The memory is the same in every
+ * step, so copy what must survive the next {@code await}. No thread may use a bucket while its
+ * all-reduce runs.
  *
- * <p>Every step ends: well, or within the communicator's timeout with an error that names the ranks
- * at fault. {@code ready} may be called by any thread; {@code await} and {@code close} by one.
+ * <p>Every step ends: successfully, or within the communicator's timeout with an error that names
+ * the ranks at fault. Any thread may call {@code ready}; one thread calls {@code await} and {@code
+ * close}.
  */
 public final class GradientBuckets implements AutoCloseable {
-  /** The bucket size that PyTorch's DistributedDataParallel has, a good compromise on networks. */
+  /** The bucket size of PyTorch's DistributedDataParallel, a good compromise on networks. */
   public static final long DEFAULT_BUCKET_BYTES = 25L << 20;
 
   private static final Logger LOG = LoggerFactory.getLogger(GradientBuckets.class);
@@ -49,7 +50,7 @@ public final class GradientBuckets implements AutoCloseable {
   private final int[] bucketOf;
   private final int[] sizes;
 
-  /** The rest is the state of the step that runs. */
+  /** The fields below are the state of the current step. */
   private final BitSet ready = new BitSet();
 
   private final int[] missing;
@@ -87,13 +88,13 @@ public final class GradientBuckets implements AutoCloseable {
   }
 
   /**
-   * Makes buckets for gradients. Collective: all ranks register the same parameters in the same
+   * Creates buckets for gradients. Collective: all ranks register the same parameters in the same
    * order.
    *
    * @param parameters in the order of the forward pass, with distinct names
-   * @param bucketBytes at most so many bytes to a bucket, unless one gradient is larger; 1 or more
-   * @param memory closed by these buckets, also when this fails
-   * @throws CollectiveException of kind MISMATCH, on all ranks, when they do not register the same
+   * @param bucketBytes the limit of a bucket unless one gradient is larger; 1 or more
+   * @param memory closed by these buckets, even if this method fails
+   * @throws CollectiveException of kind MISMATCH, on all ranks, if they do not register the same
    */
   public static GradientBuckets open(
       Communicator communicator,
@@ -105,7 +106,7 @@ public final class GradientBuckets implements AutoCloseable {
       LayoutAgreement.check(communicator, parameters, bucketBytes);
       BucketLayout layout = BucketLayout.of(parameters, bucketBytes);
       return new GradientBuckets(communicator, List.copyOf(parameters), layout, memory);
-    } catch (RuntimeException | Error e) { // An error is what a lack of direct memory ends in.
+    } catch (RuntimeException | Error e) { // A lack of direct memory is an Error.
       memory.close();
       throw e;
     }
@@ -116,7 +117,7 @@ public final class GradientBuckets implements AutoCloseable {
       throw new IllegalArgumentException("a bucket of " + bucketBytes + " bytes");
     }
     if (parameters.isEmpty()) {
-      throw new IllegalArgumentException("no parameters to average the gradients of");
+      throw new IllegalArgumentException("no parameters whose gradients could be averaged");
     }
     long names = parameters.stream().map(ParameterSpec::name).distinct().count();
     if (names < parameters.size()) {
@@ -124,31 +125,31 @@ public final class GradientBuckets implements AutoCloseable {
     }
   }
 
-  /** What was registered. */
+  /** The registered parameters. */
   public List<ParameterSpec> parameters() {
     return parameters;
   }
 
-  /** All-reduces in a step. */
+  /** The number of all-reduces in a step. */
   public int buckets() {
     return buckets.size();
   }
 
-  /** Which all-reduce of a step takes this gradient, from 0. */
+  /** The index of the all-reduce that averages this gradient, from 0. */
   public int bucketOf(int parameter) {
     return bucketOf[parameter];
   }
 
-  /** Where a parameter's gradient lies, zeros at first; the same place in every step. */
+  /** The buffer of a parameter's gradient, zeros at first; the same in every step. */
   public TypedBuffer gradient(int parameter) {
     return gradients[parameter];
   }
 
   /**
-   * The gradient of a parameter is complete on this rank.
+   * Reports that the gradient of a parameter is complete on this rank.
    *
-   * @throws IllegalStateException when it was already in this step
-   * @throws CollectiveException when the communicator is broken
+   * @throws IllegalStateException if it was already complete in this step
+   * @throws CollectiveException if the communicator is broken
    */
   public synchronized void ready(int parameter) {
     Objects.checkIndex(parameter, gradients.length);
@@ -172,7 +173,10 @@ public final class GradientBuckets implements AutoCloseable {
     started.add(communicator.submit(new AllReduce(bucket, bucket, ReduceOp.AVERAGE), lane));
   }
 
-  /** A parameter took no part in this step on this rank: its gradient is zero, and ready. */
+  /**
+   * Reports that a parameter took no part in this step on this rank: its gradient is zero and
+   * ready.
+   */
   public void readyUnused(int parameter) {
     TypedBuffer gradient = gradients[parameter];
     synchronized (this) {
@@ -184,19 +188,19 @@ public final class GradientBuckets implements AutoCloseable {
     }
   }
 
-  /** The end of a bucket's all-reduce in this step; nothing before it has started. */
+  /** The events that end with the all-reduces started in this step, in bucket order. */
   public synchronized List<Event> started() {
     return List.copyOf(started);
   }
 
   /**
    * Waits until all gradients are averages, and begins the next step. A gradient that was never
-   * ready is an error on all ranks: this one breaks the communicator with its name rather than let
-   * the others wait.
+   * ready is an error on all ranks: this rank breaks the communicator with the gradient's name, so
+   * the others do not wait.
    *
    * @throws IllegalStateException naming the gradients that are not ready
-   * @throws io.weft.device.EventFailedException when an all-reduce failed
-   * @throws EventTimeoutException when the deadline passed first; can be called again
+   * @throws io.weft.device.EventFailedException if an all-reduce failed
+   * @throws EventTimeoutException if the deadline passed first; the call can be repeated
    */
   public void await(Deadline deadline) {
     for (Event event : complete()) {
@@ -219,7 +223,7 @@ public final class GradientBuckets implements AutoCloseable {
               + communicator.rank()
               + " without the gradient of "
               + late
-              + "; a parameter without a part in the step needs readyUnused");
+              + "; call readyUnused for a parameter that takes no part in the step");
     }
     return List.copyOf(started);
   }
@@ -239,9 +243,9 @@ public final class GradientBuckets implements AutoCloseable {
   }
 
   /**
-   * Waits for all-reduces that run, at most the communicator's timeout, and frees the buckets. Not
-   * collective; closing in the middle of a step leaves the other ranks to their timeout, so close
-   * the communicator, too.
+   * Waits for running all-reduces, at most the communicator's timeout, and frees the buckets. Not
+   * collective. A close in the middle of a step leaves the other ranks to their timeout, so close
+   * the communicator too.
    */
   @Override
   public void close() {
@@ -257,7 +261,7 @@ public final class GradientBuckets implements AutoCloseable {
     Deadline deadline = Deadline.after(communicator.timeout());
     for (Event event : running) {
       if (!ended(event, deadline)) {
-        LOG.warn("{} still runs: its buckets are left to the collector", event.what());
+        LOG.warn("{} still runs: its buckets are left to the garbage collector", event.what());
         return;
       }
     }

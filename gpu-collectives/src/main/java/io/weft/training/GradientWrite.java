@@ -1,9 +1,9 @@
 package io.weft.training;
 
-/** What happens to the values that a gradient's buffer holds before. */
+/** How a gradient is written to its buffer. */
 public enum GradientWrite {
-  /** They are overwritten. */
+  /** It overwrites the values in the buffer. */
   REPLACE,
-  /** The gradient is added to them, in float32 and rounded once. */
+  /** It is added to the values in the buffer, in float32 and rounded once. */
   ACCUMULATE
 }

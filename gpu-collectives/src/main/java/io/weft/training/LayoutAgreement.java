@@ -13,9 +13,9 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * Makes sure that all ranks mean the same gradients, in the same order: two ranks with the same
- * number of elements per bucket but other parameters in it would otherwise average apples and
- * pears, and no all-reduce could notice. Every rank sees what all say, so all fail alike.
+ * Checks that all ranks register the same gradients in the same order. Two ranks with buckets of
+ * the same size but different parameters would average unrelated values, and no all-reduce could
+ * detect it. Every rank receives the messages of all ranks, so all fail alike.
  */
 final class LayoutAgreement {
   private static final long FNV_BASIS = 0xcbf29ce484222325L;
@@ -24,7 +24,7 @@ final class LayoutAgreement {
   private LayoutAgreement() {}
 
   /**
-   * Collective.
+   * Checks the ranks. Collective.
    *
    * @throws CollectiveException of kind MISMATCH naming the ranks that differ from rank 0, and the
    *     first parameter in which they do
@@ -77,7 +77,7 @@ final class LayoutAgreement {
     }
   }
 
-  /** FNV-1a over what {@link ParameterSpec#toString} says, which is all of it. */
+  /** FNV-1a hash of {@link ParameterSpec#toString}, which covers all its fields. */
   private static long print(ParameterSpec parameter) {
     long hash = FNV_BASIS;
     for (byte next : parameter.toString().getBytes(StandardCharsets.UTF_8)) {

@@ -69,7 +69,7 @@ final class LogitRow {
     return max + Math.log(sum);
   }
 
-  /** Logits become the gradient of the row's loss times a factor. */
+  /** Turns logits into the gradient of the row's loss times a factor. */
   void toGradient(int label, double logSum, double scale) {
     for (int i = 0; i < classes; i++) {
       double probability = Math.exp(values[i] - logSum);

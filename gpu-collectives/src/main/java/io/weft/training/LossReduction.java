@@ -1,11 +1,11 @@
 package io.weft.training;
 
-/** What becomes of the losses of a batch's rows. */
+/** How the losses of a batch's rows are combined. */
 public enum LossReduction {
   /** One loss for each row. */
   NONE,
-  /** Their sum. */
+  /** The sum of the losses. */
   SUM,
-  /** Their sum divided by the number of rows whose label is not ignored. */
+  /** The sum divided by the number of rows whose label is not ignored. */
   MEAN
 }

@@ -8,14 +8,14 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The running means of gradients and of their squares, one of each for a parameter. */
+/** The running means of the gradients and of their squares for each parameter. */
 final class Moments implements AutoCloseable {
   private final List<ParameterSpec> parameters;
   private final DataType type;
   private final List<Tensor> first = new ArrayList<>();
   private final List<Tensor> second = new ArrayList<>();
 
-  /** Zeros. */
+  /** Creates moments of zero. */
   Moments(List<ParameterSpec> parameters, DataType type) {
     this.parameters = parameters;
     this.type = type;
@@ -48,7 +48,7 @@ final class Moments implements AutoCloseable {
     }
   }
 
-  /** Reads what {@link #writeTo} wrote, of the same parameters, into these. */
+  /** Reads what {@link #writeTo} wrote for the same parameters. */
   void readFrom(StateInput in) throws IOException {
     in.expect("type of the moments", type.toString());
     in.expect("number of parameters", parameters.size());

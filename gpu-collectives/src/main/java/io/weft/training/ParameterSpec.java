@@ -5,7 +5,7 @@ import io.weft.collectives.buffer.TypedBuffer;
 import java.util.Objects;
 
 /**
- * What all ranks have to agree on about a parameter.
+ * The properties of a parameter that must be the same on all ranks.
  *
  * @param name unique within a model
  * @param type of its gradient or value: FLOAT32 or BFLOAT16
@@ -28,7 +28,7 @@ public record ParameterSpec(String name, DataType type, long count) {
     }
   }
 
-  /** Bytes of all elements. */
+  /** The size of all elements in bytes. */
   public long bytes() {
     return Math.multiplyExact(count, (long) type.bytes());
   }
@@ -47,7 +47,7 @@ public record ParameterSpec(String name, DataType type, long count) {
     }
   }
 
-  /** Such as {@code layer1.weight (1024 float32)}. */
+  /** A text such as {@code layer1.weight (1024 float32)}. */
   @Override
   public String toString() {
     return name + " (" + count + " " + type + ")";

@@ -5,18 +5,18 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.memory.Memory;
 
 /**
- * The loss of a classifier: softmax and cross-entropy in one, without the probabilities in between
- * ever being stored.
+ * The loss of a classifier: softmax and cross-entropy in one step, without storing the
+ * probabilities.
  *
- * <p>The loss of a row is {@code logSumExp(logits) - logits[label]}, and its gradient is {@code
- * softmax(logits) - oneHot(label)}, times what is above it: the upstream gradient, divided by the
- * number of counted rows if the reduction is a mean. Rows with the ignored label have loss zero and
- * gradient zero and are not counted; the mean of no rows is zero. The maximum is taken off before
- * exponents are formed, so that large logits do not overflow (Blanchard, Higham and Higham, IMA
- * Journal of Numerical Analysis 2021).
+ * <p>The loss of a row is {@code logSumExp(logits) - logits[label]}. Its gradient is {@code
+ * softmax(logits) - oneHot(label)} times the upstream gradient, divided by the number of counted
+ * rows if the reduction is a mean. Rows with the ignored label have loss zero and gradient zero and
+ * are not counted; the mean of no rows is zero. The maximum is subtracted before exponents are
+ * computed, so large logits do not overflow (Blanchard, Higham and Higham, IMA Journal of Numerical
+ * Analysis 2021).
  *
- * <p>Logits may be bfloat16: they are widened to float32, sums are float64, and every element of
- * the gradient is rounded once, whatever it is multiplied with. Immutable and thread-safe; a {@link
+ * <p>Logits may be bfloat16. They are widened to float32, sums are float64, and every element of
+ * the gradient is rounded once, after all multiplications. Immutable and thread-safe; a {@link
  * Pass} is for one thread.
  *
  * @param reduction of the rows' losses
@@ -24,18 +24,18 @@ import io.weft.memory.Memory;
  *     none
  */
 public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
-  /** The mean over rows whose label is not -100, as PyTorch has it. */
+  /** The mean over rows whose label is not -100, as in PyTorch. */
   public static final SoftmaxCrossEntropy MEAN = new SoftmaxCrossEntropy(LossReduction.MEAN, -100);
 
   /**
    * Computes the losses.
    *
-   * @param logits rows times classes, FLOAT32 or BFLOAT16, row by row; kept for {@link
-   *     Pass#backward}, where they still have to be as they are now
+   * @param logits rows times classes, FLOAT32 or BFLOAT16, row by row; must not change before
+   *     {@link Pass#backward}
    * @param classes in a row, 1 or more
    * @param labels one for each row, INT32 or INT64, from 0 to classes - 1 or the ignored one
-   * @throws IllegalArgumentException when sizes or types do not fit, or naming the row whose label
-   *     is out of range
+   * @throws IllegalArgumentException if sizes or types do not fit, or naming the row whose label is
+   *     out of range
    */
   public Pass forward(TypedBuffer logits, int classes, TypedBuffer labels) {
     requireFloats("logits", logits);
@@ -62,7 +62,7 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
     }
   }
 
-  /** The losses of one batch, and the way back. */
+  /** The losses of one batch, and their backward pass. */
   public static final class Pass {
     private final SoftmaxCrossEntropy settings;
     private final TypedBuffer logits;
@@ -71,7 +71,7 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
     private final int[] labels;
     private final float[] losses;
 
-    /** Of each row, log(sum(exp(logits))): enough to form the softmax again. */
+    /** For each row, log(sum(exp(logits))); enough to compute the softmax again. */
     private final double[] logSums;
 
     private final LogitRow row;
@@ -95,7 +95,7 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
       }
     }
 
-    /** The class, or -1 where the row is ignored. */
+    /** The class, or -1 if the row is ignored. */
     private int label(TypedBuffer all, int index) {
       long label =
           all.type() == DataType.INT32
@@ -131,12 +131,12 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
       }
     }
 
-    /** Rows of the batch, ignored ones too. */
+    /** The rows of the batch, including ignored ones. */
     public int rows() {
       return labels.length;
     }
 
-    /** Rows whose label is not the ignored one. */
+    /** The rows whose label is not the ignored one. */
     public int countedRows() {
       return counted;
     }
@@ -149,7 +149,7 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
     /**
      * The loss of the batch.
      *
-     * @throws IllegalStateException when the reduction is NONE: then there is one for each row
+     * @throws IllegalStateException if the reduction is NONE: then each row has its own loss
      */
     public double loss() {
       return switch (settings.reduction()) {
@@ -164,8 +164,8 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
      *
      * @param upstream the gradient with respect to {@link #loss}; without reduction, of every row's
      *     loss
-     * @param gradient as many elements as logits, FLOAT32 or BFLOAT16; the logits themselves if
-     *     they are to be replaced, and then this pass is over
+     * @param gradient as many elements as logits, FLOAT32 or BFLOAT16; may be the logits
+     *     themselves, which are then replaced, and this pass is over
      */
     public void backward(double upstream, TypedBuffer gradient, GradientWrite write) {
       begin(gradient, write);
@@ -176,11 +176,11 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
     }
 
     /**
-     * As {@link #backward(double, TypedBuffer, GradientWrite)} with another upstream gradient for
-     * each row.
+     * Writes the gradient as {@link #backward(double, TypedBuffer, GradientWrite)} does, with one
+     * upstream gradient for each row.
      *
      * @param upstream FLOAT32, one for each row
-     * @throws IllegalStateException when there is a reduction: then there is one loss
+     * @throws IllegalStateException if there is a reduction: then there is one loss
      */
     public void backward(TypedBuffer upstream, TypedBuffer gradient, GradientWrite write) {
       if (settings.reduction() != LossReduction.NONE) {
@@ -197,7 +197,7 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
       }
     }
 
-    /** Only a mean divides, and only by the rows that count. */
+    /** Only a mean divides, and only by the number of counted rows. */
     private double divisor() {
       return settings.reduction() == LossReduction.MEAN && counted > 0 ? 1.0 / counted : 1;
     }
@@ -215,7 +215,7 @@ public record SoftmaxCrossEntropy(LossReduction reduction, long ignoredLabel) {
       if (gradient.overlaps(logits)) {
         if (!gradient.sameAs(logits) || write == GradientWrite.ACCUMULATE) {
           throw new IllegalArgumentException(
-              "a gradient at the logits' place replaces them exactly; this is "
+              "a gradient in the memory of the logits must cover them exactly; this is "
                   + gradient
                   + " to "
                   + write

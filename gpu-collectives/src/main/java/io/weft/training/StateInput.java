@@ -10,8 +10,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32C;
 
 /**
- * Reads what {@link StateOutput} wrote, and no byte more. Sizes are checked against what the reader
- * expects before anything is allocated or written by them. Not thread-safe.
+ * Reads what {@link StateOutput} wrote, and not a byte more. Sizes are compared with the expected
+ * ones before any allocation or write. Not thread-safe.
  */
 final class StateInput {
   private static final int LONGEST_TEXT = 1 << 16;
@@ -24,9 +24,9 @@ final class StateInput {
   private final ByteBuffer view = ByteBuffer.allocateDirect(0);
 
   /**
-   * Reads and checks the head.
+   * Reads and checks the header.
    *
-   * @param what is read, for messages, such as "a checkpoint"
+   * @param what names the state for messages, such as "a checkpoint"
    * @param newest version that this reader understands
    */
   StateInput(ReadableByteChannel channel, String what, long magic, int newest) throws IOException {
@@ -78,7 +78,7 @@ final class StateInput {
         what + " has " + found + " as " + field + " where " + expected + " is expected");
   }
 
-  /** Reads into a buffer, which has to have exactly the size that was written. */
+  /** Reads into a buffer, which must have exactly the size that was written. */
   void memory(TypedBuffer into) throws IOException {
     expect("bytes of a buffer", into.bytes());
     for (long done = 0; done < into.bytes(); done += StateOutput.PIECE_BYTES) {
@@ -88,7 +88,7 @@ final class StateInput {
     }
   }
 
-  /** Reads memory of this size and keeps nothing of it but the checksum. */
+  /** Reads memory of this size and updates only the checksum. */
   void skipMemory(long bytes) throws IOException {
     expect("bytes of a buffer", bytes);
     ByteBuffer scratch = ByteBuffer.allocate(SKIP_BYTES);
@@ -102,7 +102,7 @@ final class StateInput {
   void finish() throws IOException {
     long computed = crc.getValue();
     if (number() != computed) {
-      throw new StateException(what + " is damaged: its checksum does not fit");
+      throw new StateException(what + " is damaged: its checksum does not match");
     }
   }
 

@@ -12,14 +12,11 @@ import java.util.zip.CRC32C;
 /**
  * Writes a state.
  *
- * <pre>
- *   long magic | long version | long byte order of memory (1 little, 2 big)
- *   numbers (long), texts (long bytes, UTF-8) and memory (long bytes, as it lies)
- *   long CRC-32C of everything before
+ * <pre> long magic | long version | long byte order of memory (1 little, 2 big) numbers (long),
+ * texts (long bytes, UTF-8) and memory (long bytes, unchanged) long CRC-32C of everything before
  * </pre>
  *
- * <p>Numbers are little-endian. Memory is written from where it lies, without a copy of ours. Not
- * thread-safe.
+ * <p>Numbers are little-endian. Memory is written directly, without a copy. Not thread-safe.
  */
 final class StateOutput {
   static final int PIECE_BYTES = 1 << 24;
@@ -68,7 +65,7 @@ final class StateOutput {
     crc.update(bytes.duplicate());
     while (bytes.hasRemaining()) {
       if (channel.write(bytes) < 0) {
-        throw new IOException(channel + " takes no more bytes");
+        throw new IOException(channel + " accepts no more bytes");
       }
     }
   }

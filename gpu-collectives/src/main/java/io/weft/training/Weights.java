@@ -4,7 +4,7 @@ import io.weft.collectives.buffer.TypedBuffer;
 
 /**
  * Weights as an operator uses them: a parameter's own values, or a copy in another form (rounded to
- * bfloat16, quantised, packed) that still knows which parameter it came from. Immutable.
+ * bfloat16, quantised, packed) that refers to its original parameter. Immutable.
  */
 public final class Weights {
   private final int parameter;
@@ -18,7 +18,7 @@ public final class Weights {
   }
 
   /**
-   * The values that the optimiser steps.
+   * The values that the optimiser updates.
    *
    * @param parameter index in order of registration
    */
@@ -26,22 +26,22 @@ public final class Weights {
     return new Weights(parameter, values, false);
   }
 
-  /** The same weights in another form. A copy of a copy is one of the original. */
+  /** The same weights in another form. A copy of a copy refers to the original. */
   public Weights copiedTo(TypedBuffer other) {
     return new Weights(parameter, other, true);
   }
 
-  /** Index of the original parameter, of copies too. */
+  /** The index of the original parameter, for copies too. */
   public int parameter() {
     return parameter;
   }
 
-  /** Where these values lie, in this form. */
+  /** The values, in this form. */
   public TypedBuffer values() {
     return values;
   }
 
-  /** Whether this is another form of the weights than the optimiser steps. */
+  /** Whether this is a copy, not the values that the optimiser updates. */
   public boolean isCopy() {
     return copy;
   }

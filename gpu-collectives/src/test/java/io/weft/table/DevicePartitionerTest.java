@@ -34,7 +34,7 @@ class DevicePartitionerTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     gpu.lane.drain(TableGpu.deadline());
     partitioner.close();
     gpu.close();
@@ -44,7 +44,7 @@ class DevicePartitionerTest {
     return IntStream.range(0, columns.size()).filter(c -> columns.get(c).kind().isKey()).toArray();
   }
 
-  /** Rows of 0 to 9000, more partitions than rows, more than one digit of partitions. */
+  /** Rows of 0 to 9000, more partitions than rows, partition numbers with more than one digit. */
   @ParameterizedTest
   @CsvSource({
     "1, 0, 0, 1",
@@ -63,7 +63,7 @@ class DevicePartitionerTest {
     "14, 500, 9, 70000",
     "15, 0, 0, 300"
   })
-  void rowsGoWhereSparkSendsThem(long seed, int rows, int nulls, int partitions) {
+  void rowsGoToTheSamePartitionsAsInSpark(long seed, int rows, int nulls, int partitions) {
     RandomTable random = new RandomTable(seed, nulls, 20);
     List<TableColumn> columns = random.columns(ColumnKind.values().length);
     try (HostTable table = random.fill(gpu.pinned, columns, rows)) {
@@ -99,7 +99,7 @@ class DevicePartitionerTest {
     }
   }
 
-  /** More columns than one launch takes, of which more are keys than one launch takes. */
+  /** More columns, and more key columns, than one launch takes. */
   @Test
   void manyColumnsTakeSeveralLaunches() {
     RandomTable random = new RandomTable(1, 3, 5);
@@ -115,7 +115,7 @@ class DevicePartitionerTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 3, 256, 5000})
-  void rowsGoWhereTheyAreSent(int partitions) {
+  void rowsGoToTheGivenPartitions(int partitions) {
     RandomTable random = new RandomTable(partitions, 2, 9);
     int rows = 5000;
     int[] ids = new Random(7).ints(rows, 0, partitions).toArray();
@@ -128,7 +128,7 @@ class DevicePartitionerTest {
     }
   }
 
-  /** One warp does not copy it alone, and it does not start on a word. */
+  /** Several warps copy it, and it does not start at a word. */
   @Test
   void oneHugeRowIsCopiedWhole() {
     RandomTable random = new RandomTable(5, 0, 3_000_000);
@@ -143,7 +143,7 @@ class DevicePartitionerTest {
     }
   }
 
-  /** What is partitioned may be closed at once; the double would see memory that is gone. */
+  /** The input may be closed at once; the double would detect a use of freed memory. */
   @Test
   void tableIsKeptUntilItIsPartitioned() {
     RandomTable random = new RandomTable(6, 2, 9);
@@ -164,7 +164,7 @@ class DevicePartitionerTest {
   }
 
   @Test
-  void nothingIsKeptWhereNothingIsPacked() {
+  void noMemoryIsKeptIfNothingIsPacked() {
     RandomTable random = new RandomTable(6, 2, 9);
     try (HostTable table = random.fill(gpu.pinned, random.columns(14), 100);
         DeviceTable there = table.upload(gpu.lane, gpu.memory)) {
@@ -187,7 +187,7 @@ class DevicePartitionerTest {
     }
   }
 
-  /** As a table may have them that came from another machine: nothing is read beyond its bytes. */
+  /** A table from another machine may have such offsets: nothing is read beyond its bytes. */
   @ParameterizedTest
   @CsvSource({"0, -1", "1, 1000000000", "2, 0", "4, 2147483647", "4, 1"})
   void brokenOffsetsAreRefused(int index, int wrong) {
@@ -206,9 +206,9 @@ class DevicePartitionerTest {
     }
   }
 
-  /** Nobody looks at the bytes of a null. */
+  /** The bytes of a null are not read. */
   @Test
-  void offsetsOfNullsAreOfNoAccount() {
+  void offsetsOfNullsAreIgnored() {
     List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.STRING, true));
     try (HostTable table = HostTable.allocate(gpu.pinned, TableLayout.of(columns, 3, 20))) {
       TableLayout layout = table.layout();
@@ -240,7 +240,7 @@ class DevicePartitionerTest {
     }
   }
 
-  /** So that whoever copies bytes passes rows without any, a few or a lot of them. */
+  /** The copy skips rows without bytes: none, a few or many. */
   @ParameterizedTest
   @ValueSource(ints = {2, 9, 10, 400})
   void rowsWithoutBytesBetweenOthers(int distance) {
@@ -267,9 +267,9 @@ class DevicePartitionerTest {
     }
   }
 
-  /** What waits on a lane finds no kernels any more, and says so. */
+  /** Work that waits on a lane finds the kernels closed and reports it. */
   @Test
-  void closedBeforeItCountsItPacksNothing() {
+  void closeBeforeCountingPacksNothing() {
     List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.LONG, false));
     DevicePartitioner other = DevicePartitioner.open(gpu.memory, gpu.pinned);
     HostEvent gate = new HostEvent("for the test");
@@ -283,7 +283,7 @@ class DevicePartitionerTest {
     }
   }
 
-  /** Others may give memory back meanwhile, or be spilled. */
+  /** Other users may free memory meanwhile, or be spilled. */
   @Test
   void packingThatFoundNoMemoryIsTriedAgain() {
     List<TableColumn> columns = List.of(TableColumn.of(ColumnKind.LONG, false));
@@ -305,7 +305,7 @@ class DevicePartitionerTest {
   }
 
   @Test
-  void keysThatAreNoneAreRefused() {
+  void columnsThatAreNotKeysAreRefused() {
     List<TableColumn> columns = new RandomTable(1, 0, 1).columns(14);
     try (HostTable table = new RandomTable(1, 0, 1).fill(gpu.pinned, columns, 4);
         DeviceTable there = table.upload(gpu.lane, gpu.memory)) {
@@ -317,7 +317,7 @@ class DevicePartitionerTest {
       for (int key : new int[] {tensor, 14, -1}) {
         assertThatThrownBy(() -> partitioner.byHash(gpu.lane, there, new int[] {key}, 3))
             .hasMessageContaining("column " + key + " of 4 rows")
-            .hasMessageContaining("is no key");
+            .hasMessageContaining("is not a key");
       }
       assertThatThrownBy(() -> partitioner.byHash(gpu.lane, there, new int[0], 0))
           .hasMessageContaining("0 partitions are not 1 to");

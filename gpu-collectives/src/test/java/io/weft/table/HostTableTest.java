@@ -29,19 +29,19 @@ class HostTableTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     gpu.close();
   }
 
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 1000})
-  void tableComesBackAsItWas(int rows) {
+  void tableReturnsUnchanged(int rows) {
     RandomTable random = new RandomTable(rows, 3, 10);
     try (HostTable table = random.fill(gpu.pinned, random.columns(20), rows)) {
       DeviceTable there = table.upload(gpu.lane, gpu.memory);
       assertThat(there.layout()).isEqualTo(table.layout());
       try (HostTable back = HostTable.download(gpu.lane, there, gpu.pinned)) {
-        there.close(); // Kept until it is copied.
+        there.close(); // Its memory is kept until it is copied.
         back.ready().await(TableGpu.deadline());
         assertThat(bytes(back)).isEqualTo(bytes(table));
       }
@@ -86,13 +86,13 @@ class HostTableTest {
         boolean isSet = List.of(0, 2, 7, 8).contains(row);
         assertThat(table.value(0, row).get(0)).isEqualTo((byte) (isSet ? 1 : 0));
       }
-      assertThatThrownBy(() -> table.putBooleans(1, 0)).hasMessageContaining("is no boolean");
+      assertThatThrownBy(() -> table.putBooleans(1, 0)).hasMessageContaining("is not boolean");
     }
     Reference.reachabilityFence(bits);
   }
 
   @Test
-  void valuesHaveToFit() {
+  void valuesMustFit() {
     try (HostTable table = HostTable.allocate(gpu.pinned, TableLayout.of(COLUMNS, 2, 0, 0))) {
       assertThatThrownBy(() -> table.putValues(0, ByteBuffer.allocate(7)))
           .hasMessageContaining("7 bytes for column 0, which takes 8");
@@ -105,7 +105,7 @@ class HostTableTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"0 3 2", "-1 0 2", "1 1 4", "5 6 6"})
-  void stringsHaveToBeSound(String text) {
+  void invalidStringsAreRefused(String text) {
     ByteBuffer offsets = ByteBuffer.allocateDirect(12).order(ByteOrder.nativeOrder());
     for (String offset : text.split(" ")) {
       offsets.putInt(Integer.parseInt(offset));
@@ -119,9 +119,9 @@ class HostTableTest {
     Reference.reachabilityFence(offsets);
   }
 
-  /** Work that fails leaves nothing behind, and its event says why. */
+  /** Work that fails leaks nothing, and its event gives the reason. */
   @Test
-  void uploadBehindWorkThatFailsFails() {
+  void uploadAfterFailedWorkFails() {
     HostEvent before = new HostEvent("before");
     try (HostTable table = HostTable.allocate(gpu.pinned, TableLayout.fixed(COLUMNS, 2));
         DeviceTable there = table.upload(gpu.lane, gpu.memory, before)) {
@@ -132,7 +132,7 @@ class HostTableTest {
   }
 
   @Test
-  void viewHasToLieWithinItsMemory() {
+  void viewMustFitItsMemory() {
     TableLayout layout = TableLayout.fixed(List.of(TableColumn.of(ColumnKind.LONG, false)), 100);
     var done = HostEvent.completed("done");
     try (var memory = gpu.memory.take(1024)) {
@@ -141,7 +141,7 @@ class HostTableTest {
       assertThatThrownBy(() -> DeviceTable.view(memory, 256, layout, done))
           .isInstanceOf(IndexOutOfBoundsException.class);
       assertThatThrownBy(() -> DeviceTable.view(memory, 32, layout, done))
-          .hasMessageContaining("no multiple of 64");
+          .hasMessageContaining("not a multiple of 64");
     }
   }
 }

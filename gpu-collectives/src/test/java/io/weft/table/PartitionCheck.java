@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.memory.Memory;
 
-/** Holds partitions of a table against the rows that belong there. */
+/** Compares partitions of a table with the rows that belong there. */
 final class PartitionCheck {
   private final HostTable table;
 
@@ -12,7 +12,7 @@ final class PartitionCheck {
     this.table = table;
   }
 
-  /** These rows of the table, in this order, and zeros behind every section. */
+  /** Checks that the partition has these rows of the table, in this order, and zero padding. */
   void assertRows(HostTable part, int[] rows) {
     assertThat(part.layout().rows()).isEqualTo(rows.length);
     assertThat(part.layout().columns()).isEqualTo(table.layout().columns());
@@ -38,7 +38,7 @@ final class PartitionCheck {
     return "row " + row + " of column " + column + " of " + table.layout() + ", here row " + at;
   }
 
-  /** Zeros behind every section. */
+  /** Checks that the padding of every section is zero. */
   static void assertTails(HostTable part) {
     for (int c = 0; c < part.layout().columns().size(); c++) {
       assertTails(part, c);

@@ -20,7 +20,7 @@ import java.util.Locale;
 import java.util.Random;
 
 /**
- * How fast tables are partitioned and packed on the first GPU, beside a plain copy of the same
+ * Measures how fast the first GPU partitions and packs tables, compared to a plain copy of the same
  * bytes on the device. Prints a table and writes it as JSON. Run by {@code tests/gpu/run}; never a
  * test.
  */
@@ -42,7 +42,7 @@ final class PartitionRates {
   }
 
   /**
-   * Measures.
+   * Runs the measurements.
    *
    * @param args the JSON file to write
    */
@@ -64,7 +64,10 @@ final class PartitionRates {
     }
   }
 
-  /** Any bytes are longs: few are made, and copied on the device. */
+  /**
+   * A table of longs. All bytes are valid longs, so only a piece is generated, then copied on the
+   * device.
+   */
   private DeviceTable longs() {
     TableLayout layout =
         TableLayout.fixed(

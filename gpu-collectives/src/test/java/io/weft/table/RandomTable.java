@@ -11,11 +11,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** Tables of any columns with values that hashes treat in their own ways; the same for one seed. */
+/** Tables of any columns with values that need special care in hashes; the same for one seed. */
 final class RandomTable {
   private final Random random;
 
-  /** Of 10 values. */
+  /** The number of nulls among 10 values. */
   private final int nulls;
 
   private final int longestString;
@@ -26,7 +26,7 @@ final class RandomTable {
     this.longestString = longestString;
   }
 
-  /** So many columns, of all kinds in turn before one comes again. */
+  /** The given number of columns; every kind occurs before one is repeated. */
   List<TableColumn> columns(int count) {
     List<TableColumn> columns = new ArrayList<>();
     int first = random.nextInt(ColumnKind.values().length);

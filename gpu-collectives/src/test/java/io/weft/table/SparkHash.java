@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Spark's hash of a row, value by value in Java, as the kernels are held against it here; a test of
- * the plugin holds them against Spark itself.
+ * Spark's hash of a row, value by value in Java, as a reference for the kernels. A test of the
+ * plugin compares the kernels with Spark itself.
  */
 final class SparkHash {
   private static final int SEED = 42;
@@ -35,7 +35,7 @@ final class SparkHash {
       case DOUBLE -> ofDouble(value.getDouble(0), seed);
       case DECIMAL128 -> ofBytes(decimal(value).toByteArray(), seed);
       case STRING, BINARY -> ofBytes(bytes(value), seed);
-      case TENSOR -> throw new IllegalArgumentException("no key");
+      case TENSOR -> throw new IllegalArgumentException("not a key");
     };
   }
 

@@ -32,14 +32,14 @@ class TableConcatenatorTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     gpu.lane.drain(TableGpu.deadline());
     tables.forEach(HostTable::close);
     concatenator.close();
     gpu.close();
   }
 
-  /** Some columns have validity in some of the tables only. */
+  /** Some columns have validity in only some of the tables. */
   private static List<TableColumn> mixed(List<TableColumn> columns, Random random) {
     return columns.stream()
         .map(
@@ -62,7 +62,10 @@ class TableConcatenatorTest {
     return tables.stream().map(HostTable::layout).toList();
   }
 
-  /** Together, so many tables with one launch; each is closed as soon as that is enqueued. */
+  /**
+   * Concatenates the tables, with the given number in each launch; each is closed once its launch
+   * is enqueued.
+   */
   private DeviceTable together(int atOnce) {
     try (Concatenation made = concatenator.start(gpu.lane, layouts())) {
       List<DeviceTable> there = new ArrayList<>();
@@ -144,7 +147,7 @@ class TableConcatenatorTest {
   }
 
   @Test
-  void moreColumnsThanAreUsual() {
+  void manyColumns() {
     fill(11, 5, 300, 10, 0, 23);
     assertTogether(3);
   }
@@ -156,7 +159,7 @@ class TableConcatenatorTest {
   }
 
   @Test
-  void layoutsThatMakeNoTable() {
+  void layoutsThatDoNotMatch() {
     TableColumn strings = TableColumn.of(ColumnKind.STRING, false);
     TableLayout large = TableLayout.of(List.of(strings), 1, Integer.MAX_VALUE);
     assertThatThrownBy(() -> TableConcatenator.layout(List.of(large, large)))
@@ -168,7 +171,7 @@ class TableConcatenatorTest {
         List.of(TableLayout.fixed(List.of(one), 1), TableLayout.fixed(List.of(two), 1));
     assertThatThrownBy(() -> TableConcatenator.layout(differ))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("make no table together");
+        .hasMessageContaining("cannot form one table");
     TableLayout many =
         TableLayout.fixed(List.of(TableColumn.of(ColumnKind.BYTE, false)), TableLayout.MOST_ROWS);
     assertThatThrownBy(() -> TableConcatenator.layout(List.of(many, many)))
@@ -181,7 +184,7 @@ class TableConcatenatorTest {
   }
 
   @Test
-  void whatWasNotAnnouncedIsRefused() {
+  void unannouncedTableIsRefused() {
     fill(13, 5, 5, 4, 5);
     try (Concatenation made = concatenator.start(gpu.lane, layouts());
         DeviceTable second = tables.get(1).upload(gpu.lane, gpu.memory)) {
@@ -190,12 +193,12 @@ class TableConcatenatorTest {
           .hasMessageContaining("table 0 is 5 rows");
       assertThatThrownBy(made::finish)
           .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("0 of 2 tables were put together");
+          .hasMessageContaining("0 of 2 tables were concatenated");
     }
   }
 
   @Test
-  void aFullDeviceLeavesNothingTaken() {
+  void aFullDeviceKeepsNoMemory() {
     fill(14, 5, 20, 1000, 1000);
     long pinned = gpu.pinned.takenBytes();
     try (CudaMemory all = gpu.memory.take(gpu.memory.budgetBytes())) {
@@ -207,9 +210,9 @@ class TableConcatenatorTest {
     assertTogether(1);
   }
 
-  /** What was enqueued is finished before its memory goes. */
+  /** Enqueued work ends before its memory is freed. */
   @Test
-  void onesThatAreGivenUp() {
+  void abandonedConcatenations() {
     fill(15, 5, 20, 1000, 1000);
     try (Concatenation made = concatenator.start(gpu.lane, layouts());
         DeviceTable first = tables.get(0).upload(gpu.lane, gpu.memory)) {

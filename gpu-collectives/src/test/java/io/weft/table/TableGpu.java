@@ -11,23 +11,23 @@ import io.weft.testgpus.TestMachine;
 import java.time.Duration;
 
 /**
- * A device of the {@link TestMachine} with a lane and pools; of a double, the end asserts that
- * nothing was left behind.
+ * A device of the {@link TestMachine} with a lane and pools. On a double, the close checks that
+ * nothing was leaked.
  */
 final class TableGpu implements AutoCloseable {
-  static final Duration PATIENCE = Duration.ofSeconds(30);
+  static final Duration TIMEOUT = Duration.ofSeconds(30);
   private static final long BUDGET = 1L << 30;
 
   final CudaDevice device = TestMachine.open(0);
   final CudaMemoryPool memory;
   final CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, BUDGET);
-  final CudaLane lane = CudaLane.open(device, "table", PATIENCE, Priority.NORMAL);
+  final CudaLane lane = CudaLane.open(device, "table", TIMEOUT, Priority.NORMAL);
 
   TableGpu() {
     this(BUDGET);
   }
 
-  /** With so much of its memory at most. */
+  /** Uses at most this much of the device's memory. */
   TableGpu(long bytes) {
     memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, bytes);
   }
@@ -38,10 +38,10 @@ final class TableGpu implements AutoCloseable {
   }
 
   static Deadline deadline() {
-    return Deadline.after(PATIENCE);
+    return Deadline.after(TIMEOUT);
   }
 
-  /** Leaves memory behind in the pool in which nothing is zero. */
+  /** Leaves freed memory in the pool in which no byte is zero. */
   void soil() {
     int bytes = 4 << 20;
     try (CudaMemory there = memory.take(8L * bytes);

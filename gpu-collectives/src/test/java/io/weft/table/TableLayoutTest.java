@@ -22,7 +22,7 @@ class TableLayoutTest {
           TableColumn.tensors(TensorType.of(DataType.FLOAT32, 3, 5), false));
 
   @Test
-  void sectionsLieOneBehindTheOther() {
+  void sectionsFollowEachOther() {
     TableLayout layout = TableLayout.of(COLUMNS, 100, 0, 1000, 0);
     assertThat(layout.validity(0)).isZero();
     assertThat(layout.data(0)).isEqualTo(64);
@@ -67,7 +67,7 @@ class TableLayoutTest {
   }
 
   @Property(tries = 200)
-  void comesBackFromItsBytes(
+  void bytesDecodeToTheSameLayout(
       @ForAll long seed,
       @ForAll @IntRange(max = 60) int columns,
       @ForAll @IntRange(max = 1_000_000) int rows) {
@@ -83,7 +83,7 @@ class TableLayoutTest {
     }
     byte[] longer = Arrays.copyOf(bytes, bytes.length + 1);
     assertThatThrownBy(() -> TableLayout.fromBytes(longer, Long.MAX_VALUE))
-        .hasMessageContaining("1 bytes behind a table's layout");
+        .hasMessageContaining("1 bytes after a table's layout");
     if (layout.bytes() > 0) {
       assertThatThrownBy(() -> TableLayout.fromBytes(bytes, layout.bytes() - 1))
           .hasMessageContaining("there are " + (layout.bytes() - 1));
@@ -100,7 +100,7 @@ class TableLayoutTest {
     return TableLayout.of(types, rows, stringBytes);
   }
 
-  /** Whatever bytes say, they are a layout within its bound or an error that says why. */
+  /** Any bytes are either a layout within its limit, or an error with a reason. */
   @Property(tries = 2000)
   void anyBytesAreALayoutOrAnError(
       @ForAll long seed, @ForAll @IntRange(min = 1, max = 6) int flips) {
@@ -117,7 +117,7 @@ class TableLayoutTest {
   }
 
   @Test
-  void countOfColumnsThatIsAbsurdAllocatesNothing() {
+  void hugeColumnCountAllocatesNothing() {
     byte[] bytes = ByteBuffer.allocate(9).put((byte) 1).putInt(1).putInt(Integer.MAX_VALUE).array();
     assertThatThrownBy(() -> TableLayout.fromBytes(bytes, 1 << 20))
         .hasMessageContaining("2147483647 columns in 0 bytes");

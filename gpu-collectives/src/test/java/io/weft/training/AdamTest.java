@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class AdamTest {
-  /** More than two tiles, and not a whole number of them. */
+  /** More than two tiles, and not a whole number of tiles. */
   private static final int COUNT = 2 * FloatTile.SIZE + 777;
 
   private static final List<ParameterSpec> MODEL =
@@ -29,7 +29,7 @@ class AdamTest {
           new ParameterSpec("b", DataType.FLOAT32, 5));
   private static final int STEPS = 7;
 
-  /** The update as the paper writes it, in float64 and element by element. */
+  /** The update of the paper, in float64 and element by element. */
   private static final class Reference {
     private final double[] p;
     private final double[] m;
@@ -103,7 +103,8 @@ class AdamTest {
 
   /**
    * The first is TransformerEngine's test of both moments in bfloat16, with its betas, tolerances,
-   * learning rate of one and reload; with the usual betas more steps add up, and their roundings.
+   * learning rate of one and reload. With the usual betas, more steps and their rounding errors add
+   * up.
    */
   @ParameterizedTest
   @CsvSource({"0.1, 0.25, 2e-3", "0.9, 0.999, 1e-2"})
@@ -171,7 +172,7 @@ class AdamTest {
     try (Adam halves = new Adam(MODEL, AdamOptions.DEFAULT);
         Adam floats = new Adam(MODEL, AdamOptions.DEFAULT.withMoments(DataType.FLOAT32))) {
       int saved = state(floats).length - state(halves).length;
-      // The names of the two types differ in length, too.
+      // The names of the two types also differ in length.
       assertThat(saved).isEqualTo(2 * 2 * (COUNT + 5) - 1);
     }
   }
@@ -230,7 +231,7 @@ class AdamTest {
   }
 
   @Test
-  void nothingBehindTheLastElementIsTouched() {
+  void nothingAfterTheLastElementChanges() {
     List<ParameterSpec> model = List.of(new ParameterSpec("w", DataType.FLOAT32, 3));
     TypedBuffer guarded = Buffers.of(DataType.FLOAT32, 1, 1, 1, 42);
     TypedBuffer gradients = Buffers.of(DataType.FLOAT32, 1, 1, 1);
@@ -240,7 +241,7 @@ class AdamTest {
     assertThat(Memory.getFloat(guarded.address() + 12)).isEqualTo(42f);
   }
 
-  /** What is in range as a double may be 0, 1 or infinite as the float that is computed with. */
+  /** A value in range as a double may be 0, 1 or infinite as a float. */
   @Test
   void constantsOutOfRangeAsFloatsAreRefused() {
     DataType kept = DataType.FLOAT32;

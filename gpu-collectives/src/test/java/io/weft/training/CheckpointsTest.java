@@ -24,7 +24,7 @@ class CheckpointsTest {
 
   @TempDir Path folder;
 
-  /** Parameters and optimiser after so many steps. */
+  /** Parameters and optimiser after a number of steps. */
   private record Training(List<TypedBuffer> values, Adam adam) implements AutoCloseable {
     static Training after(int steps) {
       List<TypedBuffer> values =
@@ -78,7 +78,7 @@ class CheckpointsTest {
   }
 
   @Test
-  void aTrainingGoesOnFromACheckpointAsIfNothingHadHappened() throws IOException {
+  void aTrainingResumesFromACheckpointWithTheSameResults() throws IOException {
     try (Training straight = Training.after(5);
         Training first = Training.after(3);
         Training second = Training.after(0)) {
@@ -114,7 +114,7 @@ class CheckpointsTest {
 
   @ParameterizedTest
   @ValueSource(doubles = {0, 0.001, 0.5, 0.99999})
-  void aTornFileIsPassedOver(double part) throws IOException {
+  void aTruncatedFileIsSkipped(double part) throws IOException {
     try (Training older = Training.after(1);
         Training newer = Training.after(2);
         Training loaded = Training.after(0)) {
@@ -158,7 +158,7 @@ class CheckpointsTest {
   }
 
   @Test
-  void whatWasNeverFinishedIsNoCheckpoint() throws IOException {
+  void unfinishedFileIsNotACheckpoint() throws IOException {
     try (Training saved = Training.after(2);
         Training training = Training.after(0)) {
       Path file = saved.save(checkpoints(), 0, 2);
@@ -168,7 +168,7 @@ class CheckpointsTest {
   }
 
   @Test
-  void aCheckpointOfAnotherModelIsPassedOver() throws IOException {
+  void aCheckpointOfAnotherModelIsSkipped() throws IOException {
     List<ParameterSpec> other = List.of(MODEL.get(0), new ParameterSpec("c", DataType.FLOAT32, 3));
     try (Training saved = Training.after(1);
         Adam adam = new Adam(other, AdamOptions.DEFAULT)) {
@@ -179,7 +179,7 @@ class CheckpointsTest {
   }
 
   @Test
-  void bothSizesHaveToFit() {
+  void bothSizesMustMatch() {
     try (Training training = Training.after(0)) {
       List<TypedBuffer> wrong = List.of(training.values().get(0));
       assertThatThrownBy(

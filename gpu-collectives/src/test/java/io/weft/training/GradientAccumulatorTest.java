@@ -53,7 +53,9 @@ class GradientAccumulatorTest {
         .isEqualTo(Buffers.read(Buffers.random(DataType.FLOAT32, COUNT, 1, 1, 2)));
   }
 
-  /** "param.grad being None is not safe": who asks for a gradient gets one, of no elements. */
+  /**
+   * "param.grad being None is not safe": a framework that asks for a gradient gets an empty one.
+   */
   @Test
   void theFrameworkGetsAStandInAndNeverNull() {
     GradientAccumulator accumulator = accumulator(2);

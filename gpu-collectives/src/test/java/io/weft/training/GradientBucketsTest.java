@@ -71,7 +71,7 @@ class GradientBucketsTest {
     return GradientBuckets.open(communicator, model, bucketBytes, BucketMemory.ofProcess());
   }
 
-  /** What a rank does with buckets of the model. */
+  /** Runs on one rank with buckets of the model. */
   private interface Steps {
     void run(Communicator communicator, GradientBuckets buckets) throws Exception;
   }
@@ -118,7 +118,7 @@ class GradientBucketsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"local", "host"})
-  void everyRankGetsTheAverageWhateverOrderItsGradientsComeIn(String implementation) {
+  void everyRankGetsTheAverageInAnyOrderOfItsGradients(String implementation) {
     try (RankGang gang = implementation.equals("host") ? host(3) : local(3)) {
       gang.run(
           communicator -> {
@@ -334,7 +334,9 @@ class GradientBucketsTest {
                 .hasMessageContaining("same name"));
   }
 
-  /** An error, as when the JVM's limit for direct memory is reached, with one bucket made. */
+  /**
+   * An Error, as when the JVM's limit for direct memory is reached, after one bucket was created.
+   */
   @Test
   void memoryOfBucketsThatCouldNotBeOpenedIsFreed() {
     onRanks(

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Gradients are compared with difference quotients of a float64 reference that knows no fusion. */
+/** Compares gradients with difference quotients of an unfused float64 reference. */
 class SoftmaxCrossEntropyTest {
   private static final int ROWS = 6;
   private static final int CLASSES = 5;
@@ -47,7 +47,7 @@ class SoftmaxCrossEntropyTest {
     return new SoftmaxCrossEntropy(reduction, IGNORED).forward(logits, CLASSES, labels(LABELS));
   }
 
-  /** Losses of all rows as the definition says. */
+  /** The losses of all rows by the definition. */
   private static double[] rowLosses(double[] logits) {
     double[] losses = new double[ROWS];
     for (int row = 0; row < ROWS; row++) {
@@ -132,7 +132,7 @@ class SoftmaxCrossEntropyTest {
     assertClose(gradient, expected, 1e-6);
   }
 
-  /** A wrong divisor or a dropped factor cannot hide behind an upstream gradient of one. */
+  /** An upstream gradient other than one reveals a wrong divisor or a dropped factor. */
   @ParameterizedTest
   @EnumSource(
       value = LossReduction.class,
@@ -234,7 +234,7 @@ class SoftmaxCrossEntropyTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"FLOAT32", "BFLOAT16"})
-  void theGradientMayTakeThePlaceOfTheLogits(DataType type) {
+  void theGradientMayOverwriteTheLogits(DataType type) {
     TypedBuffer logits = logits(type);
     TypedBuffer apart = Buffers.zeros(type, ROWS * CLASSES);
     pass(LossReduction.MEAN, logits).backward(3, apart, GradientWrite.REPLACE);
@@ -242,7 +242,7 @@ class SoftmaxCrossEntropyTest {
     assertThat(Buffers.read(logits)).isEqualTo(Buffers.read(apart));
   }
 
-  /** What is kept for the way back must not lie in memory that was given to somebody else. */
+  /** The state for the backward pass must not use memory that may be reused. */
   @Test
   void logitsThatWereOverwrittenAreNotReadAgain() {
     TypedBuffer logits = logits(DataType.FLOAT32);
@@ -266,7 +266,7 @@ class SoftmaxCrossEntropyTest {
         .isInstanceOf(IllegalArgumentException.class);
   }
 
-  /** Multiplying a gradient that was rounded before would round twice. */
+  /** Scaling an already rounded gradient would round twice. */
   @Test
   void bfloat16GradientsAreRoundedOnceAndSumsAreNotInBfloat16() {
     TypedBuffer logits = logits(DataType.BFLOAT16);
@@ -315,7 +315,7 @@ class SoftmaxCrossEntropyTest {
   }
 
   @Test
-  void sizesHaveToFit() {
+  void sizesMustMatch() {
     TypedBuffer logits = logits(DataType.FLOAT32);
     assertThatThrownBy(() -> SoftmaxCrossEntropy.MEAN.forward(logits, CLASSES, labels(0, 1)))
         .isInstanceOf(IllegalArgumentException.class)

@@ -22,14 +22,14 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What ranks tell each other about an operation over the host while NCCL moves its data. One thread
- * at a time, but for {@link #fail}, {@link #trouble} and {@link #close}.
+ * Checks over the host that all ranks run the same operation, while NCCL moves its data. For one
+ * thread at a time, except {@link #fail}, {@link #trouble} and {@link #close}.
  */
 final class Agreement implements AutoCloseable {
-  /** A signature, updates, and the window that is received in, and where. */
+  /** The signature, the number of updates, the receive window and the offset in it. */
   private static final int SIGNATURE_LONGS = 6;
 
-  /** Behind the tables: rows to receive, the window that they are received in, and where. */
+  /** Follows the tables: the rows to receive, the receive window and the offset in it. */
   private static final int RAGGED_TAIL = 3;
 
   private final Communicator host;
@@ -44,7 +44,7 @@ final class Agreement implements AutoCloseable {
     return host;
   }
 
-  /** A message of longs, as a buffer for the host's communicator. */
+  /** A message of longs, with the buffer that the host's communicator moves. */
   private record Message(LongBuffer longs, TypedBuffer buffer) {
     static Message of(int count) {
       ByteBuffer memory =
@@ -80,11 +80,11 @@ final class Agreement implements AutoCloseable {
   }
 
   /**
-   * Returns once all ranks have come to this collective.
+   * Returns once all ranks have reached this collective.
    *
    * @param receive where this rank receives
-   * @return the same where all ranks receive there, else NONE
-   * @throws CollectiveException naming the ranks that did not come, or run something else
+   * @return the same place if all ranks receive there, else NONE
+   * @throws CollectiveException naming the ranks that did not arrive or run another operation
    */
   PeerWindows.Place onCollective(Operation operation, PeerWindows.Place receive) {
     long updates =
@@ -114,7 +114,7 @@ final class Agreement implements AutoCloseable {
         "rank " + first + " " + one + " but rank " + second + " " + other);
   }
 
-  /** Compares the sends of peers with the receives here, in their order. */
+  /** Compares the sends of the peers with the receives of this rank, in their order. */
   void onPairs(List<Operation> pairs) {
     List<Operation> exchange = new ArrayList<>();
     List<Receive> receives = new ArrayList<>();
@@ -135,7 +135,7 @@ final class Agreement implements AutoCloseable {
     }
   }
 
-  /** Of both ends alike, which the signatures of send and receive are not. */
+  /** The signature that both ends share; the signatures of send and receive themselves differ. */
   private static Signature signature(TypedBuffer buffer) {
     return new Send(buffer, 0).signature();
   }
@@ -149,12 +149,12 @@ final class Agreement implements AutoCloseable {
   }
 
   /**
-   * Which rows come here in a ragged all-to-all, by the rank that sends them and update. Every rank
-   * sees the tables of all, 24 bytes for each pair of ranks and update, and so comes to the same
-   * verdict.
+   * Returns which rows arrive here in a ragged all-to-all, by source rank and update. Every rank
+   * receives the tables of all ranks, 24 bytes for each pair of ranks and update, and so reaches
+   * the same verdict.
    *
    * @param receive where this rank receives
-   * @throws CollectiveException of kind MISMATCH when sizes do not match
+   * @throws CollectiveException of kind MISMATCH if sizes do not match
    */
   RaggedArrivals onRagged(RaggedAllToAll operation, PeerWindows.Place receive) {
     RaggedLayout layout = operation.layout();
@@ -224,7 +224,7 @@ final class Agreement implements AutoCloseable {
     }
   }
 
-  /** Lets the other ranks know of a failure on this one; from any thread. */
+  /** Tells the other ranks that this rank has failed. Any thread may call it. */
   void fail(CollectiveException cause) {
     if (host instanceof OrderedCommunicator ordered) {
       ordered.abort(cause);
@@ -233,7 +233,7 @@ final class Agreement implements AutoCloseable {
     }
   }
 
-  /** Why nothing more is to be expected of another rank; empty while all is well. */
+  /** The reason why another rank can no longer answer; empty while all ranks are well. */
   Optional<CollectiveException> trouble() {
     Optional<CollectiveException> own = host.failure();
     if (own.isPresent() || !(host instanceof InPlaceRegions neighbours)) {

@@ -5,9 +5,9 @@ import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
 
 /**
- * Device memory as what collectives read and write. The memory stays the caller's to close.
+ * Device memory that collectives read and write. The caller still has to close the memory.
  *
- * @param memory of the device of the communicator it is used with
+ * @param memory of the device of the communicator that uses it
  */
 public record DeviceBuffer(CudaMemory memory) implements BufferOwner {
   @Override

@@ -11,80 +11,81 @@ import java.util.Optional;
 
 /** A communicator whose ranks are GPUs. */
 public interface DeviceCommunicator extends Communicator {
-  /** Of ranks that take no part in what a communicator is split into. */
+  /** The color of a rank that joins no part of a split. */
   int NO_COLOR = -1;
 
   /**
-   * As {@link #runGroup(List)}, of sends and receives behind work of this process's devices: they
-   * are enqueued at once, and the device waits for that work, the host does not. Where the work
-   * fails later they run all the same, as a device cannot skip what is enqueued: whoever uses what
-   * was moved looks at these events first. Where it never ends, the group fails at its timeout and
-   * its buffers are kept until the device is done with them, or for good where it still works some
-   * 40 s after this communicator was closed.
+   * Runs sends and receives as {@link #runGroup(List)} does, but after work of this process's
+   * devices. They are enqueued at once. The device waits for that work; the host does not.
    *
-   * @param operations sends and receives whose buffers lie in memory of devices
+   * <p>If the work fails later, the operations run all the same, because a device cannot skip what
+   * is enqueued. Check these events before you use the received data. If the work never ends, the
+   * group fails at its timeout. Its buffers are then kept until the device is done with them. They
+   * are kept for good if the device still works about 40 s after this communicator was closed.
+   *
+   * @param operations sends and receives whose buffers are in device memory
    * @param after recorded work of CUDA lanes, see {@link Event#isOnDevice}
-   * @throws CollectiveException of kind INVALID at once, with nothing enqueued, when something of
-   *     this does not hold
+   * @throws CollectiveException of kind INVALID, before anything is enqueued, if an argument does
+   *     not meet these conditions
    */
   void runGroup(List<Operation> operations, List<Event> after);
 
   /**
-   * Splits this communicator, which all ranks do together, in the order of their operations. This
-   * one stays as it is, unless that fails: then it is broken. What is split off shares no failure
-   * with it, has its options, and is to be closed too.
+   * Splits this communicator. All ranks call it together, in the order of their operations. This
+   * communicator stays usable unless the split fails, which breaks it. The new communicator shares
+   * no failures with this one, has its options, and must be closed too.
    *
-   * @param color 0 or more; ranks of one color become one communicator; NO_COLOR for none
-   * @param key orders the ranks of a color, those of the same key by their rank here
+   * @param color 0 or more; ranks with one color form one communicator; NO_COLOR to join none
+   * @param key orders the ranks of a color; ranks with equal keys keep their order
    * @return empty without a color
    */
   Optional<DeviceCommunicator> split(int color, int key);
 
   /**
-   * Has the devices of all ranks reach memory of each by themselves, which all ranks do together,
-   * in the order of their operations. A ragged all-to-all whose receive buffers lie in it, on all
-   * ranks, is then written by the devices: each rank writes its rows straight into the memory of
-   * the others, between two barriers of the devices. NCCL does all others.
+   * Lets the devices of all ranks access this memory directly. All ranks call it together, in the
+   * order of their operations. If the receive buffers of a ragged all-to-all are in such memory on
+   * all ranks, the devices write it: each rank writes its rows straight into the memory of the
+   * others, between two barriers of the devices. NCCL runs all other operations.
    *
    * @param memory of this rank's GPU and of {@link io.weft.device.cuda.CudaMemoryPool.Kind#DEVICE};
-   *     of any size on each rank
-   * @return to be closed when no rank has an operation in it any more; it keeps the memory until no
-   *     rank writes to it any more
-   * @throws CollectiveException of kind INVALID, on all ranks, when one cannot reach another's
-   *     memory, for which the communicator does not break: they are not on one host, or there are
-   *     more than 16
+   *     sizes may differ between ranks
+   * @return close it once no rank has an operation in it; it keeps the memory until no rank writes
+   *     to it any more
+   * @throws CollectiveException of kind INVALID, on all ranks, if one cannot access the memory of
+   *     another: they are not on one host, or there are more than 16. The communicator does not
+   *     break.
    */
   SharedWindow share(CudaMemory memory);
 
   /**
-   * Has one write of any device reach memory of all ranks, which all ranks do together, in the
-   * order of their operations. An all-gather or a broadcast whose receive buffers lie in it, on all
-   * ranks at the same place, is then written by the devices: each rank writes its elements once,
-   * between two barriers of the devices. NCCL does all others, and those within a graph.
+   * Lets a single write of any device reach memory of all ranks. All ranks call it together, in the
+   * order of their operations. If the receive buffers of an all-gather or a broadcast are at the
+   * same place in it on all ranks, the devices write it: each rank writes its elements once,
+   * between two barriers of the devices. NCCL runs all other operations, and those within a graph.
    *
-   * @param memory of this rank's GPU and of {@link VirtualMemory#forMulticast}, at a multiple of
-   *     its granularity as the first of a segment is; as many bytes on all ranks
-   * @return to be closed when no rank has an operation in it any more; it keeps the memory until no
-   *     rank writes to it any more
-   * @throws CollectiveException of kind INVALID, on all ranks, when one cannot take part, for which
-   *     the communicator does not break: the driver offers no multicast, the GPU is older than
-   *     compute capability 9.0, two ranks are on one GPU, or they are not 2 to 16 of one host, one
-   *     user and one network namespace; the memory is another, of another GPU, not the first of its
-   *     segment, or not as much on all ranks; see {@link
-   *     io.weft.device.cuda.MulticastSupport#whyNot}
+   * @param memory of this rank's GPU and of {@link VirtualMemory#forMulticast}; the first of its
+   *     segment, which starts at a multiple of its granularity; of the same size on all ranks
+   * @return close it once no rank has an operation in it; it keeps the memory until no rank writes
+   *     to it any more
+   * @throws CollectiveException of kind INVALID, on all ranks, if one cannot take part. Possible
+   *     causes: the driver offers no multicast; the GPU is older than compute capability 9.0; two
+   *     ranks are on one GPU. Or the ranks are not 2 to 16 of one host, one user and one network
+   *     namespace. Or the memory is of another kind or GPU, is not the first of its segment, or
+   *     differs in size between ranks. The communicator does not break. See {@link
+   *     io.weft.device.cuda.MulticastSupport#whyNot}.
    */
   SharedWindow shareByMulticast(CudaMemory memory);
 
   /**
-   * Registers memory as a window, which all ranks do together, in the order of their operations:
-   * operations on buffers in it go without NCCL's own buffers where NCCL can do so.
+   * Registers memory as a window. All ranks call it together, in the order of their operations.
+   * Operations on buffers in a window bypass NCCL's own buffers where NCCL can do so.
    *
-   * @param memory of this rank's GPU and of {@link NcclMemory} or {@link VirtualMemory}, at a
-   *     multiple of 4096 as the first of a segment is; as many bytes on all ranks
-   * @return to be closed when no rank has an operation in it any more, before or after the
-   *     communicator; it keeps the memory until then
-   * @throws CollectiveException of kind INVALID or MISMATCH, on all ranks, when it cannot be
-   *     registered on one of them, for which the communicator does not break
+   * @param memory of this rank's GPU and of {@link NcclMemory} or {@link VirtualMemory}; the first
+   *     of its segment, which starts at a multiple of 4096; of the same size on all ranks
+   * @return close it once no rank has an operation in it, before or after the communicator; it
+   *     keeps the memory until then
+   * @throws CollectiveException of kind INVALID or MISMATCH, on all ranks, if one of them cannot
+   *     register it; the communicator does not break
    */
   DeviceWindow register(CudaMemory memory);
 }

@@ -7,12 +7,12 @@ import io.weft.device.Event;
 import io.weft.device.cuda.CudaDevice;
 import java.util.List;
 
-/** What can be enqueued behind work of devices before that has ended. */
+/** Checks which operations can be enqueued behind device work that has not ended yet. */
 final class DeviceOrder {
   private DeviceOrder() {}
 
   /**
-   * Refuses what the host would have to wait for.
+   * Rejects operations and events that the host would have to wait for.
    *
    * @throws CollectiveException of kind INVALID
    */
@@ -20,13 +20,14 @@ final class DeviceOrder {
     for (Event each : after) {
       if (!each.isOnDevice() || each.state() == Event.State.PENDING) {
         throw CollectiveException.invalid(
-            each + " is no recorded work of a device, so no device can wait for it");
+            each + " is not recorded work of a device, so no device can wait for it");
       }
     }
     for (Operation operation : operations) {
       if (operation.kind().isCollective()) {
         throw CollectiveException.invalid(
-            operation.signature() + " is a collective; behind work of devices go pairs only");
+            operation.signature()
+                + " is a collective; only sends and receives can follow device work");
       }
       for (TypedBuffer buffer : operation.buffers()) {
         if (isOnHost(buffer, device)) {
@@ -41,7 +42,7 @@ final class DeviceOrder {
     }
   }
 
-  /** What was freed is refused by name later, as in all groups. */
+  /** Freed memory is accepted here. It is rejected by name later, as in all groups. */
   private static boolean isOnHost(TypedBuffer buffer, CudaDevice device) {
     try {
       return buffer.count() > 0 && !device.isDeviceMemory(buffer.address());

@@ -5,7 +5,7 @@ import io.weft.device.cuda.CudaMemory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
-/** Memory that NCCL knows on all ranks of a communicator. Thread-safe. */
+/** Memory registered with NCCL as a window on all ranks of a communicator. Thread-safe. */
 public final class DeviceWindow implements AutoCloseable {
   private final CudaMemory memory;
   private final Consumer<DeviceWindow> end;
@@ -13,9 +13,9 @@ public final class DeviceWindow implements AutoCloseable {
   private final AtomicBoolean closed = new AtomicBoolean();
 
   /**
-   * Keeps the memory.
+   * Takes a lease on the memory.
    *
-   * @param end lets NCCL forget the window
+   * @param end deregisters the window from NCCL
    */
   DeviceWindow(CudaMemory memory, Consumer<DeviceWindow> end) {
     this.memory = memory;
@@ -23,7 +23,7 @@ public final class DeviceWindow implements AutoCloseable {
     memory.usedUntil(use);
   }
 
-  /** What is registered. */
+  /** The registered memory. */
   public CudaMemory memory() {
     return memory;
   }

@@ -18,11 +18,12 @@ final class EngineGraphs {
 
   private final Set<NcclGraph> graphs = new LinkedHashSet<>();
 
-  /** On the memory of captures that failed: NCCL may enqueue for them until it has ended. */
+  /** Leases on the memory of failed captures: NCCL may enqueue work for them until it has ended. */
   private final List<HostEvent> failed = new ArrayList<>();
 
   /**
-   * Captures what is enqueued. Where that fails, memory is kept until the {@link #release}.
+   * Captures what the given call enqueues. If that fails, the memory is kept until {@link
+   * #release}.
    *
    * @param enqueue enqueues these steps on the stream
    */
@@ -42,7 +43,7 @@ final class EngineGraphs {
     }
   }
 
-  /** Enqueues it once more. */
+  /** Enqueues the graph once more. */
   void launch(NcclGraph graph, CudaStream stream) {
     if (!graphs.contains(graph)) {
       throw new IllegalStateException(graph.graph() + " has ended");
@@ -50,7 +51,7 @@ final class EngineGraphs {
     graph.graph().launch(stream);
   }
 
-  /** Ends one that is still there; nothing of it runs. */
+  /** Ends a graph if it still exists. None of it may be running. */
   void end(NcclGraph graph) {
     if (graphs.remove(graph)) {
       graph.graph().close();
@@ -58,18 +59,21 @@ final class EngineGraphs {
     }
   }
 
-  /** Ends all, whatever runs; NCCL must not end before, as it waits for that, for ever. */
+  /**
+   * Ends all graphs, even if work is running. Call this before NCCL ends, because NCCL waits for
+   * the graphs without a limit.
+   */
   void close() {
     for (NcclGraph each : graphs) {
       try {
         each.graph().close();
       } catch (CudaException e) {
-        LOG.warn("{} did not end well", each.graph(), e);
+        LOG.warn("{} failed to end", each.graph(), e);
       }
     }
   }
 
-  /** Lets go of the memory of all, when nothing runs any more. */
+  /** Releases the memory of all graphs. Call this when nothing runs any more. */
   void release() {
     graphs.forEach(NcclGraph::release);
     graphs.clear();

@@ -8,7 +8,7 @@ import io.weft.device.cuda.CudaStream;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The staging memory of one engine, and what is in use of it. Confined to the engine's thread. */
+/** Manages the staging memory of one engine. Confined to the engine's thread. */
 final class EngineStaging implements AutoCloseable {
   private static final int BOUNCE_BUFFERS = 2;
   private static final long BOUNCE_BYTES = 4L << 20;
@@ -32,7 +32,10 @@ final class EngineStaging implements AutoCloseable {
     return bounce;
   }
 
-  /** Copies what operations read, where it is not on the device; in use until {@link #release}. */
+  /**
+   * Copies the input of operations to the device if it is not there. The copies are in use until
+   * {@link #release}.
+   */
   StagedBuffers of(List<Operation> operations, int rank, Wait wait) {
     StagedBuffers staged = new StagedBuffers(stream, pool, bounce);
     inUse.add(staged);
@@ -43,23 +46,23 @@ final class EngineStaging implements AutoCloseable {
     return staged;
   }
 
-  /** Copies what was written to the host. */
+  /** Copies the results to the host. */
   void copyBack(Wait wait) {
     inUse.forEach(each -> each.copyBack(wait));
   }
 
-  /** What was in use goes back; the stream has come behind it. */
+  /** Frees the buffers in use. Call this when the stream has passed the operations. */
   void release() {
     inUse.forEach(StagedBuffers::release);
     inUse.clear();
   }
 
-  /** After a failure, with the stream at rest. */
+  /** Discards everything in use after a failure. The stream must be idle. */
   void reset() {
     bounce.reset();
   }
 
-  /** Gives everything back; the stream is at rest. */
+  /** Frees all staging memory. The stream must be idle. */
   @Override
   public void close() {
     bounce.close();

@@ -8,14 +8,14 @@ import io.weft.collectives.operation.Reduce;
 import io.weft.collectives.operation.ReduceScatter;
 
 /**
- * What NCCL computes as {@link ReduceOp} defines it. It rounds 16-bit floats at every step, takes
- * averages of floats before it adds, ignores NaN in minimum and maximum, and has no 16-bit
- * integers. Stateless.
+ * Knows which operations NCCL computes as {@link ReduceOp} defines them. NCCL rounds 16-bit floats
+ * at every step, averages floats before it adds them, ignores NaN in minimum and maximum, and has
+ * no 16-bit integers. Stateless.
  */
 final class ExactReductions {
   private ExactReductions() {}
 
-  /** Whether NCCL does all that the operation asks for. */
+  /** Whether NCCL computes this operation exactly. */
   static boolean areOfNccl(Operation operation) {
     if (operation instanceof AllReduce each) {
       return areOfNccl(each.send().type(), each.op());

@@ -10,14 +10,14 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * What the driver and NCCL say of themselves when they are called, beyond what the capability probe
- * reads in files. A driver that is broken can end or hang the process: only for who asks for it.
+ * Asks the driver and NCCL about themselves. The capability probe only reads files; this class
+ * calls the libraries. A broken driver can end or hang the process, so use it only on request.
  * Stateless.
  */
 public final class GpuReport {
   private GpuReport() {}
 
-  /** One line each: the driver, every GPU, NCCL; where something cannot be used, why. */
+  /** One line each for the driver, every GPU and NCCL, with the reason if one cannot be used. */
   public static List<String> lines(ProbeOptions options) {
     List<String> lines = new ArrayList<>(asked("the driver", () -> driver(options)));
     lines.addAll(asked("NCCL", () -> nccl(options)));

@@ -7,14 +7,14 @@ import io.weft.collectives.operation.OperationKind;
 import io.weft.device.cuda.CudaDevice;
 import java.util.List;
 
-/** What a device cannot run without its host. Stateless. */
+/** Finds operations that a device cannot run without its host. Stateless. */
 final class GraphObstacle {
   private GraphObstacle() {}
 
   /**
-   * Why steps cannot be a graph, in words; empty text where they can.
+   * Why steps cannot be a graph; empty text if they can.
    *
-   * @param device this rank's
+   * @param device of this rank
    */
   static String of(List<List<Operation>> steps, CudaDevice device) {
     for (int i = 0; i < steps.size(); i++) {
@@ -40,13 +40,13 @@ final class GraphObstacle {
 
   private static String ofOperation(Operation operation, CudaDevice device) {
     if (operation.kind() == OperationKind.BARRIER) {
-      return "a barrier is the hosts'";
+      return "a barrier runs on the hosts";
     }
     if (!ExactReductions.areOfNccl(operation)) {
-      return operation.signature() + " is reduced by the hosts";
+      return operation.signature() + " is reduced on the hosts";
     }
     if (operation instanceof AllToAll each && each.send().sameAs(each.receive())) {
-      return "an all-to-all in place needs a copy, which is memory of the host's choice";
+      return "an all-to-all in place needs a copy, and the host chooses its memory";
     }
     return operation.buffers().stream()
         .filter(buffer -> buffer.count() > 0)

@@ -7,14 +7,14 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.UniqueId;
 
 /**
- * The host's communicators beside those of NCCL, of the same ranks.
+ * The two host communicators that accompany those of NCCL, with the same ranks.
  *
  * @param collectives where ranks agree on collectives
- * @param pairs where they compare sends with receives
+ * @param pairs where ranks compare sends with receives
  */
 record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
   /**
-   * Makes both; all ranks together.
+   * Creates both. All ranks call it together.
    *
    * @param pairsId the id of the second, the same on all ranks
    */

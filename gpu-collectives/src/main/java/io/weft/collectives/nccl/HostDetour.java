@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Reductions that NCCL does not compute as Weft defines them, over the host's communicator. Slow,
- * but right. Confined to the thread of the stream.
+ * Runs reductions that NCCL does not compute as Weft defines them over the host's communicator.
+ * Slow but exact. Confined to the thread of the stream.
  */
 final class HostDetour {
   private final Communicator host;
@@ -29,8 +29,8 @@ final class HostDetour {
   private record Copy(TypedBuffer device, TypedBuffer host) {}
 
   /**
-   * Runs the operation on copies of those buffers that lie on the device, and returns when what it
-   * wrote is enqueued to go there.
+   * Runs the operation on host copies of the device buffers. Returns when the copies of the results
+   * to the device are enqueued.
    */
   void run(Operation operation, Wait wait) {
     List<Copy> copies = new ArrayList<>();
@@ -51,7 +51,7 @@ final class HostDetour {
     return copy.device().bytes();
   }
 
-  /** A buffer that is there twice is in place, also in its copy. */
+  /** A buffer that occurs twice is in place, so its copy is shared too. */
   @SuppressWarnings("ReferenceEquality")
   private TypedBuffer hostCopy(TypedBuffer buffer, List<Copy> copies) {
     if (buffer.count() == 0 || !stream.device().isDeviceMemory(buffer.address())) {

@@ -7,13 +7,13 @@ import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The memory of operations that have failed, while the device may still come to use it. */
+/** Keeps the memory of failed operations while the device may still use it. */
 final class KeptBuffers {
   private static final Logger LOG = LoggerFactory.getLogger(KeptBuffers.class);
 
   private KeptBuffers() {}
 
-  /** Keeps all buffers until the event ends; those that are free already are only logged. */
+  /** Keeps all buffers until the event ends; a buffer that is already free is only logged. */
   static void keep(List<Operation> operations, Event until) {
     for (Operation operation : operations) {
       for (TypedBuffer buffer : operation.buffers()) {

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Memory that the other ranks of a communicator come to know, by NCCL or by their devices. What one
- * rank refuses all of them leave, and the communicator goes on.
+ * Opens and ends memory that the other ranks can access, through NCCL or their devices. If one rank
+ * refuses, all ranks give up, and the communicator stays usable.
  */
 final class KnownMemory {
   private final NcclCommunicator communicator;
@@ -62,7 +62,7 @@ final class KnownMemory {
         NcclSide.settle(
             side.lane().submit("ending a window", () -> side.engine().deregister(window)));
       } catch (IllegalStateException e) {
-        // The communicator was closed, and its windows with it.
+        // The communicator was closed, which ended its windows too.
       }
     }
   }
@@ -77,7 +77,7 @@ final class KnownMemory {
     return share(memory, "sharing memory by multicast", NcclEngine::shareByMulticast);
   }
 
-  /** A way to share. */
+  /** A way to share memory. */
   private interface Sharing {
     ReachableMemory run(NcclEngine engine, CudaMemory memory, Deadline deadline);
   }
@@ -122,7 +122,7 @@ final class KnownMemory {
                 .submit(
                     "leaving", () -> side.engine().leave(window, communicator.nccl().linger())));
       } catch (IllegalStateException closed) {
-        // The communicator was closed, and what it shared with it.
+        // The communicator was closed, which ended the shared memory too.
       }
     }
   }

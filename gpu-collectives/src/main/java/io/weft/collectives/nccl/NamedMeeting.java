@@ -6,10 +6,12 @@ import io.weft.device.Deadline;
 import java.util.List;
 
 /**
- * The meeting of a communicator once more, under another id, for another communicator of the same
- * ranks. Belongs to the first meeting and ends with it.
+ * Uses one rendezvous again, under another id, for a further communicator of the same ranks. Owned
+ * by the first rendezvous and ends with it.
  *
- * @param name in front of its rounds; another for each meeting
+ * @param meeting the first rendezvous
+ * @param id of the further communicator
+ * @param name prefix of its rounds; unique for each communicator
  */
 record NamedMeeting(Bootstrap meeting, UniqueId id, String name) implements Bootstrap {
   @Override
@@ -29,6 +31,6 @@ record NamedMeeting(Bootstrap meeting, UniqueId id, String name) implements Boot
 
   @Override
   public void close() {
-    // The meeting is its opener's.
+    // The opener closes the rendezvous.
   }
 }

@@ -21,8 +21,8 @@ import io.weft.device.cuda.CudaStream;
 import java.util.List;
 
 /**
- * Operations as calls of NCCL. What only moves elements moves them as bytes. Confined to the thread
- * of the communicator.
+ * Turns operations into calls of NCCL. Operations that only move elements move them as bytes.
+ * Confined to the thread of the communicator.
  */
 final class NcclCalls {
   private static final int BYTES = 0;
@@ -61,9 +61,9 @@ final class NcclCalls {
   }
 
   /**
-   * Enqueues a collective; its buffers are in place.
+   * Enqueues a collective whose buffers are on the device.
    *
-   * @param ragged the layouts of all ranks, of a ragged all-to-all
+   * @param ragged the layouts of all ranks, for a ragged all-to-all
    */
   void collective(Operation operation, StagedBuffers staged, List<RaggedLayout> ragged) {
     switch (operation.kind()) {
@@ -145,7 +145,7 @@ final class NcclCalls {
         "ncclReduceScatter");
   }
 
-  /** In place every part would be overwritten while it is sent, so a copy is sent. */
+  /** In place, a part could be overwritten before it is sent, so a copy is sent. */
   private void allToAll(AllToAll operation, StagedBuffers staged) {
     long bytes = operation.send().bytes();
     long from = staged.at(operation.send());
@@ -224,7 +224,7 @@ final class NcclCalls {
   }
 
   /**
-   * A group that fails is ended too: until then the thread's other calls would wait for its end.
+   * Ends the group even if a call fails: an open group would hold back the thread's later calls.
    */
   private void group(Runnable calls) {
     comm.check(NcclFunctions.ncclGroupStart(), "ncclGroupStart");

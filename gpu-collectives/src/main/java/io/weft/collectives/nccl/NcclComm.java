@@ -9,12 +9,12 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A communicator of NCCL that never blocks. Confined to the thread that makes it, which has the
- * device as its current one; it ends with {@link #abort} or {@link #finish}.
+ * A non-blocking communicator of NCCL. Confined to the thread that creates it, whose current device
+ * is that of the communicator. It ends with {@link #abort} or {@link #finish}.
  */
 final class NcclComm {
   /**
-   * ncclConfig_t as NCCL 2.14 had it, which every later one takes: size, magic, version, blocking.
+   * Size of ncclConfig_t in NCCL 2.14, which later versions accept: size, magic, version, blocking.
    */
   private static final int CONFIG_BYTES = 24;
 
@@ -27,7 +27,10 @@ final class NcclComm {
 
   private final String name;
 
-  /** NCCL writes the handle here once more, on its own thread: this must not move or go before. */
+  /**
+   * NCCL writes the handle here again on its own thread, so this must neither move nor be freed
+   * earlier.
+   */
   private final Memory place;
 
   private long handle;
@@ -39,7 +42,7 @@ final class NcclComm {
     this.handle = place.getLong(0);
   }
 
-  /** Starts to make one; {@link #awaitReady} says when it is there. */
+  /** Starts the creation; {@link #awaitReady} waits for its end. */
   static NcclComm start(String name, byte[] id, int rank, int nranks) {
     Memory config = new Memory(CONFIG_BYTES);
     config.clear();
@@ -70,7 +73,7 @@ final class NcclComm {
     return handle;
   }
 
-  /** Fails what a call gave, unless it is done or goes on. */
+  /** Throws for the result of a call unless it is success or "in progress". */
   void check(int result, String what) {
     if (result != NcclLibrary.SUCCESS && result != NcclLibrary.IN_PROGRESS) {
       throw NcclLibrary.failure(result, handle, what + " on " + name);
@@ -78,9 +81,9 @@ final class NcclComm {
   }
 
   /**
-   * Whether what was called last has been taken.
+   * Whether NCCL has finished the last call.
    *
-   * @throws CollectiveException when NCCL has failed, then or since
+   * @throws CollectiveException if NCCL has failed, in that call or since
    */
   boolean isReady(String what) {
     if (handle == 0) {
@@ -93,7 +96,7 @@ final class NcclComm {
     return state[0] == NcclLibrary.SUCCESS;
   }
 
-  /** Waits until what was called last has been taken; the watch may end the wait with a failure. */
+  /** Waits until NCCL has finished the last call. The watch may end the wait by throwing. */
   void awaitReady(String what, Deadline deadline, Runnable watch) {
     while (!isReady(what)) {
       watch.run();
@@ -108,10 +111,10 @@ final class NcclComm {
   }
 
   /**
-   * Splits it, which all ranks do together. The part belongs to whichever thread uses it first, and
-   * is to be awaited there.
+   * Splits this communicator. All ranks call it together. The part belongs to the first thread that
+   * uses it, and that thread must await it.
    *
-   * @param color 0 or more, ranks of one color become one part; -1 for none
+   * @param color 0 or more; ranks with one color form one part; -1 to join none
    * @param key orders the ranks of a part
    * @return the part, null without a color
    */
@@ -133,10 +136,12 @@ final class NcclComm {
   }
 
   /**
-   * Ends what runs on it and keeps it, for {@link #shrink} and {@link #abort} alone.
+   * Ends all running work and keeps the communicator, which then allows only {@link #shrink} and
+   * {@link #abort}.
    *
-   * @return false where this version or its state does not let it: then it has to be aborted. A
-   *     failure of NCCL's own network stays in its state, so after one it never does
+   * @return false if this version of NCCL or the communicator's state does not allow it; then abort
+   *     it. A failure of NCCL's network stays in the state, so after one the result is always
+   *     false.
    */
   boolean revoke(Deadline deadline) {
     if (handle == 0 || revoked || !NcclLibrary.loaded().revokes() || isBusy()) {
@@ -151,9 +156,7 @@ final class NcclComm {
     return revoked;
   }
 
-  /**
-   * Whether it has not taken yet what was called last; nothing but its abort may be called then.
-   */
+  /** Whether the last call is still in progress. Only an abort is allowed then. */
   boolean isBusy() {
     return state() == NcclLibrary.IN_PROGRESS;
   }
@@ -170,8 +173,9 @@ final class NcclComm {
   }
 
   /**
-   * Makes a communicator of the ranks that are left, which all of those do together. It belongs to
-   * whichever thread uses it first, and is to be awaited there; this one is still to be aborted.
+   * Creates a communicator of the surviving ranks, which all call it together. The result belongs
+   * to the first thread that uses it, and that thread must await it. This communicator must still
+   * be aborted.
    *
    * @param excluded the ranks that are left out, ascending, one or more
    */
@@ -204,9 +208,9 @@ final class NcclComm {
   }
 
   /**
-   * Registers memory as a window, which all ranks do together.
+   * Registers memory as a window. All ranks call it together.
    *
-   * @return the window, 0 where NCCL has no use for it on this machine
+   * @return the window; 0 if NCCL cannot use it on this machine
    */
   long register(long address, long bytes, Deadline deadline, Runnable watch) {
     Memory window = new Memory(Long.BYTES);
@@ -215,7 +219,8 @@ final class NcclComm {
         NcclWindowFunctions.ncclCommWindowRegister(
             handle, address, bytes, Pointer.nativeValue(window), SYMMETRIC),
         "ncclCommWindowRegister");
-    // NCCL writes to it until it is ready; where that fails, it is aborted before this goes.
+    // NCCL writes to this memory until it is ready. On failure, NCCL is aborted before the memory
+    // is freed.
     try {
       awaitReady("registering a window", deadline, watch);
     } catch (RuntimeException e) {
@@ -227,7 +232,7 @@ final class NcclComm {
     return window.getLong(0);
   }
 
-  /** Ends a window; its memory stays the caller's. */
+  /** Ends a window; the caller keeps its memory. */
   void deregister(long window) {
     if (handle != 0) {
       check(
@@ -235,7 +240,7 @@ final class NcclComm {
     }
   }
 
-  /** Ends it here at once, with all that runs on it. */
+  /** Ends the communicator and all its work on this rank at once. */
   void abort() {
     if (handle != 0) {
       NcclFunctions.ncclCommAbort(handle);
@@ -243,7 +248,9 @@ final class NcclComm {
     }
   }
 
-  /** Ends it together with the other ranks; where they do not come in time, as {@link #abort}. */
+  /**
+   * Ends the communicator together with the other ranks. If they do not arrive in time, aborts it.
+   */
   void finish(Deadline deadline) {
     if (handle == 0) {
       return;

@@ -28,7 +28,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
-/** One rank of the NCCL implementation: what moves elements is left to two engines. */
+/** One rank of the NCCL implementation. Two engines move the elements. */
 final class NcclCommunicator extends OrderedCommunicator
     implements DeviceCommunicator, CapturesGraphs {
   private final NcclOptions nccl;
@@ -57,50 +57,56 @@ final class NcclCommunicator extends OrderedCommunicator
     return new NcclSides.Self(id(), rank(), timeout(), logPrefix());
   }
 
-  /** Meets the other ranks in NCCL; first for collectives, then for pairs, as all ranks do. */
+  /**
+   * Connects to the other ranks in NCCL: first for collectives, then for pairs, as on all ranks.
+   */
   void connect(byte[] collectivesId, byte[] pairsId, Deadline deadline) {
     sides.run(
         collectives, "connecting", () -> collectives.engine().connect(collectivesId, deadline));
     sides.run(pairs, "connecting", () -> pairs.engine().connect(pairsId, deadline));
   }
 
-  /** Takes over what was split off another one; first for collectives, then for pairs. */
+  /** Takes over communicators that were split off: first for collectives, then for pairs. */
   void connect(NcclComm forCollectives, NcclComm forPairs, Deadline deadline) {
     sides.run(
         collectives, "connecting", () -> collectives.engine().connect(forCollectives, deadline));
     sides.run(pairs, "connecting", () -> pairs.engine().connect(forPairs, deadline));
   }
 
-  /** Adds what NCCL splits off: first that for collectives, then that for pairs. */
+  /** Adds the parts that NCCL splits off: first for collectives, then for pairs. */
   void splitBoth(List<NcclComm> parts, int color, int key, Deadline deadline) {
     for (NcclSide side : sides.both()) {
       sides.run(side, "splitting", () -> side.engine().split(parts, color, key, deadline));
     }
   }
 
-  /** Breaks it, unless it is broken, and returns when nothing of it runs any more. */
+  /** Breaks this communicator unless it is broken, and returns when nothing of it runs any more. */
   void retire(Deadline deadline) {
-    abort("what is left of it is made into another one");
+    abort("its surviving ranks form another one");
     boolean unused = awaitIdle(deadline);
     for (NcclSide side : sides.both()) {
       NcclSide.settle(side.lane().submit("retiring", side.engine()::abort));
     }
   }
 
-  /** Why {@link #shrinkBoth} is impossible; empty where it is not. After {@link #retire}. */
+  /**
+   * Why {@link #shrinkBoth} is impossible; empty if it is possible. Call this after {@link
+   * #retire}.
+   */
   Optional<String> whyNoShrinking() {
     if (!nccl.shrinks()) {
-      return Optional.of("its options do not keep what breaks");
+      return Optional.of("its options do not keep broken communicators");
     }
     Optional<String> reason = NcclLibrary.loaded().whyNoShrinking();
     boolean kept = collectives.engine().isShrinkable() && pairs.engine().isShrinkable();
     return reason.isPresent() || kept
         ? reason
         : Optional.of(
-            "operations still ran when it broke, or NCCL's network failed, so it had to be aborted");
+            "operations still ran when it broke, or NCCL's network failed, so it had to be"
+                + " aborted");
   }
 
-  /** Adds what NCCL makes of the ranks that are left: for collectives, then for pairs. */
+  /** Adds NCCL's communicators of the surviving ranks: for collectives, then for pairs. */
   void shrinkBoth(List<NcclComm> rest, List<Integer> excluded, Deadline deadline, Runnable watch) {
     for (NcclSide side : sides.both()) {
       sides.runAlone(
@@ -108,7 +114,7 @@ final class NcclCommunicator extends OrderedCommunicator
     }
   }
 
-  /** Throws why it cannot be used any more, as far as the ranks know on the host. */
+  /** Throws if this communicator is unusable, with the reason that the ranks know on the host. */
   void requireWell() {
     failure()
         .or(() -> collectives.agreement().trouble())
@@ -118,7 +124,7 @@ final class NcclCommunicator extends OrderedCommunicator
             });
   }
 
-  /** The host's communicator of the same ranks. */
+  /** The host's communicator with the same ranks. */
   Communicator host() {
     return collectives.agreement().host();
   }
@@ -127,7 +133,7 @@ final class NcclCommunicator extends OrderedCommunicator
     return nccl;
   }
 
-  /** That for collectives or that for pairs. */
+  /** The side for collectives, or the side for pairs. */
   NcclSide side(boolean ofCollectives) {
     return ofCollectives ? collectives : pairs;
   }
@@ -187,7 +193,7 @@ final class NcclCommunicator extends OrderedCommunicator
     try {
       sides.awaitAll(running);
     } catch (CollectiveException e) {
-      // An engine that has not come back may be kept from it by its device.
+      // The device may block an engine that has not returned.
       running.stream()
           .filter(each -> each.state() == Event.State.RECORDED)
           .forEach(each -> KeptBuffers.keep(operations, each));

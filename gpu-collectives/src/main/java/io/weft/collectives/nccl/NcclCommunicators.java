@@ -16,13 +16,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes communicators over NCCL. Their ids travel through the bootstrap, and so do the ranks'
- * versions and GPUs, so that what cannot go together is an error on every rank. Thread-safe.
+ * Creates communicators over NCCL. Their ids travel through the bootstrap, together with the ranks'
+ * versions and GPUs, so an unsupported combination is an error on every rank. Thread-safe.
  */
 public final class NcclCommunicators implements CommunicatorFactory {
   private static final Logger LOG = LoggerFactory.getLogger(NcclCommunicators.class);
 
-  /** Bounds the blocks of NCCL's kernels. */
+  /** Limits the blocks of NCCL's kernels. */
   private static final String CHANNELS = "NCCL_MAX_CTAS";
 
   private final ProbeOptions libraries;
@@ -30,10 +30,11 @@ public final class NcclCommunicators implements CommunicatorFactory {
   private final CommunicatorFactory hosts;
 
   /**
-   * A factory for one rank's GPU. NCCL is loaded with the first communicator.
+   * Creates a factory for one rank's GPU. The first communicator loads NCCL.
    *
-   * @param libraries where to look for NCCL
-   * @param hosts makes the host's communicators over which ranks agree; the same kind on all ranks
+   * @param libraries where to search for NCCL
+   * @param hosts creates the host's communicators over which ranks agree; the same kind on all
+   *     ranks
    */
   public NcclCommunicators(ProbeOptions libraries, NcclOptions options, CommunicatorFactory hosts) {
     this.libraries = libraries;
@@ -69,14 +70,14 @@ public final class NcclCommunicators implements CommunicatorFactory {
   }
 
   /**
-   * Makes a communicator of the ranks that are left of one that broke, which is still to be closed:
-   * by shrinking NCCL's own, where all of them kept it ({@link NcclOptions#withShrinking}), else,
-   * and where that fails, a new one. Either is logged with its reason.
+   * Creates a communicator of the survivors of a broken one, which must still be closed. It shrinks
+   * NCCL's own communicators if all survivors kept them ({@link NcclOptions#withShrinking}).
+   * Otherwise, or if that fails, it creates new ones. The log says which, and why.
    *
    * @param broken this rank's end; it is aborted unless it is broken
-   * @param survivors where those that are left meet
-   * @throws CollectiveException of kind INVALID or MISMATCH, on all ranks, when they are not ranks
-   *     of one communicator, or nobody is missing
+   * @param survivors the rendezvous of the surviving ranks
+   * @throws CollectiveException of kind INVALID or MISMATCH, on all ranks, if they are not ranks of
+   *     one communicator, or no rank is missing
    */
   public DeviceCommunicator shrink(
       DeviceCommunicator broken, Bootstrap survivors, CommunicatorOptions common) {
@@ -96,7 +97,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
     RankIdentity.check(ranks);
     if (RankIdentity.shareGpus(ranks) && !libraries.environment().containsKey(CHANNELS)) {
       LOG.warn(
-          "Ranks share a GPU and {} is not set: where their kernels do not fit on it at the same"
+          "Ranks share a GPU and {} is not set: if their kernels do not fit on it at the same"
               + " time they wait for each other until the timeout; 16 or less leaves room",
           CHANNELS);
     }
@@ -109,7 +110,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
         libraries.environment());
   }
 
-  /** Two ids of NCCL and that of the host's communicator for pairs. */
+  /** Two ids of NCCL, and the id of the host's communicator for pairs. */
   private static byte[] newIds() {
     byte[] host = UniqueId.create().encode().getBytes(StandardCharsets.US_ASCII);
     byte[] ids = Arrays.copyOf(newId(), 2 * NcclUniqueId.BYTES + host.length);
@@ -135,7 +136,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
     return HostCommunicatorPair.create(hosts, bootstrap, common, pairsId);
   }
 
-  /** Streams and staging may fail on one rank: then no other goes on to meet it in NCCL. */
+  /** Opening streams and staging may fail on one rank. Then no rank goes on to connect in NCCL. */
   private NcclCommunicator openTogether(
       BootstrapRounds rounds,
       Bootstrap bootstrap,

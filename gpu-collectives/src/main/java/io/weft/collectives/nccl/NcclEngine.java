@@ -25,20 +25,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One communicator of NCCL with its stream and staging memory. Confined to one thread; only the
- * reference by which it is stopped is shared.
+ * One communicator of NCCL with its stream and staging memory. Confined to one thread; other
+ * threads only share the reference that stops it.
  *
- * <p>After a failure NCCL is aborted and the stream has come to rest before the failure is thrown:
- * then nothing touches the buffers any more.
+ * <p>After a failure, NCCL is aborted and the stream is idle before the failure is thrown. Nothing
+ * uses the buffers after that.
  */
 final class NcclEngine {
   private static final Logger LOG = LoggerFactory.getLogger(NcclEngine.class);
   private static final Duration REST = Duration.ofSeconds(10);
 
-  /** The last look at what still runs: what then does keeps its memory for good. */
+  /**
+   * Limit of the last wait for running work. Work that still runs then keeps its memory for good.
+   */
   private static final Duration CLOSING = Duration.ofSeconds(30);
 
-  /** What still runs when an operation has failed does so for ever, or ends within this. */
+  /** After a failure, work either ends within this time or runs without end. */
   private static final Duration QUIET = Duration.ofMillis(200);
 
   private final String name;
@@ -54,11 +56,11 @@ final class NcclEngine {
   private NcclComm comm;
   private boolean closed;
 
-  /** Whether the device still worked when it was last waited for: what it uses is not freed. */
-  private boolean restless;
+  /** Whether the device still worked at the end of the last wait; then its memory is not freed. */
+  private boolean deviceBusy;
 
-  /** Ends when it does not any more. */
-  private final HostEvent rest;
+  /** Ends when the device is idle. */
+  private final HostEvent idle;
 
   private final RegisteredWindows windows = new RegisteredWindows();
   private final EngineGraphs graphs = new EngineGraphs();
@@ -71,7 +73,7 @@ final class NcclEngine {
       AtomicReference<CollectiveException> stop) {
     this.name = name;
     this.agreement = agreement;
-    this.rest = new HostEvent("the rest of " + name);
+    this.idle = new HostEvent("the idle device of " + name);
     this.rank = agreement.host().rank();
     this.nranks = agreement.host().nranks();
     this.waits = new NcclWaits(name, agreement, stop);
@@ -83,13 +85,13 @@ final class NcclEngine {
     this.detour = new HostDetour(agreement.host(), stream, staging.bounce());
   }
 
-  /** Meets the other ranks in NCCL. */
+  /** Connects to the other ranks in NCCL. */
   void connect(byte[] id, Deadline deadline) {
     stream.device().use();
     connect(NcclComm.start(name, id, rank, nranks), deadline);
   }
 
-  /** Takes over a communicator that is being made. */
+  /** Takes over a communicator whose creation has started. */
   void connect(NcclComm started, Deadline deadline) {
     stream.device().use();
     comm = started;
@@ -103,7 +105,7 @@ final class NcclEngine {
     }
   }
 
-  /** Runs collectives in order; each is launched when all ranks have come to it. */
+  /** Runs collectives in order. Each is launched when all ranks have reached it. */
   Algorithm runCollectives(List<Operation> operations, Deadline deadline) {
     return guarded(
         operations,
@@ -124,7 +126,7 @@ final class NcclEngine {
         });
   }
 
-  /** By how a group is counted: as the slowest way that something in it went. */
+  /** The algorithm that metrics count for a group: the slowest of those that it used. */
   private static Algorithm ofGroup(Set<Algorithm> used) {
     return Stream.of(Algorithm.THROUGH_HOST, Algorithm.NCCL, Algorithm.MULTICAST)
         .filter(used::contains)
@@ -133,9 +135,9 @@ final class NcclEngine {
   }
 
   /**
-   * Runs sends and receives as one group; the ranks compare sizes while NCCL moves the data.
+   * Runs sends and receives as one group. The ranks compare sizes while NCCL moves the data.
    *
-   * @param after work that the device waits for before
+   * @param after work that the device waits for first
    */
   Algorithm runPairs(List<Operation> operations, List<Event> after, Deadline deadline) {
     return guarded(
@@ -149,8 +151,8 @@ final class NcclEngine {
   }
 
   /**
-   * Captures steps, which are all of collectives or all of pairs, in memory of the device. The
-   * ranks agree on each as when it runs: NCCL may have to connect them first.
+   * Captures steps whose buffers are in device memory. They are all collectives or all pairs. The
+   * ranks agree on each step as in a normal run, because NCCL may have to connect them first.
    */
   NcclGraph capture(List<List<Operation>> steps, boolean collective, Deadline deadline) {
     AtomicReference<NcclGraph> made = new AtomicReference<>();
@@ -179,7 +181,7 @@ final class NcclEngine {
         });
   }
 
-  /** Ends a graph that is still there; nothing of it runs. */
+  /** Ends a graph if it still exists. None of it may be running. */
   void endGraph(NcclGraph graph) {
     graphs.end(graph);
   }
@@ -196,12 +198,12 @@ final class NcclEngine {
         });
   }
 
-  /** Whether what broke was kept, and nothing runs on it any more. */
+  /** Whether the broken communicator was kept and runs nothing any more. */
   boolean isShrinkable() {
-    return comm != null && !comm.isGone() && !restless;
+    return comm != null && !comm.isGone() && !deviceBusy;
   }
 
-  /** Makes what is left of NCCL's communicator, which broke; see {@link NcclComm#shrink}. */
+  /** Creates NCCL's communicator of the surviving ranks; see {@link NcclComm#shrink}. */
   NcclComm shrink(List<Integer> excluded, Deadline deadline, Runnable watch) {
     stream.device().use();
     return comm.shrink(name + "-rest", excluded, deadline, watch);
@@ -216,25 +218,27 @@ final class NcclEngine {
         });
   }
 
-  /** Ends a window that is still there. */
+  /** Ends a window if it still exists. */
   void deregister(DeviceWindow window) {
     stream.device().use();
     windows.deregister(comm, window);
   }
 
-  /** Has all ranks reach memory of this device; a refusal, of kind INVALID, breaks nothing. */
+  /**
+   * Lets all ranks access memory of this device. A refusal is of kind INVALID and breaks nothing.
+   */
   PeerWindow share(CudaMemory memory, Deadline deadline) {
     stream.device().use();
     return peers.open(agreement.host(), memory, deadline);
   }
 
-  /** Has one write reach memory of all ranks; a refusal, of kind INVALID, breaks nothing. */
+  /** Lets one write reach memory of all ranks. A refusal is of kind INVALID and breaks nothing. */
   MulticastWindow shareByMulticast(CudaMemory memory, Deadline deadline) {
     stream.device().use();
     return peers.openMulticast(agreement.host(), memory, deadline);
   }
 
-  /** Ends what all ranks reach, together with them. */
+  /** Ends shared memory, together with the other ranks. */
   void unshare(ReachableMemory window) {
     guarded(
         () -> {
@@ -243,10 +247,10 @@ final class NcclEngine {
         });
   }
 
-  /** Ends what all ranks reach on this one. */
+  /** Ends shared memory on this rank only. */
   void leave(ReachableMemory window, Duration linger) {
     stream.device().use();
-    if (!restless) {
+    if (!deviceBusy) {
       peers.leave(window, Deadline.after(linger));
     }
   }
@@ -260,23 +264,26 @@ final class NcclEngine {
     return guarded(List.of(), step);
   }
 
-  /** Where the device does not come to rest after a failure, the operations' memory is kept. */
+  /**
+   * Runs a step. If the device does not become idle after a failure, the operations' memory is
+   * kept.
+   */
   private Algorithm guarded(List<Operation> operations, Step step) {
     stream.device().use();
     try {
       return step.run();
     } catch (RuntimeException | Error e) {
       abort();
-      if (restless) {
-        KeptBuffers.keep(operations, rest);
+      if (deviceBusy) {
+        KeptBuffers.keep(operations, idle);
       }
       throw e;
     }
   }
 
-  /** Ends NCCL here, and whatever runs; does nothing the second time. */
+  /** Ends NCCL and all its work on this rank; does nothing the second time. */
   void abort() {
-    if (closed || restless) {
+    if (closed || deviceBusy) {
       return;
     }
     stream.device().use();
@@ -288,7 +295,7 @@ final class NcclEngine {
     settle();
   }
 
-  /** Whether nothing runs on NCCL's communicator any more though it was not aborted. */
+  /** Whether NCCL's communicator was kept, not aborted, and runs nothing any more. */
   private boolean keep() {
     if (!shrinks || comm.isGone() || NcclLibrary.loaded().whyNoShrinking().isPresent()) {
       return false;
@@ -305,31 +312,30 @@ final class NcclEngine {
   }
 
   /**
-   * Waits for the stream; memory goes back only when nothing uses it any more, which may be later
-   * than the first look.
+   * Waits for the stream. Memory is freed only when nothing uses it, which may be after this call.
    */
   private void settle() {
     try {
       if (stream.awaitRest(Deadline.after(REST))) {
         staging.reset();
-        rested();
+        becameIdle();
         return;
       }
       LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
     } catch (CudaException e) {
       LOG.warn("{}: the device failed; its staging memory is kept", name, e);
     }
-    restless = true;
+    deviceBusy = true;
   }
 
-  private void rested() {
+  private void becameIdle() {
     launches.release();
     graphs.release();
-    rest.complete();
-    restless = false;
+    idle.complete();
+    deviceBusy = false;
   }
 
-  /** Ends NCCL together with the other ranks, where all is well; see {@link NcclComm#finish}. */
+  /** Ends NCCL together with the other ranks if all are well; see {@link NcclComm#finish}. */
   void close(boolean healthy, Duration linger) {
     closed = true;
     stream.device().use();
@@ -343,14 +349,14 @@ final class NcclEngine {
       }
     }
     settle();
-    if (!restless) {
+    if (!deviceBusy) {
       peers.close(Deadline.after(linger));
     }
-    if (stream.close(CLOSING) && restless) {
-      // It has come to rest after all, so what waits for that goes back too.
-      rested();
+    if (stream.close(CLOSING) && deviceBusy) {
+      // The stream is idle after all, so the memory that waits for it is freed too.
+      becameIdle();
     }
-    if (!restless) {
+    if (!deviceBusy) {
       staging.close();
     }
   }

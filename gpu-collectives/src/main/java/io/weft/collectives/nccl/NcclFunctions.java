@@ -1,8 +1,8 @@
 package io.weft.collectives.nccl;
 
 /**
- * The functions of libnccl that Weft calls, under their names in the library. Pointers and sizes
- * are longs. Bound by {@link NcclLibrary#load}.
+ * The functions of libnccl that Weft calls, named as in the library. Pointers and sizes are longs.
+ * Bound by {@link NcclLibrary#load}.
  */
 final class NcclFunctions {
   private NcclFunctions() {}

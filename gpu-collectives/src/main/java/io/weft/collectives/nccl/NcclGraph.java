@@ -10,7 +10,7 @@ import java.util.List;
  * Operations of one engine as a graph of its device, with a lease on their memory. Confined to the
  * engine's thread.
  *
- * @param graph refers to NCCL's communicator, which may end only after it
+ * @param graph refers to NCCL's communicator, which must not end earlier
  * @param lease keeps the buffers
  */
 record NcclGraph(CudaGraph graph, List<Operation> operations, HostEvent lease) {
@@ -23,7 +23,7 @@ record NcclGraph(CudaGraph graph, List<Operation> operations, HostEvent lease) {
     }
   }
 
-  /** Lets go of the buffers, which nothing uses any more. */
+  /** Releases the buffers. Call this when nothing uses them any more. */
   void release() {
     lease.complete();
   }

@@ -13,8 +13,8 @@ import io.weft.device.cuda.CudaStream;
 import java.util.List;
 
 /**
- * How operations get on the stream of an engine, and what is to be done when the stream has come
- * behind them. Confined to the engine's thread.
+ * Enqueues operations on the stream of an engine and finishes them once the stream has passed them.
+ * Confined to the engine's thread.
  */
 final class NcclLaunches {
   private final String name;
@@ -27,7 +27,7 @@ final class NcclLaunches {
   private NcclComm comm;
   private NcclCalls calls;
 
-  /** Whether what is enqueued becomes part of a graph. */
+  /** Whether enqueued operations become part of a graph. */
   private boolean capturing;
 
   NcclLaunches(
@@ -46,18 +46,18 @@ final class NcclLaunches {
     this.rank = agreement.host().rank();
   }
 
-  /** The communicator that operations run on from now on. */
+  /** Sets the communicator for the following operations. */
   void on(NcclComm ready) {
     comm = ready;
     calls = new NcclCalls(comm, stream, rank, agreement.host().nranks());
   }
 
-  /** Until this is called again, what is enqueued becomes part of a graph, or does not any more. */
+  /** Sets whether the operations that follow become part of a graph. */
   void capturing(boolean isPartOfGraph) {
     capturing = isPartOfGraph;
   }
 
-  /** Where this rank receives what can be written by multicast; nowhere within a graph. */
+  /** Where this rank receives an operation that multicast can write; NONE within a graph. */
   Place multicastPlace(Operation operation) {
     if (!capturing && operation instanceof AllGather gather) {
       return peers.multicastPlace(gather.receive());
@@ -69,9 +69,9 @@ final class NcclLaunches {
   }
 
   /**
-   * Enqueues a collective that all ranks have come to.
+   * Enqueues a collective that all ranks have reached.
    *
-   * @param receive where all ranks receive, by multicast; NONE where they do not
+   * @param receive where all ranks receive by multicast; NONE if they do not
    */
   Algorithm collective(Operation operation, Place receive, Deadline deadline) {
     if (operation instanceof RaggedAllToAll ragged) {
@@ -101,7 +101,9 @@ final class NcclLaunches {
     comm.awaitReady(operation.signature().toString(), deadline, waits.watch());
   }
 
-  /** The devices write by themselves where all of them can, and a graph does not keep the sizes. */
+  /**
+   * The devices write the rows themselves if all of them can and a graph does not fix the sizes.
+   */
   private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
     Place receive = capturing ? Place.NONE : peers.place(operation.receive());
     RaggedArrivals arrivals = agreement.onRagged(operation, receive);
@@ -113,7 +115,7 @@ final class NcclLaunches {
     }
   }
 
-  /** Enqueues sends and receives as one group; the ranks compare sizes meanwhile. */
+  /** Enqueues sends and receives as one group. The ranks compare sizes meanwhile. */
   void pairs(List<Operation> operations, Deadline deadline) {
     List<Operation> moving = operations.stream().filter(op -> op.bytes() > 0).toList();
     if (!moving.isEmpty()) {
@@ -125,7 +127,7 @@ final class NcclLaunches {
     }
   }
 
-  /** Enqueues a step of a graph that is being captured; the ranks agree on it as when it runs. */
+  /** Enqueues a step of a graph during capture. The ranks agree on it as in a normal run. */
   void captured(List<Operation> step, boolean collective, Deadline deadline) {
     if (!collective) {
       pairs(step, deadline);
@@ -137,7 +139,7 @@ final class NcclLaunches {
     }
   }
 
-  /** Waits for NCCL, then copies to the host, which does not start after a failure. */
+  /** Waits for NCCL, then copies the results to the host. After a failure, no copy starts. */
   void finish(List<Operation> operations, Deadline deadline) {
     try (CudaMark mark = stream.mark()) {
       waits.until(operations, deadline).until(mark);
@@ -148,7 +150,7 @@ final class NcclLaunches {
     release();
   }
 
-  /** What was in use of the staging memory goes back; the stream has come behind it. */
+  /** Frees the staging memory in use. Call this when the stream has passed the operations. */
   void release() {
     peers.release();
     staging.release();

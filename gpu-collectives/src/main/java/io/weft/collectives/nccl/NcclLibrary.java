@@ -12,21 +12,24 @@ import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** NCCL in this process: loaded once, by whoever asks first, and kept. Thread-safe. */
+/** NCCL in this process. The first caller loads it; it is never unloaded. Thread-safe. */
 public final class NcclLibrary {
-  /** Non-blocking communicators whose aborts work; also the first with registered memory. */
+  /**
+   * The first version with non-blocking communicators whose abort works, and with registered
+   * memory.
+   */
   static final int OLDEST = 21903;
 
-  /** The first with windows. */
+  /** The first version with windows. */
   static final int WINDOWS = 22703;
 
-  /** The first that makes a communicator of what is left of another. */
+  /** The first version that creates a communicator of the surviving ranks of another. */
   static final int SHRINKS = 22703;
 
-  /** The first that ends what runs on a communicator and keeps it. */
+  /** The first version that ends the work on a communicator and keeps it. */
   static final int REVOKES = 22807;
 
-  /** The first that takes several ranks on one GPU, where its environment says so. */
+  /** The first version that accepts several ranks on one GPU, if its environment says so. */
   static final int SHARES_GPUS = 23003;
 
   static final int SUCCESS = 0;
@@ -46,10 +49,10 @@ public final class NcclLibrary {
   }
 
   /**
-   * Loads NCCL: the library that is named, or the first in LD_LIBRARY_PATH, the usual folders and
-   * Python's packages.
+   * Loads NCCL: the named library, or the first in LD_LIBRARY_PATH, the usual folders and Python's
+   * packages.
    *
-   * @throws UnavailableLibraryException with the reason: no library, no JNA, an old version
+   * @throws UnavailableLibraryException with the reason: no library, no JNA, or an old version
    */
   public static synchronized NcclLibrary load(ProbeOptions options) {
     if (loaded == null) {
@@ -72,7 +75,7 @@ public final class NcclLibrary {
     return loaded;
   }
 
-  /** What {@link #load} gave; for callers behind it. */
+  /** The result of {@link #load}, for callers that run after it. */
   static synchronized NcclLibrary loaded() {
     if (loaded == null) {
       throw new IllegalStateException("NCCL was not loaded");
@@ -96,19 +99,19 @@ public final class NcclLibrary {
     return version[0];
   }
 
-  /** As NCCL numbers it: 22803 for 2.28.3, and 2804 for 2.8.4. */
+  /** The text of a version number of NCCL: 22803 is 2.28.3, and 2804 is 2.8.4. */
   static String describe(int version) {
     int major = version < 10_000 ? version / 1000 : version / 10_000;
     int rest = version < 10_000 ? version % 1000 : version % 10_000;
     return major + "." + rest / 100 + "." + rest % 100;
   }
 
-  /** The library's file. */
+  /** The file of the library. */
   public Path path() {
     return path;
   }
 
-  /** Such as "2.28.3". */
+  /** The version, such as "2.28.3". */
   public String version() {
     return describe(version);
   }
@@ -117,7 +120,7 @@ public final class NcclLibrary {
     return version;
   }
 
-  /** Why device memory cannot be registered as windows; empty where it can. */
+  /** Why device memory cannot be registered as windows; empty if it can. */
   public Optional<String> whyNoWindows() {
     return version >= WINDOWS
         ? Optional.empty()
@@ -125,7 +128,7 @@ public final class NcclLibrary {
             "NCCL " + version() + " has no windows, which came with " + describe(WINDOWS));
   }
 
-  /** Why what is left of a communicator cannot be shrunk; empty where it can. */
+  /** Why a broken communicator cannot be shrunk; empty if it can. */
   public Optional<String> whyNoShrinking() {
     return version >= SHRINKS
         ? Optional.empty()
@@ -140,7 +143,7 @@ public final class NcclLibrary {
     return version >= REVOKES;
   }
 
-  /** A failure of a call, with what NCCL has to say about it. */
+  /** The exception for a failed call, with NCCL's own description. */
   static CollectiveException failure(int result, long comm, String what) {
     return new CollectiveException(
         result == REMOTE_ERROR ? CollectiveException.Kind.DEAD : CollectiveException.Kind.IO,

@@ -7,14 +7,14 @@ import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Bytes;
 
 /**
- * Device memory that NCCL allocates as it likes it best for windows. What fails is a {@link
- * CollectiveException} of kind IO. Stateless.
+ * Allocates device memory through NCCL, in the form that NCCL prefers for windows. Failures are
+ * {@link CollectiveException}s of kind IO. Stateless.
  */
 public final class NcclMemory implements CudaMemorySource {
-  /** What the driver maps at once on all GPUs so far; NCCL rounds up where that is more. */
+  /** The driver's mapping granularity on all GPUs so far; NCCL rounds up further where needed. */
   private static final long GRANULARITY = 2L << 20;
 
-  /** Loads NCCL, unless it is loaded. */
+  /** Loads NCCL if it is not loaded. */
   public NcclMemory(ProbeOptions options) {
     NcclLibrary.load(options);
   }

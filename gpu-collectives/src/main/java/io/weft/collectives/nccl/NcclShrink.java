@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes a communicator of the ranks that are left of another: they meet, and go on to NCCL only
- * when all of them can. On one thread.
+ * Creates a communicator of the surviving ranks of another. The ranks meet, and shrink NCCL only if
+ * all of them can. Runs on one thread.
  */
 final class NcclShrink {
   private static final Logger LOG = LoggerFactory.getLogger(NcclShrink.class);
@@ -31,8 +31,11 @@ final class NcclShrink {
   private final CommunicatorFactory hosts;
   private final Deadline deadline;
 
-  /** Of NCCL's part alone: where it hangs, time is left to hear of the others and to start anew. */
-  private final Duration patience;
+  /**
+   * Timeout of NCCL's part only. If NCCL hangs, time is left to hear from the others and to start
+   * again.
+   */
+  private final Duration timeout;
 
   private final BootstrapRounds rounds;
 
@@ -48,16 +51,16 @@ final class NcclShrink {
     this.options = options;
     this.hosts = hosts;
     this.deadline = Deadline.after(common.timeout());
-    this.patience = common.timeout().dividedBy(3);
+    this.timeout = common.timeout().dividedBy(3);
     this.rounds = new BootstrapRounds(survivors, deadline);
   }
 
   /**
-   * Runs on all ranks that are left.
+   * Runs the shrink on all surviving ranks.
    *
-   * @param anew what to do where NCCL cannot shrink, or fails to
+   * @param fallback creates a new communicator if NCCL cannot shrink, or fails
    */
-  DeviceCommunicator run(Supplier<DeviceCommunicator> anew) {
+  DeviceCommunicator run(Supplier<DeviceCommunicator> fallback) {
     List<ShrinkRequest> all =
         rounds
             .exchange(
@@ -72,22 +75,23 @@ final class NcclShrink {
     ShrinkRequest.check(all);
     Optional<String> obstacle = ShrinkRequest.obstacle(all);
     if (obstacle.isPresent()) {
-      return insteadOf(obstacle.get(), anew);
+      return insteadOf(obstacle.get(), fallback);
     }
-    return attempt(all, anew);
+    return attempt(all, fallback);
   }
 
-  private DeviceCommunicator insteadOf(String obstacle, Supplier<DeviceCommunicator> anew) {
+  private DeviceCommunicator insteadOf(String obstacle, Supplier<DeviceCommunicator> fallback) {
     LOG.info(
         "Communicator {} is not shrunk to {} ranks, a new one is made: {}",
         whole.id(),
         survivors.nranks(),
         obstacle);
-    return anew.get();
+    return fallback.get();
   }
 
-  /** All ranks hear how it went on the others. */
-  private DeviceCommunicator attempt(List<ShrinkRequest> all, Supplier<DeviceCommunicator> anew) {
+  /** Tries to shrink. All ranks learn the outcome on the others. */
+  private DeviceCommunicator attempt(
+      List<ShrinkRequest> all, Supplier<DeviceCommunicator> fallback) {
     NcclCommunicator rest = null;
     String failure = "";
     try {
@@ -107,7 +111,7 @@ final class NcclShrink {
       return rest;
     }
     discard(rest, new IllegalStateException(reason.get()));
-    return insteadOf(reason.get(), anew);
+    return insteadOf(reason.get(), fallback);
   }
 
   private Optional<String> settle(String failure) {
@@ -130,7 +134,7 @@ final class NcclShrink {
     try {
       rounds.barrier("ncclrestopened", () -> opened.set(open(all.get(0))));
       NcclCommunicator rest = opened.get();
-      Deadline shrunk = Deadline.after(patience);
+      Deadline shrunk = Deadline.after(timeout);
       whole.shrinkBoth(comms, ShrinkRequest.missing(all), shrunk, rest::requireWell);
       rest.connect(comms.get(0), comms.get(1), shrunk);
       return rest;

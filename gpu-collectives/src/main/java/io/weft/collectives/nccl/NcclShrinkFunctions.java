@@ -1,6 +1,8 @@
 package io.weft.collectives.nccl;
 
-/** What NCCL has from {@link NcclLibrary#SHRINKS} on; as {@link NcclFunctions}. */
+/**
+ * Functions that NCCL has from {@link NcclLibrary#SHRINKS} on; otherwise as {@link NcclFunctions}.
+ */
 final class NcclShrinkFunctions {
   private NcclShrinkFunctions() {}
 

@@ -10,13 +10,13 @@ import java.time.Duration;
 /**
  * An engine and the thread that it belongs to.
  *
- * @param lane where everything runs that the engine does
- * @param agreement that of the engine
+ * @param lane runs all work of the engine
+ * @param agreement of the engine
  */
 record NcclSide(HostLane lane, Agreement agreement, NcclEngine engine) {
   static final Duration SETTLING = Duration.ofSeconds(60);
 
-  /** Waits for an engine that has been stopped, whether this thread is interrupted or not. */
+  /** Waits for an engine that has been stopped, even if this thread is interrupted. */
   static void settle(Event event) {
     boolean interrupted = Thread.interrupted();
     Deadline deadline = Deadline.after(SETTLING);

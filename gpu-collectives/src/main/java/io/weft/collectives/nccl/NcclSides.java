@@ -16,8 +16,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * The two engines of a communicator, that for collectives and that for pairs, which fail together:
- * what fails on one stops the other. Thread-safe.
+ * The two engines of a communicator, one for collectives and one for pairs. They fail together: a
+ * failure of one stops the other. Thread-safe.
  */
 final class NcclSides {
   private final Self self;
@@ -25,7 +25,7 @@ final class NcclSides {
   private final NcclSide collectives;
   private final NcclSide pairs;
 
-  /** The rank that they belong to. */
+  /** Identifies the rank that the engines belong to. */
   record Self(UniqueId id, int rank, Duration timeout, String logPrefix) {}
 
   private NcclSides(
@@ -36,7 +36,7 @@ final class NcclSides {
     this.pairs = pairs;
   }
 
-  /** Opens both, each with a thread and a stream; they are not connected yet. */
+  /** Opens both, each with a thread and a stream. They are not connected yet. */
   static NcclSides open(
       Self self, NcclOptions options, HostCommunicatorPair pair, AtomicLong waitNanos) {
     AtomicReference<CollectiveException> stop = new AtomicReference<>();
@@ -71,7 +71,7 @@ final class NcclSides {
     return pairs;
   }
 
-  /** First that for collectives, then that for pairs. */
+  /** Both sides, that for collectives first. */
   List<NcclSide> both() {
     return List.of(collectives, pairs);
   }
@@ -81,7 +81,7 @@ final class NcclSides {
     awaitAll(List.of(submit(side, what, work)));
   }
 
-  /** What fails on one side stops the other at once. */
+  /** Submits work of an engine. Its failure stops the other engine at once. */
   Event submit(NcclSide side, String what, Lane.Work work) {
     Event event = side.lane().submit(what, work);
     event.whenDone(
@@ -93,7 +93,7 @@ final class NcclSides {
     return event;
   }
 
-  /** Runs work of an engine that has been stopped, whose failure stops nothing else. */
+  /** Runs work of an engine that has been stopped. Its failure does not stop the other engine. */
   void runAlone(NcclSide side, String what, Lane.Work work) {
     Event event = side.lane().submit(what, work);
     try {
@@ -106,8 +106,9 @@ final class NcclSides {
   }
 
   /**
-   * Returns only when the engines have let go of all buffers, also where it throws: the first
-   * failure of both sides, as the later one is often that the other had stopped.
+   * Waits until both engines have released all buffers, and only then returns or throws. It throws
+   * the first failure of both sides, because the later one often only reports that the other side
+   * had stopped.
    */
   void awaitAll(List<Event> running) {
     CollectiveException failure = null;
@@ -155,19 +156,19 @@ final class NcclSides {
     }
   }
 
-  /** NCCL is aborted on the threads of its communicators, hence on both at once. */
+  /** Aborts NCCL on the threads of its communicators, so on both at the same time. */
   void abort(CollectiveException cause) {
     stopEngines(cause);
     for (NcclSide side : both()) {
       try {
         Event unused = side.lane().submit("abort", side.engine()::abort);
       } catch (IllegalStateException e) {
-        // Closed meanwhile, which ends it too.
+        // Closed in the meantime, which ends it too.
       }
     }
   }
 
-  /** Ends both; with the other ranks, where all is well. */
+  /** Ends both; together with the other ranks if all are well. */
   void close(boolean healthy, Duration linger) {
     List<Event> closing = new ArrayList<>();
     for (NcclSide side : both()) {

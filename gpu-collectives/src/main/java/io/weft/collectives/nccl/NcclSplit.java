@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Splits a communicator: first the host's, so that nobody goes on to NCCL alone, then NCCL's own.
- * On the thread whose turn it is on the communicator.
+ * Splits a communicator: first the host's, so that no rank continues alone in NCCL, then NCCL's
+ * own. Runs on the thread whose turn it is on the communicator.
  */
 final class NcclSplit {
   private final NcclCommunicator whole;
@@ -65,7 +65,7 @@ final class NcclSplit {
     }
   }
 
-  /** What was split off and taken by nobody ends as well; a second abort does nothing. */
+  /** Ends the parts that no communicator has taken, too. A second abort does nothing. */
   private void giveUp(NcclCommunicator part, List<NcclComm> split, Throwable cause) {
     if (part != null) {
       NcclCommunicators.giveUp(part, cause);

@@ -20,15 +20,15 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
- * Steps as graphs, one for each run of steps that go by the same of NCCL's two communicators. What
- * is behind one of the other waits for it on the host.
+ * Steps as a list of graphs, one for each run of steps on the same of NCCL's two communicators. A
+ * graph waits on the host for the one before it on the other communicator.
  */
 final class NcclStepGraph implements StepGraph {
   private final NcclCommunicator communicator;
   private final List<Part> parts;
   private final int size;
 
-  /** The holder's own and one for every replay that was submitted. */
+  /** One use by the holder and one for every submitted replay. */
   private final AtomicInteger uses = new AtomicInteger(1);
 
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -43,8 +43,8 @@ final class NcclStepGraph implements StepGraph {
   }
 
   /**
-   * Captures steps where all ranks can; on the thread whose turn it is. Of a failure, which breaks
-   * the communicator, nothing is left.
+   * Captures steps if all ranks can. Runs on the thread whose turn it is. A failure breaks the
+   * communicator and leaves no graph.
    */
   static Captured capture(
       NcclCommunicator communicator, List<List<Operation>> steps, Deadline deadline) {
@@ -123,7 +123,7 @@ final class NcclStepGraph implements StepGraph {
     }
   }
 
-  /** The time is shared evenly, for lack of anything truer. */
+  /** Shares the time evenly, because the time of each operation is unknown. */
   private void count(List<Operation> operations, long nanos) {
     for (Operation each : operations) {
       communicator
@@ -133,8 +133,8 @@ final class NcclStepGraph implements StepGraph {
   }
 
   /**
-   * The graphs end on the threads of their engines, or have ended with those; behind what was
-   * submitted, without a wait for it.
+   * Ends the graphs after the submitted replays, without a wait for them. They end on the threads
+   * of their engines, or have ended together with these threads.
    */
   @Override
   public void close() {
@@ -143,7 +143,7 @@ final class NcclStepGraph implements StepGraph {
     }
   }
 
-  /** Ends the graphs with their last use. */
+  /** Drops one use; the last one ends the graphs. */
   private void endUse(Consumer<Event> ended) {
     if (uses.decrementAndGet() > 0) {
       return;
@@ -155,7 +155,7 @@ final class NcclStepGraph implements StepGraph {
                 .lane()
                 .submit("ending a graph", () -> part.side().engine().endGraph(part.graph())));
       } catch (IllegalStateException e) {
-        // The communicator was closed, and its graphs with it.
+        // The communicator was closed, which ended its graphs too.
       }
     }
   }

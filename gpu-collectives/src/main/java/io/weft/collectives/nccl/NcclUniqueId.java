@@ -7,13 +7,13 @@ import com.sun.jna.Structure;
 public final class NcclUniqueId extends Structure implements Structure.ByValue {
   static final int BYTES = 128;
 
-  /** Read by JNA, hence public. */
+  /** Public because JNA reads it. */
   @SuppressWarnings("MutablePublicArray")
   public byte[] internal = new byte[BYTES];
 
-  /** For JNA, which makes instances by itself. */
+  /** For JNA, which creates instances itself. */
   public NcclUniqueId() {
-    // All zero.
+    // All bytes are zero.
   }
 
   NcclUniqueId(byte[] bytes) {

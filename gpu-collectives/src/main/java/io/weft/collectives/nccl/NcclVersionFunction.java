@@ -1,6 +1,6 @@
 package io.weft.collectives.nccl;
 
-/** The function that every NCCL has, bound first to ask how old the library is. */
+/** The function that every NCCL has. It is bound first, to read the version of the library. */
 final class NcclVersionFunction {
   private NcclVersionFunction() {}
 

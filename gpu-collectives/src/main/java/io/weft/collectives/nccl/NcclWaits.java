@@ -14,15 +14,15 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * How an engine waits: for NCCL and the device, but no longer than it makes sense. Confined to the
- * engine's thread; only the reference by which it is stopped is shared.
+ * Waits for NCCL and the device, and ends a wait that has no purpose any more. Confined to the
+ * engine's thread; other threads only share the reference that stops it.
  */
 final class NcclWaits {
   private static final long FIRST_PAUSE_NANOS = 5_000;
   private static final long LONGEST_PAUSE_NANOS = 200_000;
   private static final long WATCH_NANOS = 1_000_000;
 
-  /** What a rank that has closed sent before may still be on its way, also of one that died. */
+  /** Data that a closed or dead rank sent earlier may still arrive during this time. */
   private static final long CLOSED_GRACE_NANOS = 1_000_000_000;
 
   private static final long GRACE_NANOS = 200_000_000;
@@ -38,12 +38,12 @@ final class NcclWaits {
     this.stop = stop;
   }
 
-  /** The communicator whose errors end a wait from now on. */
+  /** Sets the communicator whose errors end the following waits. */
   void on(NcclComm started) {
     comm = started;
   }
 
-  /** What a wait has to run again and again; it throws when the wait has become pointless. */
+  /** The check that a wait repeats; it throws when the wait has no purpose any more. */
   Runnable watch() {
     return new Watch();
   }
@@ -66,7 +66,7 @@ final class NcclWaits {
     }
   }
 
-  /** All ranks have come to a collective that runs; the peer of a send may not have. */
+  /** All ranks have reached a running collective; the peer of a send may not have. */
   private CollectiveException overdue(List<Operation> operations, Deadline deadline) {
     List<Integer> peers =
         operations.stream().flatMap(each -> peer(each).stream()).distinct().sorted().toList();
@@ -89,7 +89,7 @@ final class NcclWaits {
     return operation instanceof Receive receive ? Optional.of(receive.peer()) : Optional.empty();
   }
 
-  /** Looks from time to time whether a wait has become pointless. */
+  /** Checks from time to time whether a wait has lost its purpose. */
   private final class Watch implements Runnable {
     private long last = System.nanoTime();
     private long troubleSince;

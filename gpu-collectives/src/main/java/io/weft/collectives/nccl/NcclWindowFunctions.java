@@ -1,6 +1,6 @@
 package io.weft.collectives.nccl;
 
-/** What NCCL has since 2.27.3, bound by {@link NcclLibrary#load} where it is there. */
+/** Functions that NCCL has since 2.27.3. {@link NcclLibrary#load} binds them if they exist. */
 final class NcclWindowFunctions {
   private NcclWindowFunctions() {}
 

@@ -15,12 +15,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Some ranks of a communicator that meet by sends and receives on it, so that several parts of it
- * can meet at the same time: the first gathers the messages and gives them to the others. A message
- * is preceded by its length and the round's hash. Does not own the communicator.
+ * A rendezvous of some ranks of a communicator by sends and receives on it, so several parts can
+ * meet at the same time. The first rank gathers the messages and sends them to the others. The
+ * length and the hash of the round precede each message. Does not own the communicator.
  *
- * @param host the communicator of all
- * @param members its ranks in the order of the part, this one among them
+ * @param host the communicator of all ranks
+ * @param members its ranks in the order of the part, including this one
  */
 record PartBootstrap(Communicator host, List<Integer> members, UniqueId id) implements Bootstrap {
   @Override

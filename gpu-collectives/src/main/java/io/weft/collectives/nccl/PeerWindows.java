@@ -24,22 +24,27 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The windows of one engine that all ranks reach, and the kernels that write to them. Confined to
- * the engine's thread, but for {@link #stop}.
+ * The shared windows of one engine, and the kernels that write to them. Confined to the engine's
+ * thread, except {@link #stop}.
  */
 final class PeerWindows {
-  /** Where a buffer lies: the number of its window, the same on all ranks, and bytes in it. */
+  /**
+   * The place of a buffer: the number of its window, equal on all ranks, and the offset in bytes.
+   */
   record Place(long window, long offset) {
-    /** In none. */
+    /** The place of a buffer in no window. */
     static final Place NONE = new Place(0, 0);
 
-    /** Of an empty buffer, which is wherever the others are. */
+    /** The place of an empty buffer, which matches any place of the other ranks. */
     static final Place ANYWHERE = new Place(-1, 0);
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(PeerWindows.class);
 
-  /** The device gives up before the host does, which then could not say who was missing. */
+  /**
+   * The device times out earlier than the host by this, so the host can still name the missing
+   * ranks.
+   */
   private static final Duration MARGIN = Duration.ofMillis(500);
 
   private final CudaStream stream;
@@ -48,14 +53,14 @@ final class PeerWindows {
   private volatile PeerExchange exchange;
   private MulticastExchange multicast;
 
-  /** Whose barriers the kernels on the stream have. */
+  /** The window whose barriers the kernels on the stream use. */
   private PeerWindow used;
 
   PeerWindows(CudaStream stream) {
     this.stream = stream;
   }
 
-  /** Opens one, together with the other ranks; a refusal is of kind INVALID. */
+  /** Opens a window together with the other ranks. A refusal is of kind INVALID. */
   PeerWindow open(Communicator hosts, CudaMemory memory, Deadline deadline) {
     PeerWindow window = PeerWindow.open(hosts, memory, stream, deadline);
     windows.put(++opened, window);
@@ -63,7 +68,7 @@ final class PeerWindows {
     return window;
   }
 
-  /** Opens one that a single write reaches on all ranks; a refusal is of kind INVALID. */
+  /** Opens a multicast window together with the other ranks. A refusal is of kind INVALID. */
   MulticastWindow openMulticast(Communicator hosts, CudaMemory memory, Deadline deadline) {
     MulticastWindow window =
         MulticastWindow.open(hosts, memory, stream, deadline, this::loadMulticast);
@@ -84,12 +89,12 @@ final class PeerWindows {
     }
   }
 
-  /** Where a ragged all-to-all receives. */
+  /** The place where a ragged all-to-all receives. */
   Place place(TypedBuffer buffer) {
     return place(buffer, PeerWindow.class);
   }
 
-  /** Where an operation receives that can be written by multicast. */
+  /** The place where an operation receives, if multicast can write it. */
   Place multicastPlace(TypedBuffer buffer) {
     return place(buffer, MulticastWindow.class);
   }
@@ -109,7 +114,7 @@ final class PeerWindows {
   /**
    * Enqueues the writes of this rank.
    *
-   * @param send address of its rows on the device
+   * @param send device address of its rows
    */
   void write(RaggedAllToAll operation, long send, RaggedArrivals arrivals, Deadline deadline) {
     long elements = operation.layout().rowElements();
@@ -125,14 +130,14 @@ final class PeerWindows {
             operation.layout(),
             arrivals.offsets(),
             arrivals.receiveRows()),
-        patience(deadline));
+        barrierTimeout(deadline));
   }
 
   /**
-   * Enqueues the write of this rank's block to all of them.
+   * Enqueues the write of this rank's block to all ranks.
    *
-   * @param place of an all-gather's or a broadcast's receive buffer, the same on all ranks
-   * @param send address of its block on the device
+   * @param place of the receive buffer of an all-gather or a broadcast, equal on all ranks
+   * @param send device address of its block
    */
   void writeToAll(Operation operation, Place place, long send, Deadline deadline) {
     MulticastWindow window = (MulticastWindow) windows.get(place.window());
@@ -143,22 +148,22 @@ final class PeerWindows {
             ? new MulticastBlocks(send, gather.send().bytes(), place.offset(), 0, used.nranks())
             : new MulticastBlocks(
                 send, operation.bytes(), place.offset(), ((Broadcast) operation).root(), 1),
-        patience(deadline));
+        barrierTimeout(deadline));
   }
 
-  private static Duration patience(Deadline deadline) {
+  private static Duration barrierTimeout(Deadline deadline) {
     return Duration.ofNanos(
         Math.max(deadline.remainingNanos() / 2, deadline.remainingNanos() - MARGIN.toNanos()));
   }
 
-  /** When the stream has come behind all writes: throws what the devices found. */
+  /** Throws what the devices found. Call this when the stream has passed all writes. */
   void check() {
     if (used != null) {
       exchange.check(used);
     }
   }
 
-  /** What writes needed goes back; the stream is behind them. */
+  /** Frees the memory that writes needed. Call this when the stream has passed them. */
   void release() {
     if (exchange != null) {
       exchange.release();
@@ -166,7 +171,7 @@ final class PeerWindows {
     used = null;
   }
 
-  /** Devices wait for nobody any more. */
+  /** Ends the waits of the devices for other ranks. */
   void stop() {
     PeerExchange now = exchange;
     if (now != null) {
@@ -174,7 +179,7 @@ final class PeerWindows {
     }
   }
 
-  /** Ends one together with the other ranks. */
+  /** Ends a window together with the other ranks. */
   void end(ReachableMemory window, Communicator hosts) {
     if (windows.containsValue(window)) {
       window.close(hosts);
@@ -182,14 +187,14 @@ final class PeerWindows {
     }
   }
 
-  /** Ends one here; the stream is at rest. */
+  /** Ends a window on this rank only. The stream must be idle. */
   void leave(ReachableMemory window, Deadline deadline) {
     if (windows.values().remove(window) && !window.leave(deadline)) {
-      LOG.warn("Memory that was shared is kept: another rank may still write to it");
+      LOG.warn("Shared memory is kept: another rank may still write to it");
     }
   }
 
-  /** Ends all here; the stream is at rest. */
+  /** Ends all windows on this rank. The stream must be idle. */
   void close(Deadline deadline) {
     List.copyOf(windows.values()).forEach(window -> leave(window, deadline));
     if (multicast != null) {

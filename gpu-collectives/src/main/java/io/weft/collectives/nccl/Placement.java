@@ -16,10 +16,10 @@ import io.weft.collectives.operation.Send;
 import java.util.List;
 
 /**
- * Which of an operation's buffers one rank reads and writes.
+ * The buffers of an operation that one rank reads and writes.
  *
- * @param read whose content has to be on the device before
- * @param write whose content changes
+ * @param read buffers whose content must be on the device before the operation
+ * @param write buffers whose content changes
  */
 record Placement(List<TypedBuffer> read, List<TypedBuffer> write) {
   static Placement of(Operation operation, int rank) {
@@ -38,7 +38,7 @@ record Placement(List<TypedBuffer> read, List<TypedBuffer> write) {
           rank == each.root() ? List.of(each.send()) : List.of(), List.of(each.receive()));
     }
     if (operation instanceof RaggedAllToAll each) {
-      // Rows that no update covers keep what they hold.
+      // Rows that no update covers keep their content.
       return new Placement(List.of(each.send(), each.receive()), List.of(each.receive()));
     }
     return unrooted(operation);

@@ -8,23 +8,26 @@ import java.util.UUID;
 import java.util.stream.IntStream;
 
 /**
- * What ranks tell each other before NCCL starts, as it answers a wrong pair of them with a hang.
+ * The properties that ranks compare before NCCL starts, because NCCL hangs on a bad combination.
  *
  * @param version NCCL's number of its own version
  * @param gpu the rank's GPU
  * @param sharesGpu whether NCCL's environment lets several ranks use one GPU
- * @param forcesNvls whether it insists on NVLink SHARP, which ranks that share a GPU cannot have
+ * @param forcesNvls whether it requires NVLink SHARP, which ranks that share a GPU cannot use
  */
 record RankIdentity(int version, UUID gpu, boolean sharesGpu, boolean forcesNvls) {
   private static final int BYTES = 22;
 
-  /** Kernels of all ranks have to run at the same time, or each waits for the others for ever. */
+  /**
+   * The kernels of all ranks must run at the same time; otherwise they wait for each other without
+   * end.
+   */
   private static final int MOST_RANKS_OF_A_GPU = 2;
 
   private static final String SWITCH = "NCCL_MULTI_RANK_GPU_ENABLE";
   private static final String NVLS = "NCCL_NVLS_ENABLE";
 
-  /** Of this process, whose environment NCCL reads too. */
+  /** The identity of this process, whose environment NCCL reads too. */
   static RankIdentity of(int version, UUID gpu, Map<String, String> environment) {
     boolean shares = version >= NcclLibrary.SHARES_GPUS && "1".equals(environment.get(SWITCH));
     return new RankIdentity(version, gpu, shares, "1".equals(environment.get(NVLS)));
@@ -47,7 +50,7 @@ record RankIdentity(int version, UUID gpu, boolean sharesGpu, boolean forcesNvls
   }
 
   /**
-   * Finds ranks that NCCL cannot bring together.
+   * Checks that NCCL can connect these ranks.
    *
    * @param ranks by rank
    * @throws CollectiveException of kind MISMATCH, the same on every rank

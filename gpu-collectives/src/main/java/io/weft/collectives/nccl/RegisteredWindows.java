@@ -8,19 +8,19 @@ import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What one of NCCL's communicators knows as windows. Confined to the engine's thread. */
+/** The windows of one of NCCL's communicators. Confined to the engine's thread. */
 final class RegisteredWindows {
   private static final Logger LOG = LoggerFactory.getLogger(RegisteredWindows.class);
 
   private final Map<DeviceWindow, Long> windows = new HashMap<>();
 
-  /** Registers one together with the other ranks. */
+  /** Registers a window together with the other ranks. */
   void register(NcclComm comm, DeviceWindow window, Deadline deadline, Runnable watch) {
     windows.put(
         window, comm.register(window.memory().address(), window.memory().bytes(), deadline, watch));
   }
 
-  /** Ends one that is still there. */
+  /** Ends a window if it still exists. */
   void deregister(NcclComm comm, DeviceWindow window) {
     Long handle = windows.remove(window);
     if (handle != null && handle != 0) {
@@ -28,12 +28,12 @@ final class RegisteredWindows {
     }
   }
 
-  /** Ends all before a communicator that is well. */
+  /** Ends all windows before a communicator that is well. */
   void end(NcclComm comm) {
     try {
       List.copyOf(windows.keySet()).forEach(window -> deregister(comm, window));
     } catch (CollectiveException e) {
-      LOG.warn("A window did not end well, so NCCL is aborted", e);
+      LOG.warn("A window failed to end, so NCCL is aborted", e);
       comm.abort();
     }
   }

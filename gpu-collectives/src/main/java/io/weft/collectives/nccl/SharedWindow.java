@@ -5,30 +5,30 @@ import io.weft.device.cuda.CudaMemory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
-/** Memory of each rank that the devices of all reach by themselves. Thread-safe. */
+/** Memory of each rank that the devices of all ranks access directly. Thread-safe. */
 public final class SharedWindow implements AutoCloseable {
   private final ReachableMemory window;
   private final Consumer<ReachableMemory> end;
   private final AtomicBoolean closed = new AtomicBoolean();
 
   /**
-   * Belongs to a communicator.
+   * Owned by a communicator.
    *
-   * @param end ends it on this rank
+   * @param end ends the window on this rank
    */
   SharedWindow(ReachableMemory window, Consumer<ReachableMemory> end) {
     this.window = window;
     this.end = end;
   }
 
-  /** This rank's own part. */
+  /** The memory of this rank. */
   public CudaMemory memory() {
     return window.memory();
   }
 
   /**
-   * Ends it, on all ranks together, in the order of their operations; where the communicator is
-   * broken or closed, on this rank.
+   * Ends the window on all ranks together, in the order of their operations. If the communicator is
+   * broken or closed, ends it on this rank only.
    */
   @Override
   public void close() {

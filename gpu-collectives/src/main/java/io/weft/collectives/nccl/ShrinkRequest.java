@@ -13,13 +13,13 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
- * What a rank that is left of a communicator says to the others that are.
+ * The message of a surviving rank to the other survivors of a communicator.
  *
- * @param whole the communicator that broke
+ * @param whole the broken communicator
  * @param rank this one's rank there
  * @param nranks how many there were
- * @param obstacle why this rank cannot shrink it; empty where it can
- * @param id for the host's communicator for collectives; that of the first rank is taken
+ * @param obstacle why this rank cannot shrink it; empty if it can
+ * @param id for the host's communicator for collectives; the id of the first rank is used
  * @param pairsId for the one for pairs
  */
 record ShrinkRequest(
@@ -57,12 +57,12 @@ record ShrinkRequest(
           UniqueId.decode(in.readUTF()),
           UniqueId.decode(in.readUTF()));
     } catch (IOException e) {
-      throw new IllegalArgumentException("what a rank says of its communicator is damaged", e);
+      throw new IllegalArgumentException("a rank sent a damaged request to shrink", e);
     }
   }
 
   /**
-   * Finds what makes no sense.
+   * Checks that the messages match.
    *
    * @param all by new rank
    * @throws CollectiveException the same on every rank
@@ -81,12 +81,12 @@ record ShrinkRequest(
     }
     if (all.size() >= first.nranks()) {
       throw CollectiveException.invalid(
-          "all %d ranks of communicator %s are there: there is nothing to leave out"
+          "all %d ranks of communicator %s are present: there is no rank to leave out"
               .formatted(first.nranks(), first.whole()));
     }
   }
 
-  /** Why one of them cannot go on with what is left; empty where all can. */
+  /** Why one of them cannot shrink the communicator; empty if all can. */
   static Optional<String> obstacle(List<ShrinkRequest> all) {
     for (int rank = 0; rank < all.size(); rank++) {
       ShrinkRequest each = all.get(rank);
@@ -94,13 +94,13 @@ record ShrinkRequest(
         return Optional.of("on rank " + each.rank() + ", " + each.obstacle());
       }
       if (rank > 0 && each.rank() <= all.get(rank - 1).rank()) {
-        return Optional.of("its ranks are in another order than before, which NCCL keeps");
+        return Optional.of("its ranks are in another order than before, but NCCL keeps the order");
       }
     }
     return Optional.empty();
   }
 
-  /** The ranks that are not there, ascending. */
+  /** The missing ranks, ascending. */
   static List<Integer> missing(List<ShrinkRequest> all) {
     List<Integer> there = all.stream().map(ShrinkRequest::rank).toList();
     return IntStream.range(0, all.get(0).nranks())

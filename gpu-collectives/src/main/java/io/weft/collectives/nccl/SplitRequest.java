@@ -8,10 +8,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * What a rank says when all split a communicator.
+ * The message of each rank in a split of a communicator.
  *
- * <pre>
- *   int color | int key | int length of an id | id | id, ASCII
+ * <pre> int color | int key | int length of an id | id | id, ASCII
  * </pre>
  *
  * @param id of the host's communicator for collectives, if this rank is the first of its part

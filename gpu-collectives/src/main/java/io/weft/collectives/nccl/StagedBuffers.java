@@ -12,11 +12,11 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The buffers of one operation on the device: those that lie there are used as they are, those of
+ * The buffers of one operation on the device. Buffers in device memory are used directly; those of
  * the host are copied there and back. Confined to the thread of the stream.
  */
 final class StagedBuffers {
-  /** A run of host memory and its copy. */
+  /** A range of host memory and its copy. */
   private record Range(long start, long bytes, CudaMemory copy) {
     boolean covers(TypedBuffer buffer) {
       return buffer.address() >= start && buffer.address() + buffer.bytes() <= start + bytes;
@@ -40,7 +40,10 @@ final class StagedBuffers {
     this.bounce = bounce;
   }
 
-  /** Copies what an operation reads; buffers that overlap, as in place, stay so in their copies. */
+  /**
+   * Copies the input of an operation. Buffers that overlap, as in place, also overlap in their
+   * copies.
+   */
   void place(List<TypedBuffer> read, List<TypedBuffer> write, Wait wait) {
     List<TypedBuffer> onHost =
         Stream.concat(read.stream(), write.stream())
@@ -80,7 +83,7 @@ final class StagedBuffers {
     return memory;
   }
 
-  /** Where a buffer, or a part of one, is on the device; anything for an empty one. */
+  /** The device address of a buffer or a part of one; any address for an empty buffer. */
   long at(TypedBuffer buffer) {
     for (Range range : ranges) {
       if (range.covers(buffer)) {
@@ -90,12 +93,12 @@ final class StagedBuffers {
     return buffer.address();
   }
 
-  /** Copies what was written back to the host. */
+  /** Copies the results back to the host. */
   void copyBack(Wait wait) {
     written.forEach(each -> bounce.copyToHost(each.address(), at(each), each.bytes(), wait));
   }
 
-  /** The memory goes back; the stream must have come behind its last use. */
+  /** Frees the memory. The stream must have passed its last use. */
   void release() {
     memories.forEach(CudaMemory::close);
   }

@@ -13,7 +13,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Optional;
 
-/** What ranks say to each other before NCCL hears of a window. Stateless. */
+/** Checks among the ranks that a window is valid, before NCCL registers it. Stateless. */
 final class WindowAgreement {
   private static final int ALIGNMENT = 4096;
 
@@ -22,8 +22,8 @@ final class WindowAgreement {
   /**
    * Agrees on one window.
    *
-   * @param device this rank's
-   * @return why all ranks leave it; empty when all have the same window
+   * @param device of this rank
+   * @return why all ranks reject it; empty if all have the same window
    */
   static Optional<CollectiveException> refusal(
       Communicator host, CudaDevice device, CudaMemory memory, Deadline deadline) {
@@ -56,7 +56,7 @@ final class WindowAgreement {
               throw invalid(rank, reason);
             });
     if (!(memory.source() instanceof NcclMemory || memory.source() instanceof VirtualMemory)) {
-      throw invalid(rank, memory.source().what() + " cannot be a window, only that of NCCL can");
+      throw invalid(rank, memory.source().what() + " cannot be a window, only memory of NCCL can");
     }
     if (!memory.device().device().equals(device.device())) {
       throw invalid(rank, "the memory is of " + memory.device() + ", the rank on " + device);
@@ -64,7 +64,7 @@ final class WindowAgreement {
     if (memory.address() % ALIGNMENT != 0) {
       throw invalid(
           rank,
-          "a window starts at a multiple of " + ALIGNMENT + ": take it first, of a whole segment");
+          "a window starts at a multiple of " + ALIGNMENT + ": allocate it as a whole segment");
     }
     return memory.bytes();
   }

@@ -6,14 +6,14 @@ import io.weft.device.cuda.PeerAccess;
 import java.util.Optional;
 
 /**
- * The memory of one rank as another one reaches it.
+ * The memory of one rank as another rank accesses it.
  *
  * @param address of the memory
- * @param bytes of it
- * @param signals address of the words beside it
- * @param pid whose it is
- * @param heldMemory what keeps the memory mapped, if anything has to
- * @param heldSignals what keeps the words mapped
+ * @param bytes of the memory
+ * @param signals address of the signal words beside the memory
+ * @param pid of the process that owns it
+ * @param heldMemory keeps the memory mapped; null if no mapping is needed
+ * @param heldSignals keeps the words mapped; null if no mapping is needed
  */
 record MappedPeer(
     long address,
@@ -24,9 +24,9 @@ record MappedPeer(
     Optional<IpcMemory> heldSignals,
     Optional<PeerAccess> access) {
   /**
-   * Maps what a rank offers.
+   * Maps the memory that a rank offers.
    *
-   * @throws RuntimeException when the device cannot reach it; nothing is mapped then
+   * @throws RuntimeException if the device cannot reach it; nothing is mapped then
    */
   static MappedPeer of(CudaDevice device, PeerOffer offer) {
     if (offer.memory().pid() == ProcessHandle.current().pid()) {
@@ -57,7 +57,7 @@ record MappedPeer(
     }
   }
 
-  /** Whether its process is there: one that is not writes nothing any more. */
+  /** Whether its process is alive. A dead process writes nothing any more. */
   boolean isAlive() {
     return ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
   }

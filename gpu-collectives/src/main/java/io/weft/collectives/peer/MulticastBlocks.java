@@ -1,21 +1,20 @@
 package io.weft.collectives.peer;
 
 /**
- * Blocks of one size that lie one behind the other in the memory of every rank, each of which one
- * rank writes for all.
+ * Consecutive blocks of one size in the memory of every rank. One rank writes each block for all.
  *
- * @param send address of this rank's block on its device; any where none is its own
+ * @param send device address of this rank's block; any value if no block is its own
  * @param blockBytes 1 or more
  * @param offset where the first block begins, in bytes from the start of the memory
- * @param first the rank whose block is first
- * @param count 1 or more; the blocks behind it are those of the ranks behind
+ * @param first the rank of the first block
+ * @param count 1 or more; the following blocks belong to the following ranks
  */
 public record MulticastBlocks(long send, long blockBytes, long offset, int first, int count) {
   boolean has(int rank) {
     return rank >= first && rank < first + count;
   }
 
-  /** Where a rank's block begins. */
+  /** The offset of a rank's block. */
   long offset(int rank) {
     return offset + (rank - first) * blockBytes;
   }

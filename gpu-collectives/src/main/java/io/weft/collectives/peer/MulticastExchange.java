@@ -8,8 +8,8 @@ import java.time.Duration;
 
 /**
  * Kernels by which a rank writes a block once, into the memory of all ranks. Confined to the thread
- * of its stream. What ends the waits of these kernels, and what they find, is that of the barriers'
- * {@link PeerExchange}.
+ * of its stream. The {@link PeerExchange} of the barriers stops these kernels and reports their
+ * failures.
  */
 public final class MulticastExchange implements AutoCloseable {
   private static final int WRITE_BYTES = 5 * 8;
@@ -17,12 +17,12 @@ public final class MulticastExchange implements AutoCloseable {
   private static final int THREADS = 256;
   private static final int MOST_BLOCKS = 512;
 
-  /** As UNIT and SLOT_BYTES of multicast.cu. */
+  /** Equals UNIT and SLOT_BYTES of multicast.cu. */
   private static final int UNIT = 16;
 
   private static final int SLOT_BYTES = 2 * UNIT;
 
-  /** A slot for each rank that there can be. */
+  /** Room for one slot for each possible rank. */
   static final long ENDS_ROOM = (long) SLOT_BYTES * PeerSignals.MOST_RANKS;
 
   private final CudaStream stream;
@@ -51,17 +51,17 @@ public final class MulticastExchange implements AutoCloseable {
   }
 
   /**
-   * Enqueues an exchange: a barrier, this rank's block if it has one, a barrier, and what does not
-   * fill whole units.
+   * Enqueues an exchange: a barrier, this rank's block if it has one, a barrier, and the last bytes
+   * that do not fill a whole unit.
    *
-   * @param patience how long the device waits for a rank in each barrier
+   * @param timeout how long the device waits for a rank in each barrier
    */
-  public void enqueue(MulticastWindow window, MulticastBlocks blocks, Duration patience) {
-    barriers.enqueueBarrier(window.lobby(), patience);
+  public void enqueue(MulticastWindow window, MulticastBlocks blocks, Duration timeout) {
+    barriers.enqueueBarrier(window.lobby(), timeout);
     if (blocks.has(window.rank())) {
       enqueueWrite(window, blocks);
     }
-    barriers.enqueueBarrier(window.lobby(), patience);
+    barriers.enqueueBarrier(window.lobby(), timeout);
     if ((blocks.offset() | blocks.blockBytes()) % UNIT != 0) {
       enqueueEnds(window, blocks);
     }
@@ -89,7 +89,7 @@ public final class MulticastExchange implements AutoCloseable {
     return (int) Math.min(MOST_BLOCKS, Math.max(1, (items + THREADS - 1) / THREADS));
   }
 
-  /** Unloads the kernels; the device is at rest. */
+  /** Unloads the kernels. The device must be idle. */
   @Override
   public void close() {
     module.close();

@@ -6,15 +6,14 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * What a rank tells the others before they have multicast.
+ * The message of each rank before multicast is set up.
  *
- * <pre>
- *   long, long uuid of the GPU | long bytes | long bytes of the object | address of the inbox
+ * <pre> long, long uuid of the GPU | long bytes | long bytes of the object | address of the inbox
  * </pre>
  *
  * @param bytes of its memory
- * @param objectBytes what the object has to have for that by this rank's driver
- * @param inbox where it takes a descriptor
+ * @param objectBytes the size of the multicast object that this rank's driver needs for it
+ * @param inbox where it receives a descriptor
  */
 record MulticastOffer(UUID gpu, long bytes, long objectBytes, InboxAddress inbox) {
   byte[] encode() {
@@ -39,7 +38,7 @@ record MulticastOffer(UUID gpu, long bytes, long objectBytes, InboxAddress inbox
   }
 
   /**
-   * Finds ranks that cannot have one window.
+   * Checks that the ranks can have one window.
    *
    * @param offers by rank
    * @throws io.weft.collectives.fault.CollectiveException of kind INVALID, the same on every rank
@@ -50,14 +49,14 @@ record MulticastOffer(UUID gpu, long bytes, long objectBytes, InboxAddress inbox
       if (own.bytes() != offers.get(0).bytes()) {
         throw Refusal.of(
             List.of(0, rank),
-            "rank 0 shares %d bytes by multicast but rank %d %d: they have to be as many"
+            "rank 0 shares %d bytes by multicast but rank %d %d: the sizes must be equal"
                 .formatted(offers.get(0).bytes(), rank, own.bytes()),
             null);
       }
       if (own.objectBytes() != offers.get(0).objectBytes()) {
         throw Refusal.of(
             List.of(0, rank),
-            "by its driver rank 0 needs %d bytes for multicast, rank %d by its own %d"
+            "the driver of rank 0 needs %d bytes for multicast, that of rank %d %d"
                 .formatted(offers.get(0).objectBytes(), rank, own.objectBytes()),
             null);
       }

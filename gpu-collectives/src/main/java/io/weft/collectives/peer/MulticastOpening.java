@@ -21,10 +21,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Opens a multicast window: every rank says what it has, rank 0 creates the object and leaves a
- * descriptor of it in the inbox of each, all add their devices, then all bind and map. Between
- * these steps all ranks meet, as the driver waits without end for a device that is not added; what
- * fails on one rank fails on all. Confined to the thread of its stream.
+ * Opens a multicast window. Every rank says what it has. Rank 0 creates the multicast object and
+ * puts a descriptor of it in the inbox of each rank. All ranks add their devices, then all bind and
+ * map. Between these steps all ranks meet, because the driver waits without end for a device that
+ * is not added. A failure on one rank fails all ranks. Confined to the thread of its stream.
  */
 final class MulticastOpening {
   private static final Logger LOG = LoggerFactory.getLogger(MulticastOpening.class);
@@ -147,10 +147,11 @@ final class MulticastOpening {
   }
 
   /**
-   * No device has written to anything yet, so this rank's memory goes back when its object has
-   * ended, whatever the others do. All ranks do this together, or the hosts are broken.
+   * Undoes the opening. No device has written to anything yet, so this rank's memory is freed when
+   * its object has ended, independent of the others. If not all ranks do this together, the host
+   * communicator is broken.
    *
-   * @throws CollectiveException not of kind INVALID, on all ranks, when an object does not end
+   * @throws CollectiveException not of kind INVALID, on all ranks, if an object does not end
    */
   private void giveUp(Throwable cause) {
     if (inbox != null) {
@@ -190,7 +191,7 @@ final class MulticastOpening {
     }
   }
 
-  /** Once more where it failed, now that all have tried. */
+  /** Retries after all ranks have tried. */
   private void retryEndObject() {
     try {
       endObject();
@@ -199,7 +200,10 @@ final class MulticastOpening {
     }
   }
 
-  /** Broken hosts leave what the ranks say to each other by their memory, for which they linger. */
+  /**
+   * If the host communicator is broken, the ranks tell each other through their memory, and linger
+   * for that.
+   */
   private void endLobby(Throwable cause) {
     try {
       lobby.close(hosts);

@@ -6,9 +6,9 @@ import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.VirtualMemory;
 
 /**
- * Device memory that a multicast window needs beside the caller's: a few bytes to meet in, and the
- * slots for what does not fill whole units, in memory that can be bound. Confined to the thread of
- * the window.
+ * Device memory that a multicast window needs beside the caller's: a few bytes for the barriers,
+ * and bindable memory with the slots for bytes that do not fill a whole unit. Confined to the
+ * thread of the window.
  */
 final class MulticastScratch {
   private static final int LOBBY_BYTES = 512;
@@ -40,13 +40,13 @@ final class MulticastScratch {
     return ends;
   }
 
-  /** The slots are not bound any more. */
+  /** Frees the slots, which are no longer bound. */
   void closeEnds() {
     ends.close();
     endsPool.close();
   }
 
-  /** No rank has the place to meet any more. */
+  /** Frees the memory of the barriers, which no rank has mapped any more. */
   void closeLobby() {
     lobby.close();
     lobbyPool.close();

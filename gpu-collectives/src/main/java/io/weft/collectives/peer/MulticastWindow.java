@@ -13,9 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Memory of as many bytes on each rank that one write of any rank reaches, all at the same place.
- * As with any window a rank that ended it keeps its own memory until all the others have, or their
- * processes are gone. Confined to the thread of its stream.
+ * Memory of equal size on each rank, where one write of any rank reaches the same place on all. As
+ * with any window, a rank that has ended it keeps its own memory until all others have ended it
+ * too, or their processes are gone. Confined to the thread of its stream.
  */
 public final class MulticastWindow implements ReachableMemory {
   private static final Logger LOG = LoggerFactory.getLogger(MulticastWindow.class);
@@ -51,12 +51,12 @@ public final class MulticastWindow implements ReachableMemory {
   /**
    * Opens a window, on all ranks together.
    *
-   * @param hosts the hosts' communicator of the ranks, of one host and each on a GPU of its own
+   * @param hosts the host communicator of the ranks, which are on one host and each on its own GPU
    * @param memory of this rank's GPU and of {@link io.weft.device.cuda.VirtualMemory#forMulticast},
-   *     the first of a segment; as many bytes on each rank
-   * @param stream at rest
-   * @param prepare what has to be loaded before, where multicast is possible
-   * @throws CollectiveException of kind INVALID, on all ranks, when one has no multicast
+   *     the first of a segment; of equal size on each rank
+   * @param stream must be idle
+   * @param prepare loads what is needed first, if multicast is possible
+   * @throws CollectiveException of kind INVALID, on all ranks, if one has no multicast
    */
   public static MulticastWindow open(
       Communicator hosts,
@@ -83,7 +83,7 @@ public final class MulticastWindow implements ReachableMemory {
     return buffer.address() - address;
   }
 
-  /** The window of the barriers, over which ranks also part. */
+  /** The window of the barriers, through which ranks also end together. */
   public PeerWindow lobby() {
     return lobby;
   }
@@ -96,12 +96,12 @@ public final class MulticastWindow implements ReachableMemory {
     return address;
   }
 
-  /** Of this rank's words, on its device. */
+  /** Device address of this rank's signal words. */
   long signals() {
     return lobby.peer(lobby.rank()).signals();
   }
 
-  /** Where a write to the memory of all begins. */
+  /** The address where a write to the memory of all ranks begins. */
   long multicastAddress() {
     return multicastAddress;
   }
@@ -111,7 +111,7 @@ public final class MulticastWindow implements ReachableMemory {
     return scratch.ends().address();
   }
 
-  /** Where a write to the slots of all begins. */
+  /** The address where a write to the slots of all ranks begins. */
   long multicastEnds() {
     return multicastAddress + endsOffset;
   }
@@ -145,9 +145,7 @@ public final class MulticastWindow implements ReachableMemory {
     }
   }
 
-  /**
-   * No device writes to this rank's memory any more, so that it goes back as soon as it is free.
-   */
+  /** Ends the object. No device writes to this rank's memory any more, so it can be freed. */
   private void endObject() {
     object.close();
     scratch.closeEnds();

@@ -15,7 +15,7 @@ import java.util.List;
 
 /**
  * Kernels by which ranks write rows into each other's memory. Confined to the thread of its stream,
- * but for {@link #stop}. After a failure it is of no use any more.
+ * except {@link #stop}. It is unusable after a failure.
  */
 public final class PeerExchange implements AutoCloseable {
   private static final int RANKS = PeerSignals.MOST_RANKS;
@@ -24,7 +24,7 @@ public final class PeerExchange implements AutoCloseable {
   private static final int BARRIER_THREADS = 32;
   private static final int WRITE_THREADS = 256;
 
-  /** As PARTS of peers.cu. */
+  /** Equals PARTS of peers.cu. */
   private static final int PARTS = 8;
 
   private static final int MOST_BLOCKS = 512;
@@ -53,11 +53,11 @@ public final class PeerExchange implements AutoCloseable {
   /**
    * Enqueues an exchange: a barrier, the rows, a barrier.
    *
-   * @param patience how long the device waits for a rank in each barrier
+   * @param timeout how long the device waits for a rank in each barrier
    */
-  public void enqueue(PeerWindow window, PeerRows rows, Duration patience) {
+  public void enqueue(PeerWindow window, PeerRows rows, Duration timeout) {
     long table = upload(rows);
-    enqueueBarrier(window, patience);
+    enqueueBarrier(window, timeout);
     int updates = rows.layout().updates(window.nranks());
     KernelArguments arguments = write.arguments();
     for (int rank = 0; rank < RANKS; rank++) {
@@ -72,21 +72,21 @@ public final class PeerExchange implements AutoCloseable {
     arguments.putLong(rows.rowBytes()).putInt(updates).putInt(window.nranks());
     int blocks = Math.min(MOST_BLOCKS, Math.max(1, rows.layout().entries() * PARTS));
     write.launch(stream, blocks, WRITE_THREADS, arguments);
-    enqueueBarrier(window, patience);
+    enqueueBarrier(window, timeout);
   }
 
-  /** Enqueues a barrier of the devices alone. */
-  void enqueueBarrier(PeerWindow window, Duration patience) {
+  /** Enqueues a barrier of the devices. */
+  void enqueueBarrier(PeerWindow window, Duration timeout) {
     KernelArguments arguments = barrier.arguments();
     for (int rank = 0; rank < RANKS; rank++) {
       arguments.putLong(rank < window.nranks() ? window.peer(rank).signals() : 0);
     }
-    arguments.putLong(report.address()).putLong(patience.toNanos());
+    arguments.putLong(report.address()).putLong(timeout.toNanos());
     arguments.putInt(window.rank()).putInt(window.nranks());
     barrier.launch(stream, 1, BARRIER_THREADS, arguments);
   }
 
-  /** Sizes and offsets, for the device. */
+  /** Copies sizes and offsets to the device. */
   private long upload(PeerRows rows) {
     int entries = rows.layout().entries();
     long bytes = 3L * Long.BYTES * entries;
@@ -105,9 +105,9 @@ public final class PeerExchange implements AutoCloseable {
   }
 
   /**
-   * To be called when the stream has come behind all exchanges.
+   * Checks the exchanges. Call this when the stream has passed all of them.
    *
-   * @throws CollectiveException naming ranks that did not come to a barrier
+   * @throws CollectiveException naming the ranks that did not reach a barrier
    */
   public void check(PeerWindow window) {
     List<Integer> silent = report.silent();
@@ -115,30 +115,30 @@ public final class PeerExchange implements AutoCloseable {
       throw new CollectiveException(
           Kind.TIMEOUT,
           silent,
-          "rank %d waited on its device for %s, which did not come to the exchange"
+          "rank %d waited on its device for %s, which did not reach the exchange"
               .formatted(window.rank(), CollectiveException.name(silent)));
     }
     if (report.badEntry() >= 0) {
       throw new CollectiveException(
           Kind.INVALID,
           List.of(window.rank()),
-          "update %d of rank %d reads or writes rows that are not there"
+          "update %d of rank %d reads or writes rows that do not exist"
               .formatted(report.badEntry(), window.rank()));
     }
   }
 
-  /** The tables of exchanges that are over go back. */
+  /** Frees the tables of finished exchanges. */
   public void release() {
     inUse.forEach(CudaMemory::close);
     inUse.clear();
   }
 
-  /** Ends the waits of kernels that run, and of those that come; from any thread. */
+  /** Ends the waits of running and later kernels. Any thread may call it. */
   public void stop() {
     report.stop();
   }
 
-  /** Gives everything back; the stream is at rest. */
+  /** Frees all resources. The stream must be idle. */
   @Override
   public void close() {
     release();

@@ -4,10 +4,9 @@ import io.weft.device.cuda.IpcHandle;
 import java.nio.ByteBuffer;
 
 /**
- * What a rank tells the others of its memory.
+ * The message with which a rank offers its memory to the others.
  *
- * <pre>
- *   long address | long address of the signals | int length | handle | handle of the signals
+ * <pre> long address | long address of the signals | int length | handle | handle of the signals
  * </pre>
  *
  * @param memory for other processes

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Words in pinned memory by which the host ends a kernel and kernels say what went wrong, as struct
- * report of peers.cu. {@link #stop} may be called by any thread.
+ * Words in pinned memory. The host uses them to end a kernel, and kernels use them to report
+ * failures, as struct report of peers.cu. Any thread may call {@link #stop}.
  */
 final class PeerReport implements AutoCloseable {
   private static final long ENTRY = 8;
@@ -29,12 +29,12 @@ final class PeerReport implements AutoCloseable {
     return words.address();
   }
 
-  /** Has kernels that wait give up. */
+  /** Makes waiting kernels give up. */
   void stop() {
     Memory.putInt(words.address(), 1);
   }
 
-  /** The ranks that did not come to a barrier in time. */
+  /** The ranks that did not reach a barrier in time. */
   List<Integer> silent() {
     return IntStream.range(0, PeerSignals.MOST_RANKS)
         .filter(rank -> Memory.getInt(words.address() + SILENT + 4L * rank) != 0)
@@ -42,7 +42,7 @@ final class PeerReport implements AutoCloseable {
         .toList();
   }
 
-  /** The number of an update that does not fit, -1 where all did. */
+  /** The number of an update that is out of range; -1 if all are valid. */
   int badEntry() {
     return Memory.getInt(words.address() + ENTRY) - 1;
   }

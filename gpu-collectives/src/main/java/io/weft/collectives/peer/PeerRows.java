@@ -5,9 +5,9 @@ import io.weft.collectives.operation.RaggedLayout;
 /**
  * Rows that one rank writes into the memory of all.
  *
- * @param send address of its rows on its device
- * @param sendRows how many there are
- * @param rowBytes of one row, the same on all ranks
+ * @param send device address of its rows
+ * @param sendRows the number of its rows
+ * @param rowBytes of one row, equal on all ranks
  * @param layout which rows go where
  * @param offsets where each rank receives, in bytes from the start of its memory
  * @param receiveRows how many rows fit there

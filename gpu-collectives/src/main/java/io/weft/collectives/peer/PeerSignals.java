@@ -8,12 +8,12 @@ import io.weft.device.cuda.CudaStream;
 import io.weft.memory.Memory;
 
 /**
- * The words that a rank shares beside its memory, which start as zero, and a piece of pinned memory
- * to read them. As struct signals of peers.cu, and behind it a word that is 1. Confined to the
- * thread of its stream.
+ * The signal words that a rank shares beside its memory, and pinned memory to read them. The words
+ * are laid out as struct signals of peers.cu, followed by a word that is 1, and start as zero.
+ * Confined to the thread of its stream.
  */
 final class PeerSignals implements AutoCloseable {
-  /** Ranks that kernels have room for. */
+  /** The limit of ranks in the kernels. */
   static final int MOST_RANKS = 16;
 
   private static final long GONE = 4L * (MOST_RANKS + 2);
@@ -35,7 +35,7 @@ final class PeerSignals implements AutoCloseable {
     this.copy = pinnedPool.take(BYTES);
   }
 
-  /** Returns when the device has the words. */
+  /** Returns when the words on the device are initialized. */
   static PeerSignals open(CudaStream stream, Deadline deadline) {
     PeerSignals signals = new PeerSignals(stream);
     Memory.setMemory(signals.copy.address(), BYTES, (byte) 0);
@@ -51,23 +51,23 @@ final class PeerSignals implements AutoCloseable {
     return words;
   }
 
-  /** Enqueues that this rank writes to a peer's memory no more. */
+  /** Enqueues the message that this rank writes to a peer's memory no more. */
   void sayGone(int rank, long peerSignals) {
     stream.copyOnDevice(peerSignals + GONE + 4L * rank, words.address() + ONE, 4);
   }
 
-  /** Whether a rank said that it is gone; as of the last {@link #read}. */
+  /** Whether a rank has said that it is gone, as of the last {@link #read}. */
   boolean isGone(int rank) {
     return Memory.getInt(copy.address() + GONE + 4L * rank) != 0;
   }
 
-  /** Reads what the others have said. */
+  /** Reads the messages of the other ranks. */
   boolean read(Deadline deadline) {
     stream.copyToHost(copy.address(), words.address(), BYTES);
     return stream.awaitRest(deadline);
   }
 
-  /** Gives the memory back, which nobody writes to any more. */
+  /** Frees the memory, which no rank writes to any more. */
   @Override
   public void close() {
     copy.close();

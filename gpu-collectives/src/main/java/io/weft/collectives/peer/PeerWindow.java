@@ -14,9 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Memory of each rank that all of them reach. What lies in it may be written by any rank as long as
- * that has not ended it; so a rank that ended it keeps its own memory until all the others have, or
- * their processes are gone. Confined to the thread of its stream.
+ * Memory of each rank that all ranks access. Any rank may write to it until that rank has ended it.
+ * So a rank that has ended it keeps its own memory until all others have ended it too, or their
+ * processes are gone. Confined to the thread of its stream.
  */
 public final class PeerWindow implements ReachableMemory {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWindow.class);
@@ -31,7 +31,7 @@ public final class PeerWindow implements ReachableMemory {
   private boolean unmapped;
 
   /** Whether the others know that this rank has departed. */
-  private boolean told;
+  private boolean departureSent;
 
   private boolean released;
 
@@ -53,11 +53,12 @@ public final class PeerWindow implements ReachableMemory {
   /**
    * Opens a window, on all ranks together.
    *
-   * @param hosts the hosts' communicator of the ranks
+   * @param hosts the host communicator of the ranks
    * @param memory of this rank's GPU and of {@link io.weft.device.cuda.CudaMemoryPool.Kind#DEVICE};
-   *     of any size on each rank
-   * @param stream at rest
-   * @throws CollectiveException of kind INVALID, on all ranks, when one cannot reach another's
+   *     sizes may differ between ranks
+   * @param stream must be idle
+   * @throws CollectiveException of kind INVALID, on all ranks, if one cannot access the memory of
+   *     another
    */
   public static PeerWindow open(
       Communicator hosts, CudaMemory memory, CudaStream stream, Deadline deadline) {
@@ -81,7 +82,7 @@ public final class PeerWindow implements ReachableMemory {
     return buffer.address() - peers.get(rank).address();
   }
 
-  /** Where the memory of a rank lies for this rank's device, until it departs. */
+  /** The address of a rank's memory for this rank's device, until this rank departs. */
   public long address(int of) {
     return peers.get(of).address();
   }
@@ -94,7 +95,7 @@ public final class PeerWindow implements ReachableMemory {
     return rank;
   }
 
-  /** How many ranks have it. */
+  /** The number of ranks. */
   public int nranks() {
     return peers.size();
   }
@@ -118,25 +119,25 @@ public final class PeerWindow implements ReachableMemory {
     try {
       depart(deadline);
       while (!tryRelease(deadline)) {
-        if (!told || deadline.expired()) {
+        if (!departureSent || deadline.expired()) {
           return false;
         }
         LockSupport.parkNanos(POLL_NANOS);
       }
       return true;
     } catch (CudaException e) {
-      LOG.warn("Memory that rank {} shared is kept, as its device failed", rank, e);
+      LOG.warn("The shared memory of rank {} is kept, because its device failed", rank, e);
       return false;
     }
   }
 
   /**
-   * Ends it on this rank alone, whose stream is at rest, and waits for none of the others: they are
-   * told through their memory, which is not reached any more. This rank's own memory stays until
-   * {@link #tryRelease} says that it has gone back; for good if the device does not tell the others
-   * by the deadline.
+   * Ends the window on this rank only, whose stream must be idle. It does not wait for the others:
+   * it tells them through their memory and then unmaps that memory. This rank's own memory stays
+   * until {@link #tryRelease} returns true. It stays for good if the device does not tell the
+   * others by the deadline.
    *
-   * @throws CudaException when the device failed; the memory stays for good then
+   * @throws CudaException if the device failed; the memory stays for good then
    */
   public void depart(Deadline deadline) {
     if (unmapped) {
@@ -151,27 +152,27 @@ public final class PeerWindow implements ReachableMemory {
     }
     if (stream.awaitRest(deadline)) {
       peers.forEach(MappedPeer::unmapSignals);
-      told = true;
+      departureSent = true;
     }
   }
 
   /**
-   * Gives this rank's memory back if it departed and the others did too, or their processes are
-   * gone.
+   * Frees this rank's memory if this rank has departed and the others have departed too or their
+   * processes are gone.
    *
-   * @param deadline for the device to read what the others have said
-   * @return whether it has been given back, by this call or before
-   * @throws CudaException when the device failed
+   * @param deadline for the device to read the messages of the others
+   * @return whether the memory is free, by this call or an earlier one
+   * @throws CudaException if the device failed
    */
   public boolean tryRelease(Deadline deadline) {
-    if (!released && told && signals.read(deadline) && areAllGone()) {
+    if (!released && departureSent && signals.read(deadline) && areAllGone()) {
       release();
       released = true;
     }
     return released;
   }
 
-  /** Other processes may still have the few words mapped, and cannot say when not. */
+  /** Other processes may still have the signal words mapped and cannot report the end of that. */
   private void release() {
     exports.get(0).close();
     if (peers.stream().noneMatch(peer -> peer.isOfAnotherProcess() && peer.isAlive())) {

@@ -6,31 +6,31 @@ import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaMemory;
 
 /**
- * Memory of each rank that the devices of all ranks write to by themselves, in one way or another.
- * Confined to the thread of its stream.
+ * Memory of each rank that the devices of all ranks write to directly. Confined to the thread of
+ * its stream.
  */
 public sealed interface ReachableMemory permits PeerWindow, MulticastWindow {
-  /** This rank's own. */
+  /** The memory of this rank. */
   CudaMemory memory();
 
-  /** Whether all of a buffer lies in this rank's memory. */
+  /** Whether this rank's memory contains the whole buffer. */
   boolean covers(TypedBuffer buffer);
 
-  /** Bytes from the start of this rank's memory. */
+  /** The offset in bytes from the start of this rank's memory. */
   long offset(TypedBuffer buffer);
 
   /**
-   * Ends it on all ranks together, whose streams are at rest.
+   * Ends it on all ranks together. Their streams must be idle.
    *
-   * @param hosts as when it was opened
+   * @param hosts the communicator that opened it
    */
   void close(Communicator hosts);
 
   /**
-   * Ends it on this rank alone, whose stream is at rest: tells the others, and waits for them to do
-   * the same.
+   * Ends it on this rank only, whose stream must be idle: tells the others, and waits for them to
+   * do the same.
    *
-   * @return false when some did not in time, so that this rank's memory is kept for good
+   * @return false if some did not in time; then this rank's memory is kept for good
    */
   boolean leave(Deadline deadline);
 }

@@ -8,15 +8,15 @@ import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** What one rank cannot do, for all ranks to leave it. Stateless. */
+/** Reports what one rank cannot do, so that all ranks give up. Stateless. */
 final class Refusal {
   private Refusal() {}
 
   /**
-   * Does a rank's part.
+   * Runs a rank's part.
    *
-   * @param what that cannot be done where the part fails
-   * @throws CollectiveException of kind INVALID, naming the rank, where it fails
+   * @param what names the action for the message
+   * @throws CollectiveException of kind INVALID, naming the rank, if the part fails
    */
   static <T> T named(int rank, String what, Supplier<T> part) {
     try {

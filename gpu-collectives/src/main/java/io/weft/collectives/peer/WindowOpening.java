@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * Opens a window: every rank offers its memory, then maps what the others offer. What fails on one
- * rank fails on all. Confined to the thread of its stream.
+ * Opens a window. Every rank offers its memory, then maps the memory that the others offer. A
+ * failure on one rank fails all ranks. Confined to the thread of its stream.
  */
 final class WindowOpening {
   private final Communicator hosts;
@@ -25,7 +25,7 @@ final class WindowOpening {
   private final List<MappedPeer> peers = new ArrayList<>();
   private PeerSignals signals;
 
-  /** Whether others may have mapped what is here. */
+  /** Whether other ranks may have mapped this rank's memory. */
   private boolean areOffered;
 
   WindowOpening(Communicator hosts, CudaMemory memory, CudaStream stream, Deadline deadline) {
@@ -78,7 +78,7 @@ final class WindowOpening {
     return Refusal.named(hosts.rank(), "share memory", part);
   }
 
-  /** Memory that others may have mapped goes back when they have let go. */
+  /** Undoes the opening. Memory that others may have mapped is freed when they have released it. */
   private void giveUp(Throwable cause) {
     peers.forEach(MappedPeer::unmap);
     try {

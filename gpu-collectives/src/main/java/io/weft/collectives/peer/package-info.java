@@ -1,11 +1,11 @@
 /**
- * Memory of GPUs that all ranks of one host reach, and the exchanges by which each writes straight
- * into that of the others: its rows to one after the other, or by multicast a block to all at once.
- * A barrier, the writes, a barrier, all by the devices. A rank that does not come to a barrier is
- * named, and nothing is written then.
+ * GPU memory that all ranks of one host access, and exchanges in which each rank writes straight
+ * into the memory of the others. A rank writes rows to one peer after the other, or by multicast
+ * one block to all at once. An exchange is a barrier, the writes and a barrier, all run by the
+ * devices. If a rank does not reach the first barrier, it is named and nothing is written.
  *
- * <p>Everything here is confined to the thread of its communicator, which owns the streams; a
- * window keeps its memory until no rank can write to it any more. Nothing of it is loaded unless a
- * window is opened.
+ * <p>Everything here is confined to the thread of its communicator, which owns the streams. A
+ * window keeps its memory until no rank can write to it any more. Nothing is loaded before a window
+ * is opened.
  */
 package io.weft.collectives.peer;

@@ -13,7 +13,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Looks like a communicator and writes down what it is asked to do. One thread at a time. */
+/**
+ * A communicator that records the operations it is called with and runs none of them. One thread at
+ * a time.
+ */
 final class Capture implements Communicator {
   private final Communicator communicator;
   private final List<Step> steps = new ArrayList<>();
@@ -100,7 +103,7 @@ final class Capture implements Communicator {
     communicator.abort(reason);
   }
 
-  /** Ends the recording; the communicator stays open. */
+  /** Ends the recording; the real communicator stays open. */
   @Override
   public void close() {
     closed = true;

@@ -1,9 +1,9 @@
 package io.weft.collectives.replay;
 
-/** What a replay does when a buffer is no longer where it was recorded. */
+/** The reaction of a replay to a buffer that has moved since it was recorded. */
 public enum MovedBuffers {
-  /** The recording is changed to where its owner has it now, on the ranks that it moved on. */
+  /** Updates the recording to the buffer's new address, on the ranks where it moved. */
   UPDATE,
-  /** All ranks refuse the replay, naming the buffer and its rank. */
+  /** All ranks refuse the replay. The error names the buffer and its rank. */
   REFUSE
 }

@@ -22,14 +22,14 @@ import java.util.function.Consumer;
 
 /**
  * A sequence of collectives on fixed buffers. All ranks compare the sequence once, when it is
- * recorded; before each replay they agree, with one all-reduce of 4 bytes, that all buffers are
- * still there, and where one has moved either update the recording or refuse, all of them.
+ * recorded. Before each replay, one all-reduce of 4 bytes checks that all buffers still exist. If a
+ * buffer has moved, either the recording is updated, or all ranks refuse the replay.
  *
- * <p>Where the communicator can have its device run the steps by itself, they are captured as
- * graphs, when they are recorded and again when a buffer has moved; then the memory of all buffers
- * is kept until the recording is closed. {@link #whyNoGraph} says where that is not so.
+ * <p>If the communicator's device can run the steps without the host, they are captured as graphs:
+ * when they are recorded, and again when a buffer has moved. The memory of all buffers is then kept
+ * until the recording is closed. Otherwise {@link #whyNoGraph} gives the reason.
  *
- * <p>One thread at a time on each rank; {@link #record}, {@link #replay} and {@link #submit} are
+ * <p>One thread at a time on each rank. {@link #record}, {@link #replay} and {@link #submit} are
  * collective.
  */
 public final class Recording implements AutoCloseable {
@@ -46,7 +46,7 @@ public final class Recording implements AutoCloseable {
   private long updates;
   private long refusals;
 
-  /** What runs the steps; null where this rank's host does. */
+  /** Runs the steps on the device; null if this rank's host runs them. */
   private StepGraph graph;
 
   private String whyNoGraph = "the communicator is not of devices that run graphs";
@@ -59,10 +59,10 @@ public final class Recording implements AutoCloseable {
   }
 
   /**
-   * Records what the body runs on the communicator it is given; nothing is executed.
+   * Records the operations that the body runs on the given communicator; none is executed.
    *
-   * @param body runs on the caller's thread; everything it runs is checked as usual
-   * @throws CollectiveException on all ranks when the body failed on one (naming it) or ranks
+   * @param body runs on the caller's thread; its operations are checked as usual
+   * @throws CollectiveException on all ranks if the body failed on one (naming it) or ranks
    *     recorded different collectives (naming the first)
    */
   public static Recording record(
@@ -92,7 +92,7 @@ public final class Recording implements AutoCloseable {
     }
   }
 
-  /** Why this rank's host runs every step; empty where a graph of the device does. */
+  /** Why this rank's host runs every step; empty if a graph of the device does. */
   public Optional<String> whyNoGraph() {
     return graph == null ? Optional.of(whyNoGraph) : Optional.empty();
   }
@@ -137,7 +137,7 @@ public final class Recording implements AutoCloseable {
     return new String(message, StandardCharsets.UTF_8).split("\n", -1);
   }
 
-  /** Steps, a group counting as one. */
+  /** The number of steps; a group counts as one. */
   public int size() {
     return steps.size();
   }
@@ -145,8 +145,8 @@ public final class Recording implements AutoCloseable {
   /**
    * Runs all steps in their order and returns once this rank's part is done.
    *
-   * @throws CollectiveException of kind INVALID, on all ranks and before anything moved, when a
-   *     buffer is gone, too short, or moved and may not; naming it
+   * @throws CollectiveException of kind INVALID, on all ranks and before any data moves, if a
+   *     buffer is gone, is too short, or moved although that is refused; the message names it
    */
   public void replay() {
     agree();
@@ -160,8 +160,8 @@ public final class Recording implements AutoCloseable {
   }
 
   /**
-   * Runs all steps on a lane. The agreement is made on the calling thread, behind what was
-   * submitted to the communicator before.
+   * Runs all steps on a lane. The ranks agree on the calling thread, after everything submitted to
+   * the communicator before.
    *
    * @return ends with the last step
    * @throws CollectiveException as {@link #replay}; failures of steps arrive in the event
@@ -247,7 +247,7 @@ public final class Recording implements AutoCloseable {
     updates++;
   }
 
-  /** The counters as they are now. */
+  /** The current counters. */
   public ReplayStatistics statistics() {
     return new ReplayStatistics(replays, updates, refusals);
   }
@@ -261,8 +261,8 @@ public final class Recording implements AutoCloseable {
   }
 
   /**
-   * Lets go of the buffers and of what the device has, behind replays that were submitted and still
-   * run; this rank replays no more.
+   * Releases the buffers and the graphs of the device, once replays that were submitted have ended.
+   * This rank replays no more.
    */
   @Override
   public void close() {

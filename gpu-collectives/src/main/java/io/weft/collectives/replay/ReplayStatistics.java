@@ -1,10 +1,10 @@
 package io.weft.collectives.replay;
 
 /**
- * What a recording has done so far on this rank.
+ * Counters of a recording on this rank.
  *
  * @param replays replays that ran or were submitted
- * @param updates replays before which buffers of this rank were looked up anew
+ * @param updates replays that first looked up moved buffers of this rank again
  * @param refusals replays that all ranks refused
  */
 public record ReplayStatistics(long replays, long updates, long refusals) {}

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Operations that run as one.
+ * Operations that run as one group.
  *
  * @param operations at least one
  */
@@ -15,7 +15,7 @@ record Step(List<Operation> operations) {
     operations = List.copyOf(operations);
   }
 
-  /** Whether a buffer has moved, all buffers being still there and large enough. */
+  /** Whether a buffer has moved. All buffers must exist and be large enough. */
   boolean hasMoved() {
     return buffers().stream().anyMatch(Step::isElsewhere);
   }
@@ -28,7 +28,7 @@ record Step(List<Operation> operations) {
     return operations.stream().flatMap(operation -> operation.buffers().stream()).toList();
   }
 
-  /** What makes this step impossible wherever the buffers are; empty when nothing does. */
+  /** Why this step is impossible at any address of its buffers; empty if it is possible. */
   Optional<String> obstacle() {
     return buffers().stream().map(Step::obstacleOf).flatMap(Optional::stream).findFirst();
   }
@@ -46,7 +46,7 @@ record Step(List<Operation> operations) {
     }
   }
 
-  /** The first buffer that has moved, in words. */
+  /** Describes the first buffer that has moved. */
   String describeMove() {
     for (TypedBuffer buffer : buffers()) {
       if (isElsewhere(buffer)) {
@@ -60,13 +60,15 @@ record Step(List<Operation> operations) {
     return "0x" + Long.toHexString(address);
   }
 
-  /** The same operations where the buffers are now. */
+  /** The same operations on the current addresses of the buffers. */
   Step current() {
     return new Step(
         operations.stream().map(operation -> operation.withBuffers(TypedBuffer::current)).toList());
   }
 
-  /** What all ranks have to agree on: the collectives, not the sends and receives. */
+  /**
+   * The text on which all ranks must agree. It covers the collectives, not the sends and receives.
+   */
   String signature() {
     StringBuilder text = new StringBuilder();
     for (Operation operation : operations) {

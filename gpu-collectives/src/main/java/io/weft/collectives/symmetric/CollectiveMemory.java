@@ -4,8 +4,8 @@ import io.weft.device.Event;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A loan of cached memory. Closing it gives the handle back; the memory itself lives until every
- * event of {@link #usedUntil} has ended, whatever happens to the handle, the cache or the arena.
+ * A loan of cached memory. Closing it returns the handle. The memory itself stays until every event
+ * of {@link #usedUntil} has ended, even if the handle, the cache or the arena is closed earlier.
  *
  * <p>Thread-safe.
  */
@@ -19,25 +19,25 @@ public final class CollectiveMemory implements AutoCloseable {
     this.reused = reused;
   }
 
-  /** The memory; at least as many bytes as asked for, with the contents that earlier uses left. */
+  /** The memory. It has at least the requested size, and the contents that earlier uses left. */
   public Window window() {
     return entry.window();
   }
 
-  /** Whether this is memory that was there, the same answer on all ranks. */
+  /** Whether this memory was cached; the same answer on all ranks. */
   public boolean isReused() {
     return reused;
   }
 
   /**
-   * Uses by earlier borrowers that still run on this rank: work of this one on another lane has to
-   * come after them.
+   * Uses by earlier borrowers that still run on this rank. Work of this borrower on another lane
+   * must wait for them.
    */
   public Event[] earlierUses() {
     return entry.pendingUses();
   }
 
-  /** Keeps the memory until the event has ended, also when everything is closed before. */
+  /** Keeps the memory until the event has ended, even if everything is closed earlier. */
   public void usedUntil(Event event) {
     entry.usedUntil(event);
   }

@@ -14,13 +14,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Gives the ranks of an arena the same memory again. Entries are tied to the arena: it owns the
- * memory and they expire with it. Reuse is safe only because all ranks hit or miss together, so
- * every acquisition compares what each still has; where some have dropped an entry, all make it
- * anew, and a warning names the ranks and the key.
+ * Lends the ranks of an arena the same memory again. The arena owns the memory, and the entries
+ * expire with it. Reuse is safe only because all ranks hit or miss together. So every acquisition
+ * compares the entries of all ranks. If some ranks have dropped an entry, all ranks allocate it
+ * again, and a warning names those ranks and the key.
  *
- * <p>{@link #acquire} is collective; {@link #evict} and the rest are local and thread-safe. Does
- * not own the arena.
+ * <p>{@link #acquire} is collective. {@link #evict} and the other methods are local and
+ * thread-safe. Does not own the arena.
  */
 public final class CollectiveMemoryCache implements AutoCloseable {
   private final SymmetricArena arena;
@@ -32,7 +32,7 @@ public final class CollectiveMemoryCache implements AutoCloseable {
   private long mismatches;
   private long evictions;
 
-  /** Memory that is tied to its arena, lent to who made it; the cache holds it until eviction. */
+  /** Memory of the arena, lent to the current borrower. The cache holds it until eviction. */
   static final class Entry {
     private final Window window;
     private final List<Event> pending = new ArrayList<>();
@@ -84,7 +84,7 @@ public final class CollectiveMemoryCache implements AutoCloseable {
     }
   }
 
-  /** An empty cache. */
+  /** Creates an empty cache. */
   public CollectiveMemoryCache(SymmetricArena arena) {
     this(arena, LoggerFactory.getLogger(CollectiveMemoryCache.class));
   }
@@ -95,17 +95,17 @@ public final class CollectiveMemoryCache implements AutoCloseable {
     this.log = log;
   }
 
-  /** As {@link #acquire(List)} for one. */
+  /** Acquires memory for one request, as {@link #acquire(List)} does. */
   public CollectiveMemory acquire(CollectiveMemoryRequest request) {
     return acquire(List.of(request)).get(0);
   }
 
   /**
-   * Memory for every request, in their order. Collective. An entry that is too small is replaced by
-   * a larger one.
+   * Returns memory for every request, in their order. Collective. A larger entry replaces an entry
+   * that is too small.
    *
-   * @throws CollectiveException of kind MISMATCH when ranks ask for different things, INVALID when
-   *     a rank still has a loan of the same purpose; nothing has changed then
+   * @throws CollectiveException of kind MISMATCH if the requests of ranks differ, or INVALID if a
+   *     rank still has a loan of the same purpose; nothing has changed then
    */
   public List<CollectiveMemory> acquire(List<CollectiveMemoryRequest> requests) {
     BootstrapRounds rounds =
@@ -129,7 +129,7 @@ public final class CollectiveMemoryCache implements AutoCloseable {
     }
   }
 
-  /** What is here is lent at once, so that it is still here when all ranks have said yes to it. */
+  /** Lends the entries at once, so they still exist when all ranks have agreed to use them. */
   private synchronized MemoryVote vote(List<CollectiveMemoryRequest> requests, List<Entry> pinned) {
     List<Integer> held = new ArrayList<>();
     for (CollectiveMemoryRequest request : requests) {
@@ -140,7 +140,7 @@ public final class CollectiveMemoryCache implements AutoCloseable {
                 + arena.communicator().rank()
                 + " asks for collective memory "
                 + request
-                + " that it has on loan already; close that first, or use another purpose");
+                + " that it already has on loan; close that first, or use another purpose");
       }
       pinned.add(entry);
       boolean fits = entry != null && entry.window.bytes() >= request.bytes();
@@ -179,7 +179,7 @@ public final class CollectiveMemoryCache implements AutoCloseable {
       mismatches++;
     }
     log.warn(
-        "{}: {} no longer had collective memory {} that the other ranks had; all make it anew",
+        "{}: {} no longer had collective memory {} that the other ranks had; all allocate it again",
         arena.communicator(),
         CollectiveException.name(without),
         request);
@@ -197,10 +197,10 @@ public final class CollectiveMemoryCache implements AutoCloseable {
   }
 
   /**
-   * Drops an entry on this rank. A loan of it goes on; its memory is given back after the last use.
-   * The other ranks learn of it with the next acquisition.
+   * Drops an entry on this rank. A current loan of it continues; its memory is freed after the last
+   * use. The other ranks learn of it in the next acquisition.
    *
-   * @return whether there was one
+   * @return whether the entry existed
    */
   public synchronized boolean evict(String purpose) {
     Entry entry = entries.remove(purpose);
@@ -212,7 +212,7 @@ public final class CollectiveMemoryCache implements AutoCloseable {
     return true;
   }
 
-  /** The counters as they are now. */
+  /** The current counters. */
   public synchronized CacheStatistics statistics() {
     return new CacheStatistics(hits, misses, mismatches, evictions, entries.size());
   }

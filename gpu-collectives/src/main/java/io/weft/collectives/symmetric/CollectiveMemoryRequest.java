@@ -1,16 +1,16 @@
 package io.weft.collectives.symmetric;
 
 /**
- * A wish for memory on all ranks, and the key under which it is found again.
+ * A request for memory on all ranks, with the key of its cache entry.
  *
- * @param purpose who uses it for what, such as "all-to-all scratch"; two operators that run at the
- *     same time need two purposes, or one works with the other's contents
- * @param bytes at least this much; 0 or more
+ * @param purpose names the user and the use, such as "all-to-all scratch"; two operators that run
+ *     at the same time need two purposes, or one overwrites the contents of the other
+ * @param bytes the minimum size, 0 or more
  */
 public record CollectiveMemoryRequest(String purpose, long bytes) {
   public CollectiveMemoryRequest {
     if (purpose.isBlank()) {
-      throw new IllegalArgumentException("memory that is to be found again needs a purpose");
+      throw new IllegalArgumentException("cached memory needs a purpose");
     }
     if (bytes < 0) {
       throw new IllegalArgumentException(bytes + " bytes of collective memory");

@@ -2,7 +2,10 @@ package io.weft.collectives.symmetric;
 
 import io.weft.collectives.buffer.TypedBuffer;
 
-/** Multicast without help of the hardware. Each rank starts behind itself, so targets differ. */
+/**
+ * Multicast without hardware support. Each rank starts with the rank after itself, so their targets
+ * differ.
+ */
 final class HostFanOut implements Multicast {
   private final Window window;
 

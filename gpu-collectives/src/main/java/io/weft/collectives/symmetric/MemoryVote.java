@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a rank says when all acquire cached memory: what it asks for and, for each request, which
- * window it has for it.
+ * The message of a rank when all acquire cached memory: its requests and, for each request, the
+ * window that it has for it.
  *
  * @param held numbers of windows, or NONE, by request
  */
@@ -48,7 +48,7 @@ record MemoryVote(List<CollectiveMemoryRequest> requests, List<Integer> held) {
     }
   }
 
-  /** All ranks have to ask for the same in the same order. */
+  /** Checks that all ranks request the same memory in the same order. */
   static void requireSameRequests(List<MemoryVote> votes) {
     List<CollectiveMemoryRequest> first = votes.get(0).requests;
     for (int rank = 1; rank < votes.size(); rank++) {
@@ -62,7 +62,7 @@ record MemoryVote(List<CollectiveMemoryRequest> requests, List<Integer> held) {
     }
   }
 
-  /** Ranks whose window for a request is not this one. */
+  /** The ranks whose window for a request is not this one. */
   static List<Integer> ranksWithout(List<MemoryVote> votes, int request, int window) {
     List<Integer> without = new ArrayList<>();
     for (int rank = 0; rank < votes.size(); rank++) {

@@ -3,24 +3,27 @@ package io.weft.collectives.symmetric;
 import io.weft.collectives.buffer.TypedBuffer;
 
 /**
- * Writes that reach all ranks of a window at once. The host copies to one rank after the other;
- * NVLink sends once and the switch copies. Either way a rank sees the bytes only behind an acquire:
- * write, then {@link #signal}, and the readers wait for the signal.
+ * Writes that reach all ranks of a window at once. The host copies to one rank after the other.
+ * NVLink sends once, and the switch copies. In both cases a rank sees the bytes only after an
+ * acquire: write, then {@link #signal}; the readers wait for the signal.
  *
- * <p>Thread-safe as far as the ranges do not overlap.
+ * <p>Thread-safe for ranges that do not overlap.
  */
 public interface Multicast {
   /**
-   * Writes the bytes at the same offset of every rank, this one included.
+   * Writes the bytes at the same offset of every rank, including this one.
    *
    * @param source may be this rank's own part of the window
-   * @throws IndexOutOfBoundsException when they do not all lie within the window
+   * @throws IndexOutOfBoundsException if the bytes are not all within the window
    */
   void write(TypedBuffer source, long offset);
 
-  /** {@link Window#signal} to every rank, this one included, after everything written before. */
+  /**
+   * Calls {@link Window#signal} for every rank, including this one, after everything written
+   * before.
+   */
   void signal(int slot, int value);
 
-  /** How it is done, for logs: "host fan-out" or "nvlink". */
+  /** The mechanism, for logs: "host fan-out" or "nvlink". */
   String mechanism();
 }

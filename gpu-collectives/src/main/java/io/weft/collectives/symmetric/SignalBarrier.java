@@ -8,27 +8,25 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Barriers on signals in symmetric memory: each rank raises its slot at every other member and
- * waits until every other member has raised theirs here. A peer may be one barrier ahead, so a slot
- * is waited for with "at least".
+ * Barriers on signals in symmetric memory. Each rank raises its slot at every other member, and
+ * waits until every other member has raised its slot here. A peer may be one barrier ahead, so a
+ * wait accepts any count that is "at least" the expected one.
  *
  * <p>Every pair of ranks counts the barriers that it has passed together. So groups of ranks may
- * overlap and nobody waits for who is not a member: {0,1} and {1,2} leave each pair agreed on its
- * count. With its count a rank leaves the group it means, for the last two barriers of the pair;
- * ranks that meet in different groups both fail by name.
+ * overlap, and no rank waits for a rank that is not a member: {0,1} and {1,2} leave each pair
+ * agreed on its count. Beside its count a rank writes the group of its barrier, for the last two
+ * barriers of the pair. If ranks meet in different groups, both fail with an error that names them.
  *
- * <pre>
- *   slots, a line of 128 bytes per peer, written by the peer only:
- *     0 int count | 8 long group of even counts | 16 long group of odd counts
- *   counters, a line per peer, written by the owner only:
- *     0 int count
+ * <pre> slots, a line of 128 bytes per peer, written by the peer only: 0 int count | 8 long group
+ * of even counts | 16 long group of odd counts counters, a line per peer, written by the owner
+ * only: 0 int count
  * </pre>
  *
- * <p>The slots and counters are set on all ranks before any learns where they are. One thread at a
- * time on each rank; after a failure the barrier is broken.
+ * <p>All ranks set their slots and counters before any rank learns their addresses. One thread at a
+ * time on each rank. After a failure the barrier is broken.
  */
 public final class SignalBarrier implements AutoCloseable {
-  /** Members of a group travel as bits of a long. */
+  /** The members of a group are the bits of a long. */
   public static final int MOST_RANKS = Long.SIZE;
 
   private static final int GROUPS = 8;
@@ -38,7 +36,7 @@ public final class SignalBarrier implements AutoCloseable {
   private final Group all;
   private CollectiveException failure;
 
-  /** Ranks that meet, this one among them; made by {@link #group}. */
+  /** The ranks of a barrier, including this one; created by {@link #group}. */
   public static final class Group {
     private final int[] ranks;
     private final long mask;
@@ -62,12 +60,12 @@ public final class SignalBarrier implements AutoCloseable {
     this.all = group(ranks);
   }
 
-  /** A barrier for the ranks of an arena, 1 to 64. Collective. */
+  /** Creates a barrier for the ranks of an arena, 1 to 64. Collective. */
   public static SignalBarrier open(SymmetricArena arena) {
     return open(arena, 0);
   }
 
-  /** A barrier whose counters start somewhere else, the same on all ranks. */
+  /** Creates a barrier whose counters start at another value, the same on all ranks. */
   static SignalBarrier open(SymmetricArena arena, int start) {
     int nranks = arena.communicator().nranks();
     if (nranks > MOST_RANKS) {
@@ -96,7 +94,7 @@ public final class SignalBarrier implements AutoCloseable {
   }
 
   /**
-   * Members of barriers to come.
+   * Creates a group of members for later barriers.
    *
    * @param ranks this rank and others, in any order; or none, for a barrier that does nothing
    */
@@ -112,20 +110,21 @@ public final class SignalBarrier implements AutoCloseable {
     }
     if (sorted.length > 0 && (mask & 1L << window.rank()) == 0) {
       throw CollectiveException.invalid(
-          "rank " + window.rank() + " is no member of group " + Arrays.toString(sorted));
+          "rank " + window.rank() + " is not a member of group " + Arrays.toString(sorted));
     }
     return new Group(sorted, mask);
   }
 
-  /** Returns once all ranks have come; what each wrote before is visible to all. */
+  /** Returns once all ranks have arrived. Each rank then sees all that the others wrote before. */
   public void await(Deadline deadline) {
     await(all, deadline);
   }
 
   /**
-   * Returns once all members have come; other ranks need not know.
+   * Returns once all members have arrived. Other ranks take no part.
    *
-   * @throws CollectiveException naming the rank that did not come or is in a barrier of others
+   * @throws CollectiveException naming the rank that did not arrive or is in a barrier of another
+   *     group
    */
   public void await(Group group, Deadline deadline) {
     if (failure != null) {
@@ -194,17 +193,19 @@ public final class SignalBarrier implements AutoCloseable {
             + Arrays.toString(ranks));
   }
 
-  /** How many barriers this rank has passed with a peer, as a counter that wraps around. */
+  /**
+   * The number of barriers that this rank has passed with a peer, as a counter that wraps around.
+   */
   int passed(int peer) {
     return Memory.getInt(counter(window, peer));
   }
 
-  /** What a peer has raised its slot here to. */
+  /** The value of the slot that a peer raises here. */
   int raised(int peer) {
     return Memory.getIntAcquire(slot(window, window.rank(), peer));
   }
 
-  /** Gives up the signals; not collective. */
+  /** Frees the signals; not collective. */
   @Override
   public void close() {
     window.close();

@@ -12,11 +12,11 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
- * Waits until a counter in mapped memory has reached a value: spins, yields, then parks for longer
- * and longer, at most a sixteenth of what it has waited. Counters run only upwards and wrap around,
- * so "reached" is a difference that is not negative: a peer may be ahead.
+ * Waits until a counter in mapped memory has reached a value. It spins, then yields, then parks for
+ * longer and longer, at most a sixteenth of the time waited. Counters only count up and wrap
+ * around, so a value is reached if the difference is not negative: a peer may be ahead.
  *
- * <p>Ends early when the communicator or the awaited rank has failed. Thread-safe.
+ * <p>Ends early if the communicator or the awaited rank has failed. Thread-safe.
  */
 final class SignalWait {
   private static final int SPINS = 1000;
@@ -42,9 +42,9 @@ final class SignalWait {
   }
 
   /**
-   * Waits for one counter; what its writer did before is visible afterwards.
+   * Waits for one counter. Everything that its writer wrote before is visible afterwards.
    *
-   * @param peer who raises it
+   * @param peer the rank that raises it
    * @param what for messages, such as "signal 3 of window #2 to reach 7"
    * @throws CollectiveException naming both ranks
    */
@@ -58,7 +58,7 @@ final class SignalWait {
     awaitSlowly(address, value, peer, deadline, what);
   }
 
-  @SuppressWarnings("ThreadPriorityCheck") // The other rank may need this very processor.
+  @SuppressWarnings("ThreadPriorityCheck") // The other rank may need this processor.
   private void awaitSlowly(
       long address, int value, int peer, Deadline deadline, Supplier<String> what) {
     long start = System.nanoTime();
@@ -72,7 +72,7 @@ final class SignalWait {
       boolean thorough = now - lastLook > LIVENESS_NANOS;
       lastLook = thorough ? now : lastLook;
       Optional<CollectiveException> end = end(peer, deadline, thorough);
-      // What the peer did before it ended counts.
+      // A signal counts if the peer raised it before it ended.
       if (end.isPresent() && !reached(Memory.getIntAcquire(address), value)) {
         throw describe(end.get(), Memory.getIntAcquire(address), peer, what);
       }

@@ -22,15 +22,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Memory that every rank of a communicator reserves alike, so that a segment and an offset mean the
- * same place on all of them; collectives on buffers of a {@link Window} work in place. Memory is
- * reused, not unmapped, until the arena is closed.
+ * Memory that every rank of a communicator reserves in the same way, so a segment and an offset
+ * mean the same place on all ranks. Collectives on buffers of a {@link Window} work in place.
+ * Memory is reused, not unmapped, until the arena is closed.
  *
- * <p>Ranks decide on their own where a window goes and then compare; an arena in which one rank has
- * done more than the others is an error that names it, never a write to the wrong place.
+ * <p>Each rank chooses the place of a window itself, and the ranks then compare. If the arenas of
+ * the ranks differ, an error names the ranks; no rank ever writes to a wrong place.
  *
- * <p>{@link #window} is collective; everything else is thread-safe. Closing is not collective, and
- * happens after the last operation on the arena's memory: what is mapped goes when the uses of all
+ * <p>{@link #window} is collective; everything else is thread-safe. Closing is not collective.
+ * Close the arena after the last operation on its memory: mappings are removed when the uses of all
  * windows have ended.
  */
 public final class SymmetricArena implements AutoCloseable {
@@ -44,7 +44,7 @@ public final class SymmetricArena implements AutoCloseable {
   private final List<SymmetricSegment> segments = new ArrayList<>();
   private final Map<Integer, Window> windows = new HashMap<>();
 
-  /** Not under this object's lock: work that ends must not wait for a collective that runs. */
+  /** Not guarded by this object's lock: work that ends must not wait for a running collective. */
   private final Set<Integer> ended = new ConcurrentSkipListSet<>();
 
   private final Uses uses = new Uses(this::unmap);
@@ -59,10 +59,10 @@ public final class SymmetricArena implements AutoCloseable {
   }
 
   /**
-   * An arena without segments; local.
+   * Creates an arena without segments; local.
    *
-   * @param communicator stays the caller's, and open as long as the arena
-   * @throws CollectiveException of kind INVALID, on all ranks, when they do not share memory
+   * @param communicator stays the caller's, and must stay open as long as the arena
+   * @throws CollectiveException of kind INVALID, on all ranks, if they do not share memory
    */
   public static SymmetricArena open(Communicator communicator, SymmetricOptions options) {
     refusal(communicator.topology())
@@ -73,7 +73,7 @@ public final class SymmetricArena implements AutoCloseable {
     return new SymmetricArena(communicator, options);
   }
 
-  /** Why ranks in this topology have no symmetric memory; empty when they have. */
+  /** Why ranks in this topology have no symmetric memory; empty if they have. */
   public static Optional<String> refusal(Topology topology) {
     if (topology.isOneHost()) {
       return Optional.empty();
@@ -81,22 +81,24 @@ public final class SymmetricArena implements AutoCloseable {
     return Optional.of(
         "symmetric memory needs ranks that map each other's memory, but these are apart: ranks "
             + topology.hosts()
-            + "; open it on a communicator of one host's ranks, or use collectives and send/receive");
+            + "; open it on a communicator of one host's ranks, or use collectives and"
+            + " send/receive");
   }
 
   /**
-   * The same number of bytes on every rank, signals at zero, contents undefined. Collective.
+   * Allocates the same number of bytes on every rank, with signals at zero and undefined contents.
+   * Collective.
    *
-   * @param bytes 0 to 2 GiB less what the signals take, 128 bytes per rank
-   * @throws CollectiveException of kind MISMATCH when ranks ask for different windows, IO when a
-   *     rank has no room: the arena is as before then; also of kind MISMATCH when the arenas have
-   *     come apart, after which they are good for nothing but {@link #close}
+   * @param bytes 0 to 2 GiB less the size of the signals, 128 bytes per rank
+   * @throws CollectiveException of kind MISMATCH if ranks request different windows, or IO if a
+   *     rank has no room; then the arena is unchanged. Also of kind MISMATCH if the arenas differ;
+   *     then only {@link #close} works.
    */
   public Window window(long bytes) {
     return window(bytes, opened -> {});
   }
 
-  /** What a rank does to its part before any peer may touch it. */
+  /** Initializes a rank's own part before any peer may access it. */
   interface Initializer {
     void run(Window window);
   }
@@ -119,7 +121,7 @@ public final class SymmetricArena implements AutoCloseable {
     return window;
   }
 
-  /** Refuses within the round, so that the other ranks do not wait for this one. */
+  /** Rejects a bad request within the round, so the other ranks do not wait for this one. */
   private WindowRequest request(long bytes) {
     long most = SymmetricOptions.MOST_BYTES - communicator.nranks() * Window.LINE;
     if (bytes < 0 || bytes > most) {
@@ -172,13 +174,13 @@ public final class SymmetricArena implements AutoCloseable {
           others,
           "symmetric window #"
               + window.number()
-              + " lies at different places of the arenas: "
+              + " is at different places of the arenas: "
               + places
               + " by rank; a rank has allocated what others have not");
     }
   }
 
-  /** Makes the bytes of a window that has ended on all ranks free again. */
+  /** Frees the bytes of a window that has ended on all ranks. */
   private void reclaim(int number) {
     Window window = windows.remove(number);
     ended.remove(number);
@@ -190,7 +192,7 @@ public final class SymmetricArena implements AutoCloseable {
     window.segment().ledger().give(window.offset(), footprint);
   }
 
-  /** The last use of a window on this rank has ended; runs on any thread. */
+  /** Called when the last use of a window on this rank has ended; runs on any thread. */
   void ended(int number) {
     ended.add(number);
     uses.release();
@@ -219,22 +221,19 @@ public final class SymmetricArena implements AutoCloseable {
     return String.valueOf(segments.indexOf(segment));
   }
 
-  /** Bytes this rank has reserved. */
+  /** The bytes that this rank has reserved. */
   public synchronized long reservedBytes() {
     return segments.stream().mapToLong(SymmetricSegment::bytes).sum();
   }
 
-  /** Bytes of windows that are not free yet, signals included. */
+  /** The bytes of windows that are not free yet, including signals. */
   public synchronized long usedBytes() {
     return segments.stream()
         .mapToLong(segment -> segment.bytes() - segment.ledger().freeBytes())
         .sum();
   }
 
-  /**
-   * Closes the windows that are still open and unmaps once their uses have ended. Closing again
-   * does nothing.
-   */
+  /** Closes the open windows, and unmaps once their uses have ended. Closing again does nothing. */
   @Override
   public void close() {
     List<Window> open;

@@ -5,13 +5,13 @@ import java.nio.file.Path;
 import java.util.Objects;
 
 /**
- * What a symmetric arena may use. The same on all ranks.
+ * Options of a symmetric arena. They are the same on all ranks.
  *
- * @param folder where segments are created until every rank has mapped them; on a memory file
- *     system if there is one, and the same for all ranks
+ * @param folder where segment files exist until every rank has mapped them; on a memory file system
+ *     if there is one, and the same for all ranks
  * @param segmentBytes how much each rank reserves at a time, 4 KiB to 2 GiB - 128; a longer window
- *     gets a segment of its own
- * @param poison whether memory that is given back is overwritten, so that a late user notices
+ *     gets its own segment
+ * @param poison whether freed memory is overwritten, so a late use is noticed
  */
 public record SymmetricOptions(Path folder, long segmentBytes, boolean poison) {
   static final long MOST_BYTES = Integer.MAX_VALUE & -OffsetLedger.ALIGNMENT;

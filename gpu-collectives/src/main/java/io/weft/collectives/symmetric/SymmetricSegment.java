@@ -13,10 +13,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A run of bytes that every rank has reserved, and where each of them is mapped here. The files are
- * filled with zeros before any rank learns their names, and deleted once all have mapped them.
+ * A range of bytes that every rank has reserved, and the addresses where each rank's range is
+ * mapped here. The files are filled with zeros before any rank learns their names, and deleted once
+ * all ranks have mapped them.
  *
- * <p>Closing unmaps; peers keep their own mappings of this rank's bytes.
+ * <p>Closing unmaps. Peers keep their own mappings of this rank's bytes.
  */
 final class SymmetricSegment implements AutoCloseable {
   private static final String FILE = "symmetric";
@@ -39,7 +40,7 @@ final class SymmetricSegment implements AutoCloseable {
         communicator instanceof InPlaceRegions regions ? regions.addRegion(bytes, bases) : -1;
   }
 
-  /** Reserves and maps, together with all ranks. */
+  /** Reserves and maps a segment, together with all ranks. */
   static SymmetricSegment create(
       Communicator communicator, Path parent, long bytes, BootstrapRounds rounds) {
     List<AutoCloseable> opened = new ArrayList<>();
@@ -51,7 +52,7 @@ final class SymmetricSegment implements AutoCloseable {
       closeAll(opened, e);
       throw e;
     } finally {
-      // Every rank has mapped every file, or all give up.
+      // Either every rank has mapped every file, or all ranks give up.
       folder.forEach(RankFolder::close);
     }
   }
@@ -110,7 +111,7 @@ final class SymmetricSegment implements AutoCloseable {
     return bytes;
   }
 
-  /** Where a rank's byte 0 is mapped here. */
+  /** The address where a rank's byte 0 is mapped here. */
   long base(int rank) {
     return bases.get(rank);
   }

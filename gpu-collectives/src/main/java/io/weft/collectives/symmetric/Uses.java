@@ -4,8 +4,8 @@ import io.weft.device.Event;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Counts who still uses something, its owner included, and runs an action after the last. Handles
- * may be given up while work that was enqueued before still runs: then the work's event counts.
+ * Counts the uses of an object, including its owner's, and runs an action after the last one. A
+ * handle may be closed while earlier work still runs; then the work's event counts as a use.
  * Thread-safe.
  */
 final class Uses {
@@ -17,13 +17,13 @@ final class Uses {
   }
 
   /**
-   * Counts one more.
+   * Adds a use.
    *
-   * @throws IllegalStateException after the last has ended
+   * @throws IllegalStateException after the last use has ended
    */
   void retain() {
     if (count.getAndUpdate(uses -> uses == 0 ? 0 : uses + 1) == 0) {
-      throw new IllegalStateException("the last use has ended already");
+      throw new IllegalStateException("the last use has already ended");
     }
   }
 
@@ -33,7 +33,7 @@ final class Uses {
     }
   }
 
-  /** Counts until the event has ended, well or not. */
+  /** Adds a use that lasts until the event has ended, in success or failure. */
   void until(Event event) {
     retain();
     event.whenReleased(this::release);

@@ -12,21 +12,20 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The same run of bytes on every rank, which each may read and write on all of them. In front of
+ * The same range of bytes on every rank. Each rank may read and write it on all ranks. In front of
  * the bytes every rank has a line of signals for each peer, which only that peer raises.
  *
- * <pre>
- *   signals from rank 0 (128 bytes) | ... from rank n-1 | bytes 0 to bytes() - 1
+ * <pre> signals from rank 0 (128 bytes) | ... from rank n-1 | bytes 0 to bytes() - 1
  * </pre>
  *
- * <p>{@code put} and {@code get} are plain copies: to hand bytes over, put, then {@link #signal};
- * the peer {@link #await}s the signal and reads. Thread-safe as far as ranges and slots differ.
+ * <p>{@code put} and {@code get} are plain copies. To transfer bytes, put, then {@link #signal};
+ * the peer {@link #await}s the signal and reads. Thread-safe for different ranges and slots.
  *
- * <p>Closing is not collective. The bytes are given out again when all ranks have closed the window
- * and every event of {@link #usedUntil} has ended on all of them.
+ * <p>Closing is not collective. The bytes are reused when all ranks have closed the window and
+ * every event of {@link #usedUntil} has ended on all of them.
  */
 public final class Window implements BufferOwner, AutoCloseable {
-  /** Signals from each peer. */
+  /** The number of signals from each peer. */
   public static final int SLOTS = 16;
 
   static final long LINE = OffsetLedger.ALIGNMENT;
@@ -48,17 +47,17 @@ public final class Window implements BufferOwner, AutoCloseable {
     this.uses = new Uses(() -> arena.ended(number));
   }
 
-  /** What a window takes of its segment. */
+  /** The bytes that a window takes of its segment. */
   static long footprint(long bytes, int nranks) {
     return OffsetLedger.aligned(Math.addExact(bytes, nranks * LINE));
   }
 
-  /** All signals at zero; done by every rank before any may signal. */
+  /** Sets all signals to zero. Every rank does this before any rank may signal. */
   void zeroSignals() {
     Memory.setMemory(segment.base(rank()) + offset, nranks() * LINE, (byte) 0);
   }
 
-  /** The same on all ranks. */
+  /** The number of the window, the same on all ranks. */
   public int number() {
     return number;
   }
@@ -71,13 +70,13 @@ public final class Window implements BufferOwner, AutoCloseable {
     return arena.communicator().nranks();
   }
 
-  /** Where this rank's byte 0 is. */
+  /** The address of this rank's byte 0. */
   @Override
   public long address() {
     return address(rank());
   }
 
-  /** Where a rank's byte 0 is mapped in this process. */
+  /** The address where a rank's byte 0 is mapped in this process. */
   long address(int peer) {
     requireOpen();
     return segment.base(peer) + offset + nranks() * LINE;
@@ -88,7 +87,9 @@ public final class Window implements BufferOwner, AutoCloseable {
     return bytes;
   }
 
-  /** Place in the arena, equal on all ranks: number of the segment and offset in it, as text. */
+  /**
+   * The place in the arena, the same on all ranks: number of the segment and offset in it, as text.
+   */
   String place() {
     return arena.place(segment) + "+" + offset;
   }
@@ -110,7 +111,7 @@ public final class Window implements BufferOwner, AutoCloseable {
    * Some of this rank's bytes.
    *
    * @param first byte
-   * @throws IndexOutOfBoundsException when they do not all lie within the window
+   * @throws IndexOutOfBoundsException if the bytes are not all within the window
    */
   public TypedBuffer buffer(long first, DataType type, long count) {
     return TypedBuffer.of(this, first, type, count);
@@ -120,8 +121,8 @@ public final class Window implements BufferOwner, AutoCloseable {
    * Copies elements into a peer's part.
    *
    * @param to byte of the window
-   * @throws IndexOutOfBoundsException when peer or bytes are out of range
-   * @throws IllegalStateException when the window is closed
+   * @throws IndexOutOfBoundsException if peer or bytes are out of range
+   * @throws IllegalStateException if the window is closed
    */
   public void put(TypedBuffer source, int peer, long to) {
     long target = remote(peer, to, source.bytes());
@@ -150,7 +151,7 @@ public final class Window implements BufferOwner, AutoCloseable {
     Memory.putIntRelease(signalAddress(peer, rank(), slot), value);
   }
 
-  /** What a peer has signalled so far; what it wrote before is visible. */
+  /** The last value that a peer has signalled. Everything that it wrote before is visible. */
   public int signalled(int peer, int slot) {
     return Memory.getIntAcquire(signalAddress(rank(), peer, slot));
   }
@@ -158,7 +159,7 @@ public final class Window implements BufferOwner, AutoCloseable {
   /**
    * Waits until a peer has signalled at least this value.
    *
-   * @throws CollectiveException naming both ranks, when the deadline passed or the peer ended
+   * @throws CollectiveException naming both ranks, if the deadline passed or the peer ended
    */
   public void await(int peer, int slot, int value, Deadline deadline) {
     arena
@@ -185,19 +186,19 @@ public final class Window implements BufferOwner, AutoCloseable {
     }
   }
 
-  /** How to write to all ranks at once. */
+  /** Writes to all ranks at once. */
   public Multicast multicast() {
     return new HostFanOut(this);
   }
 
-  /** Keeps the memory until the event has ended, also when the window is closed before. */
+  /** Keeps the memory until the event has ended, even if the window is closed earlier. */
   @Override
   public void usedUntil(Event event) {
     requireOpen();
     uses.until(event);
   }
 
-  /** Gives the window up on this rank. Closing again does nothing. */
+  /** Closes the window on this rank. Closing again does nothing. */
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {

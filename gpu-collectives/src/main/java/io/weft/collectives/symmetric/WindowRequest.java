@@ -9,14 +9,13 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * What a rank says when all ask for a window.
+ * The message of a rank when all request a window.
  *
- * <pre>
- *   long bytes | int number of the window | int count | int each ended window
+ * <pre> long bytes | int number of the window | int count | int each ended window
  * </pre>
  *
- * @param number how many windows this rank has asked for before
- * @param ended windows whose last use on this rank has ended, not yet given out again
+ * @param number how many windows this rank has requested before
+ * @param ended windows whose last use on this rank has ended and whose bytes are not reused yet
  */
 record WindowRequest(long bytes, int number, Set<Integer> ended) {
   private static final int HEAD_BYTES = 16;
@@ -46,7 +45,7 @@ record WindowRequest(long bytes, int number, Set<Integer> ended) {
     return new WindowRequest(bytes, number, ended);
   }
 
-  /** All ranks have to ask for the same; names those that do not ask for what rank 0 does. */
+  /** Checks that all ranks request the same window; names those that differ from rank 0. */
   static void requireSame(List<WindowRequest> all) {
     WindowRequest first = all.get(0);
     List<Integer> others = new ArrayList<>();
@@ -68,7 +67,7 @@ record WindowRequest(long bytes, int number, Set<Integer> ended) {
               + CollectiveException.name(others)
               + " for "
               + other
-              + "; all ranks have to ask for the same windows in the same order");
+              + "; all ranks must ask for the same windows in the same order");
     }
   }
 
@@ -76,7 +75,7 @@ record WindowRequest(long bytes, int number, Set<Integer> ended) {
     return bytes == other.bytes && number == other.number;
   }
 
-  /** Windows that have ended on all ranks, in order. */
+  /** The windows that have ended on all ranks, in order. */
   static Set<Integer> endedEverywhere(List<WindowRequest> all) {
     Set<Integer> ended = new TreeSet<>(all.get(0).ended);
     all.forEach(request -> ended.retainAll(request.ended));

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Windows of NCCL, of which the double checks memory, order and end. */
+/** Windows of NCCL. The double checks their memory, order and end. */
 @UsesDoubles
 class DeviceWindowTest {
   private static final Duration LONG = Duration.ofSeconds(60);
@@ -45,7 +45,7 @@ class DeviceWindowTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();
   }
@@ -91,7 +91,7 @@ class DeviceWindowTest {
     }
   }
 
-  /** Its holder closes it first; NCCL still knows it. */
+  /** The memory's holder closes it first, while NCCL still uses it. */
   @Test
   void windowKeepsItsMemory() {
     try (RankGang gang = gang(2)) {
@@ -161,7 +161,7 @@ class DeviceWindowTest {
         });
   }
 
-  /** And the communicator goes on. */
+  /** The communicator stays usable. */
   @Test
   void memoryThatCannotBeAWindowIsRefusedOnAllRanks() {
     try (RankGang gang = gang(2)) {

@@ -14,23 +14,23 @@ public final class GpuDoubles {
 
   private GpuDoubles() {}
 
-  /** Whether the process was started to use them. */
+  /** Whether this process was started with the doubles. */
   public static boolean isForThisProcess() {
     return TestMachine.isForThisProcess();
   }
 
-  /** The device of a rank, open until {@link #closeDevices}. */
+  /** The device of a rank, which stays open until {@link #closeDevices}. */
   public static CudaDevice device(int ordinal) {
     return DEVICES.computeIfAbsent(ordinal, TestMachine::open);
   }
 
-  /** Closes what {@link #device} opened. */
+  /** Closes the devices that {@link #device} opened. */
   public static void closeDevices() {
     DEVICES.values().forEach(CudaDevice::close);
     DEVICES.clear();
   }
 
-  /** A factory for one rank on the GPU of this number. */
+  /** A factory for one rank on the GPU with this number. */
   public static CommunicatorFactory factory(int ordinal, CommunicatorFactory hosts) {
     NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER);
     return new NcclCommunicators(TestMachine.options(), options, hosts);
@@ -42,7 +42,7 @@ public final class GpuDoubles {
     return new NcclCommunicators(TestMachine.options(), options, hosts);
   }
 
-  /** A factory for all ranks of this process; skips the test where they are more than GPUs. */
+  /** A factory for all ranks of this process; skips the test if there are more ranks than GPUs. */
   static CommunicatorFactory factory(CommunicatorFactory hosts) {
     TestMachine.cuda();
     return (bootstrap, options) -> {

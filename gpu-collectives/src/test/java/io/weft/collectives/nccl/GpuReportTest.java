@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 @UsesDoubles
 class GpuReportTest {
   @Test
-  void driverGpusAndNcclSayWhatTheyAre() {
+  void driverGpusAndNcclAreDescribed() {
     List<String> lines = GpuReport.lines(DoubleLibraries.options());
     assertThat(lines).hasSize(11);
     assertThat(lines.get(0)).startsWith("CUDA driver 12.8 in " + DoubleLibraries.folder());

@@ -39,13 +39,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Sends and receives that are enqueued behind work of a device before that has ended. */
+/** Sends and receives that are enqueued behind unfinished work of a device. */
 @UsesDoubles
 class GroupBehindDevicesTest {
   private static final Duration LONG = Duration.ofSeconds(60);
   private static final int BYTES = 4000;
 
-  /** Of no rank; what others have enqueued behind its work is held with it. */
+  /**
+   * A device without a rank. Holding its work also holds the work that others enqueued behind it.
+   */
   private static final int HELD = 5;
 
   @TempDir Path folder;
@@ -58,7 +60,7 @@ class GroupBehindDevicesTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     hold(-1);
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();
@@ -77,7 +79,7 @@ class GroupBehindDevicesTest {
   }
 
   @Test
-  void whatTheHostWouldHaveToWaitForIsRefusedAndBreaksNothing() {
+  void operationsThatNeedAHostWaitAreRefusedAndBreakNothing() {
     TypedBuffer host = TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT32);
     try (RankGang gang = gang(LONG)) {
       gang.run(
@@ -89,8 +91,9 @@ class GroupBehindDevicesTest {
               Event work = lane.submit("work", () -> {});
               work.await(Deadline.after(LONG));
               refuses(device, new Send(host, peer), work, "memory of the host");
-              refuses(device, new AllReduce(host, host, ReduceOp.SUM), work, "pairs only");
-              refuses(device, new Send(host, peer), HostEvent.completed("host"), "no recorded");
+              refuses(
+                  device, new AllReduce(host, host, ReduceOp.SUM), work, "only sends and receives");
+              refuses(device, new Send(host, peer), HostEvent.completed("host"), "not recorded");
             }
             communicator.barrier();
           });
@@ -105,9 +108,9 @@ class GroupBehindDevicesTest {
         .hasMessageContaining(reason);
   }
 
-  /** Nobody waits on the host: both ranks have enqueued while the work before is held. */
+  /** No thread waits on the host: both ranks have enqueued while the earlier work is held. */
   @Test
-  void aGroupIsEnqueuedBeforeTheWorkThatItFollowsHasRun() throws Exception {
+  void groupIsEnqueuedBeforeTheEarlierWorkHasRun() throws Exception {
     CudaDevice other = DoubleLibraries.cuda().open(HELD);
     try (CudaLane before = lane(other, "before");
         CudaLane lane = lane(GpuDoubles.device(0), "writing");
@@ -167,7 +170,7 @@ class GroupBehindDevicesTest {
     return CudaMemoryPool.open(GpuDoubles.device(rank), CudaMemoryPool.Kind.DEVICE, 1 << 20);
   }
 
-  /** Of a group that was given up: nobody else gets it meanwhile. */
+  /** The memory of a failed group is not reused meanwhile. */
   @Test
   void memoryThatADeviceMayStillUseIsKept() {
     try (CudaMemoryPool pool = pool(0)) {

@@ -29,7 +29,7 @@ class MulticastCollectivesTest implements ReplicationContract {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoubleMulticast(0x55);
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();

@@ -20,9 +20,9 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 
 /**
- * Communicators whose all-gathers and broadcasts are written by multicast, at places of any
- * alignment between bytes that have to stay: what is in memory of the host is copied there and
- * back, as the memory of the double is the host's too.
+ * Communicators whose all-gathers and broadcasts are written by multicast. Places have any
+ * alignment, and the bytes around them must not change. Buffers in host memory are copied there and
+ * back, because the double's device memory is host memory too.
  */
 public final class MulticastCommunicators {
   private static final long BYTES = 16 << 20;
@@ -31,12 +31,15 @@ public final class MulticastCommunicators {
 
   private MulticastCommunicators() {}
 
-  /** On the GPU of each rank's number, all of which have multicast. */
+  /** Ranks on the GPUs with their numbers, all of which have multicast. */
   public static CommunicatorFactory of(CommunicatorFactory nccl) {
     return (bootstrap, options) -> share((DeviceCommunicator) nccl.create(bootstrap, options));
   }
 
-  /** Closes the communicator with what it gives; one of one rank is given as it is. */
+  /**
+   * Closes the communicator together with the result; a communicator of one rank is returned
+   * unchanged.
+   */
   public static Communicator share(DeviceCommunicator nccl) {
     return nccl.nranks() == 1
         ? nccl
@@ -107,7 +110,7 @@ public final class MulticastCommunicators {
       };
     }
 
-    /** All ranks receive at the same place, and have theirs anywhere. */
+    /** All ranks receive at the same place, and send from any place. */
     private void exchange(Operation operation) {
       operation.check(nccl.rank(), nccl.nranks());
       operations++;

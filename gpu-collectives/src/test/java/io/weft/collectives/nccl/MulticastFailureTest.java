@@ -21,12 +21,10 @@ import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
-/**
- * Ranks and devices that do not keep up with a write that reaches all of them, or do not end it.
- */
+/** Ranks and devices that are late for a multicast write, or do not end it. */
 @UsesDoubles
 class MulticastFailureTest extends MulticastGangs {
-  /** The device waits for no longer than the operation may take, and says for whom. */
+  /** The device waits only until the operation's timeout, and names the missing rank. */
   @Test
   void rankWhoseDeviceIsStuckIsNamed() throws Exception {
     try (RankGang gang = gang(3, Duration.ofSeconds(4))) {
@@ -55,9 +53,9 @@ class MulticastFailureTest extends MulticastGangs {
     }
   }
 
-  /** Until then the memory is bound, and the pool must not have it. */
+  /** Until then the memory is bound, and the pool must not reuse it. */
   @Test
-  void memoryGoesBackWhenItIsUnboundAtLast() {
+  void memoryIsFreedOnceItIsUnbound() {
     List<Buffers> buffers;
     List<SharedWindow> windows;
     try (RankGang gang = gang(2, LONG)) {
@@ -74,8 +72,8 @@ class MulticastFailureTest extends MulticastGangs {
   }
 
   /**
-   * What a rank has not taken from its slots yet is not overwritten by the next operation, before
-   * which nothing but the devices' barrier holds the other rank.
+   * The next operation must not overwrite slots that a rank has not read yet. Only the barrier of
+   * the devices holds the other rank back.
    */
   @Test
   void slotsStayUntilAllHaveReadThem() throws Exception {
@@ -106,8 +104,8 @@ class MulticastFailureTest extends MulticastGangs {
   }
 
   /**
-   * Of rank 0, which is in the third barrier behind the fourth of them; without the first barrier
-   * of an operation it would be in the second, behind two writes.
+   * Counts the launches of rank 0, which is in the third barrier after the fourth write. Without
+   * the first barrier of an operation, it would be in the second barrier after two writes.
    */
   private static int barriersAndWrites(DoubleLibraries.CudaControls controls) {
     return controls.cudaDoubleRuns(0, "weft_peer_barrier")

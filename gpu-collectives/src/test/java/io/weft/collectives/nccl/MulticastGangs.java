@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Ranks on doubles that all have multicast, which leave nothing behind. */
+/** Ranks on doubles that all have multicast. Checks that no resource is leaked. */
 abstract class MulticastGangs {
   static final Duration LONG = Duration.ofSeconds(60);
   static final int EVERY = 0xff;
@@ -53,7 +53,7 @@ abstract class MulticastGangs {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoubleHold(-1);
     DoubleLibraries.cudaControls().cudaDoubleMulticast(EVERY_SECOND);
     DoubleLibraries.cudaControls().cudaDoubleComputeCapability(9);
@@ -67,7 +67,7 @@ abstract class MulticastGangs {
     assertThat(OpenDescriptors.count("weft-cuda-double")).isEqualTo(filesBefore);
   }
 
-  /** What one rank has. */
+  /** The buffers of one rank. */
   record Buffers(CudaMemoryPool pool, CudaMemory receive, CudaMemoryPool plain) {
     static Buffers of(Communicator communicator) {
       CudaDevice device = GpuDoubles.device(communicator.rank());

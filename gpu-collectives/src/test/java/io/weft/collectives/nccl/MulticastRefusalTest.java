@@ -24,10 +24,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Memory that is not shared by multicast: all ranks learn why, and the communicator goes on. */
+/**
+ * Memory that cannot be shared by multicast: all ranks learn why, and the communicator stays
+ * usable.
+ */
 @UsesDoubles
 class MulticastRefusalTest extends MulticastGangs {
-  /** Rank 0 has other memory; and the communicator goes on. */
+  /** Gives rank 0 other memory, and checks that the communicator stays usable. */
   private static void assertRefused(
       RankGang gang, Function<CudaDevice, CudaMemorySource> first, long bytes, String reason) {
     gang.run(
@@ -96,7 +99,7 @@ class MulticastRefusalTest extends MulticastGangs {
     }
   }
 
-  /** Whichever rank comes first fails, when all have joined: nothing of it stays anywhere. */
+  /** The first rank to arrive fails, after all have joined. No memory stays on any rank. */
   @ParameterizedTest
   @ValueSource(ints = {1, 2})
   void bindingThatFailsIsARefusal(int bindings) {

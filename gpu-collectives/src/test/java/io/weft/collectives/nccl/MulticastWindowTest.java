@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Memory that one write reaches on all ranks: when it is used, and its end. */
+/** Memory that one write reaches on all ranks: its use and its end. */
 @UsesDoubles
 class MulticastWindowTest extends MulticastGangs {
   @Test
@@ -43,9 +43,9 @@ class MulticastWindowTest extends MulticastGangs {
     }
   }
 
-  /** All come to the same verdict, also the rank that could. */
+  /** All ranks reach the same verdict, even the rank that could use multicast. */
   @Test
-  void oneThatReceivesElsewhereIsEnoughForNccl() {
+  void oneRankThatReceivesElsewhereMakesAllUseNccl() {
     try (RankGang gang = gang(2, LONG)) {
       gang.run(
           communicator -> {
@@ -60,7 +60,7 @@ class MulticastWindowTest extends MulticastGangs {
     }
   }
 
-  /** One behind the other on the stream, and one that NCCL does between them. */
+  /** Two multicast operations in a row on the stream, with one of NCCL between them. */
   @Test
   void groupsMixBothWays() {
     try (RankGang gang = gang(2, LONG)) {

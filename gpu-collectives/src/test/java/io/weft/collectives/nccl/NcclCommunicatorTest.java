@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The whole contract over NCCL, of which the double notes every rule that is broken. */
+/** The whole contract over NCCL. The double reports every violated rule. */
 @UsesGpu
 class NcclCommunicatorTest
     implements CollectivesContract,
@@ -37,9 +37,11 @@ class NcclCommunicatorTest
     DoubleLibraries.cudaControls().cudaDoublePageableCopies();
   }
 
-  /** Host buffers go through pinned memory: the driver's own way may wait for a dead peer. */
+  /**
+   * Host buffers go through pinned memory, because the driver's own copy may wait for a dead peer.
+   */
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     assertThat(DoubleLibraries.cudaControls().cudaDoublePageableCopies()).isZero();
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Buffers in device memory are used where they lie: nothing goes through the host. */
+/** Buffers in device memory are used in place: nothing is copied through the host. */
 @UsesDoubles
 class NcclDeviceMemoryTest {
   private static final Duration LONG = Duration.ofSeconds(60);
@@ -49,7 +49,7 @@ class NcclDeviceMemoryTest {
   }
 
   @AfterEach
-  void nothingIsCopiedAndNothingLeftBehind() {
+  void nothingIsCopiedOrLeaked() {
     GpuDoubles.closeDevices();
     assertThat(DoubleLibraries.cudaControls().cudaDoubleHostCopies()).isZero();
     DoubleLibraries.assertClean();
@@ -81,7 +81,10 @@ class NcclDeviceMemoryTest {
     }
   }
 
-  /** One group of sends and receives; pairs that send nothing, a large one, gaps that stay. */
+  /**
+   * One group of sends and receives, with pairs that send nothing, a large pair, and untouched
+   * gaps.
+   */
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 5})
   void raggedAllToAllIsOneGroup(int nranks) {

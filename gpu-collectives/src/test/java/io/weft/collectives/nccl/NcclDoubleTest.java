@@ -17,7 +17,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The double notes what NCCL lets pass: without that the contract on it would prove little. */
+/**
+ * The double reports errors that NCCL ignores. Otherwise the contract tests on it would prove
+ * little.
+ */
 @UsesDoubles
 class NcclDoubleTest {
   private static final int BYTES = 4096;
@@ -40,7 +43,7 @@ class NcclDoubleTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     device.use();
     comm.abort();
     stream.close();
@@ -65,7 +68,7 @@ class NcclDoubleTest {
   }
 
   @Test
-  void handleThatIsLeftBehind() {
+  void leakedHandle() {
     awaitReady(comm);
     assertThat(DoubleLibraries.live()).contains("nccl communicators: 1");
   }
@@ -85,7 +88,7 @@ class NcclDoubleTest {
   }
 
   @Test
-  void useBeforeTheLastCallWasTaken() {
+  void useBeforeTheLastCallHasFinished() {
     awaitReady(comm);
     assertThat(allGather(memory.address(), stream)).isEqualTo(NcclLibrary.IN_PROGRESS);
     assertThat(allGather(memory.address(), stream)).isNotZero();
@@ -143,7 +146,7 @@ class NcclDoubleTest {
   }
 
   @Test
-  void shrinkingByOneself() {
+  void shrinkWithoutTheOtherRanks() {
     awaitReady(comm);
     try (Memory excluded = new Memory(Integer.BYTES);
         Memory place = new Memory(Long.BYTES)) {

@@ -41,7 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the contract does not ask of others: device memory, and how NCCL itself fails. */
+/** Tests beyond the contract: device memory, and failures of NCCL itself. */
 @UsesDoubles
 class NcclFailureTest {
   private static final Duration LONG = Duration.ofSeconds(60);
@@ -57,12 +57,12 @@ class NcclFailureTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();
   }
 
-  /** Memory of a rank's device; the double's can be read here, as it is the host's. */
+  /** Memory of a rank's device. The double's memory can be read here, because it is host memory. */
   private static TypedBuffer on(CudaMemory memory, int rank, DataType type) {
     TypedBuffer typed =
         TypedBuffer.of(new DeviceBuffer(memory), 0, type, memory.bytes() / type.bytes());
@@ -70,10 +70,10 @@ class NcclFailureTest {
     return typed;
   }
 
-  /** The streams of NCCL know nothing of the lane's: many copies are still to come. */
+  /** The streams of NCCL are independent of the lane's, where many copies are still pending. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void submittedOnALaneItRunsBehindWhatTheLaneEnqueued(boolean inGroup) {
+  void submittedOperationRunsAfterEarlierWorkOfItsLane(boolean inGroup) {
     int bytes = 1 << 20;
     try (RankGang gang = gang(2, LONG)) {
       gang.run(
@@ -112,7 +112,7 @@ class NcclFailureTest {
   }
 
   @Test
-  void whatNcclRoundsOtherwiseIsReducedOnTheHost() {
+  void reductionsThatNcclRoundsDifferentlyRunOnTheHost() {
     try (RankGang gang = gang(2, LONG)) {
       gang.run(
           communicator -> {
@@ -150,11 +150,11 @@ class NcclFailureTest {
   }
 
   /**
-   * The second collective is staged while the first waits in NCCL for a rank that never comes: were
-   * its memory copied by the driver, that would wait too, and nobody would look at the deadline.
+   * The second collective is staged while the first waits in NCCL for a rank that never arrives. If
+   * the driver copied the memory, that copy would wait too, and no thread would check the deadline.
    */
   @Test
-  void stagingBehindAStuckOperationDoesNotHoldTheCaller() {
+  void stagingAfterAStuckOperationDoesNotBlockTheCaller() {
     try (RankGang gang = gang(2, Duration.ofSeconds(4))) {
       DoubleLibraries.ncclControls().ncclDoubleHang(1);
       List<CollectiveException> failures =
@@ -176,7 +176,7 @@ class NcclFailureTest {
   }
 
   @Test
-  void receiverThatDoesNotComeIsNamed() {
+  void missingReceiverIsNamed() {
     try (RankGang gang = gang(2, Duration.ofSeconds(4))) {
       CollectiveException failure =
           catchThrowableOfType(
@@ -197,7 +197,7 @@ class NcclFailureTest {
         .hasMessageContaining("NCCL_MULTI_RANK_GPU_ENABLE=1 is set in the environment of all");
   }
 
-  /** As NCCL's own environment has it, from the version on that knows of it. */
+  /** NCCL's environment allows it, from the version on that supports it. */
   @Test
   void ranksMayShareAGpuWhereNcclLetsThem() {
     UUID gpu = UUID.randomUUID();
@@ -236,7 +236,10 @@ class NcclFailureTest {
         .hasMessageContaining("does not take with NCCL_NVLS_ENABLE=1");
   }
 
-  /** Its device is gone when it opens its stream, after the ranks have compared their GPUs. */
+  /**
+   * The device of one rank is closed when it opens its stream, after the ranks have compared their
+   * GPUs.
+   */
   @Test
   void rankThatCannotOpenItsStreamIsNamedByAll() {
     CudaDevice closed = DoubleLibraries.cuda().open(1);

@@ -47,7 +47,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Recordings that the device runs by itself. */
+/** Recordings that the device runs without the host. */
 @UsesDoubles
 class NcclGraphTest {
   private static final Duration LONG = Duration.ofSeconds(60);
@@ -73,7 +73,7 @@ class NcclGraphTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();
   }
@@ -97,10 +97,10 @@ class NcclGraphTest {
     Values.check("sum", data, i -> Values.reduced(DataType.INT32, ReduceOp.SUM, nranks, i));
   }
 
-  /** Again and again, with other contents, and what is not recorded in between. */
+  /** Several replays with different contents, and other operations in between. */
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 4})
-  void replaysComputeWhatTheRunsWouldHave(int nranks) {
+  void replaysComputeTheSameAsRuns(int nranks) {
     int rounds = 40;
     try (RankGang gang = gang(nranks, LONG)) {
       gang.run(
@@ -141,7 +141,9 @@ class NcclGraphTest {
     assertThat(graphLaunches()).isEqualTo(nranks * rounds);
   }
 
-  /** Three graphs: pairs go by another of NCCL's communicators, behind the collectives before. */
+  /**
+   * Three graphs: pairs use the other one of NCCL's communicators, after the earlier collectives.
+   */
   @Test
   void pairsBetweenCollectivesKeepTheirPlace() {
     int nranks = 3;
@@ -212,7 +214,7 @@ class NcclGraphTest {
   }
 
   @Test
-  void submittedOnALaneItRunsBehindTheLane() {
+  void submittedReplayRunsAfterEarlierWorkOfItsLane() {
     try (RankGang gang = gang(2, LONG)) {
       gang.run(
           communicator -> {
@@ -241,9 +243,9 @@ class NcclGraphTest {
     }
   }
 
-  /** It is closed while its replay waits on a lane: the graph ends behind that. */
+  /** The recording is closed while its replay waits on a lane. The graph ends after the replay. */
   @Test
-  void closedBehindASubmittedReplayItEndsWithThat() {
+  void graphClosedDuringASubmittedReplayEndsAfterIt() {
     try (RankGang gang = gang(2, LONG)) {
       gang.run(
           communicator -> {
@@ -269,7 +271,7 @@ class NcclGraphTest {
     assertThat(graphLaunches()).isEqualTo(2);
   }
 
-  /** Its holder closes it; the graph still refers to it, but nobody replays it any more. */
+  /** The holder closes the memory. The graph still refers to it, but every replay is refused. */
   @Test
   void graphKeepsItsMemoryAndReplaysAreRefused() {
     try (RankGang gang = gang(2, LONG)) {
@@ -299,7 +301,7 @@ class NcclGraphTest {
     assertThat(graphLaunches()).isZero();
   }
 
-  /** Notes what there was when its memory might go. */
+  /** Records the live objects when its memory may be freed. */
   private static final class Watched implements BufferOwner {
     private final CudaMemory memory;
     private final boolean refuses;
@@ -329,7 +331,7 @@ class NcclGraphTest {
     }
   }
 
-  /** NCCL may enqueue on a thread of its own for what was captured, until it is aborted. */
+  /** NCCL may enqueue captured work on its own thread until it is aborted. */
   @Test
   void memoryOfACaptureThatFailedIsKeptUntilNcclIsAborted() {
     try (RankGang gang = gang(1, LONG)) {
@@ -355,7 +357,7 @@ class NcclGraphTest {
     }
   }
 
-  /** Memory that its owner moves, as a pool that makes room would. */
+  /** Memory that its owner moves, as a pool that frees space would. */
   private static final class Movable implements BufferOwner {
     private CudaMemory memory;
 
@@ -410,9 +412,9 @@ class NcclGraphTest {
     assertThat(graphLaunches()).isEqualTo(policy == MovedBuffers.REFUSE ? 2 : 6);
   }
 
-  /** One of the two has its data on the host: neither has a graph, and both know why. */
+  /** One of the two ranks has its data on the host. Neither has a graph, and both know why. */
   @Test
-  void whatNeedsTheHostIsReplayedByTheHost() {
+  void stepsThatNeedTheHostAreReplayedByTheHost() {
     try (RankGang gang = gang(2, LONG)) {
       gang.run(
           communicator -> {
@@ -430,12 +432,12 @@ class NcclGraphTest {
                 recording.replay();
                 checkSum(communicator, data);
               }
-              assertNoGraph(communicator, body -> body.barrier(), "a barrier is the hosts'");
+              assertNoGraph(communicator, body -> body.barrier(), "a barrier runs on the hosts");
               TypedBuffer onGpu = ints(memory, 0, COUNT);
               assertNoGraph(
                   communicator,
                   body -> body.allReduce(onGpu.as(DataType.FLOAT16), ReduceOp.SUM),
-                  "is reduced by the hosts");
+                  "is reduced on the hosts");
               assertNoGraph(
                   communicator, body -> body.allToAll(onGpu, onGpu), "all-to-all in place");
             }
@@ -452,7 +454,7 @@ class NcclGraphTest {
     }
   }
 
-  /** Nothing of it runs any more when the failure is thrown, and nothing refers to the memory. */
+  /** Nothing runs any more when the failure is thrown, and nothing refers to the memory. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void failureInsideAReplayFailsAllRanks(boolean hangs) {
@@ -485,7 +487,7 @@ class NcclGraphTest {
     }
   }
 
-  /** NCCL waits for ever for graphs that refer to it: they end before it. */
+  /** NCCL waits without end for graphs that refer to it, so they end before it. */
   @Test
   void recordingMayOutliveItsCommunicator() {
     List<Recording> recordings;

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is left of a communicator goes on without its missing ranks. */
+/** The surviving ranks of a communicator go on without the missing ones. */
 @UsesDoubles
 class NcclShrinkTest {
   private static final Duration LONG = Duration.ofSeconds(60);
@@ -78,12 +78,12 @@ class NcclShrinkTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();
   }
 
-  /** Those ranks meet in this order; what each got, or why not. */
+  /** Shrinks to these ranks, in this order; returns the communicator or the failure of each. */
   private List<Object> shrink(RankGang gang, List<Integer> survivors) {
     List<Bootstrap> ends = ThreadBootstrap.open(survivors.size());
     List<CompletableFuture<Object>> made = new ArrayList<>();
@@ -151,7 +151,7 @@ class NcclShrinkTest {
     }
   }
 
-  /** The device is not left with work that no rank waits for. */
+  /** The device keeps no work that no rank waits for. */
   @Test
   void operationThatHangsInNcclIsEndedAndTheRestShrinks() {
     try (RankGang gang = gang(3, true)) {
@@ -177,7 +177,7 @@ class NcclShrinkTest {
     }
   }
 
-  /** As between hosts, where one has gone: NCCL says so for good, and shrinks no more. */
+  /** As between hosts when one is gone: NCCL reports the failure permanently and cannot shrink. */
   @Test
   void proxyThatFailedIsNotShrunk() {
     try (RankGang gang = gang(3, true)) {
@@ -193,7 +193,7 @@ class NcclShrinkTest {
   }
 
   @Test
-  void whatWasAbortedIsMadeAnewAndSaysWhy() {
+  void abortedCommunicatorIsReplacedByANewOneWithTheReason() {
     try (RankGang gang = gang(3, false)) {
       gang.rank(0).close();
       List<Object> rest = shrink(gang, List.of(1, 2));
@@ -205,7 +205,7 @@ class NcclShrinkTest {
   }
 
   @Test
-  void ranksInAnotherOrderAreMadeAnew() {
+  void ranksInAnotherOrderGetANewCommunicator() {
     try (RankGang gang = gang(3, true)) {
       List<Object> rest = shrink(gang, List.of(2, 0));
       assertThat(logs()).contains("its ranks are in another order than before");
@@ -213,7 +213,7 @@ class NcclShrinkTest {
     }
   }
 
-  /** What is left of what is left. */
+  /** Shrinks a shrunk communicator. */
   @Test
   void shrunkAgainAndAgain() {
     try (RankGang gang = gang(4, true)) {
@@ -236,7 +236,7 @@ class NcclShrinkTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void whatMakesNoSenseIsRefusedOnAllRanks(boolean areAllThere) {
+  void inconsistentSurvivorsAreRefusedOnAllRanks(boolean areAllThere) {
     try (RankGang gang = gang(2, true);
         RankGang other = gang(2, true)) {
       List<Bootstrap> ends = ThreadBootstrap.open(2);

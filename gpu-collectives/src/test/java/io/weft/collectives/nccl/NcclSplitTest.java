@@ -39,7 +39,7 @@ class NcclSplitTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();
   }
@@ -59,7 +59,10 @@ class NcclSplitTest {
     Values.check("sum", data, i -> Values.reduced(DataType.INT32, ReduceOp.SUM, nranks, i));
   }
 
-  /** Even and odd ranks, in the opposite order, at the same time; and the whole beside them. */
+  /**
+   * Even and odd ranks, in opposite order, at the same time, while the whole communicator is in
+   * use.
+   */
   @Test
   void partsAndTheWholeCompute() {
     try (RankGang gang = gang(5)) {

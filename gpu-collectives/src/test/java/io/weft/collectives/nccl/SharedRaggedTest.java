@@ -13,7 +13,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The contract of ragged all-to-alls that the devices write by themselves. */
+/** The contract of ragged all-to-alls that the devices write directly. */
 @UsesGpu
 class SharedRaggedTest implements RaggedContract {
   @TempDir Path folder;
@@ -30,7 +30,7 @@ class SharedRaggedTest implements RaggedContract {
   }
 
   @AfterEach
-  void nothingIsLeftBehindAndNcclHadNothingToDo() {
+  void nothingIsLeakedAndNcclIsNotUsed() {
     assertThat(DoubleLibraries.ncclControls().ncclDoubleLaunches()).isZero();
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Memory that the devices of all ranks reach: refusals, failures, and its end. */
+/** Memory that the devices of all ranks access: refusals, failures, and its end. */
 @UsesDoubles
 class SharedWindowTest {
   private static final Duration LONG = Duration.ofSeconds(60);
@@ -61,14 +61,14 @@ class SharedWindowTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoubleHold(-1);
     DoubleLibraries.cudaControls().cudaDoubleUnreachable(0);
     GpuDoubles.closeDevices();
     DoubleLibraries.assertClean();
   }
 
-  /** What one rank exchanges with. */
+  /** The buffers of one rank. */
   private record Buffers(CudaMemoryPool pool, CudaMemory send, CudaMemory receive) {
     static Buffers of(Communicator communicator) {
       CudaMemoryPool pool =
@@ -108,7 +108,7 @@ class SharedWindowTest {
     }
   }
 
-  /** Both forms, in turn; the numbers of ranks that NVLink connects. */
+  /** Both forms in turn, for the numbers of ranks that NVLink connects. */
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 3, 8})
   void sharedMemoryIsWrittenByDevicesAndOtherMemoryByNccl(int nranks) {
@@ -132,9 +132,9 @@ class SharedWindowTest {
     }
   }
 
-  /** One rank receives elsewhere: then all do it by NCCL. */
+  /** If one rank receives elsewhere, all ranks use NCCL. */
   @Test
-  void oneThatReceivesElsewhereIsEnoughForNccl() {
+  void oneRankThatReceivesElsewhereMakesAllUseNccl() {
     try (RankGang gang = gang(2, LONG)) {
       gang.run(
           communicator -> {
@@ -187,7 +187,7 @@ class SharedWindowTest {
     buffers.forEach(each -> assertThat(each.pool().takenBytes()).isZero());
   }
 
-  /** And the communicator goes on. */
+  /** Checks the refusal, and that the communicator stays usable. */
   private static void assertRefused(RankGang gang, CudaMemorySource first, String reason) {
     gang.run(
         communicator -> {
@@ -238,7 +238,7 @@ class SharedWindowTest {
     }
   }
 
-  /** The device waits for no longer than the operation may take, and says for whom. */
+  /** The device waits only until the operation's timeout, and names the missing rank. */
   @Test
   void rankWhoseDeviceIsStuckIsNamed() throws Exception {
     try (RankGang gang = gang(3, Duration.ofSeconds(4))) {

@@ -15,20 +15,20 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 
 /**
- * Communicators whose ragged all-to-alls are written by the devices: what is in memory of the host
- * is copied there and back.
+ * Communicators whose ragged all-to-alls are written by the devices. Buffers in host memory are
+ * copied there and back.
  */
 public final class SharingCommunicators {
   private static final long BYTES = 16 << 20;
 
   private SharingCommunicators() {}
 
-  /** On the GPU of each rank's number. */
+  /** Ranks on the GPUs with their numbers. */
   public static CommunicatorFactory of(CommunicatorFactory nccl) {
     return (bootstrap, options) -> share((DeviceCommunicator) nccl.create(bootstrap, options));
   }
 
-  /** Closes the communicator with what it gives. */
+  /** Closes the communicator together with the result. */
   public static Communicator share(DeviceCommunicator nccl) {
     return (Communicator)
         Proxy.newProxyInstance(
@@ -74,7 +74,7 @@ public final class SharingCommunicators {
       }
     }
 
-    /** Every rank receives elsewhere, and not always at a multiple of 16. */
+    /** Every rank receives at another offset, and not always at a multiple of 16. */
     private void exchange(TypedBuffer from, TypedBuffer to, RaggedLayout layout) {
       CudaDevice device = GpuDoubles.device(nccl.rank());
       new RaggedAllToAll(from, to, layout).check(nccl.rank(), nccl.nranks());

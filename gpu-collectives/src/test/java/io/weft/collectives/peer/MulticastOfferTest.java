@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
-/** What ranks tell each other before they have multicast. */
+/** The messages of ranks before multicast is set up. */
 class MulticastOfferTest {
   private static MulticastOffer offer(long bytes, long objectBytes) {
     return new MulticastOffer(
@@ -19,18 +19,18 @@ class MulticastOfferTest {
   }
 
   @Test
-  void offersArriveAsTheyAre() {
+  void offersAreDecodedUnchanged() {
     MulticastOffer offer = offer(1000, 4 << 20);
     assertThat(MulticastOffer.decode(offer.encode())).isEqualTo(offer);
   }
 
-  /** Of drivers with other granules. */
+  /** Drivers with different granularities. */
   @Test
   void objectsOfOtherSizesAreRefused() {
     MulticastOffer.requireTeam(List.of(offer(1000, 4 << 20), offer(1000, 4 << 20)));
     assertThatThrownBy(
             () -> MulticastOffer.requireTeam(List.of(offer(1000, 4 << 20), offer(1000, 8 << 20))))
         .hasMessage(
-            "by its driver rank 0 needs 4194304 bytes for multicast, rank 1 by its own 8388608");
+            "the driver of rank 0 needs 4194304 bytes for multicast, that of rank 1 8388608");
   }
 }

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Ranks that cannot have a window by multicast, or do not come to its end. */
+/** Ranks that cannot have a multicast window, or fail before it is open. */
 @UsesDoubles
 class MulticastOpeningTest {
   private static final Duration LONG = Duration.ofSeconds(60);
@@ -52,7 +52,7 @@ class MulticastOpeningTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     DoubleLibraries.cudaControls().cudaDoubleFailBindings(0);
     DoubleLibraries.cudaControls().cudaDoubleFailUnbindings(0);
     DoubleLibraries.assertClean();
@@ -60,14 +60,12 @@ class MulticastOpeningTest {
     assertThat(OpenDescriptors.count("weft-cuda-double")).isEqualTo(filesBefore);
   }
 
-  /** What a rank does before it has a window. */
+  /** Runs on a rank before it opens a window. */
   private interface Preparation {
     void run(Communicator communicator);
   }
 
-  /**
-   * What a rank does before it comes to its next all-gather on the host, the first of which is 1.
-   */
+  /** Runs on a rank before its next all-gather on the host; the first one has number 1. */
   private interface Interruption {
     void at(int gather, Communicator communicator, CudaMemory memory);
   }
@@ -161,12 +159,12 @@ class MulticastOpeningTest {
   }
 
   @Test
-  void oneRankHasNobodyToWriteTo() {
+  void oneRankAloneIsRefused() {
     assertThat(failures(1, 0, MulticastOpeningTest::doNothing).get(0))
         .hasMessageContaining("the 1 ranks have to be 2 to 16 and on one host");
   }
 
-  /** Such as kernels that a driver refuses. */
+  /** For example, a driver rejects the kernels. */
   @Test
   void rankThatCannotPrepareIsNamedOnAll() {
     List<CollectiveException> failures =
@@ -186,37 +184,37 @@ class MulticastOpeningTest {
   }
 
   @Test
-  void rankThatGoesMeanwhileHoldsUpNobody() {
+  void rankThatEndsMeanwhileDelaysNoRank() {
     List<CollectiveException> failures =
         failures(
             3,
             EVERY_SECOND_DEVICE,
             communicator -> {
               if (communicator.rank() == 1) {
-                communicator.abort("it goes");
+                communicator.abort("it ends");
               }
             });
-    assertThat(failures).allSatisfy(failure -> assertThat(failure).hasMessageContaining("it goes"));
+    assertThat(failures).allSatisfy(failure -> assertThat(failure).hasMessageContaining("it ends"));
   }
 
-  /** Before the object is there, while ranks join it, and when they have bound their memory. */
+  /** Before the object exists, while ranks join it, and when they have bound their memory. */
   @ParameterizedTest
   @ValueSource(ints = {7, 8, 9, 10, 11, LAST_GATHER})
-  void rankThatGoesLaterHoldsUpNobodyAndKeepsNoMemory(int last) {
+  void rankThatEndsLaterDelaysNoRankAndKeepsNoMemory(int last) {
     List<CollectiveException> failures =
         failures(
             LONG,
             (gather, communicator, memory) -> {
               if (gather == last && communicator.rank() == 1) {
-                communicator.abort("it goes");
+                communicator.abort("it ends");
               }
             });
-    assertThat(failures).allSatisfy(failure -> assertThat(failure).hasMessageContaining("it goes"));
+    assertThat(failures).allSatisfy(failure -> assertThat(failure).hasMessageContaining("it ends"));
   }
 
-  /** Nothing was written by anybody, so nobody has to wait for it with memory. */
+  /** No rank has written anything, so no rank has to keep its memory. */
   @Test
-  void memoryGoesBackAlsoWhileARankIsStuck() {
+  void memoryIsFreedEvenWhileARankIsStuck() {
     List<CollectiveException> failures =
         failures(
             Duration.ofSeconds(2),
@@ -238,9 +236,9 @@ class MulticastOpeningTest {
             });
   }
 
-  /** That is no refusal, after which the ranks would go on. */
+  /** This is not a refusal, after which the ranks would go on. */
   @Test
-  void memoryThatCannotBeGivenUpIsAnErrorOnAll() {
+  void memoryThatCannotBeUnboundIsAnErrorOnAll() {
     DoubleLibraries.cudaControls().cudaDoubleFailBindings(1);
     DoubleLibraries.cudaControls().cudaDoubleFailUnbindings(1);
     assertThat(failures(3, EVERY_SECOND_DEVICE, MulticastOpeningTest::doNothing))

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** One rank that writes to itself: what the kernels do with sizes that only the device sees. */
+/** One rank that writes to itself: the kernels check sizes that only the device sees. */
 @UsesGpu
 class PeerExchangeTest {
   private static final Duration LONG = Duration.ofSeconds(60);
@@ -66,7 +66,7 @@ class PeerExchangeTest {
   }
 
   @AfterEach
-  void nothingIsLeftBehind() {
+  void nothingIsLeaked() {
     exchange.close();
     window.close(hosts);
     hosts.close();
@@ -78,7 +78,7 @@ class PeerExchangeTest {
     DoubleLibraries.assertClean();
   }
 
-  /** What lies in the memory that is written. */
+  /** The content of the written memory. */
   private ByteBuffer received() {
     ByteBuffer found = ByteBuffer.allocateDirect(ROWS * ROW_BYTES);
     DeviceBytes.read(device, Memory.addressOf(found), receive.address(), ROWS * ROW_BYTES);
@@ -99,7 +99,7 @@ class PeerExchangeTest {
   }
 
   @Test
-  void rowsArriveWhereTheyBelongAndNowhereElse() {
+  void rowsArriveOnlyAtTheirPlaces() {
     run(10, 20, 70);
     run(0, 0, 100);
     exchange.check(window);
@@ -111,7 +111,7 @@ class PeerExchangeTest {
     }
   }
 
-  /** Nothing is read or written beyond the memory that was named. */
+  /** Nothing is read or written outside the given memory. */
   @ParameterizedTest
   @CsvSource({
     "-1, 5, 0",
@@ -124,19 +124,19 @@ class PeerExchangeTest {
     "0, 5, 9223372036854775807",
     "5, 9223372036854775807, 5"
   })
-  void rowsThatAreNotThereAreNotTouched(long from, long rows, long to) {
+  void rowsOutOfRangeAreNotAccessed(long from, long rows, long to) {
     run(from, rows, to);
     CollectiveException failure =
         catchThrowableOfType(CollectiveException.class, () -> exchange.check(window));
     assertThat(failure.kind()).isEqualTo(Kind.INVALID);
-    assertThat(failure).hasMessage("update 0 of rank 0 reads or writes rows that are not there");
+    assertThat(failure).hasMessage("update 0 of rank 0 reads or writes rows that do not exist");
     ByteBuffer found = received();
     for (int at = 0; at < ROWS * ROW_BYTES; at++) {
       assertThat(found.get(at)).isEqualTo((byte) -1);
     }
   }
 
-  /** Also of exchanges that come after it. */
+  /** This holds for later exchanges too. */
   @Test
   void stoppedExchangeDoesNotWait() {
     exchange.stop();

@@ -1,2 +1,2 @@
-/** Tests of the exchange that devices write by themselves, on the double of libcuda. */
+/** Tests of the exchange that devices run without the host, on the double of libcuda. */
 package io.weft.collectives.peer;

@@ -82,7 +82,7 @@ class RecordingTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"local", "host"})
-  void replaysDoWhatTheRunsWouldHaveDone(String implementation) {
+  void replaysComputeTheSameAsRuns(String implementation) {
     try (RankGang gang = gang(implementation, 3)) {
       gang.run(
           communicator -> {
@@ -123,7 +123,7 @@ class RecordingTest {
         communicator, policy, recorder -> recorder.allReduce(data, ReduceOp.SUM));
   }
 
-  /** Trap: addresses are baked in, and the memory has gone somewhere else since. */
+  /** Trap: a recording keeps old addresses, but the memory has moved since. */
   @ParameterizedTest
   @ValueSource(strings = {"local", "host"})
   void movedBufferIsFollowedOnTheRankItMovedOn(String implementation) {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 class CollectiveMemoryCacheTest {
   @TempDir Path folder;
 
-  /** What one rank does with its cache. */
+  /** Runs on one rank with its cache. */
   private interface Use {
     void run(Communicator communicator, CollectiveMemoryCache cache) throws Exception;
   }
@@ -91,7 +91,7 @@ class CollectiveMemoryCacheTest {
     }
   }
 
-  /** Trap: one rank has dropped its entry; the others wait for ever for a rank that makes one. */
+  /** Trap: one rank has dropped its entry, and the others wait without end for it to create one. */
   @Test
   void entryEvictedOnOneRankIsRebuiltOnAllAndNamed() {
     CapturedLogs.clear();
@@ -162,7 +162,9 @@ class CollectiveMemoryCacheTest {
     }
   }
 
-  /** Trap: two operators share a scratch buffer and one runs with what the other left. */
+  /**
+   * Trap: two operators share a scratch buffer, and one runs with the contents that the other left.
+   */
   @Test
   void twoOperatorsThatAlternateKeepTheirOwnScratch() {
     try (RankGang gang = Gangs.local(2)) {
@@ -203,8 +205,8 @@ class CollectiveMemoryCacheTest {
   }
 
   /**
-   * Trap: the handle died when the host had submitted the work. The work is held up before it
-   * touches the memory, all else is given back, and what is given out again is poisoned.
+   * Trap: the handle dies once the host has submitted the work. The work is held before it uses the
+   * memory, everything else is freed, and reused memory is poisoned.
    */
   @Test
   void memoryIsFreedOnlyAfterTheLastUseHasCompleted() {
@@ -230,7 +232,7 @@ class CollectiveMemoryCacheTest {
               memory.close();
               assertThat(cache.evict("delayed")).isTrue();
               for (int i = 0; i < 3; i++) {
-                // Each asks for what the others gave back; none gets what is still used.
+                // Each borrower requests the memory that the others freed; none gets memory in use.
                 try (CollectiveMemory other = cache.acquire(of("other", 100_000 + i))) {
                   assertThat(other.window().place()).isNotEqualTo(place);
                 }
@@ -249,7 +251,7 @@ class CollectiveMemoryCacheTest {
     }
   }
 
-  /** A borrower on another lane is told what it has to come after. */
+  /** A borrower on another lane learns which uses it must wait for. */
   @Test
   void nextBorrowerLearnsOfUsesThatStillRun() {
     try (RankGang gang = Gangs.local(2)) {

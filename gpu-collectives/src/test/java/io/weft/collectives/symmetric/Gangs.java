@@ -21,7 +21,7 @@ final class Gangs {
     return RankGang.open(factory, nranks, Duration.ofSeconds(60));
   }
 
-  /** Cheap ranks, for what has nothing to do with the implementation of collectives. */
+  /** Cheap ranks, for tests that do not depend on the implementation of collectives. */
   static RankGang local(int nranks) {
     return of(LocalCommunicator::create, nranks);
   }

@@ -34,9 +34,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Collectives on windows give what the plain reference gives, wherever the buffers lie: in the
- * window, out of it, unaligned, in place, and in different places on different ranks. Slots are
- * small, so that hardly anything is done in one shot.
+ * Collectives on windows compute the same as the plain reference, for all places of the buffers: in
+ * the window, outside it, unaligned, in place, and different on each rank. Slots are small, so few
+ * operations need only one slot.
  */
 class InPlaceCollectivesTest {
   private static final List<OperationKind> KINDS =
@@ -53,7 +53,7 @@ class InPlaceCollectivesTest {
 
   @TempDir Path folder;
 
-  /** Where a rank has its buffers. */
+  /** The place of a rank's buffers. */
   private enum Place {
     WINDOW,
     SEND_ONLY,
@@ -61,7 +61,7 @@ class InPlaceCollectivesTest {
     PRIVATE
   }
 
-  /** One operation, still without buffers. */
+  /** One operation, without its buffers. */
   private record Plan(OperationKind kind, DataType type, ReduceOp op, int root, long count) {
     long sendCount(int nranks) {
       return switch (kind) {
@@ -90,7 +90,7 @@ class InPlaceCollectivesTest {
       };
     }
 
-    /** Ranks whose receive buffer the operation writes. */
+    /** Whether the operation writes the receive buffer of a rank. */
     boolean isReceiver(int rank) {
       return (kind != OperationKind.REDUCE && kind != OperationKind.GATHER) || rank == root;
     }
@@ -105,7 +105,7 @@ class InPlaceCollectivesTest {
         nranks);
   }
 
-  /** What one rank does with a window. */
+  /** Runs on one rank with its window. */
   private interface Use {
     void run(Communicator communicator, Window window);
   }
@@ -129,7 +129,7 @@ class InPlaceCollectivesTest {
 
   @ParameterizedTest
   @ValueSource(ints = {2, 3, 5})
-  void windowsGiveWhatTheReferenceGives(int nranks) {
+  void windowsComputeTheSameAsTheReference(int nranks) {
     try (RankGang host = host(nranks);
         RankGang reference = Gangs.local(nranks)) {
       onWindows(
@@ -149,7 +149,7 @@ class InPlaceCollectivesTest {
     }
   }
 
-  /** Ranks that can and ranks that cannot be reached have to choose one way together. */
+  /** All ranks must choose the same way, even if only some have reachable buffers. */
   @ParameterizedTest
   @CsvSource({"2, 0", "3, 1", "3, 2", "4, 3", "4, 5"})
   void buffersInDifferentPlacesOnDifferentRanksAgree(int nranks, int turn) {
@@ -224,7 +224,7 @@ class InPlaceCollectivesTest {
     }
   }
 
-  /** Trap: rows that no update covers are zeroed, or lost with a scratch buffer. */
+  /** Trap: rows that no update covers are set to zero, or lost with a scratch buffer. */
   @ParameterizedTest
   @ValueSource(ints = {2, 3})
   void raggedRowsGoStraightToTheirPlaceAndOthersKeepTheirContents(int nranks) {

@@ -14,7 +14,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 
-/** Rank 1 in a process of its own: answers what rank 0 puts, then ends without a word. */
+/** Rank 1 in its own process: answers the data that rank 0 puts, then ends without closing. */
 final class PeerProcess {
   static final int COUNT = 1000;
   static final int ROUNDS = 200;
@@ -44,7 +44,7 @@ final class PeerProcess {
     return SymmetricOptions.in(folder.resolve("symmetric")).withSegmentBytes(1 << 20);
   }
 
-  /** Each round adds one to what rank 0 has put here and sends it back. */
+  /** Adds one to the data that rank 0 has put here and sends it back, in each round. */
   private static void answer(Window window) {
     TypedBuffer mine = window.buffer(DataType.INT32);
     for (int round = 1; round <= ROUNDS; round++) {

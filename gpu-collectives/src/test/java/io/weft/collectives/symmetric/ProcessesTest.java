@@ -35,7 +35,7 @@ class ProcessesTest {
         .start();
   }
 
-  /** Two JVMs at the same offsets; then one ends without closing and is named. */
+  /** Two JVMs exchange data at the same offsets. Then one ends without closing and is named. */
   @Test
   void processesExchangeThroughWindowsAndADeadOneIsNamed() throws Exception {
     UniqueId id = UniqueId.create();

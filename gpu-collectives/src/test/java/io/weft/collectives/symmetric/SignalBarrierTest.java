@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class SignalBarrierTest {
   @TempDir Path folder;
 
-  /** What one rank does with its barrier. */
+  /** Runs on one rank with its barrier. */
   private interface Use {
     void run(int rank, SignalBarrier barrier);
   }
@@ -46,7 +46,7 @@ class SignalBarrierTest {
     }
   }
 
-  /** Every rank counts its rounds for all to see; nobody may be behind when a barrier is passed. */
+  /** Every rank publishes its round; no rank may be behind when a barrier is passed. */
   private static void meetOften(
       AtomicIntegerArray rounds, int rank, int count, SignalBarrier barrier) {
     for (int round = 1; round <= count; round++) {
@@ -71,12 +71,12 @@ class SignalBarrierTest {
 
   @ParameterizedTest
   @CsvSource({"1, 100", "2, 100000", "3, 10000", "5, 1000", "8, 500", "32, 60"})
-  void nobodyLeavesBeforeAllHaveCome(int nranks, int count) {
+  void noRankLeavesBeforeAllHaveArrived(int nranks, int count) {
     AtomicIntegerArray rounds = new AtomicIntegerArray(nranks);
     onBarriers(nranks, 0, (rank, barrier) -> meetOften(rounds, rank, count, barrier));
   }
 
-  /** Trap: counters of 32 bits that are compared as plain numbers. */
+  /** Trap: 32-bit counters that are compared as plain numbers. */
   @ParameterizedTest
   @ValueSource(ints = {Integer.MAX_VALUE - 20, -20})
   void countersWrapAround(int start) {
@@ -90,7 +90,7 @@ class SignalBarrierTest {
         });
   }
 
-  /** Trap: slots and counter share memory, so that with three ranks one overwrites the other. */
+  /** Trap: slots and counter share memory, so with three ranks one overwrites the other. */
   @ParameterizedTest
   @ValueSource(ints = {2, 3, 32})
   void slotsAndCountersAreApart(int nranks) {
@@ -109,7 +109,7 @@ class SignalBarrierTest {
         });
   }
 
-  /** Trap: a slot is zeroed after a peer has signalled already. Memory that is reused shows it. */
+  /** Trap: a slot is set to zero after a peer has already signalled. Reused memory shows it. */
   @Test
   void slotsAreZeroBeforeAnyPeerCanSignal() {
     try (RankGang gang = Gangs.local(4)) {
@@ -135,7 +135,7 @@ class SignalBarrierTest {
   }
 
   @Test
-  void slowPeerHoldsUpAllAndNobodyGetsTwoAhead() {
+  void slowPeerDelaysAllAndNoRankGetsTwoAhead() {
     AtomicIntegerArray rounds = new AtomicIntegerArray(3);
     onBarriers(
         3,
@@ -235,7 +235,7 @@ class SignalBarrierTest {
     return failure;
   }
 
-  /** Ranks that mean different groups would otherwise pass each other's barriers. */
+  /** Otherwise, ranks in different groups would pass each other's barriers. */
   @Test
   void ranksInDifferentGroupsAreNamed() {
     try (RankGang gang = Gangs.local(3)) {
@@ -260,12 +260,12 @@ class SignalBarrierTest {
   }
 
   @Test
-  void strangersAreRefused() {
+  void ranksOutsideTheArenaAreRefused() {
     onBarriers(
         2,
         0,
         (rank, barrier) -> {
-          assertThatThrownBy(() -> barrier.group(1 - rank)).hasMessageContaining("no member");
+          assertThatThrownBy(() -> barrier.group(1 - rank)).hasMessageContaining("not a member");
           assertThatThrownBy(() -> barrier.group(rank, 2)).hasMessageContaining("rank 2");
         });
   }

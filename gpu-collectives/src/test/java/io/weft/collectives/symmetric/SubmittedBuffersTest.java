@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What becomes of a submitted operation when its memory is freed: before, between, behind. */
+/** A submitted operation whose memory is freed: before, during, or after the submission. */
 class SubmittedBuffersTest {
   private static final int COUNT = 5000;
   private static final long BYTES = 4L * COUNT;
@@ -50,9 +50,9 @@ class SubmittedBuffersTest {
     return new AllReduce(data, data, ReduceOp.SUM);
   }
 
-  /** Freed memory is given out again by the next window, which poisons it. */
+  /** The next window reuses freed memory and poisons it. */
   @Test
-  void windowClosedBehindTheSubmissionIsKeptUntilTheOperationHasEnded() {
+  void windowClosedAfterTheSubmissionIsKeptUntilTheOperationHasEnded() {
     CountDownLatch go = new CountDownLatch(1);
     try (RankGang memory = Gangs.host(folder.resolve("memory"), 2);
         RankGang work = Gangs.host(folder.resolve("work"), 2)) {
@@ -64,7 +64,7 @@ class SubmittedBuffersTest {
               Window first = arena.window(BYTES);
               TypedBuffer data = first.buffer(DataType.INT32);
               Values.fill(data, worker.rank());
-              try (Window second = closeBehind(arena, first, data, worker, lane, go)) {
+              try (Window second = closeAfterSubmission(arena, first, data, worker, lane, go)) {
                 assertThat(second.address()).isNotEqualTo(data.address());
               }
               Values.check("kept", data, i -> Values.reduced(DataType.INT32, ReduceOp.SUM, 2, i));
@@ -78,8 +78,8 @@ class SubmittedBuffersTest {
     }
   }
 
-  /** Submits behind work that blocks, closes the window, and asks for another one meanwhile. */
-  private static Window closeBehind(
+  /** Submits after work that blocks, closes the window, and requests another one meanwhile. */
+  private static Window closeAfterSubmission(
       SymmetricArena arena,
       Window window,
       TypedBuffer data,
@@ -135,7 +135,7 @@ class SubmittedBuffersTest {
     assertThat(refusal.kind()).isEqualTo(Kind.INVALID);
   }
 
-  /** Another thread frees the memory when it has been looked at and is not held yet. */
+  /** Another thread frees the memory after the check and before the lease. */
   @ParameterizedTest
   @ValueSource(strings = {"submit", "submitGroup", "groups"})
   void nothingIsQueuedWhenMemoryIsFreedBetweenTheCheckAndTheLane(String how) {
@@ -154,7 +154,7 @@ class SubmittedBuffersTest {
   }
 
   @Test
-  void buffersAreGivenBackWhenTheLaneRefuses() {
+  void buffersAreReleasedWhenTheLaneRefuses() {
     try (RankGang gang = Gangs.local(1)) {
       Lane lane = HostLane.open("closed", Duration.ofSeconds(60));
       lane.close();
@@ -168,7 +168,7 @@ class SubmittedBuffersTest {
     }
   }
 
-  /** Memory whose owner may be gone by the time it is asked to keep it. */
+  /** Memory whose owner may be closed before the lease is taken. */
   private static final class Lending implements BufferOwner {
     private final ByteBuffer memory = ByteBuffer.allocateDirect((int) BYTES);
     private final boolean freedAfterTheCheck;
@@ -201,14 +201,14 @@ class SubmittedBuffersTest {
     }
   }
 
-  /** Nothing may come to this lane. */
+  /** A lane that fails the test on every call. */
   private static Lane refusing() {
     return (Lane)
         Proxy.newProxyInstance(
             Lane.class.getClassLoader(),
             new Class<?>[] {Lane.class},
             (lane, method, arguments) -> {
-              throw new AssertionError(method.getName() + " came to the lane");
+              throw new AssertionError(method.getName() + " reached the lane");
             });
   }
 }

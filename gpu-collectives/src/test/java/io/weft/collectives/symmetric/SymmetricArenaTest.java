@@ -51,7 +51,7 @@ class SymmetricArenaTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"local", "host"})
-  void windowsLieAtEqualOffsetsOnAllRanks(String implementation) {
+  void windowsHaveEqualOffsetsOnAllRanks(String implementation) {
     try (RankGang gang = Gangs.named(implementation, folder.resolve("host"), 3)) {
       List<List<String>> places =
           gang.ask(
@@ -124,7 +124,7 @@ class SymmetricArenaTest {
     }
   }
 
-  /** Trap: one rank allocates once more, and from then on offsets mean different places. */
+  /** Trap: one rank allocates once more, and offsets then mean different places. */
   @Test
   void extraAllocationOnOneRankIsDetected() {
     try (RankGang gang = Gangs.local(3)) {
@@ -172,7 +172,7 @@ class SymmetricArenaTest {
     }
   }
 
-  /** Trap: a rank that refuses its own arguments leaves the others waiting for it. */
+  /** Trap: a rank that rejects its own arguments leaves the others waiting for it. */
   @Test
   void impossibleSizeOnOneRankIsRefusedOnAll() {
     try (RankGang gang = Gangs.local(3)) {
@@ -252,8 +252,8 @@ class SymmetricArenaTest {
   }
 
   /**
-   * Trap: the handle is given up when the host has submitted the work, and the memory given to
-   * somebody else while the work still runs.
+   * Trap: the handle is closed when the host has submitted the work, and the memory is reused while
+   * the work still runs.
    */
   @Test
   void memoryIsNotReusedBeforeTheLastUseHasEnded() {
@@ -277,7 +277,7 @@ class SymmetricArenaTest {
               window.usedUntil(sum);
               sum.whenDone(cause -> ended.countDown());
               window.close();
-              // Nothing is given out again here: the work has not even begun.
+              // Nothing is reused here: the work has not started.
               Window next = arena.window(200_000);
               assertThat(next.place()).isNotEqualTo(other.place()).doesNotEndWith("+0");
               held.countDown();
@@ -290,7 +290,7 @@ class SymmetricArenaTest {
     }
   }
 
-  /** As above for a collective of which every rank holds back its part. */
+  /** The same for a collective that every rank delays. */
   @Test
   void delayedCollectiveFindsItsMemoryAfterEverythingWasClosed() {
     try (RankGang gang = Gangs.host(folder.resolve("host"), 2)) {

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class WindowTest {
   @TempDir Path folder;
 
-  /** What one rank does with its window. */
+  /** Runs on one rank with its window. */
   private interface Use {
     void run(Communicator communicator, Window window);
   }
@@ -49,7 +49,7 @@ class WindowTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"local", "host"})
-  void whatWasPutIsThereBehindTheSignal(String implementation) {
+  void putBytesAreVisibleAfterTheSignal(String implementation) {
     int rounds = 200;
     try (RankGang gang = Gangs.named(implementation, folder.resolve("host"), 3)) {
       onWindows(
@@ -70,7 +70,7 @@ class WindowTest {
                   "round " + round,
                   window.buffer(before * 4000L, DataType.INT32, 1000),
                   index -> before * 1000 + index + now);
-              // The part may be overwritten once its reader says so.
+              // The part may be overwritten once its reader has signalled.
               window.signal(before, 1, round);
               window.await(next, 1, round, Gangs.soon());
             }
@@ -95,7 +95,7 @@ class WindowTest {
     }
   }
 
-  /** Trap: waiting for equality misses a peer that is ahead already. */
+  /** Trap: waiting for equality misses a peer that is already ahead. */
   @Test
   void signalsAreWaitedForWithAtLeast() {
     try (RankGang gang = Gangs.local(2)) {
@@ -115,7 +115,7 @@ class WindowTest {
     }
   }
 
-  /** Trap: a plain comparison waits for ever, or not at all, once the counter has wrapped. */
+  /** Trap: a plain comparison waits without end, or not at all, once the counter has wrapped. */
   @Test
   void signalsWrapAround() {
     try (RankGang gang = Gangs.local(2)) {
@@ -163,7 +163,7 @@ class WindowTest {
   }
 
   @Test
-  void multicastReachesAllRanksBehindItsSignal() {
+  void multicastReachesAllRanksBeforeItsSignal() {
     try (RankGang gang = Gangs.host(folder.resolve("host"), 3)) {
       onWindows(
           gang,
@@ -191,7 +191,7 @@ class WindowTest {
     }
   }
 
-  /** Trap: a peer that lives but does nothing; the wait ends and names both sides. */
+  /** Trap: a live peer that does nothing. The wait ends and names both sides. */
   @Test
   void silentPeerIsNamedAtTheDeadline() {
     try (RankGang gang = Gangs.local(2)) {
