@@ -10,12 +10,12 @@ import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
 import io.weft.tensor.dlpack.DlpackTensor;
 
-/** A batch that lies where it was exchanged to. Its views are for the task's thread. */
+/** A batch in the device memory where the exchange put it. Its views are for the task's thread. */
 final class DeviceFeedBatch implements GpuFeedBatch, EpochSteps.Held {
   private final DeviceShard shard;
   private final DeviceBatch batch;
 
-  /** The memory is the shard's; what ends with the last hold is the right to use it. */
+  /** The shard owns the memory, so the end of the last hold only ends the right to use it. */
   private final BatchHolds holds = new BatchHolds(() -> {});
 
   DeviceFeedBatch(DeviceShard shard, DeviceBatch batch) {
@@ -45,7 +45,7 @@ final class DeviceFeedBatch implements GpuFeedBatch, EpochSteps.Held {
     return HostEvent.completed("the exchange of a batch");
   }
 
-  /** All rows are there since the task began. */
+  /** All rows have been on the device since the task began. */
   @Override
   public void orderBefore(long stream) {
     holds.require();

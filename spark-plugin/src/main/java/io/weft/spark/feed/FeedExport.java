@@ -16,12 +16,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The batches of a feed as Arrow IPC files, one per rank, in shared memory of the hosts where the
- * ranks' tasks ran: for processes that are no executors, of the same user. A file's buffers start
- * at multiples of 64 bytes, so a reader that maps it copies nothing.
+ * ranks' tasks ran. Processes of the same user that are not executors can read them. A file's
+ * buffers start at multiples of 64 bytes, so a reader that maps it copies nothing.
  *
- * <p>Closing it frees the files; the end of the application, or of an executor, does so as well. A
- * process that has a lock ({@code fcntl}) on a shard's lease file keeps the shard until it lets go
- * or dies, and what it has mapped stays mapped in any case.
+ * <p>The files are freed when it is closed, and at the end of the application or of their executor.
+ * A process that holds a lock ({@code fcntl}) on a shard's lease file keeps the shard until it
+ * releases the lock or dies. Its existing mappings stay valid in any case.
  *
  * <p>On the driver; thread-safe.
  */
@@ -37,14 +37,14 @@ public final class FeedExport implements AutoCloseable {
   /**
    * One rank's file.
    *
-   * @param rank which
-   * @param host where it lies
+   * @param rank the rank
+   * @param host that has the file
    * @param executor that keeps it
    * @param file its path
    * @param lease path of the file to lock
-   * @param batches in the file
-   * @param rows in all of them
-   * @param bytes of the file
+   * @param batches number of batches in the file
+   * @param rows number of rows in all batches
+   * @param bytes size of the file
    */
   public record Shard(
       int rank,
@@ -64,15 +64,15 @@ public final class FeedExport implements AutoCloseable {
     this.shards = List.copyOf(shards);
   }
 
-  /** The files, in the order of the ranks. */
+  /** Returns the files, in the order of the ranks. */
   public List<Shard> shards() {
     return shards;
   }
 
   /**
-   * All of it as JSON: {@code ranks}, {@code batchRows}, {@code rows}, {@code schema} (as Spark
-   * writes it), {@code tensors} (per column {@code dtype} and {@code shape} of one row) and {@code
-   * shards} as {@link Shard} names them.
+   * Describes the export as JSON: {@code ranks}, {@code batchRows}, {@code rows}, {@code schema}
+   * (as Spark writes it), {@code tensors} (per column {@code dtype} and {@code shape} of one row)
+   * and {@code shards} with the fields of {@link Shard}.
    */
   public String manifest() {
     Map<String, Object> tensors = new LinkedHashMap<>();
@@ -102,7 +102,10 @@ public final class FeedExport implements AutoCloseable {
     Files.writeString(file, manifest());
   }
 
-  /** Frees the files that nobody has a lock on; the others when that is over. Can be repeated. */
+  /**
+   * Frees the files that are not locked, and each locked file when its lock is released.
+   * Idempotent.
+   */
   @Override
   public synchronized void close() {
     if (!closed) {
@@ -111,10 +114,10 @@ public final class FeedExport implements AutoCloseable {
     }
   }
 
-  /** Executors let go of what is kept under a number as they do of a shuffle. */
+  /** Makes executors release an exported shard, in the same way as a shuffle. */
   static void release(SparkContext context, int number) {
     if (context.isStopped()) {
-      LOG.debug("export {} went with its application", number);
+      LOG.debug("export {} ended with its application", number);
       return;
     }
     SparkEnv.get().blockManager().master().removeShuffle(number, true);

@@ -12,14 +12,14 @@ import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
 import io.weft.tensor.dlpack.DlpackTensor;
 
-/** A batch of a shard on the GPU. Its views are for the task's thread, leases for any. */
+/** A batch of a shard, uploaded to the GPU. Its views are for the task's thread, leases for any. */
 final class GpuShardBatch implements GpuFeedBatch, EpochSteps.Held {
   private final RankGpu gpu;
   private final FeedShard.ShardChunk chunk;
   private final CudaMemory memory;
   private final Event ready;
 
-  /** The last one gives the memory back once nothing uses it. */
+  /** The end of the last hold frees the memory once it is not in use. */
   private final BatchHolds holds;
 
   private GpuShardBatch(RankGpu gpu, FeedShard.ShardChunk chunk, CudaMemory memory, Event ready) {
@@ -41,7 +41,7 @@ final class GpuShardBatch implements GpuFeedBatch, EpochSteps.Held {
     }
   }
 
-  /** Where it comes from, which stays until the upload is recorded. */
+  /** The source of the upload; it must stay valid until the upload is recorded. */
   FeedShard.ShardChunk chunk() {
     return chunk;
   }
@@ -106,7 +106,7 @@ final class GpuShardBatch implements GpuFeedBatch, EpochSteps.Held {
     return holds.retain();
   }
 
-  /** Whether nobody holds it any more. */
+  /** Returns whether the last hold has ended. */
   boolean isOver() {
     return holds.isOver();
   }
@@ -116,7 +116,7 @@ final class GpuShardBatch implements GpuFeedBatch, EpochSteps.Held {
     holds.letGo();
   }
 
-  /** Ends all holds, with the task. */
+  /** Ends all holds; called at the end of the task. */
   void end() {
     holds.endAll();
   }

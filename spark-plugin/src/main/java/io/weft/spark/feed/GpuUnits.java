@@ -18,8 +18,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Chunks of a map task on their way to the device: each is uploaded as a table and split there by
- * rank, while the next one is built on the host. For one task thread.
+ * Uploads the chunks of a map task as tables and splits them by rank on the device, while the next
+ * chunk is built on the host. For one task thread.
  */
 final class GpuUnits implements AutoCloseable {
   private final DeviceExchange device;
@@ -30,10 +30,10 @@ final class GpuUnits implements AutoCloseable {
   private final DeviceUnits units;
 
   /**
-   * Nothing uploaded yet.
+   * Starts without tables.
    *
    * @param name of the lane
-   * @param wanted is asked while it waits, and throws when nobody wants the output any more
+   * @param wanted is called during waits, and throws if the output is no longer needed
    */
   GpuUnits(DeviceExchange device, GpuTables tables, int ranks, String name, Runnable wanted) {
     this.device = device;
@@ -45,9 +45,9 @@ final class GpuUnits implements AutoCloseable {
   }
 
   /**
-   * Uploads a chunk and starts to split it; its memory is free when this returns.
+   * Uploads a chunk and starts to split it. The chunk's memory can be reused when this returns.
    *
-   * @param places the rank of each row, where the device does not hash them
+   * @param places the rank of each row, if the device does not hash them
    */
   void add(ChunkView chunk, int[] places) {
     TableLayout layout = tables.layout(chunk.rows());
@@ -83,22 +83,22 @@ final class GpuUnits implements AutoCloseable {
     }
   }
 
-  /** All blocks, which are the caller's from now on. */
+  /** Returns all blocks; the caller owns them. */
   List<DeviceOutput.Unit> finish() {
     return units.finish();
   }
 
-  /** Rows of each rank, once all is finished. */
+  /** Rows of each rank; valid after {@link #finish}. */
   int[] rows() {
     return Arrays.stream(units.rows()).mapToInt(Math::toIntExact).toArray();
   }
 
-  /** Bytes for each rank. */
+  /** Bytes of each rank. */
   long[] bytes() {
     return units.bytes();
   }
 
-  /** Gives back what was not finished. Can be repeated. */
+  /** Frees the blocks that were not finished. Idempotent. */
   @Override
   public void close() {
     uploads.close();

@@ -39,7 +39,7 @@ final class HostTables implements TableFetch {
       table = 0;
       try {
         layouts.addAll(client.tables(executor, block));
-        blocks.remove(); // Not before: what fails is not the end of the data.
+        blocks.remove(); // Advance only now: a failed read is not the end of the data.
       } catch (InterruptedException e) {
         throw interrupted(e);
       }

@@ -18,9 +18,9 @@ import java.util.Optional;
 import java.util.Queue;
 
 /**
- * Tables of this executor's own blocks, read where they lie, or copied together where they are
- * small. Each is brought to the device when its turn comes, so they need not fit there together.
- * For one task thread.
+ * Tables of this executor's own blocks, read in place, or combined if they are small. Each is
+ * brought to the device when it is next, so they need not all fit on the device. For one task
+ * thread.
  */
 final class OwnTables implements TableFetch {
   private final DeviceExchange device;
@@ -30,7 +30,10 @@ final class OwnTables implements TableFetch {
   private final Queue<Found> found = new ArrayDeque<>();
   private long foundBytes;
 
-  /** So many of those found have no room together; all that come, where that has failed. */
+  /**
+   * Number of found tables that do not fit together and are read one by one; after a failure, all
+   * remaining ones.
+   */
   private int apart;
 
   /** A table of a block. */
@@ -84,7 +87,7 @@ final class OwnTables implements TableFetch {
     foundBytes -= found.remove().slice().layout().bytes();
   }
 
-  /** Nothing where the next tables come one by one. */
+  /** Combines the next tables; empty if they are read one by one. */
   private Optional<FetchedTable> together() throws DeviceFetchException {
     int count =
         device.smallTables().together(found.stream().map(each -> each.slice().layout()).iterator());
@@ -104,7 +107,7 @@ final class OwnTables implements TableFetch {
     }
   }
 
-  /** Nothing where it fails, which is not tried again; each may be read where it lies then. */
+  /** Empty if combining fails; it is not retried, and each table is then read in place. */
   private Optional<DeviceTable> filled(Concatenation made, List<Found> those)
       throws DeviceFetchException {
     List<DeviceTable> leased = new ArrayList<>();
@@ -120,7 +123,7 @@ final class OwnTables implements TableFetch {
         | CudaException
         | EventTimeoutException
         | EventFailedException e) {
-      wanted.run(); // Throws what it threw before.
+      wanted.run(); // Throws the original failure.
       for (Found each : those) {
         requireHeld(each);
       }
@@ -132,7 +135,7 @@ final class OwnTables implements TableFetch {
     }
   }
 
-  /** While one has to be brought to the device, no other one is kept there. */
+  /** While a table must be brought to the device, no other table is kept there. */
   private DeviceRows next(DeviceSlice slice, Concatenation made, List<DeviceTable> leased) {
     Optional<DeviceRows> there = slice.leaseIfThere();
     if (there.isPresent()) {
@@ -154,7 +157,7 @@ final class OwnTables implements TableFetch {
     }
   }
 
-  /** Where its shuffle was removed meanwhile, that is the reason of what failed. */
+  /** If the shuffle was removed meanwhile, reports that as the reason of the failure. */
   private void requireHeld(Found found) throws DeviceFetchException {
     List<DeviceSlice> unused = DeviceSlice.of(device.catalog(), found.block(), executor);
   }

@@ -15,9 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tables of another executor's blocks, fetched together from its device to this one. Where that
- * fails, as where one of the two has no room for all of them, they come through the hosts. Small
- * ones are copied together when they are there. For one task thread.
+ * Tables of another executor's blocks, fetched together from its device to this one. If that fails,
+ * for example because one device has no room for all of them, they come through the hosts. Small
+ * tables are combined after the fetch. For one task thread.
  */
 final class PeerTables implements TableFetch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerTables.class);
@@ -29,7 +29,10 @@ final class PeerTables implements TableFetch {
   private Queue<DeviceRows> rows;
   private HostTables throughHosts;
 
-  /** So many of the rows have no room together; all of them, where that has failed. */
+  /**
+   * Number of tables that do not fit together and are read one by one; after a failure, all of
+   * them.
+   */
   private int apart;
 
   PeerTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable wanted) {
@@ -51,11 +54,11 @@ final class PeerTables implements TableFetch {
     try {
       Queue<DeviceRows> fetched = new ArrayDeque<>();
       device.client().fetch(executor, blocks, wanted).forEach(fetched::addAll);
-      rows = fetched; // Not before: a fetch that fails is not the end of the data.
+      rows = fetched; // Advance only now: a failed fetch is not the end of the data.
     } catch (DeviceFetchException e) {
       wanted.run();
       if (e.getCause() == null) {
-        throw e; // A block is not there.
+        throw e; // A block is missing.
       }
       LOG.warn("{} blocks come through the hosts: {}", blocks.size(), e.getMessage());
       throughHosts = new HostTables(executor, blocks, wanted);
@@ -80,7 +83,7 @@ final class PeerTables implements TableFetch {
     return FetchedTable.onDevice(device, rows.remove(), false);
   }
 
-  /** Nothing where the next tables come one by one. */
+  /** Combines the next tables; empty if they are read one by one. */
   private Optional<FetchedTable> together() {
     apart = device.smallTables().together(rows.stream().map(DeviceRows::layout).iterator());
     if (apart == 1) {
