@@ -1,5 +1,6 @@
 package io.weft.spark.feed;
 
+import io.weft.spark.columns.TensorMetadata;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -79,7 +80,7 @@ final class ArrowFields {
   /** Metadata for tensor properties that no Arrow type expresses. */
   private static Map<String, String> described(TensorColumn column) {
     return Map.of(
-        WeftTensors.METADATA_KEY,
+        TensorMetadata.KEY,
         "{\"dtype\":\"%s\",\"shape\":%s}".formatted(column.dtype(), json(column.shape())));
   }
 

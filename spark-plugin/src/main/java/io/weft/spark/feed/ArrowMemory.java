@@ -70,7 +70,7 @@ final class ArrowMemory implements AutoCloseable {
     }
   }
 
-  /** As {@link FeedBatch#exportTo}. */
+  /** Exports a chunk by Arrow's C data interface into structures that the caller allocated. */
   void export(
       StructType schema,
       ChunkView chunk,

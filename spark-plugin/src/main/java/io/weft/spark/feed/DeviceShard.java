@@ -23,7 +23,7 @@ final class DeviceShard implements AutoCloseable {
   private final DeviceExchange device;
   private final GpuBatchLayout layout;
   private final DeviceUploads lane;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final Map<Part, List<DeviceRows>> parts = new HashMap<>();
   private final List<CudaMemory> gathered = new ArrayList<>();
   private final List<DeviceBatch> batches = new ArrayList<>();
@@ -36,10 +36,10 @@ final class DeviceShard implements AutoCloseable {
   private record Run(DeviceRows table, int start, int rows) {}
 
   /** Creates an empty shard with a lane of this name. */
-  DeviceShard(DeviceExchange device, GpuBatchLayout layout, String name, Runnable wanted) {
+  DeviceShard(DeviceExchange device, GpuBatchLayout layout, String name, Runnable cancelCheck) {
     this.device = device;
     this.layout = layout;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.lane = device.gpu().uploads(name);
   }
 
@@ -110,7 +110,7 @@ final class DeviceShard implements AutoCloseable {
   }
 
   private DeviceBatch gather(int rows, List<Run> runs, List<Event> copies) {
-    CudaMemory memory = device.gpu().take(Math.max(1, layout.bytes()), wanted);
+    CudaMemory memory = device.gpu().take(Math.max(1, layout.bytes()), cancelCheck);
     gathered.add(memory);
     long start = memory.address();
     copies.add(

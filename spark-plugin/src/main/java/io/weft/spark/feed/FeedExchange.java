@@ -171,7 +171,7 @@ final class FeedExchange implements AutoCloseable {
     } finally {
       // A catch does not work here: Spark throws checked exceptions that no method declares.
       if (shards == null) {
-        FeedExport.release(context, number);
+        ShardedExport.release(context, number);
       }
     }
   }
@@ -194,7 +194,7 @@ final class FeedExchange implements AutoCloseable {
       return new GpuFeedExport(context, number, dependency.spec(), shards);
     } finally {
       if (shards == null) {
-        FeedExport.release(context, number);
+        ShardedExport.release(context, number);
       }
     }
   }

@@ -2,17 +2,11 @@ package io.weft.spark.feed;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.IOException;
 import java.io.Serializable;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkContext;
-import org.apache.spark.SparkEnv;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The batches of a feed as Arrow IPC files, one per rank, in shared memory of the hosts where the
@@ -25,15 +19,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>On the driver; thread-safe.
  */
-public final class FeedExport implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(FeedExport.class);
-
-  private final SparkContext context;
-  private final int number;
-  private final FeedSpec spec;
-  private final List<Shard> shards;
-  private boolean closed;
-
+public final class FeedExport extends ShardedExport<FeedExport.Shard> {
   /**
    * One rank's file.
    *
@@ -58,15 +44,7 @@ public final class FeedExport implements AutoCloseable {
       implements Serializable {}
 
   FeedExport(SparkContext context, int number, FeedSpec spec, List<Shard> shards) {
-    this.context = context;
-    this.number = number;
-    this.spec = spec;
-    this.shards = List.copyOf(shards);
-  }
-
-  /** Returns the files, in the order of the ranks. */
-  public List<Shard> shards() {
-    return shards;
+    super(context, number, spec, shards);
   }
 
   /**
@@ -75,51 +53,24 @@ public final class FeedExport implements AutoCloseable {
    * and {@code shards} with the fields of {@link Shard}.
    */
   public String manifest() {
+    return json();
+  }
+
+  @Override
+  void describe(Map<String, Object> manifest) throws JsonProcessingException {
     Map<String, Object> tensors = new LinkedHashMap<>();
-    for (TensorColumn column : TensorCheck.columns(spec.schema())) {
+    for (TensorColumn column : TensorCheck.columns(spec().schema())) {
       Map<String, Object> type = new LinkedHashMap<>();
       type.put("dtype", column.dtype().toString());
       type.put("shape", column.shape());
       tensors.put(column.name(), type);
     }
-    Map<String, Object> manifest = new LinkedHashMap<>();
-    ObjectMapper json = new ObjectMapper();
-    try {
-      manifest.put("ranks", spec.ranks());
-      manifest.put("batchRows", spec.batchRows());
-      manifest.put("rows", shards.stream().mapToLong(Shard::rows).sum());
-      manifest.put("schema", json.readTree(spec.schema().json()));
-      manifest.put("tensors", tensors);
-      manifest.put("shards", shards);
-      return json.writerWithDefaultPrettyPrinter().writeValueAsString(manifest);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("the manifest of a feed cannot be written", e);
-    }
+    manifest.put("schema", new ObjectMapper().readTree(spec().schema().json()));
+    manifest.put("tensors", tensors);
   }
 
-  /** Writes {@link #manifest()} to a file of the driver's host. */
-  public void writeManifest(Path file) throws IOException {
-    Files.writeString(file, manifest());
-  }
-
-  /**
-   * Frees the files that are not locked, and each locked file when its lock is released.
-   * Idempotent.
-   */
   @Override
-  public synchronized void close() {
-    if (!closed) {
-      closed = true;
-      release(context, number);
-    }
-  }
-
-  /** Makes executors release an exported shard, in the same way as a shuffle. */
-  static void release(SparkContext context, int number) {
-    if (context.isStopped()) {
-      LOG.debug("export {} ended with its application", number);
-      return;
-    }
-    SparkEnv.get().blockManager().master().removeShuffle(number, true);
+  long rows(Shard shard) {
+    return shard.rows();
   }
 }

@@ -27,16 +27,16 @@ public final class FeedNews implements AutoCloseable {
 
   /** Starts to collect reports of a feed. */
   static FeedNews open(int feed) {
-    FeedNews news = new FeedNews(feed);
-    OPEN.put(feed, news);
-    return news;
+    FeedNews reports = new FeedNews(feed);
+    OPEN.put(feed, reports);
+    return reports;
   }
 
   /** Records a report of a rank. Does not block; any thread may call it. */
-  public static void heard(RankNews news) {
-    FeedNews open = OPEN.get(news.feed());
+  public static void heard(RankNews report) {
+    FeedNews open = OPEN.get(report.feed());
     if (open != null) {
-      open.take(news);
+      open.take(report);
     }
   }
 
@@ -45,10 +45,10 @@ public final class FeedNews implements AutoCloseable {
     return Optional.ofNullable(OPEN.get(feed));
   }
 
-  private synchronized void take(RankNews news) {
-    lastAttempt = Math.max(lastAttempt, news.attempt());
-    if (news.error() != null) {
-      failures.add(new RankFailure(news.attempt(), news.rank(), news.own(), news.error()));
+  private synchronized void take(RankNews report) {
+    lastAttempt = Math.max(lastAttempt, report.attempt());
+    if (report.error() != null) {
+      failures.add(new RankFailure(report.attempt(), report.rank(), report.own(), report.error()));
     }
   }
 

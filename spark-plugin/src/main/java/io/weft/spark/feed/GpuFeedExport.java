@@ -1,11 +1,6 @@
 package io.weft.spark.feed;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.IOException;
 import java.io.Serializable;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,13 +20,8 @@ import org.apache.spark.SparkContext;
  *
  * <p>On the driver; thread-safe.
  */
-public final class GpuFeedExport implements AutoCloseable {
-  private final SparkContext context;
-  private final int number;
-  private final FeedSpec spec;
+public final class GpuFeedExport extends ShardedExport<GpuFeedExport.Shard> {
   private final GpuBatchLayout layout;
-  private final List<Shard> shards;
-  private boolean closed;
 
   /**
    * One rank's batches.
@@ -63,16 +53,8 @@ public final class GpuFeedExport implements AutoCloseable {
       implements Serializable {}
 
   GpuFeedExport(SparkContext context, int number, FeedSpec spec, List<Shard> shards) {
-    this.context = context;
-    this.number = number;
-    this.spec = spec;
+    super(context, number, spec, shards);
     this.layout = GpuBatchLayout.of(spec);
-    this.shards = List.copyOf(shards);
-  }
-
-  /** Returns the memory of each rank, in the order of the ranks. */
-  public List<Shard> shards() {
-    return shards;
   }
 
   /** Distance in bytes from one batch to the next. */
@@ -86,6 +68,11 @@ public final class GpuFeedExport implements AutoCloseable {
    * {@code offset} in a batch) and {@code shards} with the fields of {@link Shard}.
    */
   public String manifest() {
+    return json();
+  }
+
+  @Override
+  void describe(Map<String, Object> manifest) {
     Map<String, Object> tensors = new LinkedHashMap<>();
     for (GpuBatchLayout.Place place : layout.columns()) {
       Map<String, Object> tensor = new LinkedHashMap<>();
@@ -94,34 +81,12 @@ public final class GpuFeedExport implements AutoCloseable {
       tensor.put("offset", place.offset());
       tensors.put(place.column().name(), tensor);
     }
-    Map<String, Object> manifest = new LinkedHashMap<>();
-    manifest.put("ranks", spec.ranks());
-    manifest.put("batchRows", spec.batchRows());
-    manifest.put("rows", shards.stream().mapToLong(Shard::rows).sum());
     manifest.put("batchBytes", batchBytes());
     manifest.put("tensors", tensors);
-    manifest.put("shards", shards);
-    try {
-      return new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(manifest);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("the manifest of a feed cannot be written", e);
-    }
   }
 
-  /** Writes {@link #manifest()} to a file of the driver's host. */
-  public void writeManifest(Path file) throws IOException {
-    Files.writeString(file, manifest());
-  }
-
-  /**
-   * Frees the memory of shards that are not locked, and of each locked shard when its lock is
-   * released.
-   */
   @Override
-  public synchronized void close() {
-    if (!closed) {
-      closed = true;
-      FeedExport.release(context, number);
-    }
+  long rows(Shard shard) {
+    return shard.rows();
   }
 }

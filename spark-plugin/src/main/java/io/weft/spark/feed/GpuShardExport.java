@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import org.apache.spark.TaskContext;
-import org.apache.spark.util.TaskCompletionListener;
 
 /** Uploads a rank's batches to GPU memory that other processes can map. */
 final class GpuShardExport {
@@ -67,14 +66,7 @@ final class GpuShardExport {
           "rank %d could not write a lease in %s: %s".formatted(shard.rank(), here.folder(), e), e);
     }
     LentFolders.keep(number, folder, run::close);
-    task.addTaskCompletionListener(
-        (TaskCompletionListener)
-            ended -> {
-              // The driver may have released the number before the memory was registered under it.
-              if (ended.isFailed() || ended.isInterrupted()) {
-                LentFolders.release(number, folder);
-              }
-            });
+    ShardExport.releaseIfFailed(task, number, folder);
     return described(shard, here, folder, run.handle());
   }
 

@@ -25,7 +25,7 @@ final class GpuUnits implements AutoCloseable {
   private final DeviceExchange device;
   private final GpuTables tables;
   private final int ranks;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final DeviceUploads uploads;
   private final DeviceUnits units;
 
@@ -33,15 +33,15 @@ final class GpuUnits implements AutoCloseable {
    * Starts without tables.
    *
    * @param name of the lane
-   * @param wanted is called during waits, and throws if the output is no longer needed
+   * @param cancelCheck is called during waits, and throws if the output is no longer needed
    */
-  GpuUnits(DeviceExchange device, GpuTables tables, int ranks, String name, Runnable wanted) {
+  GpuUnits(DeviceExchange device, GpuTables tables, int ranks, String name, Runnable cancelCheck) {
     this.device = device;
     this.tables = tables;
     this.ranks = ranks;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.uploads = device.gpu().uploads(name);
-    this.units = new DeviceUnits(device, ranks, wanted);
+    this.units = new DeviceUnits(device, ranks, cancelCheck);
   }
 
   /**
@@ -51,26 +51,26 @@ final class GpuUnits implements AutoCloseable {
    */
   void add(ChunkView chunk, int[] places) {
     TableLayout layout = tables.layout(chunk.rows());
-    CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), wanted);
+    CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), cancelCheck);
     try (memory) {
       Event uploaded =
           uploads.upload("the upload of " + layout, tables.runs(chunk, layout), memory);
-      DeviceTable there = DeviceTable.view(memory, 0, layout, uploaded);
-      try (PendingPartitions pending = split(there, places)) {
+      DeviceTable table = DeviceTable.view(memory, 0, layout, uploaded);
+      try (PendingPartitions pending = split(table, places)) {
         units.pack(pending, layout.bytes());
       }
       uploaded.awaitRecorded(device.deadline());
     }
   }
 
-  private PendingPartitions split(DeviceTable there, int[] places) {
+  private PendingPartitions split(DeviceTable table, int[] places) {
     if (tables.isHashed()) {
-      return device.partitioner().byHash(uploads.lane(), there, tables.keys(), ranks);
+      return device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks);
     }
-    long length = 4L * there.rows();
-    try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, there.rows()));
-        CudaMemory ids = device.take(length, wanted)) {
-      for (int row = 0; row < there.rows(); row++) {
+    long length = 4L * table.rows();
+    try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, table.rows()));
+        CudaMemory ids = device.take(length, cancelCheck)) {
+      for (int row = 0; row < table.rows(); row++) {
         Memory.putInt(host.address() + 4L * row, places[row]);
       }
       Event uploaded =
@@ -79,7 +79,7 @@ final class GpuUnits implements AutoCloseable {
               List.of(new DeviceUploads.Run(host.address(), 0, length)),
               ids);
       uploaded.awaitRecorded(device.deadline());
-      return device.partitioner().byIds(uploads.lane(), there, ids, ranks, uploaded);
+      return device.partitioner().byIds(uploads.lane(), table, ids, ranks, uploaded);
     }
   }
 

@@ -33,18 +33,25 @@ final class ShardExport {
     try {
       LentFolder folder = LentFolder.create(Path.of(here.folder()), name);
       FeedExport.Shard written = write(shard, number, here, folder);
-      task.addTaskCompletionListener(
-          (TaskCompletionListener)
-              ended -> {
-                // The driver may have released the number before the file was registered under it.
-                if (ended.isFailed() || ended.isInterrupted()) {
-                  LentFolders.release(number, folder);
-                }
-              });
+      releaseIfFailed(task, number, folder);
       return written;
     } catch (IOException e) {
       throw unwritten(shard, here, e);
     }
+  }
+
+  /**
+   * Releases an exported folder if the task's attempt fails after all, or is killed: its result does
+   * not reach the driver, which may also have released the number already.
+   */
+  static void releaseIfFailed(TaskContext task, int number, LentFolder folder) {
+    task.addTaskCompletionListener(
+        (TaskCompletionListener)
+            ended -> {
+              if (ended.isFailed() || ended.isInterrupted()) {
+                LentFolders.release(number, folder);
+              }
+            });
   }
 
   /**

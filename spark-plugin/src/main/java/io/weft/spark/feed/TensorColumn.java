@@ -50,12 +50,12 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
    */
   static Optional<TensorColumn> of(StructType schema, int ordinal) {
     StructField field = schema.fields()[ordinal];
-    Optional<long[]> shape = WeftTensors.shapeOf(field);
+    Optional<long[]> shape = TensorMetadata.shapeOf(field);
     if (shape.isEmpty()) {
       return TensorMetadata.elementType(field.dataType())
           .map(dtype -> new TensorColumn(ordinal, field.name(), Source.NUMBER, dtype, List.of()));
     }
-    DataType dtype = WeftTensors.dtypeOf(field).orElseThrow();
+    DataType dtype = TensorMetadata.dtypeOf(field).orElseThrow();
     List<Long> dimensions = Arrays.stream(shape.get()).boxed().toList();
     return Optional.of(
         new TensorColumn(ordinal, field.name(), source(field, dtype), dtype, dimensions));

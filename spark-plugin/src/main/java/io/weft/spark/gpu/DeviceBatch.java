@@ -108,17 +108,17 @@ public final class DeviceBatch {
     if (layout.bytes() == 0) {
       return host;
     }
-    boolean there = false;
+    boolean complete = false;
     Event copied = null;
     try {
       copied = device.download(table, host.address());
       copied.await(device.deadline());
-      there = true;
+      complete = true;
       return host;
     } finally {
       if (copied == null) {
         host.close();
-      } else if (!there) {
+      } else if (!complete) {
         copied.whenReleased(host::close);
       }
     }

@@ -25,8 +25,8 @@ final class DeviceDownloads implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceDownloads.class);
   private static final long PIECE_BYTES = 4L << 20;
   private static final long POLL_NANOS = 20_000;
-  private static final Duration REST = Duration.ofSeconds(1);
-  private static final Duration LOOK = Duration.ofMillis(10);
+  private static final Duration IDLE_TIMEOUT = Duration.ofSeconds(1);
+  private static final Duration POLL = Duration.ofMillis(10);
 
   private final CudaLane lane;
   private final BounceBuffers bounce;
@@ -55,7 +55,7 @@ final class DeviceDownloads implements AutoCloseable {
   }
 
   private void copyNow(long to, long from, long bytes) {
-    rest(LOOK);
+    awaitIdle(POLL);
     if (failed != null) {
       throw new IllegalStateException(obstacle().orElseThrow(), failed);
     }
@@ -63,7 +63,7 @@ final class DeviceDownloads implements AutoCloseable {
       bounce.copyToHost(to, from, bytes, mark -> await(mark, timeout));
     } catch (RuntimeException e) {
       failed = e;
-      rest(REST);
+      awaitIdle(IDLE_TIMEOUT);
       throw e;
     }
   }
@@ -72,7 +72,7 @@ final class DeviceDownloads implements AutoCloseable {
    * Waits after a failure until the device has completed the enqueued work, so that the buffers can
    * be reused.
    */
-  private void rest(Duration most) {
+  private void awaitIdle(Duration most) {
     if (failed == null) {
       return;
     }
@@ -96,7 +96,7 @@ final class DeviceDownloads implements AutoCloseable {
       return Optional.empty();
     }
     try {
-      Event unused = lane.submit("a check whether the device is idle", () -> rest(LOOK));
+      Event unused = lane.submit("a check whether the device is idle", () -> awaitIdle(POLL));
     } catch (IllegalStateException e) {
       LOG.debug("{}: {}", lane, e.getMessage());
     }

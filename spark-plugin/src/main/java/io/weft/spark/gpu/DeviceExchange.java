@@ -252,12 +252,12 @@ public final class DeviceExchange {
   /** Spilled data is read in place: a reader on a host needs no room on the device. */
   private Event startCopy(DeviceSlice slice, long offset, int length, long to) {
     // If downloads have failed, the tiers can still copy data of the device.
-    Optional<DeviceRows> there =
+    Optional<DeviceRows> onDevice =
         downloads.obstacle().isPresent() ? Optional.empty() : slice.leaseIfThere();
-    if (there.isEmpty()) {
+    if (onDevice.isEmpty()) {
       return slice.read(offset, length, to);
     }
-    try (DeviceRows rows = there.get()) {
+    try (DeviceRows rows = onDevice.get()) {
       Event copied =
           downloads.copy(
               "a reader's copy of " + slice.layout(),
@@ -276,8 +276,8 @@ public final class DeviceExchange {
   }
 
   /** Allocates device memory for work on blocks. */
-  public CudaMemory take(long bytes, Runnable wanted) {
-    return withRoom(bytes, wanted, () -> tiers.memory().take(bytes));
+  public CudaMemory take(long bytes, Runnable cancelCheck) {
+    return withRoom(bytes, cancelCheck, () -> tiers.memory().take(bytes));
   }
 
   /**
@@ -285,10 +285,10 @@ public final class DeviceExchange {
    * action again.
    *
    * @param bytes estimate of the allocation
-   * @param wanted is called between attempts, and throws if the result is no longer needed
+   * @param cancelCheck is called between attempts, and throws if the result is no longer needed
    * @throws IllegalStateException if there is no room in time; any other failure is thrown at once
    */
-  public <T> T withRoom(long bytes, Runnable wanted, Supplier<T> taking) {
+  public <T> T withRoom(long bytes, Runnable cancelCheck, Supplier<T> taking) {
     Deadline deadline = deadline();
     while (true) {
       try {
@@ -297,7 +297,7 @@ public final class DeviceExchange {
         if (e instanceof CudaException cuda && !cuda.isOutOfMemory()) {
           throw e;
         }
-        wanted.run();
+        cancelCheck.run();
         if (deadline.expired() || bytes > tiers.memory().budgetBytes()) {
           throw new IllegalStateException(
               ("no room for about %s on %s, where %d tasks hold %s beside blocks of shuffles,"

@@ -41,17 +41,17 @@ final class DeviceTurns {
   /**
    * Waits for admission.
    *
-   * @param wanted is called during the wait, and throws if the task is to stop
+   * @param cancelCheck is called during the wait, and throws if the task is to stop
    * @return whether the task is new, so the caller must report its end
    */
-  boolean take(long task, Runnable wanted) {
+  boolean take(long task, Runnable cancelCheck) {
     if (tasks.containsKey(task)) {
       return false;
     }
     Deadline deadline = Deadline.after(timeout);
     boolean turn = acquired();
     while (!turn) {
-      wanted.run();
+      cancelCheck.run();
       if (deadline.expired()) {
         LOG.warn("Task {} continues beside the {} for which the GPU has memory", task, most);
         break;

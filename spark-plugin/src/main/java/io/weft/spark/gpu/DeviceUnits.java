@@ -17,7 +17,7 @@ public final class DeviceUnits implements AutoCloseable {
   private static final long MOST_BYTES = Integer.MAX_VALUE - 63L;
 
   private final DeviceExchange device;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final List<DeviceOutput.Unit> units = new ArrayList<>();
   private final long[] rows;
   private final long[] bytes;
@@ -26,11 +26,11 @@ public final class DeviceUnits implements AutoCloseable {
   /**
    * Starts without tables.
    *
-   * @param wanted is called during waits, and throws if the output is no longer needed
+   * @param cancelCheck is called during waits, and throws if the output is no longer needed
    */
-  public DeviceUnits(DeviceExchange device, int partitions, Runnable wanted) {
+  public DeviceUnits(DeviceExchange device, int partitions, Runnable cancelCheck) {
     this.device = device;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.rows = new long[partitions];
     this.bytes = new long[partitions];
   }
@@ -43,7 +43,7 @@ public final class DeviceUnits implements AutoCloseable {
    */
   public void pack(PendingPartitions pending, long tableBytes) {
     keepInFlight();
-    inFlight = device.withRoom(tableBytes, wanted, () -> pending.pack(device.deadline()));
+    inFlight = device.withRoom(tableBytes, cancelCheck, () -> pending.pack(device.deadline()));
   }
 
   /** Waits for the previous table. Its partitions become blocks and may be spilled. */

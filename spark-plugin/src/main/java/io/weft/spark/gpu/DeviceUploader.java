@@ -30,7 +30,7 @@ public final class DeviceUploader implements AutoCloseable {
 
   private final DeviceExchange device;
   private final StructType schema;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final Consumer<DeviceTable> consumer;
   private final String name;
   private final ChunkBuilder builder;
@@ -53,18 +53,18 @@ public final class DeviceUploader implements AutoCloseable {
    *
    * @param schema of the batches, without an {@link TableTypes#obstacle}
    * @param name of its lane
-   * @param wanted is called during waits for memory, and throws if the tables are no longer needed
+   * @param cancelCheck is called during waits for memory, and throws if the tables are no longer needed
    * @param consumer takes ownership of each table, on the calling thread
    */
   public DeviceUploader(
       DeviceExchange device,
       StructType schema,
       String name,
-      Runnable wanted,
+      Runnable cancelCheck,
       Consumer<DeviceTable> consumer) {
     this.device = device;
     this.schema = schema;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.consumer = consumer;
     this.name = name;
     this.builder = new ChunkBuilder(schema, device.arena(), this::upload);
@@ -138,7 +138,7 @@ public final class DeviceUploader implements AutoCloseable {
     gatheredBytes = 0;
     try (UploadRuns runs = UploadRuns.of(chunk, schema, place)) {
       TableLayout layout = runs.layout();
-      CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), wanted);
+      CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), cancelCheck);
       boolean made = false;
       try {
         Event uploaded = lane().upload("the upload of " + layout, runs.runs(), memory);

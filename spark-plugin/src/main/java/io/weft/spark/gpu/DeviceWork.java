@@ -18,19 +18,19 @@ import org.apache.spark.sql.types.StructType;
 public final class DeviceWork implements AutoCloseable {
   private final DeviceExchange device;
   private final StructType schema;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final DeviceUploads lane;
 
   /**
    * Opens a lane.
    *
    * @param schema of the tables that the function makes
-   * @param wanted is called during waits for memory, and throws if the result is no longer needed
+   * @param cancelCheck is called during waits for memory, and throws if the result is no longer needed
    */
-  public DeviceWork(DeviceExchange device, StructType schema, String name, Runnable wanted) {
+  public DeviceWork(DeviceExchange device, StructType schema, String name, Runnable cancelCheck) {
     this.device = device;
     this.schema = schema;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.lane = device.gpu().uploads(name);
   }
 
@@ -50,7 +50,7 @@ public final class DeviceWork implements AutoCloseable {
    * @throws IllegalStateException if there is no room in time
    */
   public CudaMemory take(long bytes) {
-    return device.take(Math.max(TableLayout.ALIGNMENT, bytes), wanted);
+    return device.take(Math.max(TableLayout.ALIGNMENT, bytes), cancelCheck);
   }
 
   /**

@@ -159,8 +159,8 @@ public final class ExecutorGpu implements AutoCloseable {
    * @throws IllegalStateException as {@link #open}, or if its kernels cannot be loaded
    */
   public DeviceExchange exchange() {
-    DeviceExchange there = exchange;
-    return there == null ? openedExchange() : there;
+    DeviceExchange current = exchange;
+    return current == null ? openedExchange() : current;
   }
 
   private synchronized DeviceExchange openedExchange() {

@@ -93,26 +93,26 @@ public final class HeldOutputs implements AutoCloseable {
    * repeated once.
    *
    * @param byExecutor map outputs by the executor that has them
-   * @param wanted is called during the wait, and throws if the answer is no longer needed
+   * @param cancelCheck is called during the wait, and throws if the answer is no longer needed
    * @return the outputs on GPUs, for each executor
    * @throws UnansweredException naming the first executor that gives no answer
    */
-  public Map<String, Set<BlockKey>> find(Map<String, List<BlockKey>> byExecutor, Runnable wanted)
+  public Map<String, Set<BlockKey>> find(Map<String, List<BlockKey>> byExecutor, Runnable cancelCheck)
       throws UnansweredException, InterruptedException {
     Map<String, Set<BlockKey>> held = new HashMap<>();
     Map<String, Future<Set<BlockKey>>> asked = new HashMap<>();
     try {
       byExecutor.forEach(
           (executor, keys) -> {
-            Set<BlockKey> there = held.computeIfAbsent(executor, id -> new HashSet<>());
-            List<BlockKey> unknown = sort(executor, keys, there);
+            Set<BlockKey> onGpu = held.computeIfAbsent(executor, id -> new HashSet<>());
+            List<BlockKey> unknown = sort(executor, keys, onGpu);
             if (!unknown.isEmpty()) {
               asked.put(executor, threads.submit(() -> ask(executor, unknown)));
             }
           });
       Deadline deadline = Deadline.after(timeout);
       for (Map.Entry<String, Future<Set<BlockKey>>> each : asked.entrySet()) {
-        held.get(each.getKey()).addAll(answer(each.getKey(), each.getValue(), deadline, wanted));
+        held.get(each.getKey()).addAll(answer(each.getKey(), each.getValue(), deadline, cancelCheck));
       }
       return held;
     } catch (RejectedExecutionException e) {
@@ -123,14 +123,14 @@ public final class HeldOutputs implements AutoCloseable {
   }
 
   /** Adds the known outputs to the result; returns the unknown ones. */
-  private List<BlockKey> sort(String executor, List<BlockKey> keys, Set<BlockKey> there) {
+  private List<BlockKey> sort(String executor, List<BlockKey> keys, Set<BlockKey> onGpu) {
     List<BlockKey> unknown = new ArrayList<>();
     for (BlockKey key : keys) {
       Boolean held = isHeld(executor, key);
       if (held == null) {
         unknown.add(key);
       } else if (held) {
-        there.add(key);
+        onGpu.add(key);
       }
     }
     return unknown;
@@ -159,10 +159,10 @@ public final class HeldOutputs implements AutoCloseable {
   }
 
   private static Set<BlockKey> answer(
-      String executor, Future<Set<BlockKey>> asked, Deadline deadline, Runnable wanted)
+      String executor, Future<Set<BlockKey>> asked, Deadline deadline, Runnable cancelCheck)
       throws UnansweredException, InterruptedException {
     while (true) {
-      wanted.run();
+      cancelCheck.run();
       try {
         return asked.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
       } catch (ExecutionException e) {

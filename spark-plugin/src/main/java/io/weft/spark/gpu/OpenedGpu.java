@@ -86,10 +86,10 @@ public final class OpenedGpu {
    * Allocates memory; while others use up the budget, it waits.
    *
    * @param bytes 1 or more
-   * @param wanted is called during the wait, and throws if the memory is no longer needed
+   * @param cancelCheck is called during the wait, and throws if the memory is no longer needed
    * @throws IllegalStateException if the request exceeds the budget, or there is no room in time
    */
-  public CudaMemory take(long bytes, Runnable wanted) {
+  public CudaMemory take(long bytes, Runnable cancelCheck) {
     if (bytes > memoryBytes) {
       throw new IllegalStateException(
           "%s of memory of %s are more than %s=%s"
@@ -107,7 +107,7 @@ public final class OpenedGpu {
         if (e instanceof CudaException cuda && !cuda.isOutOfMemory()) {
           throw e;
         }
-        wanted.run();
+        cancelCheck.run();
         if (deadline.expired()) {
           throw new IllegalStateException(
               "there was no room for %s on %s within %s, see %s: %s"
@@ -144,12 +144,12 @@ public final class OpenedGpu {
    */
   public void afterWork(String what, long stream, Runnable then) {
     CudaLane lane = returns();
-    CudaStream theirs = CudaStream.borrowed(device, "0x" + Long.toHexString(stream), stream);
+    CudaStream foreign = CudaStream.borrowed(device, "0x" + Long.toHexString(stream), stream);
     Event end =
         lane.submit(
             what,
             () -> {
-              try (CudaMark mark = theirs.mark()) {
+              try (CudaMark mark = foreign.mark()) {
                 lane.stream().waitFor(mark);
               }
             });
@@ -158,7 +158,7 @@ public final class OpenedGpu {
           if (cause == null) {
             then.run();
           } else {
-            LOG.warn("{} on {}: what it used is kept", what, theirs, cause);
+            LOG.warn("{} on {}: what it used is kept", what, foreign, cause);
           }
         });
     if (stream != 0) {

@@ -42,19 +42,19 @@ public interface TableFetch extends AutoCloseable {
    * @param device of this executor, or null if it has none or cannot use it at the moment
    * @param own whether the blocks are those of this executor
    * @param executor that has the blocks on its device
-   * @param wanted is called during waits, and throws if the blocks are no longer needed
+   * @param cancelCheck is called during waits, and throws if the blocks are no longer needed
    */
   static List<TableFetch> of(
       DeviceExchange device,
       boolean own,
       String executor,
       List<DeviceBlock> blocks,
-      Runnable wanted) {
+      Runnable cancelCheck) {
     if (own && device != null) {
-      return List.of(new OwnTables(device, executor, blocks, wanted));
+      return List.of(new OwnTables(device, executor, blocks, cancelCheck));
     }
     if (device == null) {
-      return List.of(new HostTables(executor, blocks, wanted));
+      return List.of(new HostTables(executor, blocks, cancelCheck));
     }
     List<TableFetch> fetches = new ArrayList<>();
     int from = 0;
@@ -68,8 +68,8 @@ public interface TableFetch extends AutoCloseable {
       List<DeviceBlock> together = blocks.subList(from, to);
       fetches.add(
           to == from + 1 && bytes > LARGEST_BYTES
-              ? new HostTables(executor, together, wanted)
-              : new PeerTables(device, executor, together, wanted));
+              ? new HostTables(executor, together, cancelCheck)
+              : new PeerTables(device, executor, together, cancelCheck));
       from = to;
     }
     return fetches;

@@ -171,7 +171,8 @@ class FeedExportTest {
     assertThatThrownBy(feed::export).hasStackTraceContaining(said);
     Awaitility.await("the removal of a failed export's files")
         .atMost(Duration.ofSeconds(60))
-        .ignoreException(UncheckedIOException.class) // The file was deleted while the folder was listed.
+        // A file was deleted while the folder was listed.
+        .ignoreException(UncheckedIOException.class)
         .untilAsserted(
             () -> {
               assertThat(files()).containsExactlyElementsOf(before);

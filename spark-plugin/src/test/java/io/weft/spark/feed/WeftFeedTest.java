@@ -133,7 +133,7 @@ class WeftFeedTest {
         assertThat(batch.inPlace()).isTrue();
         assertThat(x.type()).isEqualTo(TensorType.of(DataType.FLOAT32, 10, 2, 3));
         assertThat(x.address() % 64).isZero();
-        assertThat(FeedData.liesInMappedSegment(x.address())).isTrue();
+        assertThat(FeedData.isInMappedSegment(x.address())).isTrue();
         addresses.add(x.address());
       }
     }

@@ -85,7 +85,7 @@ public final class CachedCommunicatorStress {
   @JCStressTest
   @Outcome(id = "1, 1, 0", expect = ACCEPTABLE, desc = "Used, then closed once.")
   @Outcome(id = "0, 1, 0", expect = ACCEPTABLE, desc = "Closed once, not used.")
-  @Outcome(expect = FORBIDDEN, desc = "Closed while in use, closed twice or never, or leased again.")
+  @Outcome(expect = FORBIDDEN, desc = "Closed in use, twice or never, or leased again.")
   @State
   public static class TwoRetire extends Idle {
     @Actor

@@ -34,7 +34,7 @@ public final class SignalStress {
   @JCStressTest
   @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "Before both.")
   @Outcome(id = "0, [12]", expect = ACCEPTABLE, desc = "Data of an earlier value.")
-  @Outcome(id = "1, [12]", expect = ACCEPTABLE, desc = "At the first value, with its data or newer data.")
+  @Outcome(id = "1, [12]", expect = ACCEPTABLE, desc = "At the first value, its data or newer.")
   @Outcome(id = "2, 2", expect = ACCEPTABLE, desc = "At the second value.")
   @Outcome(expect = FORBIDDEN, desc = "A signal before its data.")
   @State
