@@ -50,9 +50,7 @@ abstract class GpuBatchView implements GpuFeedBatch, EpochSteps.Held {
     GpuBatchLayout.Place place = layout.place(column);
     TensorType type = place.type(rows());
     return new GpuTensor(
-        type,
-        TypedBuffer.at(address(place), type.dtype(), type.elements()),
-        gpu.device().device());
+        type, TypedBuffer.at(address(place), type.dtype(), type.elements()), gpu.device().device());
   }
 
   @Override

@@ -41,8 +41,8 @@ final class ShardExport {
   }
 
   /**
-   * Releases an exported folder if the task's attempt fails after all, or is killed: its result does
-   * not reach the driver, which may also have released the number already.
+   * Releases an exported folder if the task's attempt fails after all, or is killed: its result
+   * does not reach the driver, which may also have released the number already.
    */
   static void releaseIfFailed(TaskContext task, int number, LentFolder folder) {
     task.addTaskCompletionListener(

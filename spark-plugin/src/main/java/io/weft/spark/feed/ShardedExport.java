@@ -69,7 +69,8 @@ abstract class ShardedExport<S> implements AutoCloseable {
   }
 
   /**
-   * Frees the shards that are not locked, and each locked one when its lock is released. Idempotent.
+   * Frees the shards that are not locked, and each locked one when its lock is released.
+   * Idempotent.
    */
   @Override
   public synchronized void close() {

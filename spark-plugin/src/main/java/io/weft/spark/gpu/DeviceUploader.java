@@ -53,7 +53,8 @@ public final class DeviceUploader implements AutoCloseable {
    *
    * @param schema of the batches, without an {@link TableTypes#obstacle}
    * @param name of its lane
-   * @param cancelCheck is called during waits for memory, and throws if the tables are no longer needed
+   * @param cancelCheck is called during waits for memory, and throws if the tables are no longer
+   *     needed
    * @param consumer takes ownership of each table, on the calling thread
    */
   public DeviceUploader(

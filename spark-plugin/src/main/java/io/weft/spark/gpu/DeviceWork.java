@@ -25,7 +25,8 @@ public final class DeviceWork implements AutoCloseable {
    * Opens a lane.
    *
    * @param schema of the tables that the function makes
-   * @param cancelCheck is called during waits for memory, and throws if the result is no longer needed
+   * @param cancelCheck is called during waits for memory, and throws if the result is no longer
+   *     needed
    */
   public DeviceWork(DeviceExchange device, StructType schema, String name, Runnable cancelCheck) {
     this.device = device;

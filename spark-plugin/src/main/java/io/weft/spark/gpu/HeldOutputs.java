@@ -97,7 +97,8 @@ public final class HeldOutputs implements AutoCloseable {
    * @return the outputs on GPUs, for each executor
    * @throws UnansweredException naming the first executor that gives no answer
    */
-  public Map<String, Set<BlockKey>> find(Map<String, List<BlockKey>> byExecutor, Runnable cancelCheck)
+  public Map<String, Set<BlockKey>> find(
+      Map<String, List<BlockKey>> byExecutor, Runnable cancelCheck)
       throws UnansweredException, InterruptedException {
     Map<String, Set<BlockKey>> held = new HashMap<>();
     Map<String, Future<Set<BlockKey>>> asked = new HashMap<>();
@@ -112,7 +113,8 @@ public final class HeldOutputs implements AutoCloseable {
           });
       Deadline deadline = Deadline.after(timeout);
       for (Map.Entry<String, Future<Set<BlockKey>>> each : asked.entrySet()) {
-        held.get(each.getKey()).addAll(answer(each.getKey(), each.getValue(), deadline, cancelCheck));
+        held.get(each.getKey())
+            .addAll(answer(each.getKey(), each.getValue(), deadline, cancelCheck));
       }
       return held;
     } catch (RejectedExecutionException e) {

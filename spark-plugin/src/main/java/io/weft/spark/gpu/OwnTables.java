@@ -39,7 +39,8 @@ final class OwnTables implements TableFetch {
   /** A table of a block. */
   private record Found(DeviceBlock block, DeviceSlice slice) {}
 
-  OwnTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable cancelCheck) {
+  OwnTables(
+      DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable cancelCheck) {
     this.device = device;
     this.executor = executor;
     this.blocks = new ArrayDeque<>(blocks);

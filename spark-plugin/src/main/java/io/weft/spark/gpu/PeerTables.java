@@ -35,7 +35,8 @@ final class PeerTables implements TableFetch {
    */
   private int separate;
 
-  PeerTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable cancelCheck) {
+  PeerTables(
+      DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable cancelCheck) {
     this.device = device;
     this.executor = executor;
     this.blocks = List.copyOf(blocks);

@@ -14,8 +14,9 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Executes orders that the test sends on standard input, one per line, and reports their results. A line is a number, which identifies the answer, and an order. The arguments are the folder of the tables
- * and the folder for results. It ends with its input, or at {@code quit}.
+ * Executes orders that the test sends on standard input, one per line, and reports their results. A
+ * line is a number, which identifies the answer, and an order. The arguments are the folder of the
+ * tables and the folder for results. It ends with its input, or at {@code quit}.
  *
  * <ul>
  *   <li>{@code answer NAME}: runs a query with and without adaptive execution and writes its rows
