@@ -41,17 +41,17 @@ struct view {
   int scale;
   int size;
   int nulls;
-  int wide; /* the offsets have 8 bytes */
+  int wide; /* Whether the offsets have 8 bytes. */
   char *data;
   uint32_t *valid;
   int32_t *offsets;
-  struct view *child; /* the child of a list */
+  struct view *child; /* The child of a list. */
 };
 
 struct handle {
   enum kind kind;
-  struct view view; /* the memory of a column */
-  int count;        /* number of columns of a table */
+  struct view view; /* The memory of a column. */
+  int count;        /* Number of columns of a table. */
   struct view *columns;
   struct handle *next;
 };
@@ -59,7 +59,7 @@ struct handle {
 static const char *names[] = {"views", "columns", "tables"};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle *handles;
-static int device = -1; /* of the GPU that has cudf's memory */
+static int device = -1; /* The GPU that has cudf's memory. */
 static int resources;
 static int resting;
 static int large;
