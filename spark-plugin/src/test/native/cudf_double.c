@@ -1,9 +1,9 @@
 /*
- * A test double of libcudfjni: the native methods of cudf's Java classes that Weft calls, over the
- * double of libcuda, whose device memory is memory of the host. What cudf would read on the device
- * it reads when the calling thread's default stream has come to rest; what it writes and frees it
- * enqueues there. Places that cudf could not take, handles that are dead and calls before its
- * memory is initialised are violations, which tests read with those of libcuda's double.
+ * A test double of libcudfjni: the native methods of cudf's Java classes that Weft calls, on top of
+ * the double of libcuda, whose device memory is host memory. It reads device data, as cudf would on
+ * the device, once the calling thread's default stream is idle; its writes and frees are enqueued
+ * on that stream. Invalid memory places, dead handles and calls before its memory is initialised
+ * are violations, which tests read with those of libcuda's double.
  */
 #define _GNU_SOURCE
 #include "gpu_double.h"
@@ -26,7 +26,7 @@ enum { UINT8 = 5, BOOL8 = 11, STRING = 23, LIST = 24, STRUCT = 28, TYPES = 29 };
 static const int widths[TYPES] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 4, 8, 8,
                                   8, 8, 4, 8, 8, 8, 8, 0, 0, 0, 4, 8, 16, 0};
 
-/* Of the double of libcuda. */
+/* Functions of the double of libcuda. */
 extern int cuMemAlloc_v2(void **start, size_t bytes);
 extern int cuMemFree_v2(void *start);
 extern int cuStreamQuery(void *stream);
@@ -41,17 +41,17 @@ struct view {
   int scale;
   int size;
   int nulls;
-  int wide; /* offsets have 8 bytes */
+  int wide; /* Whether the offsets have 8 bytes. */
   char *data;
   uint32_t *valid;
   int32_t *offsets;
-  struct view *child; /* of a list */
+  struct view *child; /* The child of a list. */
 };
 
 struct handle {
   enum kind kind;
-  struct view view; /* of a column its own */
-  int count;        /* of a table */
+  struct view view; /* The memory of a column. */
+  int count;        /* Number of columns of a table. */
   struct view *columns;
   struct handle *next;
 };
@@ -59,14 +59,14 @@ struct handle {
 static const char *names[] = {"views", "columns", "tables"};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle *handles;
-static int device = -1; /* of cudf's memory */
+static int device = -1; /* The GPU that has cudf's memory. */
 static int resources;
 static int resting;
 static int large;
 
-/* ---- what tests call ---- */
+/* ---- functions for tests ---- */
 
-/* Handles that were not given back, as text. */
+/* The handles that were not closed, as text. */
 void cudfDoubleLive(char *text, int size) {
   int live[3] = {0, 0, 0};
   pthread_mutex_lock(&lock);
@@ -83,10 +83,10 @@ void cudfDoubleLive(char *text, int size) {
   }
 }
 
-/* Threads that wait for their stream. */
+/* Number of threads that wait for their stream. */
 int cudfDoubleResting(void) { return __atomic_load_n(&resting, __ATOMIC_SEQ_CST); }
 
-/* From now on strings are made with offsets of 8 bytes, or are not. */
+/* Sets whether strings are made with offsets of 8 bytes from now on. */
 void cudfDoubleLarge(int now) { large = now; }
 
 /* ---- the device ---- */
@@ -107,7 +107,10 @@ static void enter(const char *caller) {
   }
 }
 
-/* Until the work on this thread's stream is done, as where cudf copies a number to the host. */
+/*
+ * Waits until the work on this thread's stream is complete, as cudf does when it copies a number to
+ * the host.
+ */
 static void rest(const char *caller) {
   __atomic_add_fetch(&resting, 1, __ATOMIC_SEQ_CST);
   int result = cuStreamQuery(PER_THREAD);
@@ -163,14 +166,14 @@ static void enqueue(void (*run)(void *), struct write work, const struct double_
   double_enqueue(PER_THREAD, &kind, argument, ranges, count);
 }
 
-/* Freed in the order of the stream, as by a pool. */
+/* Frees in the order of the stream, as a pool does. */
 static void free_later(void *start) {
   if (start != NULL) {
     enqueue(run_free, (struct write){start, NULL, device}, NULL, 0);
   }
 }
 
-/* Device memory with a copy of host memory, which is taken over. */
+/* Makes device memory with a copy of host memory, and takes ownership of it. */
 static void *uploaded(void *from, size_t bytes) {
   void *to = allocate(bytes);
   if (to == NULL) {
@@ -515,7 +518,7 @@ JNIEXPORT void JNICALL Java_ai_rapids_cudf_Table_deleteCudfTable(JNIEnv *env, jc
   }
 }
 
-/* Some rows of bytes of varying length; sets the offsets of the result. */
+/* Makes some rows of bytes of varying length; sets the offsets of the result. */
 static char *gathered_bytes(const struct view *from, const char *bytes, const int *rows, int count,
                             int32_t *offsets) {
   offsets[0] = 0;
@@ -529,7 +532,7 @@ static char *gathered_bytes(const struct view *from, const char *bytes, const in
   return gathered;
 }
 
-/* Takes the offsets over. */
+/* Takes ownership of the offsets. */
 static void *widened(int32_t *offsets, int count) {
   int64_t *wide = malloc(8 * ((size_t)count + 1));
   for (int i = 0; i <= count; i++) {
@@ -574,7 +577,7 @@ static struct view gathered(const struct view *from, const int *rows, int count)
   }
   gather_values(from, rows, count, &to);
   if (from->valid != NULL) {
-    /* The bits behind the last row are not zero: nobody is to rely on them. */
+    /* The bits after the last row are not zero, so that no code relies on them. */
     uint32_t *bits = malloc(mask_bytes(count));
     memset(bits, -1, mask_bytes(count));
     for (int i = 0; i < count; i++) {

@@ -5,18 +5,18 @@ import java.util.Objects;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Functions of cudf for {@code WeftGpu.mapBatches}. A batch is given as a table of cudf that lies
- * where the batch does; see docs/gpu.md for how types of Spark are those of cudf. Stateless.
+ * Runs functions of cudf in {@code WeftGpu.mapBatches}. A function gets the batch as a cudf table
+ * in the batch's own memory; docs/gpu.md says how Spark types map to cudf types. Stateless.
  */
 public final class CudfBatches {
   private CudfBatches() {}
 
   /**
-   * A function on batches, in executors where cudf's memory is initialised by others, such as a
-   * plugin of Spark.
+   * Makes a function on batches, for executors where others, such as a Spark plugin, initialise
+   * cudf's memory.
    *
-   * @param batch the columns of the rows that it is for
-   * @throws IllegalArgumentException if a column has no type in cudf. Where cudf cannot work in an
+   * @param batch the columns of the function's input
+   * @throws IllegalArgumentException if a column has no type in cudf. If cudf cannot work in an
    *     executor, its memory was not initialised, or it is on another GPU, the task fails with that
    *     reason
    */
@@ -24,13 +24,14 @@ public final class CudfBatches {
     return function(
         batch,
         () -> {
-          // Then the check that follows says what is missing.
+          // The check that follows reports the missing memory.
         },
         function);
   }
 
   /**
-   * As {@link #function(StructType, CudfFunction)}, where cudf's memory may have to be initialised.
+   * Like {@link #function(StructType, CudfFunction)}, for executors where cudf's memory may have to
+   * be initialised.
    *
    * @param start runs in an executor before the first batch, unless its memory is initialised
    */
@@ -38,7 +39,7 @@ public final class CudfBatches {
     CudfTypes.requireTypes(batch);
     return new OnCudf(
         batch,
-        Objects.requireNonNull(start, "there is nothing that initialises cudf"),
-        Objects.requireNonNull(function, "there is no function for the batches"));
+        Objects.requireNonNull(start, "the function that initialises cudf is null"),
+        Objects.requireNonNull(function, "the function on batches is null"));
   }
 }

@@ -7,26 +7,26 @@ import io.weft.table.DeviceTable;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * One call of a function of cudf.
+ * One call of a cudf function.
  *
  * @param schema of the batch
  */
 record CudfCall(StructType schema, CudfFunction function) {
   /**
-   * Makes a table of Weft of a batch.
+   * Makes a Weft table from a batch.
    *
-   * @param start runs where cudf's memory was not initialised
+   * @param start runs if cudf's memory was not initialised
    * @throws Exception which fails the task
    */
   DeviceTable of(DeviceTable batch, CudfStart start, DeviceWork work) throws Exception {
     CudaStream stream = CudfHere.stream(work.lane().stream().device(), start, work.deadline());
-    // cudf counts nulls of the batch, for which it waits on this thread without a deadline.
+    // cudf counts nulls of the batch, and this thread waits for that without a deadline.
     batch.ready().await(work.deadline());
     try {
       return applied(batch, work, stream);
     } catch (Throwable e) {
-      // What failed may have enqueued work that reads the batch.
-      CudfUse.end("what cudf began with a batch", work, stream, batch::usedUntil, e);
+      // A failed call may have enqueued work that reads the batch.
+      CudfUse.end("cudf work on a batch", work, stream, batch::usedUntil, e);
       throw e;
     }
   }

@@ -10,9 +10,9 @@ import io.weft.table.TableColumn;
 import org.apache.spark.sql.types.StructField;
 
 /**
- * Where a column of cudf lies, as far as a table of Weft can hold it.
+ * The memory of a cudf column, as far as a Weft table can hold the column.
  *
- * @param type what it is in a table, with validity where it has nulls
+ * @param type its type in a table, with validity if it has nulls
  * @param validity address of its validity bits; 0 for none
  * @param offsets address of its offsets of 4 bytes; 0 for none
  * @param data address of its values or bytes; 0 if there are none
@@ -20,11 +20,11 @@ import org.apache.spark.sql.types.StructField;
  */
 record CudfColumn(TableColumn type, long validity, long offsets, long data, long stringBytes) {
   /**
-   * A column of a function's table. cudf counts nulls and strings for it, which waits for the
+   * Reads a column of a function's table. cudf counts nulls and strings for it, which waits for the
    * device.
    *
-   * @throws IllegalArgumentException if it is not of the declared type, has nulls where there are
-   *     to be none, or more bytes of strings than a table holds
+   * @throws IllegalArgumentException if it is not of the declared type, has nulls although it is
+   *     declared without, or more bytes of strings than a table holds
    */
   static CudfColumn of(ColumnVector column, StructField field) {
     DType expected = CudfTypes.of(field);
@@ -66,8 +66,9 @@ record CudfColumn(TableColumn type, long validity, long offsets, long data, long
   }
 
   /**
-   * cudf's offsets of strings have 8 bytes from a number of bytes on, which its environment may
-   * lower. The length that it tells of offsets takes them for 4; that of a whole column does not.
+   * Verifies that offsets have 4 bytes. Above a size limit, which its environment may lower, cudf
+   * uses string offsets of 8 bytes. The length that cudf reports for the offsets assumes 4 bytes;
+   * the length of a whole column does not.
    */
   private static void requireShortOffsets(long bytes, StructField field, ColumnView column) {
     if (bytes >= Integer.MAX_VALUE) {
@@ -81,7 +82,7 @@ record CudfColumn(TableColumn type, long validity, long offsets, long data, long
     if (offsets > length(column.getOffsets())) {
       throw wrong(
           field,
-          ("has offsets of %d bytes in all, where %d are those of 4 bytes each: a batch takes no"
+          ("has offsets of %d bytes in all, but offsets of 4 bytes each take %d: a batch takes no"
                   + " others. Leave LIBCUDF_LARGE_STRINGS_THRESHOLD of executors unset")
               .formatted(offsets, length(column.getOffsets())),
           column);

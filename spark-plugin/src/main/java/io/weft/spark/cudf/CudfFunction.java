@@ -3,19 +3,18 @@ package io.weft.spark.cudf;
 import ai.rapids.cudf.Table;
 import java.io.Serializable;
 
-/** What a program does with a batch by cudf. Travels to the tasks. */
+/** A program's function on batches as cudf tables. It is serialized to the tasks. */
 @FunctionalInterface
 public interface CudfFunction extends Serializable {
   /**
-   * Makes a table of a table. It need not wait for the device where it works as cudf does, on the
-   * default stream of this thread; what it does on other streams or threads has ended when it
-   * returns.
+   * Makes a table from a table. Like cudf itself, it need not wait for work on this thread's
+   * default stream. Work on other streams or threads must be complete when it returns.
    *
-   * @param batch read-only, and there until this returns; it may be closed, or left to the caller.
-   *     Its columns may be part of the result, but nobody keeps them beyond it
-   * @return a table with the columns that were declared, which is taken over and closed; 0 or more
-   *     rows. It may be the batch itself. That decimals have no more digits than declared is for
-   *     the function to see to: only their type and scale are looked at
+   * @param batch read-only, and valid until this returns. The function may close it or leave that
+   *     to the caller. Its columns may be part of the result, but must not be kept beyond it
+   * @return a table with the declared columns and 0 or more rows; the caller closes it. It may be
+   *     the batch itself. The function must ensure that decimals have no more digits than declared:
+   *     only their type and scale are verified
    * @throws Exception which fails the task
    */
   Table apply(Table batch) throws Exception;

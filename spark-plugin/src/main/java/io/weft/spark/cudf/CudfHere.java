@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * cudf in this process: whether it can work, and the stream on which it does. Asked before anything
- * else is called of cudf, which ends the process where it cannot go on. Thread-safe.
+ * cudf in this process: whether it can work, and on which stream. It must be checked before any
+ * other call of cudf, because cudf ends the process if it cannot continue. Thread-safe.
  */
 final class CudfHere {
   private static final ReentrantLock STARTING = new ReentrantLock();
@@ -19,10 +19,10 @@ final class CudfHere {
   private CudfHere() {}
 
   /**
-   * The stream of the calling thread on which cudf works.
+   * Returns the stream of the calling thread on which cudf works.
    *
-   * @param device that has to be cudf's; the calling thread's current one from now on
-   * @param start runs where cudf's memory was not initialised
+   * @param device the device that cudf must use; becomes the calling thread's current device
+   * @param start runs if cudf's memory was not initialised
    * @throws IllegalStateException if cudf cannot work here, with the reason
    */
   static CudaStream stream(CudaDevice device, CudfStart start, Deadline deadline) throws Exception {
@@ -32,7 +32,7 @@ final class CudfHere {
               + " ai.rapids:cudf with the classifier of this machine's CUDA, such as cuda13, to the"
               + " class path of executors");
     }
-    // cudf takes the device that is current where its memory is initialised.
+    // cudf uses the device that is current when its memory is initialised.
     device.use();
     if (!Rmm.isInitialized()) {
       start(start, deadline);
@@ -56,17 +56,17 @@ final class CudfHere {
     if (!Rmm.isInitialized()) {
       throw new IllegalStateException(
           "cudf's memory (RMM) is not initialised in this executor, and Weft does not choose its"
-              + " size: give CudfBatches.function what calls Rmm.initialize, or do so in a plugin"
-              + " of executors");
+              + " size: pass CudfBatches.function a start that calls Rmm.initialize, or do so in an"
+              + " executor plugin");
     }
   }
 
-  /** Both count the GPUs that the process sees in the same way. */
+  /** Both number the GPUs that the process sees in the same way. */
   private static void requireSame(CudaDevice device) {
     int own = device.description().ordinal();
     int cudfs = Cuda.getDevice();
     if (cudfs != own) {
-      device.use(); // Asking cudf for its device makes that the current one.
+      device.use(); // A query of cudf's device makes that device current.
       throw new IllegalStateException(
           ("cudf's memory in this executor is on GPU %d, and batches are on %d (%s): initialise it"
                   + " where the executor's GPU is the current device, as a CudfStart does")

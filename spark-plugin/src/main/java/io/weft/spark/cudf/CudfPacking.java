@@ -13,8 +13,9 @@ import java.util.List;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Copies a table of cudf into one run, on cudf's own stream: so copies come behind what makes the
- * table, and what cudf frees afterwards behind the copies. One thread.
+ * Copies a cudf table into one run, on cudf's own stream. The copies are therefore ordered behind
+ * the work that makes the table, and before any reuse of memory that cudf frees later. For one
+ * thread.
  */
 final class CudfPacking {
   private final List<CudfColumn> columns;
@@ -31,10 +32,10 @@ final class CudfPacking {
   }
 
   /**
-   * Looks at a table of cudf.
+   * Reads the columns of a cudf table.
    *
    * @param stream of cudf and this thread
-   * @throws IllegalArgumentException if it has not the columns that were declared, or is too large
+   * @throws IllegalArgumentException if it does not have the declared columns, or is too large
    */
   static CudfPacking of(Table table, DeviceWork work, CudaStream stream) {
     StructType schema = work.schema();
@@ -61,7 +62,7 @@ final class CudfPacking {
     return new CudfPacking(columns, layout, work, stream);
   }
 
-  /** Enqueues the copies; the table of cudf may be closed then, on this thread. */
+  /** Enqueues the copies; afterwards the cudf table may be closed on this thread. */
   DeviceTable pack() {
     CudaMemory memory = work.take(layout.bytes());
     try {
@@ -98,12 +99,12 @@ final class CudfPacking {
     if (layout.rows() > 0) {
       put(from, to, (layout.rows() + 1L) * Integer.BYTES);
     } else {
-      // A column without rows may have none; a table has one, of zero.
+      // A cudf column without rows may have no offsets; a table has one offset, zero.
       stream.clear(to, TableLayout.ALIGNMENT);
     }
   }
 
-  /** A section, and zeros behind it up to the next one. */
+  /** Enqueues the copy of a section, and zeros up to the next one. */
   private void put(long from, long to, long bytes) {
     if (bytes > 0) {
       stream.copyOnDevice(to, from, bytes);

@@ -10,14 +10,14 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** What columns of tables are in cudf. Stateless. */
+/** Maps table columns to cudf types. Stateless. */
 final class CudfTypes {
   private CudfTypes() {}
 
   /**
-   * Verifies that rows can be tables of cudf; loads nothing of it.
+   * Verifies that rows can be cudf tables; loads no class of cudf.
    *
-   * @throws IllegalArgumentException naming the first column that has no type there
+   * @throws IllegalArgumentException naming the first column that has no cudf type
    */
   static void requireTypes(StructType schema) {
     Optional<String> obstacle = TableTypes.obstacle(schema);
@@ -67,7 +67,7 @@ final class CudfTypes {
     };
   }
 
-  /** A scale of cudf is the exponent, so the negative of Spark's. */
+  /** A cudf scale is the exponent, so the negative of Spark's. */
   private static DType decimal(DType.DTypeEnum id, DecimalType type) {
     return DType.create(id, -type.scale());
   }

@@ -8,20 +8,20 @@ import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What becomes of memory that work on cudf's stream may use, where that work failed. Stateless. */
+/** Handles memory that failed work on cudf's stream may still use. Stateless. */
 final class CudfUse {
   private static final Logger LOG = LoggerFactory.getLogger(CudfUse.class);
 
   private CudfUse() {}
 
   /**
-   * Keeps memory until the stream is done with all that is on it. Where nothing can be enqueued
-   * behind that, this waits for it; where it does not end either, or the device failed, the memory
-   * is never given back, as another owner would find it written.
+   * Keeps memory until all work on the stream is complete. If nothing more can be enqueued, it
+   * waits for the stream. If the stream does not complete either, or the device failed, the memory
+   * is never freed, because the work could overwrite the data of a new owner.
    *
    * @param stream of cudf and this thread
-   * @param keeper keeps the memory until an event has ended
-   * @param cause why the work failed; what fails here is added to it
+   * @param keeper keeps the memory until an event has completed
+   * @param cause why the work failed; failures of this call are added to it
    */
   static void end(
       String what, DeviceWork work, CudaStream stream, Consumer<Event> keeper, Throwable cause) {
@@ -30,7 +30,7 @@ final class CudfUse {
     } catch (RuntimeException e) {
       cause.addSuppressed(e);
       if (!isAtRest(work, stream, cause)) {
-        LOG.warn("{}: the device may still use their memory, which is not given back", what);
+        LOG.warn("{}: the device may still use their memory, which is not freed", what);
         keeper.accept(new HostEvent(what + ", whose end is not known"));
       }
     }

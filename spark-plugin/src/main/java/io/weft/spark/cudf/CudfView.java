@@ -13,16 +13,17 @@ import java.util.Optional;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table of cudf over one of Weft, in its memory: cudf's columns have values, validity bits and
- * offsets as {@link TableLayout} does, and what it demands of their places holds, as every section
- * begins at a multiple of 64 bytes and validity is as long as one. Nulls have no bytes, unless a
- * function of cudf made them so, whose assertions then find them, where they are on. Has no part in
- * the memory's end: whoever makes it keeps the table until cudf's work has ended. One thread.
+ * A cudf table that views a Weft table in the same memory. Values, validity bits and offsets of
+ * cudf columns have the format of {@link TableLayout}. cudf's alignment rules hold, as every
+ * section begins at a multiple of 64 bytes and the length of validity is such a multiple. Null
+ * strings have no bytes, unless a cudf function made them so; cudf's assertions, if enabled, then
+ * find them. The view does not own the memory: its creator keeps the table until cudf's work is
+ * complete. For one thread.
  */
 final class CudfView implements AutoCloseable {
   private static final Optional<Long> NO_NULLS = Optional.of(0L);
 
-  /** cudf counts them, on its stream. */
+  /** cudf counts the nulls, on its stream. */
   private static final Optional<Long> UNKNOWN_NULLS = Optional.empty();
 
   private final TableLayout layout;
@@ -31,16 +32,16 @@ final class CudfView implements AutoCloseable {
 
   private CudfView(DeviceTable batch) {
     this.layout = batch.layout();
-    // It frees nothing, and counts who refers to it.
+    // Frees nothing, and counts references.
     this.run = DeviceMemoryBuffer.fromRmm(batch.address(), batch.bytes(), 0);
   }
 
   /**
-   * A view.
+   * Creates a view.
    *
    * @param batch which cudf's stream is ordered behind, as cudf counts nulls and strings
    * @param schema of its columns, which all have types in cudf
-   * @throws IllegalArgumentException if the table's columns are others
+   * @throws IllegalArgumentException if the table has other columns
    */
   static CudfView of(DeviceTable batch, StructType schema) {
     TableTypes.requireColumns(batch.layout(), schema);
@@ -71,7 +72,7 @@ final class CudfView implements AutoCloseable {
   }
 
   private ColumnVector column(int c, DType type) {
-    // The vector takes the handle of the view over, so nobody closes the view itself.
+    // The vector takes ownership of the view's handle, so the view itself is not closed.
     return ColumnVector.fromViewWithContiguousAllocation(view(c, type).getNativeView(), run);
   }
 
@@ -103,7 +104,7 @@ final class CudfView implements AutoCloseable {
     return (bytes + TableLayout.ALIGNMENT - 1) & -TableLayout.ALIGNMENT;
   }
 
-  /** The table of cudf, which may be closed before the view is. */
+  /** The cudf table, which may be closed before the view. */
   Table table() {
     return table;
   }
@@ -111,7 +112,7 @@ final class CudfView implements AutoCloseable {
   /**
    * Closes the table.
    *
-   * @throws IllegalStateException if somebody else has a column of it still
+   * @throws IllegalStateException if one of its columns is still referenced elsewhere
    */
   @Override
   public void close() {
@@ -122,8 +123,8 @@ final class CudfView implements AutoCloseable {
     }
     if (run.getRefCount() > 0) {
       throw new IllegalStateException(
-          ("a function on batches of cudf keeps columns of its batch, of %s. Their memory goes with"
-                  + " the batch: copy what is to stay")
+          ("a function on batches of cudf keeps columns of its batch, of %s. Their memory is freed"
+                  + " with the batch: copy the columns that must stay")
               .formatted(layout));
     }
   }

@@ -8,8 +8,9 @@ import java.io.ObjectInputStream;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A function of cudf as one on batches. Nothing in its methods' signatures is cudf's, so executors
- * without cudf can load it, and say what they lack. Immutable; each call is for one thread.
+ * Adapts a cudf function to a function on batches. No cudf type occurs in its methods' signatures,
+ * so executors without cudf can load it and report what is missing. Immutable; each call is for one
+ * thread.
  */
 final class OnCudf implements DeviceFunction {
   private static final long serialVersionUID = 1;
@@ -33,7 +34,7 @@ final class OnCudf implements DeviceFunction {
     }
   }
 
-  /** The program's function has cudf's table in its signature. */
+  /** The program's function has a cudf table in its signature. */
   private void readObject(ObjectInputStream in) throws IOException, ClassNotFoundException {
     try {
       in.defaultReadObject();

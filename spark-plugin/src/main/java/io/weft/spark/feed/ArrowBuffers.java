@@ -9,21 +9,21 @@ import org.apache.arrow.vector.types.pojo.Schema;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Walks over a chunk as an Arrow record batch: nodes and buffers in Arrow's order. Nothing is
- * copied. For one thread.
+ * Visits the nodes and buffers of a chunk in the order of an Arrow record batch. Copies nothing.
+ * For one thread.
  */
 final class ArrowBuffers {
   private final Target target;
 
-  /** What the walk is for. */
+  /** Receives the nodes and buffers. */
   interface Target {
-    /** The next node, depth first. */
+    /** Receives the next node, depth first. */
     void node(int values, int nulls);
 
-    /** The validity of a node without nulls, of which a chunk has no bitmap. */
+    /** Receives the validity of a node without nulls; a chunk has no bitmap for such a node. */
     void allValid(int values);
 
-    /** The node's next buffer. */
+    /** Receives the node's next buffer. */
     void buffer(long address, long bytes);
   }
 
@@ -31,7 +31,7 @@ final class ArrowBuffers {
     this.target = target;
   }
 
-  /** Walks over all columns. */
+  /** Visits all columns. */
   static void walk(StructType schema, Schema arrow, ChunkView chunk, Target target) {
     ArrowBuffers buffers = new ArrowBuffers(target);
     for (int i = 0; i < schema.size(); i++) {

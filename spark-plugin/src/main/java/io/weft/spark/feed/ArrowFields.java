@@ -1,5 +1,6 @@
 package io.weft.spark.feed;
 
+import io.weft.spark.columns.TensorMetadata;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -26,13 +27,13 @@ import org.apache.spark.sql.types.UserDefinedType;
 import org.apache.spark.sql.types.YearMonthIntervalType;
 
 /**
- * The Arrow schema under which a feed's chunks can be read as they are.
+ * The Arrow schema that describes a feed's chunks as they are in memory.
  *
  * <p>Tensor columns of one shape are {@code FixedSizeList} with the canonical extension {@code
- * arrow.fixed_shape_tensor}; others lists. Decimals of up to 18 digits lie in 8 bytes, for which
- * Arrow's older readers have no type: they are int64, unscaled, with precision and scale in the
- * metadata {@value #DECIMAL_KEY}. bfloat16 is int16. Everything else is as in Spark's own Arrow
- * conversion.
+ * arrow.fixed_shape_tensor}; other tensor columns are lists. Decimals of up to 18 digits have 8
+ * bytes, a width that older Arrow readers do not support. They are therefore int64, unscaled, with
+ * precision and scale in the metadata {@value #DECIMAL_KEY}. bfloat16 is int16. All other types are
+ * as in Spark's own Arrow conversion.
  */
 final class ArrowFields {
   static final String EXTENSION_NAME = "ARROW:extension:name";
@@ -76,10 +77,10 @@ final class ArrowFields {
     return new Field(column.name(), new FieldType(false, type, null, metadata), List.of(item));
   }
 
-  /** What no Arrow type says of every tensor. */
+  /** Metadata for tensor properties that no Arrow type expresses. */
   private static Map<String, String> described(TensorColumn column) {
     return Map.of(
-        WeftTensors.METADATA_KEY,
+        TensorMetadata.KEY,
         "{\"dtype\":\"%s\",\"shape\":%s}".formatted(column.dtype(), json(column.shape())));
   }
 

@@ -17,9 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Arrow's view of chunks: buffers of foreign memory, counted by an allocator that allocates nothing
- * but the bitmap that all columns without nulls share. Closed at the end of its task; for its
- * thread, though what it made may be released on any.
+ * Presents chunks to Arrow as buffers of foreign memory. Its allocator only counts them; it
+ * allocates nothing but one bitmap that all columns without nulls share. For one thread, which
+ * closes it at the end of the task. The buffers that it makes may be released on any thread.
  */
 final class ArrowMemory implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ArrowMemory.class);
@@ -29,7 +29,7 @@ final class ArrowMemory implements AutoCloseable {
   private BufferAllocator allocator;
   private final List<ArrowBuf> bitmaps = new ArrayList<>();
 
-  /** A chunk's memory, and what to do once Arrow has let go of it. */
+  /** A chunk's memory, with the action to run once Arrow has released it. */
   private static final class ChunkAllocation extends ForeignAllocation {
     private final Runnable released;
 
@@ -45,10 +45,10 @@ final class ArrowMemory implements AutoCloseable {
   }
 
   /**
-   * A chunk as vectors on its own memory.
+   * Wraps a chunk as vectors on the chunk's own memory.
    *
-   * @param released told when nothing of it is used any more
-   * @return for the caller to close
+   * @param released runs when no buffer of the chunk is in use any more
+   * @return the vectors; the caller closes them
    */
   BatchRoot root(StructType schema, ChunkView chunk, Runnable released) {
     Schema arrow = ArrowFields.of(schema);
@@ -70,7 +70,7 @@ final class ArrowMemory implements AutoCloseable {
     }
   }
 
-  /** As {@link FeedBatch#exportTo}. */
+  /** Exports a chunk by Arrow's C data interface into structures that the caller allocated. */
   void export(
       StructType schema,
       ChunkView chunk,
@@ -90,7 +90,10 @@ final class ArrowMemory implements AutoCloseable {
     return allocator;
   }
 
-  /** Slices of one bitmap, which grows; a smaller one may still be in use, and stays. */
+  /**
+   * Returns a slice of the shared bitmap. The bitmap is replaced when it must grow; the old one
+   * stays while slices of it are in use.
+   */
   private ArrowBuf ones(int values) {
     long bytes = (values + 7L) >> 3;
     ArrowBuf last = bitmaps.isEmpty() ? null : bitmaps.get(bitmaps.size() - 1);

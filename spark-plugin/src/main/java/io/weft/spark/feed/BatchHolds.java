@@ -3,24 +3,24 @@ package io.weft.spark.feed;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Who keeps a batch: its epoch until the next one, and each lease. Thread-safe. */
+/** Counts the holders of a batch: its epoch, until the next batch, and each lease. Thread-safe. */
 final class BatchHolds {
   private final AtomicInteger holds = new AtomicInteger(1);
   private final Runnable end;
 
   /**
-   * The epoch's hold.
+   * Starts with the epoch's hold.
    *
-   * @param end what ends with the last hold; runs once, on the thread that lets go of it
+   * @param end runs once, when the last hold ends, on the thread that ends it
    */
   BatchHolds(Runnable end) {
     this.end = end;
   }
 
   /**
-   * One hold more, until it is closed.
+   * Adds a hold, which ends when the lease is closed.
    *
-   * @throws IllegalStateException if the batch is over
+   * @throws IllegalStateException if the batch has ended
    */
   FeedLease retain() {
     if (holds.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
@@ -35,9 +35,9 @@ final class BatchHolds {
   }
 
   /**
-   * Passes while somebody holds the batch.
+   * Verifies that the batch is still held.
    *
-   * @throws IllegalStateException if the batch is over
+   * @throws IllegalStateException if the batch has ended
    */
   void require() {
     if (isOver()) {
@@ -49,14 +49,14 @@ final class BatchHolds {
     return holds.get() == 0;
   }
 
-  /** One hold less. */
+  /** Ends one hold. */
   void letGo() {
     if (holds.getAndUpdate(count -> Math.max(0, count - 1)) == 1) {
       end.run();
     }
   }
 
-  /** Ends all holds, with the task. */
+  /** Ends all holds; called at the end of the task. */
   void endAll() {
     if (holds.getAndSet(0) > 0) {
       end.run();
@@ -65,6 +65,6 @@ final class BatchHolds {
 
   private static IllegalStateException over() {
     return new IllegalStateException(
-        "the batch is over: it is valid until the next one, retain() keeps it longer");
+        "the batch has ended: it is valid until the next one, retain() keeps it longer");
   }
 }

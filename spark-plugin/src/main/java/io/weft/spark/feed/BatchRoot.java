@@ -9,8 +9,8 @@ import org.apache.arrow.vector.types.pojo.Field;
 import org.apache.arrow.vector.types.pojo.Schema;
 
 /**
- * The vectors of a batch, which know whether their user has let go of them: Arrow's own look like
- * those of a batch without rows then.
+ * The vectors of a batch. Unlike Arrow's own roots, it can tell cleared vectors from those of a
+ * batch without rows.
  */
 final class BatchRoot extends VectorSchemaRoot {
   private boolean cleared;
@@ -28,7 +28,7 @@ final class BatchRoot extends VectorSchemaRoot {
     return new BatchRoot(schema, vectors);
   }
 
-  /** Whether its vectors hold nothing any more. */
+  /** Returns whether the user has cleared the vectors. */
   boolean isCleared() {
     return cleared;
   }

@@ -6,12 +6,14 @@ import org.apache.arrow.c.Data;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.VectorSchemaRoot;
 
-/** Arrow's C data interface, whose library neither Spark nor Weft brings. */
+/** Checks for the library of Arrow's C data interface, which is part of neither Spark nor Weft. */
 final class CDataExport {
   private CDataExport() {}
 
   /**
-   * @throws IllegalStateException if the library is not there
+   * Verifies that the library is present.
+   *
+   * @throws IllegalStateException if it is not
    */
   static void requirePresent() {
     try {

@@ -5,14 +5,14 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * A batch that lies on the device for as long as its shard.
+ * A batch that stays on the device until its shard is closed.
  *
- * @param rows in it
- * @param addresses of its columns, by their number in the layout
- * @param keepers of its memory: each keeps a part of it until an event has ended
+ * @param rows number of rows
+ * @param addresses of its columns, by column number in the layout
+ * @param keepers one per part of the memory: each keeps its part until an event has completed
  */
 record DeviceBatch(int rows, List<Long> addresses, List<Consumer<Event>> keepers) {
-  /** Keeps the memory until the event has ended, also beyond the shard's end. */
+  /** Keeps the memory until the event has completed, even after the shard is closed. */
   void usedUntil(Event event) {
     keepers.forEach(keeper -> keeper.accept(event));
   }

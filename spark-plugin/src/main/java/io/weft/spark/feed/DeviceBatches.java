@@ -3,7 +3,7 @@ package io.weft.spark.feed;
 import java.util.Iterator;
 import org.apache.spark.TaskContext;
 
-/** One epoch over a shard that lies on the device. For its task's thread. */
+/** One epoch over a shard in device memory. For its task's thread. */
 final class DeviceBatches extends EpochSteps<DeviceFeedBatch> implements GpuFeedBatches {
   private final DeviceShard shard;
   private final int epoch;

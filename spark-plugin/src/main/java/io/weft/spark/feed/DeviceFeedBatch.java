@@ -1,24 +1,19 @@
 package io.weft.spark.feed;
 
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
-import io.weft.device.cuda.CudaStream;
-import io.weft.spark.gpu.OpenedGpu;
-import io.weft.tensor.TensorType;
-import io.weft.tensor.dlpack.Dlpack;
-import io.weft.tensor.dlpack.DlpackForm;
-import io.weft.tensor.dlpack.DlpackTensor;
+import io.weft.device.cuda.CudaLane;
 
-/** A batch that lies where it was exchanged to. Its views are for the task's thread. */
-final class DeviceFeedBatch implements GpuFeedBatch, EpochSteps.Held {
+/**
+ * A batch in the device memory where the exchange put it. The shard owns the memory, so the end of
+ * the last hold only ends the right to use it.
+ */
+final class DeviceFeedBatch extends GpuBatchView {
   private final DeviceShard shard;
   private final DeviceBatch batch;
 
-  /** The memory is the shard's; what ends with the last hold is the right to use it. */
-  private final BatchHolds holds = new BatchHolds(() -> {});
-
   DeviceFeedBatch(DeviceShard shard, DeviceBatch batch) {
+    super(shard.device().gpu(), shard.layout(), true, () -> {});
     this.shard = shard;
     this.batch = batch;
   }
@@ -29,15 +24,8 @@ final class DeviceFeedBatch implements GpuFeedBatch, EpochSteps.Held {
   }
 
   @Override
-  public GpuTensor tensor(String column) {
-    holds.require();
-    GpuBatchLayout.Place place = shard.layout().place(column);
-    TensorType type = place.type(rows());
-    long address = batch.addresses().get(shard.layout().columns().indexOf(place));
-    return new GpuTensor(
-        type,
-        TypedBuffer.at(address, type.dtype(), type.elements()),
-        shard.device().gpu().device().device());
+  long address(GpuBatchLayout.Place place) {
+    return batch.addresses().get(shard.layout().columns().indexOf(place));
   }
 
   @Override
@@ -45,45 +33,19 @@ final class DeviceFeedBatch implements GpuFeedBatch, EpochSteps.Held {
     return HostEvent.completed("the exchange of a batch");
   }
 
-  /** All rows are there since the task began. */
+  /** All rows have been on the device since the task began. */
   @Override
   public void orderBefore(long stream) {
-    holds.require();
+    holds().require();
   }
 
   @Override
-  public void usedOn(long stream) {
-    holds.require();
-    CudaStream theirs =
-        CudaStream.borrowed(shard.device().gpu().device(), "0x" + Long.toHexString(stream), stream);
-    batch.usedUntil(shard.lane().lane().after("the use of a batch", theirs));
+  void usedUntil(Event event) {
+    batch.usedUntil(event);
   }
 
   @Override
-  public long dlpack(String column, DlpackForm form, long stream) {
-    GpuTensor tensor = tensor(column);
-    String what = "the use of exported column " + column;
-    HostEvent use = new HostEvent(what);
-    OpenedGpu opened = shard.device().gpu();
-    batch.usedUntil(use);
-    try {
-      return Dlpack.export(
-          form,
-          new DlpackTensor(tensor.type(), tensor.buffer().address(), tensor.device(), true),
-          () -> opened.afterWork(what, stream, use::complete));
-    } catch (RuntimeException | Error e) {
-      use.fail(e);
-      throw e;
-    }
-  }
-
-  @Override
-  public FeedLease retain() {
-    return holds.retain();
-  }
-
-  @Override
-  public void letGo() {
-    holds.letGo();
+  CudaLane lane() {
+    return shard.lane().lane();
   }
 }

@@ -15,31 +15,31 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * The rows of one rank on its device, as they were exchanged, and the batches they are: a batch
- * whose rows are neighbours is a view of them, others are put together on the device once. Closed
- * at the end of its task. For its task's thread.
+ * The exchanged rows of one rank on its device, and the batches made of them. A batch of adjacent
+ * rows is a view; any other batch is copied together on the device once. For its task's thread,
+ * which closes it at the end of the task.
  */
 final class DeviceShard implements AutoCloseable {
   private final DeviceExchange device;
   private final GpuBatchLayout layout;
   private final DeviceUploads lane;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final Map<Part, List<DeviceRows>> parts = new HashMap<>();
   private final List<CudaMemory> gathered = new ArrayList<>();
   private final List<DeviceBatch> batches = new ArrayList<>();
   private boolean closed;
 
-  /** What a map task wrote for a partition. */
+  /** Identifies the rows that a map task wrote for a partition. */
   private record Part(int map, int partition) {}
 
-  /** Neighbouring rows of a table. */
+  /** Adjacent rows of a table. */
   private record Run(DeviceRows table, int start, int rows) {}
 
-  /** An empty shard with a lane of this name. */
-  DeviceShard(DeviceExchange device, GpuBatchLayout layout, String name, Runnable wanted) {
+  /** Creates an empty shard with a lane of this name. */
+  DeviceShard(DeviceExchange device, GpuBatchLayout layout, String name, Runnable cancelCheck) {
     this.device = device;
     this.layout = layout;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.lane = device.gpu().uploads(name);
   }
 
@@ -51,18 +51,21 @@ final class DeviceShard implements AutoCloseable {
     return layout;
   }
 
-  /** The lane behind which streams of the rank are ordered. */
+  /** Returns the lane that streams of the rank are ordered behind. */
   DeviceUploads lane() {
     return lane;
   }
 
-  /** Takes over what a map task wrote for a partition; returns the number of rows. */
+  /**
+   * Adds the rows that a map task wrote for a partition and takes ownership of their tables;
+   * returns the number of rows.
+   */
   int add(int map, int partition, List<DeviceRows> tables) {
     parts.computeIfAbsent(new Part(map, partition), part -> new ArrayList<>()).addAll(tables);
     return tables.stream().mapToInt(table -> table.layout().rows()).sum();
   }
 
-  /** Makes the rank's batches, in the order of the plan, and waits for those that are copied. */
+  /** Makes the rank's batches, in the order of the plan, and waits for the copies. */
   void makeBatches(FeedPlan plan, int rank) {
     List<Event> copies = new ArrayList<>();
     for (FeedPlan.Batch batch : plan.rank(rank)) {
@@ -75,7 +78,7 @@ final class DeviceShard implements AutoCloseable {
     copies.forEach(copy -> copy.await(device.deadline()));
   }
 
-  /** The rows of a piece, which may lie in several tables. */
+  /** Finds the rows of a piece, which may span several tables. */
   private List<Run> runs(FeedPlan.Piece piece) {
     List<Run> runs = new ArrayList<>();
     int skip = Math.addExact(Math.multiplyExact(piece.chunk(), layout.batchRows()), piece.start());
@@ -90,7 +93,7 @@ final class DeviceShard implements AutoCloseable {
       left -= taken;
     }
     if (left > 0) {
-      throw new IllegalStateException(piece + " has " + left + " rows that are not there");
+      throw new IllegalStateException(piece + " has " + left + " rows that are missing");
     }
     return runs;
   }
@@ -107,7 +110,7 @@ final class DeviceShard implements AutoCloseable {
   }
 
   private DeviceBatch gather(int rows, List<Run> runs, List<Event> copies) {
-    CudaMemory memory = device.gpu().take(Math.max(1, layout.bytes()), wanted);
+    CudaMemory memory = device.gpu().take(Math.max(1, layout.bytes()), cancelCheck);
     gathered.add(memory);
     long start = memory.address();
     copies.add(
@@ -143,12 +146,12 @@ final class DeviceShard implements AutoCloseable {
     }
   }
 
-  /** The batches, in the order of the plan. */
+  /** Returns the batches, in the order of the plan. */
   List<DeviceBatch> batches() {
     return batches;
   }
 
-  /** Waits for the lane, then gives everything back that nothing uses. Can be repeated. */
+  /** Waits for the lane, then frees all memory that is not in use. Idempotent. */
   @Override
   public void close() {
     if (!closed) {

@@ -21,11 +21,13 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * Brings the rows of a rank to its device: those of this executor stay where they are, those of
- * others come from their devices. For one task thread.
+ * Brings the rows of a rank to its device. Rows of this executor stay in place; rows of other
+ * executors are fetched from their devices. For one task thread.
  */
 final class DeviceShardLoader {
-  /** Asked for at a time, as map statuses estimate it: so much has to fit on both devices. */
+  /**
+   * Limit of one request, by the sizes that map statuses estimate: it has to fit on both devices.
+   */
   private static final long REQUEST_BYTES = 64L << 20;
 
   private final int feed;
@@ -36,7 +38,7 @@ final class DeviceShardLoader {
   private final ShuffleReadMetricsReporter metrics;
   private final PlanCheck check;
 
-  /** A block, and how Spark is told of it. */
+  /** A block, and the request that reports it to Spark. */
   private record Wanted(DeviceBlock block, BlockRequest request) {}
 
   DeviceShardLoader(
@@ -58,11 +60,11 @@ final class DeviceShardLoader {
   /**
    * Reads all blocks that the rank needs.
    *
-   * <p>Throws Spark's fetch failure, unchecked, where one cannot be had.
+   * <p>Throws Spark's fetch failure, unchecked, if a block cannot be fetched.
    *
    * @param blocks of all ranks
    * @param writers map tasks that wrote to this rank's own partition
-   * @throws IllegalStateException if the executor has no GPU, or the blocks are not as planned
+   * @throws IllegalStateException if the executor has no GPU, or the blocks differ from the plan
    */
   FeedShard load(ShuffleBlocks blocks, Set<Integer> writers) {
     check.wroteTo(rank, writers);
@@ -87,7 +89,7 @@ final class DeviceShardLoader {
     return loaded;
   }
 
-  /** What is needed of each executor, in the order of map tasks and partitions. */
+  /** Groups the needed blocks by executor, in the order of map tasks and partitions. */
   private Map<String, List<Wanted>> byOwner(ShuffleBlocks blocks) {
     Map<Integer, Set<Integer>> needed = needed();
     Map<String, List<Wanted>> byOwner = new LinkedHashMap<>();

@@ -4,10 +4,10 @@ import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;
 
 /**
- * The steps of one epoch: a batch at a time, of which the epoch lets go when the next one begins.
- * For its task's thread.
+ * The steps of one epoch, one batch each. The epoch releases a batch when the next one begins. For
+ * its task's thread.
  *
- * @param <B> the batches
+ * @param <B> type of the batches
  */
 abstract class EpochSteps<B extends EpochSteps.Held> {
   private final TaskContext context;
@@ -17,7 +17,7 @@ abstract class EpochSteps<B extends EpochSteps.Held> {
 
   /** A batch that the epoch holds. */
   interface Held {
-    /** The epoch needs it no more. */
+    /** Ends the epoch's hold. */
     void letGo();
   }
 
@@ -25,13 +25,13 @@ abstract class EpochSteps<B extends EpochSteps.Held> {
     this.context = context;
   }
 
-  /** Whether the epoch has another batch. */
+  /** Returns whether the epoch has another batch. */
   abstract boolean hasMore();
 
   /**
-   * The next batch.
+   * Returns the next batch.
    *
-   * @param step its place in the epoch, from 0
+   * @param step its index in the epoch, from 0
    */
   abstract B take(int step);
 
@@ -42,7 +42,7 @@ abstract class EpochSteps<B extends EpochSteps.Held> {
   public final B next() {
     if (!hasNext()) {
       throw new NoSuchElementException(
-          closed ? "these batches were closed" : "the epoch has no more than its steps");
+          closed ? "these batches were closed" : "the epoch has no further step");
     }
     context.killTaskIfInterrupted();
     letGo();

@@ -6,31 +6,31 @@ import java.nio.ByteBuffer;
 import org.apache.arrow.vector.VectorSchemaRoot;
 
 /**
- * Rows of one step on one rank, where the exchange put them: every view is of the same memory and
- * nothing is copied. Valid until the next batch or the feed's end; use after that reads foreign
- * memory or ends the process. Do not write to it: other epochs read the same bytes.
+ * The rows of one step on one rank, in the memory where the exchange put them. All views share that
+ * memory and nothing is copied. Valid until the next batch or the end of the feed; later use reads
+ * foreign memory or crashes the process. Do not write to it: other epochs read the same bytes.
  */
 public interface FeedBatch {
-  /** Rows; 0 only with {@link LastBatch#KEEP}. */
+  /** Number of rows; 0 only with {@link LastBatch#KEEP}. */
   int rows();
 
   /**
-   * A column's values as an array of [rows, shape...].
+   * Returns a column's values as an array of [rows, shape...].
    *
    * @param column a number column without nulls (shape [rows]), or a column of {@link
    *     io.weft.spark.feed.WeftTensors} of fixed shape
-   * @throws IllegalArgumentException if there is no such column or its type is no tensor's
-   * @throws IllegalStateException if a row's value is null, has a null inside or another shape,
-   *     naming column, row and both shapes
+   * @throws IllegalArgumentException if there is no such column or its type is not a tensor type
+   * @throws IllegalStateException if a row's value is null, contains a null or has another shape;
+   *     the message names column, row and both shapes
    */
   Tensor tensor(String column);
 
-  /** The bytes of {@link #tensor}, read-only, in the byte order of the machine. */
+  /** Returns the bytes of {@link #tensor}, read-only, in native byte order. */
   ByteBuffer byteBuffer(String column);
 
   /**
-   * All columns as Arrow vectors on the same memory. Closed with the batch; closed or cleared
-   * before, the next call makes others.
+   * Returns all columns as Arrow vectors on the same memory. They are closed with the batch. If the
+   * caller closes or clears them earlier, the next call makes new ones.
    */
   VectorSchemaRoot arrow();
 
@@ -46,20 +46,23 @@ public interface FeedBatch {
   void exportTo(long arrayAddress, long schemaAddress);
 
   /**
-   * Exports {@link #tensor} by DLPack, without a copy; a lease keeps the memory until the consumer
-   * gives it back, which it does before the task ends: the executor cannot use it for anything else
-   * before.
+   * Exports {@link #tensor} by DLPack, without a copy. A lease keeps the memory until the consumer
+   * returns it, which must be before the task ends: until then the executor cannot reuse the
+   * memory.
    *
-   * @param form {@link DlpackForm#VERSIONED}, which says that the elements are read-only
-   * @return the address of the structure, which is the consumer's now
+   * @param form {@link DlpackForm#VERSIONED}, which marks the elements as read-only
+   * @return the address of the structure, which the consumer owns
    * @throws IllegalArgumentException for the other form, and as for {@link #tensor}
    * @throws io.weft.device.library.UnavailableLibraryException if JNA is not on the class path
    */
   long dlpack(String column, DlpackForm form);
 
-  /** Whether all of it is read where its map task wrote it, or where the network delivered it. */
+  /**
+   * Returns whether all rows are read where their map task wrote them or where the network
+   * delivered them.
+   */
   boolean inPlace();
 
-  /** Keeps this batch, and everything read from it, until the lease is closed. */
+  /** Keeps this batch, and all views of it, valid until the lease is closed. */
   FeedLease retain();
 }

@@ -4,11 +4,11 @@ import java.util.Iterator;
 
 /**
  * The batches of one rank in one epoch: exactly {@link FeedTask#steps()}. A batch is valid until
- * the next call of {@link #next()}, or {@link #close()}, unless a lease keeps it. For the task's
+ * the next call of {@link #next()} or {@link #close()}, unless a lease keeps it. For the task's
  * thread.
  */
 public interface FeedBatches extends Iterator<FeedBatch>, AutoCloseable {
-  /** Lets go of everything that no lease keeps. Can be repeated; the task's end does it, too. */
+  /** Releases all batches that no lease keeps. Idempotent; also called when the task ends. */
   @Override
   void close();
 }

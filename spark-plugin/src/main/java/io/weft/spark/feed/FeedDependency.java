@@ -22,7 +22,7 @@ import scala.Product2;
 
 /**
  * The shuffle of a feed: one partition per rank, in chunks of a batch's rows. Created on the
- * driver, immutable, and sent to every task of both sides.
+ * driver, immutable, and sent to every map and reduce task.
  */
 final class FeedDependency extends ShuffleDependency<Object, InternalRow, InternalRow>
     implements ExchangeDependency {
@@ -30,8 +30,8 @@ final class FeedDependency extends ShuffleDependency<Object, InternalRow, Intern
   private final CollectionAccumulator<MapRows> written;
 
   /**
-   * @param rows of the spec's schema, with keys followed by the rank of each
-   * @param written what the map tasks report to
+   * @param rows of the spec's schema; with keys, followed by the rank of each row
+   * @param written collects the reports of the map tasks
    */
   FeedDependency(RDD<InternalRow> rows, FeedSpec spec, CollectionAccumulator<MapRows> written) {
     super(
@@ -47,11 +47,14 @@ final class FeedDependency extends ShuffleDependency<Object, InternalRow, Intern
         ScalaInterop.tag(InternalRow.class));
     this.spec = spec;
     this.written = written;
-    // A merged shuffle is made of Spark's data files, which this one does not write.
+    // Merged shuffles consist of Spark's data files, which this shuffle does not write.
     setShuffleMergeAllowed(false);
   }
 
-  /** Rows where the type says pairs: the writer is ours, too, and Spark only hands them over. */
+  /**
+   * Passes rows off as pairs, as the type demands. The writer is Weft's own, and Spark only
+   * forwards the rows.
+   */
   @SuppressWarnings({"unchecked", "rawtypes"})
   private static RDD<Product2<Object, InternalRow>> records(RDD<InternalRow> rows) {
     return (RDD) rows;

@@ -31,8 +31,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 
 /**
- * The exchanged rows of one feed, on the driver: they lie in the executors until it is closed. For
- * one thread.
+ * The exchanged rows of one feed, on the driver. The rows stay in the executors until it is closed.
+ * For one thread.
  */
 final class FeedExchange implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(FeedExchange.class);
@@ -41,10 +41,10 @@ final class FeedExchange implements AutoCloseable {
   private final FeedDependency dependency;
   private final CollectionAccumulator<MapRows> reports;
 
-  /** Rows by map task and partition, once they are dealt. */
+  /** Rows by map task and partition; set when the map side has run. */
   private int[][] rows = {};
 
-  /** A Scala function that travels. */
+  /** A serializable Scala function. */
   private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
 
   private FeedExchange(
@@ -55,9 +55,9 @@ final class FeedExchange implements AutoCloseable {
   }
 
   /**
-   * Runs the map side: deals the rows.
+   * Runs the map side, which deals the rows.
    *
-   * @param keys columns whose values decide on the rank; none to deal evenly
+   * @param keys columns whose values determine the rank; none to deal evenly
    * @throws IllegalStateException if the application cannot run feeds
    * @throws IllegalArgumentException if the data cannot be fed
    */
@@ -85,7 +85,7 @@ final class FeedExchange implements AutoCloseable {
     RDD<InternalRow> input = withRanks.queryExecution().toRdd();
     CollectionAccumulator<MapRows> reports = new CollectionAccumulator<>();
     context.register(reports);
-    // Which batch a row is in depends on the rows before it.
+    // The batch of a row depends on the rows before it.
     RDD<InternalRow> ordered =
         NarrowRDD.orderSensitive(input, InternalRow.class, elements -> elements);
     FeedDependency dependency = new FeedDependency(ordered, spec, reports);
@@ -97,7 +97,7 @@ final class FeedExchange implements AutoCloseable {
       dealt = true;
       return exchange;
     } catch (SparkException e) {
-      throw Unchecked.<RuntimeException>raise(e); // As from any other action of Spark.
+      throw Unchecked.<RuntimeException>raise(e); // Checked as in any other action of Spark.
     } finally {
       if (!dealt) {
         exchange.close();
@@ -105,12 +105,13 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  /** When the map tasks have run, executors that were late are there. */
+  /** Waits for cores. Late executors have registered by the time the map tasks have run. */
   private void awaitCores() {
-    FeedCores.await(context, dependency.spec().ranks(), FeedCores.PATIENCE).ifPresent(LOG::warn);
+    FeedCores.await(context, dependency.spec().ranks(), FeedCores.REGISTRATION_TIMEOUT)
+        .ifPresent(LOG::warn);
   }
 
-  /** With keys, behind the columns Spark's own partition of a row by them. */
+  /** With keys, appends the partition that Spark computes from them as a column. */
   private static Dataset<Row> withRanks(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     if (!spec.byKey()) {
       return data;
@@ -128,7 +129,7 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  /** The output of each map task that readers will find. */
+  /** Returns the id of the registered output of each map task. */
   private long[] registered() {
     ShuffleStatus status = tracker().shuffleStatuses().apply(dependency.shuffleId());
     return status.withMapStatuses(
@@ -159,7 +160,7 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  /** Has every rank write a file of its batches. */
+  /** Makes every rank write a file of its batches. */
   FeedExport export() {
     warnOfDump();
     int number = context.newShuffleId();
@@ -168,9 +169,9 @@ final class FeedExchange implements AutoCloseable {
       shards = onRanks((shard, task) -> ShardExport.write(shard, number, task));
       return new FeedExport(context, number, dependency.spec(), shards);
     } finally {
-      // Not by a catch: Spark's exceptions are checked ones that no method declares.
+      // A catch does not work here: Spark throws checked exceptions that no method declares.
       if (shards == null) {
-        FeedExport.release(context, number);
+        ShardedExport.release(context, number);
       }
     }
   }
@@ -178,12 +179,12 @@ final class FeedExchange implements AutoCloseable {
   private void warnOfDump() {
     if (dependency.spec().dumpAt().step() >= 0) {
       LOG.warn(
-          "{} is for feeds that train: this one is exported and writes no step down",
+          "{} applies to feeds that train: this one is exported and dumps no step",
           WeftSettings.DEBUG_DUMP_STEP);
     }
   }
 
-  /** Has every rank upload its batches to its GPU, for other processes. */
+  /** Makes every rank upload its batches to its GPU, for other processes. */
   GpuFeedExport exportToGpus() {
     warnOfDump();
     int number = context.newShuffleId();
@@ -193,7 +194,7 @@ final class FeedExchange implements AutoCloseable {
       return new GpuFeedExport(context, number, dependency.spec(), shards);
     } finally {
       if (shards == null) {
-        FeedExport.release(context, number);
+        ShardedExport.release(context, number);
       }
     }
   }
@@ -201,7 +202,7 @@ final class FeedExchange implements AutoCloseable {
   /**
    * Runs a function over every rank's shard, all at the same time, in one barrier stage.
    *
-   * @throws RankFailedException when the last attempt failed by the function of a rank
+   * @throws RankFailedException if a rank's function caused the failure of the last attempt
    */
   <T> List<T> onRanks(ShardFunction<T> function) {
     awaitCores();
@@ -213,7 +214,7 @@ final class FeedExchange implements AutoCloseable {
         if (own.isPresent()) {
           throw own.get().exception(e);
         }
-        throw Unchecked.<RuntimeException>raise(e); // As from any other action of Spark.
+        throw Unchecked.<RuntimeException>raise(e); // Checked as in any other action of Spark.
       }
     }
   }
@@ -223,7 +224,7 @@ final class FeedExchange implements AutoCloseable {
         shards -> result(function, shards.next());
     ClassTag<byte[]> tag = ScalaInterop.erasedTag(byte[].class);
     RDD<byte[]> results = new FeedRDD(dependency, rows).barrier().mapPartitions(task, false, tag);
-    // Spark repeats a barrier stage that feeds a shuffle, and gives up one that ends its job.
+    // Spark repeats a barrier stage whose shuffle is read, and gives up a stage that ends its job.
     List<byte[]> collected = new JavaRDD<>(results, tag).repartition(1).collect();
     return collected.stream()
         .map(RankResult::<T>decode)
@@ -236,7 +237,7 @@ final class FeedExchange implements AutoCloseable {
     BarrierTaskContext context = BarrierTaskContext.get();
     try {
       if (shard.onDevice() != null) {
-        // What ranks exchange between their GPUs by themselves comes behind their rows.
+        // Ranks start their own GPU transfers only after their rows have arrived.
         context.barrier();
       }
       T result = function.run(shard, context);
@@ -251,7 +252,7 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  /** What a rank's task does with its shard. */
+  /** The work of a rank's task on its shard. */
   interface ShardFunction<T> extends Serializable {
     T run(FeedShard shard, BarrierTaskContext context) throws Exception;
   }
@@ -261,11 +262,11 @@ final class FeedExchange implements AutoCloseable {
   public void close() {
     int shuffle = dependency.shuffleId();
     if (context.isStopped()) {
-      LOG.debug("the rows of feed {} went with its application", shuffle);
+      LOG.debug("the rows of feed {} ended with its application", shuffle);
     } else if (context.cleaner().isDefined()) {
       context.cleaner().get().doCleanupShuffle(shuffle, false);
     } else if (tracker().containsShuffle(shuffle)) {
-      // As Spark's cleaner would, which spark.cleaner.referenceTracking has turned off.
+      // Does the work of Spark's cleaner, which spark.cleaner.referenceTracking has turned off.
       context.shuffleDriverComponents().removeShuffle(shuffle, false);
       tracker().unregisterShuffle(shuffle);
     }

@@ -2,49 +2,35 @@ package io.weft.spark.feed;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.IOException;
 import java.io.Serializable;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkContext;
-import org.apache.spark.SparkEnv;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The batches of a feed as Arrow IPC files, one per rank, in shared memory of the hosts where the
- * ranks' tasks ran: for processes that are no executors, of the same user. A file's buffers start
- * at multiples of 64 bytes, so a reader that maps it copies nothing.
+ * ranks' tasks ran. Processes of the same user that are not executors can read them. A file's
+ * buffers start at multiples of 64 bytes, so a reader that maps it copies nothing.
  *
- * <p>Closing it frees the files; the end of the application, or of an executor, does so as well. A
- * process that has a lock ({@code fcntl}) on a shard's lease file keeps the shard until it lets go
- * or dies, and what it has mapped stays mapped in any case.
+ * <p>The files are freed when it is closed, and at the end of the application or of their executor.
+ * A process that holds a lock ({@code fcntl}) on a shard's lease file keeps the shard until it
+ * releases the lock or dies. Its existing mappings stay valid in any case.
  *
  * <p>On the driver; thread-safe.
  */
-public final class FeedExport implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(FeedExport.class);
-
-  private final SparkContext context;
-  private final int number;
-  private final FeedSpec spec;
-  private final List<Shard> shards;
-  private boolean closed;
-
+public final class FeedExport extends ShardedExport<FeedExport.Shard> {
   /**
    * One rank's file.
    *
-   * @param rank which
-   * @param host where it lies
+   * @param rank the rank
+   * @param host that has the file
    * @param executor that keeps it
    * @param file its path
    * @param lease path of the file to lock
-   * @param batches in the file
-   * @param rows in all of them
-   * @param bytes of the file
+   * @param batches number of batches in the file
+   * @param rows number of rows in all batches
+   * @param bytes size of the file
    */
   public record Shard(
       int rank,
@@ -58,65 +44,33 @@ public final class FeedExport implements AutoCloseable {
       implements Serializable {}
 
   FeedExport(SparkContext context, int number, FeedSpec spec, List<Shard> shards) {
-    this.context = context;
-    this.number = number;
-    this.spec = spec;
-    this.shards = List.copyOf(shards);
-  }
-
-  /** The files, in the order of the ranks. */
-  public List<Shard> shards() {
-    return shards;
+    super(context, number, spec, shards);
   }
 
   /**
-   * All of it as JSON: {@code ranks}, {@code batchRows}, {@code rows}, {@code schema} (as Spark
-   * writes it), {@code tensors} (per column {@code dtype} and {@code shape} of one row) and {@code
-   * shards} as {@link Shard} names them.
+   * Describes the export as JSON: {@code ranks}, {@code batchRows}, {@code rows}, {@code schema}
+   * (as Spark writes it), {@code tensors} (per column {@code dtype} and {@code shape} of one row)
+   * and {@code shards} with the fields of {@link Shard}.
    */
   public String manifest() {
+    return json();
+  }
+
+  @Override
+  void describe(Map<String, Object> manifest) throws JsonProcessingException {
     Map<String, Object> tensors = new LinkedHashMap<>();
-    for (TensorColumn column : TensorCheck.columns(spec.schema())) {
+    for (TensorColumn column : TensorCheck.columns(spec().schema())) {
       Map<String, Object> type = new LinkedHashMap<>();
       type.put("dtype", column.dtype().toString());
       type.put("shape", column.shape());
       tensors.put(column.name(), type);
     }
-    Map<String, Object> manifest = new LinkedHashMap<>();
-    ObjectMapper json = new ObjectMapper();
-    try {
-      manifest.put("ranks", spec.ranks());
-      manifest.put("batchRows", spec.batchRows());
-      manifest.put("rows", shards.stream().mapToLong(Shard::rows).sum());
-      manifest.put("schema", json.readTree(spec.schema().json()));
-      manifest.put("tensors", tensors);
-      manifest.put("shards", shards);
-      return json.writerWithDefaultPrettyPrinter().writeValueAsString(manifest);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("the manifest of a feed cannot be written", e);
-    }
+    manifest.put("schema", new ObjectMapper().readTree(spec().schema().json()));
+    manifest.put("tensors", tensors);
   }
 
-  /** Writes {@link #manifest()} to a file of the driver's host. */
-  public void writeManifest(Path file) throws IOException {
-    Files.writeString(file, manifest());
-  }
-
-  /** Frees the files that nobody has a lock on; the others when that is over. Can be repeated. */
   @Override
-  public synchronized void close() {
-    if (!closed) {
-      closed = true;
-      release(context, number);
-    }
-  }
-
-  /** Executors let go of what is kept under a number as they do of a shuffle. */
-  static void release(SparkContext context, int number) {
-    if (context.isStopped()) {
-      LOG.debug("export {} went with its application", number);
-      return;
-    }
-    SparkEnv.get().blockManager().master().removeShuffle(number, true);
+  long rows(Shard shard) {
+    return shard.rows();
   }
 }

@@ -3,15 +3,15 @@ package io.weft.spark.feed;
 import java.io.Serializable;
 
 /**
- * What a rank does with its feed. Travels to the executors.
+ * The program's function that runs on each rank. It is serialized to the executors.
  *
  * @param <T> its result, serializable
  */
 @FunctionalInterface
 public interface FeedFunction<T> extends Serializable {
   /**
-   * Runs on the thread of the rank's task. An exception fails all ranks; Spark then runs the
-   * barrier stage again, as often as it is configured to.
+   * Runs on the thread of the rank's task. An exception fails all ranks; Spark then repeats the
+   * barrier stage as often as it is configured to.
    */
   T run(FeedTask task) throws Exception;
 }

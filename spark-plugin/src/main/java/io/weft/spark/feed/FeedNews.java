@@ -8,11 +8,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
 /**
- * What the ranks of one feed have told the driver of their attempts, while it waits for them. They
- * tell before their tasks end: what Spark says of tasks comes in any order, and of those that were
- * aborted by others first, it may say nothing at all of the one whose fault it was.
+ * Collects what the ranks of one feed report about their attempts while the driver waits for the
+ * feed. Ranks report before their tasks end, because Spark's own task events come in any order. If
+ * other ranks abort first, Spark may report nothing about the rank that caused the failure.
  *
- * <p>Thread-safe. Close it, and what comes later is dropped.
+ * <p>Thread-safe. Reports that arrive after close are dropped.
  */
 public final class FeedNews implements AutoCloseable {
   private static final ConcurrentMap<Integer, FeedNews> OPEN = new ConcurrentHashMap<>();
@@ -25,34 +25,34 @@ public final class FeedNews implements AutoCloseable {
     this.feed = feed;
   }
 
-  /** Takes news of a feed from now on. */
+  /** Starts to collect reports of a feed. */
   static FeedNews open(int feed) {
-    FeedNews news = new FeedNews(feed);
-    OPEN.put(feed, news);
-    return news;
+    FeedNews reports = new FeedNews(feed);
+    OPEN.put(feed, reports);
+    return reports;
   }
 
-  /** Takes down what a rank has told; from any thread, without waiting. */
-  public static void heard(RankNews news) {
-    FeedNews open = OPEN.get(news.feed());
+  /** Records a report of a rank. Does not block; any thread may call it. */
+  public static void heard(RankNews report) {
+    FeedNews open = OPEN.get(report.feed());
     if (open != null) {
-      open.take(news);
+      open.take(report);
     }
   }
 
-  /** What is known of a feed that the driver waits for. */
+  /** Returns the reports of a feed that the driver waits for. */
   static Optional<FeedNews> of(int feed) {
     return Optional.ofNullable(OPEN.get(feed));
   }
 
-  private synchronized void take(RankNews news) {
-    lastAttempt = Math.max(lastAttempt, news.attempt());
-    if (news.error() != null) {
-      failures.add(new RankFailure(news.attempt(), news.rank(), news.own(), news.error()));
+  private synchronized void take(RankNews report) {
+    lastAttempt = Math.max(lastAttempt, report.attempt());
+    if (report.error() != null) {
+      failures.add(new RankFailure(report.attempt(), report.rank(), report.own(), report.error()));
     }
   }
 
-  /** Why the last attempt that began has failed, if it was a function of itself. */
+  /** Returns the failure of the last attempt that began, if a rank's function caused it. */
   synchronized Optional<RankFailure> decisive() {
     return RankFailure.decisive(failures, lastAttempt);
   }

@@ -9,16 +9,16 @@ import java.util.Random;
 import java.util.stream.IntStream;
 
 /**
- * Which rank reads which batch: a function of the numbers of rows that the map tasks wrote, so that
- * all ranks come to the same without a word. Immutable.
+ * Decides which rank reads which batch. The plan is a function of the row counts that the map tasks
+ * wrote, so all ranks compute the same plan without communication. Immutable.
  *
- * <p>A map task wrote chunks of exactly a batch's rows and, last in its partitions, what was left:
- * a remainder. Full chunks are batches as they are. Remainders are put together to batches in the
- * order of (map task, partition).
+ * <p>A map task writes chunks of exactly a batch's rows. The last chunk of a partition may be
+ * shorter: a remainder. Full chunks are batches as they are. Remainders are combined into batches
+ * in the order of (map task, partition).
  *
- * <p>With keys a rank has the batches of its own partition. Without, every rank gets as many
- * batches as the others, or one more: first of its own partition, then of the surplus of others,
- * then those made of remainders.
+ * <p>With keys, a rank has the batches of its own partition. Without keys, the numbers of batches
+ * per rank differ by at most one: a rank first gets those of its own partition, then the surplus of
+ * others, then those made of remainders.
  */
 final class FeedPlan {
   private final FeedSpec spec;
@@ -26,10 +26,10 @@ final class FeedPlan {
   private final List<List<Batch>> ranks;
   private final int steps;
 
-  /** Rows of a chunk, from one row on. */
+  /** Adjacent rows of a chunk. */
   record Piece(int map, int partition, int chunk, int start, int rows) {}
 
-  /** What a batch is made of; nothing for one without rows. */
+  /** The pieces of a batch; empty for a batch without rows. */
   record Batch(List<Piece> pieces) {
     static final Batch EMPTY = new Batch(List.of());
 
@@ -46,9 +46,9 @@ final class FeedPlan {
   }
 
   /**
-   * Deals what was written.
+   * Plans the batches of all ranks.
    *
-   * @param rows by map task and partition, of which there are as many as ranks
+   * @param rows by map task and partition; there are as many partitions as ranks
    */
   static FeedPlan of(FeedSpec spec, int[][] rows) {
     List<List<Batch>> own =
@@ -70,7 +70,7 @@ final class FeedPlan {
     List<Batch> made = cut(spec, remainders(spec, rows, 0, spec.ranks()));
     int batches = own.stream().mapToInt(List::size).sum() + made.size();
     int least = batches / spec.ranks();
-    // With KEEP so many ranks have a batch more than the others.
+    // With KEEP, this number of ranks have one batch more than the others.
     int more = spec.lastBatch() == LastBatch.KEEP ? batches % spec.ranks() : 0;
     List<Batch> pool = new ArrayList<>();
     for (int rank = 0; rank < spec.ranks(); rank++) {
@@ -93,7 +93,7 @@ final class FeedPlan {
     return own.subList(Math.min(own.size(), wanted), own.size());
   }
 
-  /** The batch that is not full, if one was dealt, goes where its rank comes to it last. */
+  /** Moves the batch that is not full, if there is one, to the last step of its rank. */
   private static void moveLast(List<List<Batch>> dealt) {
     for (List<Batch> batches : dealt) {
       batches.sort(Comparator.comparingInt(Batch::rows).reversed());
@@ -130,7 +130,7 @@ final class FeedPlan {
     return pieces;
   }
 
-  /** Batches of remainders; with KEEP the last one may not be full. */
+  /** Cuts remainders into batches; with KEEP the last one may not be full. */
   private static List<Batch> cut(FeedSpec spec, List<Piece> pieces) {
     List<Batch> batches = new ArrayList<>();
     List<Piece> open = new ArrayList<>();
@@ -155,33 +155,35 @@ final class FeedPlan {
     return batches;
   }
 
-  /** Batches of every rank. */
+  /** Number of batches of every rank. */
   int steps() {
     return steps;
   }
 
-  /** A rank's batches, as many as there are steps; those without rows come last. */
+  /** Returns a rank's batches, one per step; those without rows come last. */
   List<Batch> rank(int rank) {
     return ranks.get(rank);
   }
 
-  /** Map tasks. */
+  /** Number of map tasks. */
   int maps() {
     return rows.length;
   }
 
-  /** Rows that a map task wrote to a partition. */
+  /** Number of rows that a map task wrote to a partition. */
   int rows(int map, int partition) {
     return rows[map][partition];
   }
 
-  /** Rows that a map task wrote to one chunk of a partition; 0 for one behind the last. */
+  /**
+   * Number of rows that a map task wrote to one chunk of a partition; 0 if there is no such chunk.
+   */
   int chunkRows(int map, int partition, int chunk) {
     long left = rows[map][partition] - (long) chunk * spec.batchRows();
     return (int) Math.max(0, Math.min(left, spec.batchRows()));
   }
 
-  /** Whether a batch is a chunk as it was written. */
+  /** Returns whether a batch is exactly one written chunk. */
   boolean isChunk(Batch batch) {
     if (batch.pieces().size() != 1) {
       return false;
@@ -190,21 +192,21 @@ final class FeedPlan {
     return piece.rows() == chunkRows(piece.map(), piece.partition(), piece.chunk());
   }
 
-  /** Rows that were written. */
+  /** Number of rows that were written. */
   long writtenRows() {
     return Arrays.stream(rows).flatMapToInt(Arrays::stream).asLongStream().sum();
   }
 
-  /** Rows that no rank is fed. */
+  /** Number of rows that no rank is fed. */
   long droppedRows() {
     return writtenRows() - ranks.stream().flatMap(List::stream).mapToLong(Batch::rows).sum();
   }
 
   /**
-   * The order of a rank's batches in an epoch: with a seed, full batches in an order drawn from
-   * (seed, epoch, rank), behind them those that are not full.
+   * The order of a rank's batches in an epoch. With a seed, full batches come in an order drawn
+   * from (seed, epoch, rank), then those that are not full.
    *
-   * @return positions in {@link #rank(int)}
+   * @return indexes into {@link #rank(int)}
    */
   List<Integer> order(int rank, int epoch) {
     List<Integer> order = new ArrayList<>(IntStream.range(0, steps).boxed().toList());

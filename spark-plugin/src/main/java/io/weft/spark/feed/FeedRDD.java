@@ -13,7 +13,9 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The reduce side of a feed's shuffle: one partition per rank, whose only element is its shard. */
+/**
+ * The reduce side of a feed's shuffle: one partition per rank, with its shard as the only element.
+ */
 final class FeedRDD extends RDD<FeedShard> {
   private FeedDependency dependency;
   private final int ranks;
@@ -21,11 +23,11 @@ final class FeedRDD extends RDD<FeedShard> {
 
   /** A rank, as a partition. */
   private record Rank(int index) implements Partition {
-    // A record's accessor is the partition's.
+    // Named as the accessor of Spark's Partition.
   }
 
   /**
-   * @param rows what the map tasks wrote
+   * @param rows by map task and partition, as written
    */
   FeedRDD(FeedDependency dependency, int[][] rows) {
     super(dependency.rdd().context(), ScalaInterop.seq(), ScalaInterop.tag(FeedShard.class));

@@ -42,9 +42,9 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
   }
 
   /**
-   * Brings a rank's chunks within reach and waits for those that come over the network.
+   * Reads a rank's chunks and waits for those that come over the network.
    *
-   * @param rows what the map tasks wrote
+   * @param rows by map task and partition, as written
    */
   FeedShard shard(int[][] rows, int rank) {
     FeedPlan plan = FeedPlan.of(spec, rows);

@@ -12,15 +12,15 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.Utils;
 
-/** What must hold before a feed moves its first row. Stateless. */
+/** Checks the conditions of a feed before it moves its first row. Stateless. */
 final class FeedRequirements {
-  /** The rank of a row, behind the feed's own columns. */
+  /** The column of a row's rank, after the feed's own columns. */
   static final String RANK_COLUMN = "weft.rank";
 
   private FeedRequirements() {}
 
   /**
-   * Says what is wrong, if something is.
+   * Checks all conditions.
    *
    * @throws IllegalStateException if the application cannot run feeds
    * @throws IllegalArgumentException if the data cannot be fed
@@ -32,7 +32,7 @@ final class FeedRequirements {
     if (unsupported.isPresent()) {
       throw new IllegalArgumentException("a feed cannot carry " + unsupported.get());
     }
-    // Says what is wrong with a column's metadata.
+    // Checks a column's metadata.
     List<TensorColumn> unused = TensorCheck.columns(spec.schema());
   }
 
@@ -43,7 +43,7 @@ final class FeedRequirements {
           "Feeds need Weft's plugin: is spark.plugins set to %s, and does the log say that Weft stays off?"
               .formatted(Activation.PLUGIN));
     }
-    // Spark would say so when the rows have been exchanged already.
+    // Spark itself would detect this only after the rows have been exchanged.
     if (Utils.isDynamicAllocationEnabled(conf)) {
       throw new IllegalStateException(
           "A feed's ranks run in a barrier stage, which Spark does not run with dynamic allocation:"

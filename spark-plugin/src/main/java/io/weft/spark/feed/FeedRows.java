@@ -8,20 +8,23 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
 
-/** The rows of a map task on their way to the ranks: checked, and mixed where that is wanted. */
+/**
+ * Passes the rows of a map task to the ranks' writer: it checks them and, if requested, shuffles
+ * them.
+ */
 final class FeedRows {
-  /** Batches whose rows are mixed before they are dealt. */
+  /** Number of batches in the shuffle buffer. */
   private static final int SHUFFLED_BATCHES = 16;
 
   private FeedRows() {}
 
   /**
-   * Passes rows on.
+   * Passes all rows on.
    *
    * @param partition of the input
-   * @param dealt takes them
-   * @return how many there were
-   * @throws IllegalArgumentException if a value is not what its column says
+   * @param dealt receives the rows
+   * @return the number of rows
+   * @throws IllegalArgumentException if a value does not match its column's type
    */
   static long pass(
       Iterator<InternalRow> rows, FeedSpec spec, int partition, ShuffleBuffer.RowTarget dealt)
@@ -43,7 +46,7 @@ final class FeedRows {
     return count;
   }
 
-  /** Rows of most plans are UnsafeRows, and know how large they are; others are made into one. */
+  /** Converts rows to UnsafeRows, whose size is known. Most plans already produce them. */
   private static final class UnsafeRows implements ShuffleBuffer.RowTarget {
     private final FeedSpec spec;
     private final ShuffleBuffer buffer;

@@ -16,9 +16,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The batches of one rank, all within reach until it is closed. Owns the reader of the chunks, and
- * the memory of batches that were put together. Closed at the end of its task. For its task's
- * thread.
+ * The batches of one rank, all readable until it is closed. Owns the reader of the chunks, and the
+ * memory of batches that were combined. For its task's thread, which closes it at the end of the
+ * task.
  */
 final class FeedShard implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(FeedShard.class);
@@ -34,18 +34,18 @@ final class FeedShard implements AutoCloseable {
   private final Map<String, TensorColumn> tensors = new HashMap<>();
   private final ArrowMemory arrow = new ArrowMemory();
 
-  /** Where the rows lie on a GPU; null where they lie on the host. */
+  /** The rows on a GPU; null if the rows are on the host. */
   private final DeviceShard onDevice;
 
   private volatile boolean closed;
 
-  /** Its own use of the memory, and one for every export that has not come back. */
+  /** Counts its own use of the memory, and one for each export that has not been returned. */
   private final AtomicInteger uses = new AtomicInteger(1);
 
   /**
    * One batch's chunk.
    *
-   * @param inPlace whether it is where its map task wrote it, or where the network delivered it
+   * @param inPlace whether it is where its map task wrote it or where the network delivered it
    */
   record ShardChunk(ChunkView view, boolean inPlace) {}
 
@@ -72,24 +72,24 @@ final class FeedShard implements AutoCloseable {
     TensorCheck.columns(spec.schema()).forEach(column -> tensors.put(column.name(), column));
   }
 
-  /** A shard whose rows lie on a GPU, and no others. */
+  /** Creates a shard whose rows are all on a GPU. */
   static FeedShard onDevice(
       int feed, FeedSpec spec, FeedPlan plan, int rank, DeviceShard onDevice) {
     return new FeedShard(feed, spec, plan, rank, null, null, onDevice);
   }
 
-  /** Where the rows lie on a GPU; null where they lie on the host. */
+  /** Returns the rows on a GPU; null if the rows are on the host. */
   DeviceShard onDevice() {
     return onDevice;
   }
 
-  /** The next batch, a chunk of the reader's. */
+  /** Adds the next batch, a chunk that the reader owns. */
   void add(ChunkView chunk) {
     chunks.add(new ShardChunk(chunk, true));
     FeedCounters.add(FeedCounter.BATCHES_IN_PLACE, 1);
   }
 
-  /** The next batch, put together in memory that is given away. */
+  /** Adds the next batch, which was combined in memory that the shard takes over. */
   void add(Extent chunk) {
     gathered.add(chunk);
     ChunkView view =
@@ -100,7 +100,7 @@ final class FeedShard implements AutoCloseable {
     FeedCounters.add(FeedCounter.BYTES_GATHERED, view.length());
   }
 
-  /** The number of the feed in its application. */
+  /** Number of the feed in its application. */
   int feed() {
     return feed;
   }
@@ -121,13 +121,13 @@ final class FeedShard implements AutoCloseable {
     return plan.steps();
   }
 
-  /** The batches in the order of an epoch. */
+  /** Returns the batches in the order of an epoch. */
   List<ShardChunk> epoch(int epoch) {
     return plan.order(rank, epoch).stream().map(chunks::get).toList();
   }
 
   /**
-   * A column that can be looked at as a tensor.
+   * Finds a column that can be viewed as a tensor.
    *
    * @throws IllegalArgumentException if there is no such column
    */
@@ -143,12 +143,12 @@ final class FeedShard implements AutoCloseable {
     String[] names = spec.schema().fieldNames();
     int ordinal = Arrays.asList(names).indexOf(column);
     return ordinal < 0
-        ? "the feed has no column %s, but %s".formatted(column, Arrays.toString(names))
+        ? "the feed has no column %s; its columns are %s".formatted(column, Arrays.toString(names))
         : "column %s of type %s is no number and has no tensor type: see WeftTensors"
             .formatted(column, spec.schema().fields()[ordinal].dataType().simpleString());
   }
 
-  /** Whether the memory of the batches is gone. */
+  /** Returns whether the memory of the batches has been freed. */
   boolean isClosed() {
     return closed;
   }
@@ -157,19 +157,22 @@ final class FeedShard implements AutoCloseable {
     return arrow;
   }
 
-  /** Foreign code has addresses in the batches from now on, until {@link #takeBack}. */
+  /** Records that foreign code has addresses in the batches, until {@link #takeBack}. */
   void lend() {
     uses.incrementAndGet();
   }
 
-  /** From any thread, also behind the end of the task: then the last one lets go of the memory. */
+  /**
+   * Ends a loan. Any thread may call it, even after the end of the task; the last one frees the
+   * memory.
+   */
   void takeBack() {
     if (uses.decrementAndGet() == 0) {
       letGo();
     }
   }
 
-  /** Lets go of all memory that nobody was lent. Can be repeated. */
+  /** Frees all memory that is not lent. Idempotent. */
   @Override
   public void close() {
     if (closed) {
@@ -184,7 +187,7 @@ final class FeedShard implements AutoCloseable {
     int lent = uses.get() - 1;
     if (lent > 0) {
       LOG.warn(
-          "Rank {} of feed {} ends, and {} tensors that it exported were not given back: the memory"
+          "Rank {} of feed {} ends, and {} tensors that it exported were not returned: the memory"
               + " of all its batches is kept until they are",
           rank,
           feed,

@@ -6,16 +6,16 @@ import java.util.Optional;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * How a feed deals its rows. Travels to the tasks of both sides. Immutable.
+ * Describes how a feed deals its rows. Sent to map and reduce tasks. Immutable.
  *
  * @param schema of the fed columns
  * @param ranks at least 1
  * @param batchRows rows of a full batch
  * @param byKey whether each row has its rank in a further column, instead of being dealt evenly
  * @param shuffleSeed null for the order of the data
- * @param lastBatch what becomes of rows that are left over
- * @param dumpAt when ranks write down what they see
- * @param onGpus how rows go from GPU to GPU; null where they go from host to host
+ * @param lastBatch the treatment of rows that fill no batch
+ * @param dumpAt the step at which ranks dump their batch
+ * @param onGpus how rows move from GPU to GPU; null if they move from host to host
  */
 record FeedSpec(
     StructType schema,
@@ -27,7 +27,7 @@ record FeedSpec(
     DumpAt dumpAt,
     OnGpus onGpus)
     implements Serializable {
-  /** A feed from host to host. */
+  /** Creates the spec of a feed from host to host. */
   FeedSpec(
       StructType schema,
       int ranks,
@@ -43,7 +43,7 @@ record FeedSpec(
     return Optional.ofNullable(shuffleSeed);
   }
 
-  /** The same feed from host to host. */
+  /** Returns the same feed from host to host. */
   FeedSpec onHosts() {
     return new FeedSpec(schema, ranks, batchRows, byKey, shuffleSeed, lastBatch, dumpAt);
   }
@@ -51,13 +51,13 @@ record FeedSpec(
   /**
    * An exchange between GPUs.
    *
-   * @param keys columns whose hash is a row's rank; none where there are none, or devices do not
-   *     hash them
+   * @param keys columns whose hash determines a row's rank; empty if the feed has no keys, or
+   *     devices cannot hash them
    */
   record OnGpus(List<String> keys) implements Serializable {}
 
   /**
-   * A step to write down.
+   * The step to dump.
    *
    * @param step number of a batch, counted from 0 through the epochs of the feed; -1 for none
    * @param folder on the executors' hosts; empty for one in their working folders

@@ -14,8 +14,8 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Deals the rows of one map task to the ranks, in chunks of exactly a batch's rows. Without keys
- * whole chunks are dealt in turn, so that there is one remainder only. For one task thread.
+ * Deals the rows of one map task to the ranks, in chunks of exactly a batch's rows. Without keys it
+ * deals whole chunks in turn, so there is only one remainder. For one task thread.
  *
  * @param <K> unused
  * @param <V> rows

@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where the columns of a batch lie in its memory of a GPU: each in one run that has room for a full
- * batch and starts at a multiple of 256 bytes. Immutable.
+ * The layout of a batch in GPU memory. Each column is one run that has room for a full batch and
+ * starts at a multiple of 256 bytes. Immutable.
  *
  * @param batchRows rows of a full batch
  * @param columns the tensors of fixed shape, in the order of the feed
@@ -17,16 +17,16 @@ import java.util.List;
 record GpuBatchLayout(int batchRows, List<Place> columns, long bytes) {
   private static final long ALIGNMENT = 256;
 
-  /** A column's place, from the batch's first byte on. */
+  /** A column and its offset in bytes from the start of the batch. */
   record Place(TensorColumn column, long offset) {
-    /** The type of so many rows. */
+    /** The type of the column with this number of rows. */
     TensorType type(int rows) {
       return TensorType.of(column.dtype(), column.shape()).withRows(rows);
     }
   }
 
   /**
-   * The layout of a feed's batches.
+   * Computes the layout of a feed's batches.
    *
    * @throws IllegalArgumentException if no column is a tensor of fixed shape
    */
@@ -53,9 +53,9 @@ record GpuBatchLayout(int batchRows, List<Place> columns, long bytes) {
   }
 
   /**
-   * The place of a column.
+   * Finds the place of a column.
    *
-   * @throws IllegalArgumentException if it has none
+   * @throws IllegalArgumentException if the column is not in the layout
    */
   Place place(String column) {
     for (Place place : columns) {
@@ -64,14 +64,14 @@ record GpuBatchLayout(int batchRows, List<Place> columns, long bytes) {
       }
     }
     throw new IllegalArgumentException(
-        "column %s is not on the GPU, where numbers and tensors of fixed shape are: %s"
+        "column %s is not on the GPU, which has only numbers and tensors of fixed shape: %s"
             .formatted(column, columns.stream().map(place -> place.column().name()).toList()));
   }
 
   /**
-   * What is uploaded of a batch.
+   * Returns the runs of a batch to upload.
    *
-   * @param start of the batch in the memory that is uploaded to
+   * @param start of the batch in the memory that it is uploaded to
    * @throws IllegalStateException if a value is null
    */
   List<DeviceUploads.Run> runs(ChunkView batch, long start) {

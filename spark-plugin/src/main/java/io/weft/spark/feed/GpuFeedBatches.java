@@ -3,11 +3,11 @@ package io.weft.spark.feed;
 import java.util.Iterator;
 
 /**
- * The batches of one rank in one epoch, in memory of its GPU: while one is used the next is
- * uploaded. Otherwise as {@link FeedBatches}. For the task's thread.
+ * The batches of one rank in one epoch, in memory of its GPU. The next batch is uploaded while one
+ * is in use. Otherwise like {@link FeedBatches}. For the task's thread.
  */
 public interface GpuFeedBatches extends Iterator<GpuFeedBatch>, AutoCloseable {
-  /** Lets go of everything that no lease keeps. Can be repeated; the task's end does it, too. */
+  /** Releases all batches that no lease keeps. Idempotent; also called when the task ends. */
   @Override
   void close();
 }

@@ -1,51 +1,42 @@
 package io.weft.spark.feed;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.IOException;
 import java.io.Serializable;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkContext;
 
 /**
- * The batches of a feed in memory of the ranks' GPUs, for processes of the same user and host that
- * are no executors: they map it by CUDA IPC and copy nothing. One run of memory per rank; batch n
- * starts at n times {@link #batchBytes()} and its columns lie at the offsets that the manifest
- * names. All batches are full but a rank's last ones: batch n has as many of the shard's rows as
- * are left, at most a batch's.
+ * The batches of a feed in memory of the ranks' GPUs. Processes of the same user and host that are
+ * not executors map it by CUDA IPC and copy nothing. Each rank has one run of memory. Batch n
+ * starts at n times {@link #batchBytes()}, and the manifest names the offsets of its columns. All
+ * batches are full except a rank's last ones: batch n has the shard's remaining rows, at most
+ * {@code batchRows}.
  *
- * <p>Closing it frees the memory; the end of the application, or of an executor, does so as well. A
- * process that has a lock ({@code fcntl}) on a shard's lease file keeps the shard until it lets go
- * or dies: it takes the lock before it maps the memory, and unmaps it before it lets go.
+ * <p>The memory is freed when it is closed, and at the end of the application or of its executor. A
+ * process that holds a lock ({@code fcntl}) on a shard's lease file keeps the shard until it
+ * releases the lock or dies. It must take the lock before it maps the memory, and unmap the memory
+ * before it releases the lock.
  *
  * <p>On the driver; thread-safe.
  */
-public final class GpuFeedExport implements AutoCloseable {
-  private final SparkContext context;
-  private final int number;
-  private final FeedSpec spec;
+public final class GpuFeedExport extends ShardedExport<GpuFeedExport.Shard> {
   private final GpuBatchLayout layout;
-  private final List<Shard> shards;
-  private boolean closed;
 
   /**
    * One rank's batches.
    *
-   * @param rank which
-   * @param host where the GPU is
+   * @param rank the rank
+   * @param host that has the GPU
    * @param executor that keeps the memory
    * @param lease path of the file to lock
    * @param pid process of the executor
    * @param gpu its uuid, without the prefix {@code GPU-}
    * @param handle {@code CUipcMemHandle}, 64 bytes in hexadecimal digits
-   * @param offset of the batches in what the handle stands for
+   * @param offset of the batches in the memory of the handle
    * @param bytes of all batches
-   * @param batches of the rank
-   * @param rows in all of them
+   * @param batches number of batches of the rank
+   * @param rows number of rows in all batches
    */
   public record Shard(
       int rank,
@@ -62,29 +53,26 @@ public final class GpuFeedExport implements AutoCloseable {
       implements Serializable {}
 
   GpuFeedExport(SparkContext context, int number, FeedSpec spec, List<Shard> shards) {
-    this.context = context;
-    this.number = number;
-    this.spec = spec;
+    super(context, number, spec, shards);
     this.layout = GpuBatchLayout.of(spec);
-    this.shards = List.copyOf(shards);
   }
 
-  /** The memory of each rank, in the order of the ranks. */
-  public List<Shard> shards() {
-    return shards;
-  }
-
-  /** Bytes from one batch to the next. */
+  /** Distance in bytes from one batch to the next. */
   public long batchBytes() {
     return layout.bytes();
   }
 
   /**
-   * All of it as JSON: {@code ranks}, {@code batchRows}, {@code rows}, {@code batchBytes}, {@code
-   * tensors} (per column {@code dtype}, {@code shape} of one row, and its {@code offset} in a
-   * batch) and {@code shards} as {@link Shard} names them.
+   * Describes the export as JSON: {@code ranks}, {@code batchRows}, {@code rows}, {@code
+   * batchBytes}, {@code tensors} (per column {@code dtype}, {@code shape} of one row, and its
+   * {@code offset} in a batch) and {@code shards} with the fields of {@link Shard}.
    */
   public String manifest() {
+    return json();
+  }
+
+  @Override
+  void describe(Map<String, Object> manifest) {
     Map<String, Object> tensors = new LinkedHashMap<>();
     for (GpuBatchLayout.Place place : layout.columns()) {
       Map<String, Object> tensor = new LinkedHashMap<>();
@@ -93,31 +81,12 @@ public final class GpuFeedExport implements AutoCloseable {
       tensor.put("offset", place.offset());
       tensors.put(place.column().name(), tensor);
     }
-    Map<String, Object> manifest = new LinkedHashMap<>();
-    manifest.put("ranks", spec.ranks());
-    manifest.put("batchRows", spec.batchRows());
-    manifest.put("rows", shards.stream().mapToLong(Shard::rows).sum());
     manifest.put("batchBytes", batchBytes());
     manifest.put("tensors", tensors);
-    manifest.put("shards", shards);
-    try {
-      return new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(manifest);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("the manifest of a feed cannot be written", e);
-    }
   }
 
-  /** Writes {@link #manifest()} to a file of the driver's host. */
-  public void writeManifest(Path file) throws IOException {
-    Files.writeString(file, manifest());
-  }
-
-  /** Frees the memory of shards that nobody has locked; the others when that is over. */
   @Override
-  public synchronized void close() {
-    if (!closed) {
-      closed = true;
-      FeedExport.release(context, number);
-    }
+  long rows(Shard shard) {
+    return shard.rows();
   }
 }

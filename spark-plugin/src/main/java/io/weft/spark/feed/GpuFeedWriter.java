@@ -18,14 +18,14 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Deals the rows of one map task to the ranks on the GPU, and keeps them there: as {@link
- * FeedWriter} does, row for row. For one task thread.
+ * Deals the rows of one map task to the ranks on the GPU, and keeps them there. The result is the
+ * same as that of {@link FeedWriter}, row for row. For one task thread.
  *
  * @param <K> unused
  * @param <V> rows
  */
 final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
-  /** Of the chunks that are uploaded and split at once. */
+  /** Size of the chunks that are uploaded and split at once. */
   private static final long UNIT_BYTES = 16L << 20;
 
   private static final long MOST_UNIT_ROWS = 1 << 22;
@@ -75,7 +75,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
-              // Nobody is told of the output of an attempt that fails after all.
+              // An attempt that fails after all must not publish its output.
               if (ended.isFailed() || ended.isInterrupted()) {
                 device.catalog().remove(key());
               }
@@ -114,7 +114,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     }
   }
 
-  /** Without keys whole batches are dealt in turn, so that there is one remainder only. */
+  /** Without keys, deals whole batches in turn, so there is only one remainder. */
   private int rankOf(InternalRow row) {
     if (spec.byKey()) {
       return row.getInt(spec.schema().size());

@@ -12,11 +12,11 @@ import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 
-/** Whether the rows of a feed can go from GPU to GPU. Stateless. */
+/** Decides whether the rows of a feed can move from GPU to GPU. Stateless. */
 final class GpuRoute {
   private GpuRoute() {}
 
-  /** Why not, as far as the driver knows before the first row moves. */
+  /** Why they cannot, as far as the driver knows before the first row moves. */
   static Optional<String> obstacle(FeedSpec spec, SparkConf conf) {
     try {
       if (GpuBatchLayout.of(spec).bytes() == 0) {
@@ -33,19 +33,19 @@ final class GpuRoute {
         : Optional.empty();
   }
 
-  /** The keys, where devices hash them; else none, and Spark does. */
+  /** Returns the keys if devices can hash them; otherwise none, and Spark hashes them. */
   static List<String> hashedKeys(FeedSpec spec, List<String> keys) {
     try {
       return GpuTables.canHash(GpuBatchLayout.of(spec), keys) ? keys : List.of();
     } catch (IllegalArgumentException e) {
-      return List.of(); // There is nothing for GPUs, which is said later.
+      return List.of(); // Nothing can be on a GPU; the error follows later.
     }
   }
 
   /**
-   * Why not, as the map tasks found: then their rows lie on the host.
+   * Why they cannot, as the map tasks found: in that case their rows are on the host.
    *
-   * @param registered each map task's output
+   * @param registered output id of each map task
    */
   static Optional<String> obstacle(List<MapRows> reports, long... registered) {
     Set<Long> outputs = Arrays.stream(registered).boxed().collect(Collectors.toSet());

@@ -4,7 +4,8 @@ import java.util.Iterator;
 import org.apache.spark.TaskContext;
 
 /**
- * One epoch over a shard, on the GPU: one batch is used, the next uploaded. For its task's thread.
+ * One epoch over a shard, on the GPU: the next batch is uploaded while one is in use. For its
+ * task's thread.
  */
 final class GpuShardBatches extends EpochSteps<GpuShardBatch> implements GpuFeedBatches {
   private final RankGpu gpu;

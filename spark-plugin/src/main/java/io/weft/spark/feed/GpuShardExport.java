@@ -14,18 +14,17 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import org.apache.spark.TaskContext;
-import org.apache.spark.util.TaskCompletionListener;
 
-/** Uploads a rank's batches to memory of the GPU that other processes map. */
+/** Uploads a rank's batches to GPU memory that other processes can map. */
 final class GpuShardExport {
   private GpuShardExport() {}
 
   /**
-   * Uploads them and keeps them in this executor under a number.
+   * Uploads the batches and keeps them in this executor under a number.
    *
-   * @param task of this attempt; if it fails after all, or is killed, the memory goes
-   * @throws IllegalStateException where the executor has no GPU, or too little memory of it
-   * @throws IOException if there can be no lease in the executor's folder
+   * @param task of this attempt; if it fails after all, or is killed, the memory is freed
+   * @throws IllegalStateException if the executor has no GPU, or too little GPU memory
+   * @throws IOException if no lease can be created in the executor's folder
    */
   static GpuFeedExport.Shard write(FeedShard shard, int number, TaskContext task)
       throws IOException {
@@ -64,17 +63,10 @@ final class GpuShardExport {
     } catch (IOException e) {
       run.close();
       throw new IOException(
-          "rank %d could not make a lease in %s: %s".formatted(shard.rank(), here.folder(), e), e);
+          "rank %d could not write a lease in %s: %s".formatted(shard.rank(), here.folder(), e), e);
     }
     LentFolders.keep(number, folder, run::close);
-    task.addTaskCompletionListener(
-        (TaskCompletionListener)
-            ended -> {
-              // The driver may have released the number before this was kept under it.
-              if (ended.isFailed() || ended.isInterrupted()) {
-                LentFolders.release(number, folder);
-              }
-            });
+    ShardExport.releaseIfFailed(task, number, folder);
     return described(shard, here, folder, run.handle());
   }
 

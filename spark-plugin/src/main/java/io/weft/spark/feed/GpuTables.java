@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The columns of a feed as tables of the device: its numbers and its tensors of fixed shape, none
- * of them with nulls. Immutable.
+ * The columns of a feed as device tables: its numbers and its tensors of fixed shape, none of them
+ * with nulls. Immutable.
  */
 final class GpuTables {
   private final List<GpuBatchLayout.Place> places;
@@ -26,7 +26,7 @@ final class GpuTables {
     this.keys = keyNames.stream().mapToInt(names::indexOf).toArray();
   }
 
-  /** The tables of a feed between GPUs. */
+  /** Creates the tables of a feed between GPUs. */
   static GpuTables of(FeedSpec spec) {
     return new GpuTables(GpuBatchLayout.of(spec).columns(), spec.onGpus().keys());
   }
@@ -45,14 +45,14 @@ final class GpuTables {
       case INT64 -> ColumnKind.LONG;
       case FLOAT32 -> ColumnKind.FLOAT;
       case FLOAT64 -> ColumnKind.DOUBLE;
-      default -> throw new IllegalArgumentException("no number of Spark's is a " + dtype);
+      default -> throw new IllegalArgumentException("a Spark number is never a " + dtype);
     };
   }
 
   /**
-   * Whether the device can hash a feed by these columns: all are numbers of the feed.
+   * Returns whether the device can hash a feed by these columns: all must be numbers of the feed.
    *
-   * @param keyNames none for a feed without keys
+   * @param keyNames empty for a feed without keys
    */
   static boolean canHash(GpuBatchLayout layout, List<String> keyNames) {
     return !keyNames.isEmpty()
@@ -67,7 +67,10 @@ final class GpuTables {
                                     && column.source() == TensorColumn.Source.NUMBER));
   }
 
-  /** Whether a row's rank is a hash that the device computes; else it is given. */
+  /**
+   * Returns whether the device computes a row's rank as a hash; otherwise the rank is uploaded with
+   * the row.
+   */
   boolean isHashed() {
     return keys.length > 0;
   }
@@ -77,13 +80,13 @@ final class GpuTables {
     return keys.clone();
   }
 
-  /** The layout of so many rows. */
+  /** The layout of a table with this number of rows. */
   TableLayout layout(int rows) {
     return TableLayout.fixed(columns, rows);
   }
 
   /**
-   * What is uploaded of a chunk.
+   * Returns the runs of a chunk to upload.
    *
    * @throws IllegalStateException if a value is null
    */

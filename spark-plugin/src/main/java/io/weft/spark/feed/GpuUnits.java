@@ -18,59 +18,59 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Chunks of a map task on their way to the device: each is uploaded as a table and split there by
- * rank, while the next one is built on the host. For one task thread.
+ * Uploads the chunks of a map task as tables and splits them by rank on the device, while the next
+ * chunk is built on the host. For one task thread.
  */
 final class GpuUnits implements AutoCloseable {
   private final DeviceExchange device;
   private final GpuTables tables;
   private final int ranks;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final DeviceUploads uploads;
   private final DeviceUnits units;
 
   /**
-   * Nothing uploaded yet.
+   * Starts without tables.
    *
    * @param name of the lane
-   * @param wanted is asked while it waits, and throws when nobody wants the output any more
+   * @param cancelCheck is called during waits, and throws if the output is no longer needed
    */
-  GpuUnits(DeviceExchange device, GpuTables tables, int ranks, String name, Runnable wanted) {
+  GpuUnits(DeviceExchange device, GpuTables tables, int ranks, String name, Runnable cancelCheck) {
     this.device = device;
     this.tables = tables;
     this.ranks = ranks;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.uploads = device.gpu().uploads(name);
-    this.units = new DeviceUnits(device, ranks, wanted);
+    this.units = new DeviceUnits(device, ranks, cancelCheck);
   }
 
   /**
-   * Uploads a chunk and starts to split it; its memory is free when this returns.
+   * Uploads a chunk and starts to split it. The chunk's memory can be reused when this returns.
    *
-   * @param places the rank of each row, where the device does not hash them
+   * @param places the rank of each row, if the device does not hash them
    */
   void add(ChunkView chunk, int[] places) {
     TableLayout layout = tables.layout(chunk.rows());
-    CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), wanted);
+    CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), cancelCheck);
     try (memory) {
       Event uploaded =
           uploads.upload("the upload of " + layout, tables.runs(chunk, layout), memory);
-      DeviceTable there = DeviceTable.view(memory, 0, layout, uploaded);
-      try (PendingPartitions pending = split(there, places)) {
+      DeviceTable table = DeviceTable.view(memory, 0, layout, uploaded);
+      try (PendingPartitions pending = split(table, places)) {
         units.pack(pending, layout.bytes());
       }
       uploaded.awaitRecorded(device.deadline());
     }
   }
 
-  private PendingPartitions split(DeviceTable there, int[] places) {
+  private PendingPartitions split(DeviceTable table, int[] places) {
     if (tables.isHashed()) {
-      return device.partitioner().byHash(uploads.lane(), there, tables.keys(), ranks);
+      return device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks);
     }
-    long length = 4L * there.rows();
-    try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, there.rows()));
-        CudaMemory ids = device.take(length, wanted)) {
-      for (int row = 0; row < there.rows(); row++) {
+    long length = 4L * table.rows();
+    try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, table.rows()));
+        CudaMemory ids = device.take(length, cancelCheck)) {
+      for (int row = 0; row < table.rows(); row++) {
         Memory.putInt(host.address() + 4L * row, places[row]);
       }
       Event uploaded =
@@ -79,26 +79,26 @@ final class GpuUnits implements AutoCloseable {
               List.of(new DeviceUploads.Run(host.address(), 0, length)),
               ids);
       uploaded.awaitRecorded(device.deadline());
-      return device.partitioner().byIds(uploads.lane(), there, ids, ranks, uploaded);
+      return device.partitioner().byIds(uploads.lane(), table, ids, ranks, uploaded);
     }
   }
 
-  /** All blocks, which are the caller's from now on. */
+  /** Returns all blocks; the caller owns them. */
   List<DeviceOutput.Unit> finish() {
     return units.finish();
   }
 
-  /** Rows of each rank, once all is finished. */
+  /** Rows of each rank; valid after {@link #finish}. */
   int[] rows() {
     return Arrays.stream(units.rows()).mapToInt(Math::toIntExact).toArray();
   }
 
-  /** Bytes for each rank. */
+  /** Bytes of each rank. */
   long[] bytes() {
     return units.bytes();
   }
 
-  /** Gives back what was not finished. Can be repeated. */
+  /** Frees the blocks that were not finished. Idempotent. */
   @Override
   public void close() {
     uploads.close();

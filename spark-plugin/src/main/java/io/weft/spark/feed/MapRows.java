@@ -5,34 +5,36 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What one attempt of a map task wrote.
+ * The report of one attempt of a map task about its output.
  *
  * @param map Spark's index of the task
- * @param mapId Spark's id of its output, another one for each attempt
+ * @param mapId Spark's id of its output, unique for each attempt
  * @param rows by partition
- * @param obstacle why rows of a feed between GPUs lie on the host; empty where they lie as asked
+ * @param obstacle why rows of a feed between GPUs are on the host; empty if they are where
+ *     requested
  */
 record MapRows(int map, long mapId, List<Integer> rows, String obstacle) implements Serializable {
-  /** For an output that is not registered, or not any more. */
+  /** The id of an output that is not, or no longer, registered. */
   static final long UNREGISTERED = -1;
 
   static MapRows of(int map, long mapId, int... rows) {
     return new MapRows(map, mapId, Arrays.stream(rows).boxed().toList(), "");
   }
 
-  /** The same, of rows that lie on the host though they were to lie on a GPU. */
+  /** Returns the same report for rows that had to stay on the host instead of a GPU. */
   MapRows onHost(String why) {
     return new MapRows(map, mapId, rows, why);
   }
 
   /**
-   * Rows by map task and partition, as the outputs have them that readers will find. Spark runs a
-   * map task twice where it speculates, or gives up a stage's attempt whose tasks go on; both may
-   * report, in any order, and only one of the outputs is registered.
+   * Returns the rows by map task and partition of the registered outputs, which are the ones that
+   * readers find. Spark runs a map task twice if it speculates, or if it gives up a stage attempt
+   * whose tasks continue. Both attempts may report, in any order, but only one output is
+   * registered.
    *
    * @param reports of all attempts
-   * @param registered each map task's output; where there is none, as its executor was just lost,
-   *     the last report stands in for what the next attempt is to write
+   * @param registered output id of each map task; if there is none because its executor was just
+   *     lost, the last report stands in for the next attempt
    * @throws IllegalStateException if a map task's output has no report
    */
   static int[][] written(List<MapRows> reports, long... registered) {

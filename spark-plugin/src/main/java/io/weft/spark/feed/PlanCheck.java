@@ -3,9 +3,9 @@ package io.weft.spark.feed;
 import java.util.Set;
 
 /**
- * Holds what a rank finds against what was planned. A map task that is run again over input whose
- * order changes may write other numbers of rows than its first attempt, which the plan is made of.
- * Stateless but for the plan.
+ * Compares the data that a rank finds with the plan. If a map task is run again over input whose
+ * order changes, it may write other row counts than its first attempt, on which the plan is based.
+ * Holds no state except the plan.
  */
 final class PlanCheck {
   private final FeedPlan plan;
@@ -15,11 +15,11 @@ final class PlanCheck {
   }
 
   /**
-   * Checks which map tasks wrote to a partition at all. Nobody reads a partition that was planned
-   * to be empty, so this is how its rows are noticed.
+   * Checks which map tasks wrote to a partition. A partition that was planned to be empty is never
+   * read, so only this check detects unexpected rows in it.
    *
-   * @param maps that did, as Spark's map statuses say
-   * @throws IllegalStateException if they are others than planned
+   * @param maps that wrote to it, according to Spark's map statuses
+   * @throws IllegalStateException if they differ from the plan
    */
   void wroteTo(int partition, Set<Integer> maps) {
     for (int map = 0; map < plan.maps(); map++) {
@@ -32,9 +32,9 @@ final class PlanCheck {
   }
 
   /**
-   * Checks a chunk, whether the rank is to read it or not.
+   * Checks a chunk, even one that the rank does not read.
    *
-   * @throws IllegalStateException if it has not the planned rows
+   * @throws IllegalStateException if it does not have the planned rows
    */
   void chunk(int map, int partition, int chunk, int found) {
     int planned = plan.chunkRows(map, partition, chunk);
@@ -44,18 +44,18 @@ final class PlanCheck {
   }
 
   /**
-   * Checks that a map task's partition has no chunks but those that were seen.
+   * Checks that a map task's partition has no further chunks.
    *
-   * @throws IllegalStateException if it was planned to have more
+   * @throws IllegalStateException if more were planned
    */
   void end(int map, int partition, int chunks) {
     chunk(map, partition, chunks, 0);
   }
 
   /**
-   * Checks all rows of a partition.
+   * Checks the number of rows of a partition.
    *
-   * @throws IllegalStateException if they are not as many as planned
+   * @throws IllegalStateException if it differs from the plan
    */
   void partition(int map, int partition, int found) {
     int planned = plan.rows(map, partition);
@@ -74,7 +74,7 @@ final class PlanCheck {
 
   private static IllegalStateException other(int map, String found, String planned, String where) {
     return new IllegalStateException(
-        ("map task %d wrote %s in place of %s to %s when it was run again:"
+        ("map task %d wrote %s instead of %s to %s when it was run again:"
                 + " the data of a feed must not depend on the order of unordered input")
             .formatted(map, found, planned, where));
   }

@@ -1,10 +1,10 @@
 package io.weft.spark.feed;
 
 /**
- * A rank's function failed of itself, not because something around it was lost: no executor, no
- * other rank, no connection and no file. To train again on the same rows would most likely end in
- * the same way. The message names the rank and what its function threw; the cause is Spark's
- * exception, with the stack trace.
+ * Reports that a rank's function itself failed, as opposed to the loss of an executor, another
+ * rank, a connection or a file. A new run over the same rows would most likely fail again. The
+ * message names the rank and the exception of its function; the cause is Spark's exception, with
+ * the stack trace.
  */
 public final class RankFailedException extends RuntimeException {
   private static final long serialVersionUID = 1L;
@@ -16,7 +16,10 @@ public final class RankFailedException extends RuntimeException {
     this.rank = rank;
   }
 
-  /** Whose function failed, from 0; of several the first that the driver heard of. */
+  /**
+   * The rank whose function failed, from 0; if there were several, the first that the driver
+   * received.
+   */
   public int rank() {
     return rank;
   }

@@ -18,16 +18,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How a rank's function ended, as its task tells the driver.
+ * The failure of a rank, as its task reports it to the driver.
  *
  * @param attempt of the ranks' stage, from 0
- * @param own whether the function failed of itself
- * @param error what it threw
+ * @param own whether the rank's function itself failed
+ * @param error the exception
  */
 record RankFailure(int attempt, int rank, boolean own, String error) {
   private static final Logger LOG = LoggerFactory.getLogger(RankFailure.class);
 
-  /** Ranks that call a collective in a wrong way do so again; the other kinds come from outside. */
+  /**
+   * A rank that calls a collective incorrectly will do so again; the other kinds have external
+   * causes.
+   */
   private static final Set<Kind> MISTAKES = Set.of(Kind.INVALID, Kind.MISMATCH);
 
   static RankFailure of(int attempt, int rank, Throwable error) {
@@ -55,14 +58,14 @@ record RankFailure(int attempt, int rank, boolean own, String error) {
             || error instanceof VirtualMachineError;
   }
 
-  /** Tells the driver that a rank's task begins, so that it knows of the attempt. */
+  /** Reports to the driver that a rank's task begins, so that the driver knows of the attempt. */
   static void tellBegin(int feed, int rank, TaskContext context) {
     tell(new RankNews(feed, context.stageAttemptNumber(), rank, false, null));
   }
 
   /**
-   * Tells the driver why a rank's task is about to fail, and waits until the driver has it. When
-   * the task has ended its communicator aborts the other ranks, whose tasks fail, too.
+   * Reports to the driver why a rank's task is about to fail, and waits for the acknowledgement.
+   * After the task has ended, its communicator aborts the other ranks, and their tasks fail too.
    */
   static void tell(int feed, int rank, TaskContext context, Throwable error) {
     RankFailure failure = of(context.stageAttemptNumber(), rank, error);
@@ -76,11 +79,11 @@ record RankFailure(int attempt, int rank, boolean own, String error) {
       if (e instanceof InterruptedException) {
         Thread.currentThread().interrupt();
       }
-      LOG.warn("The driver may not know of this: {}", news, e);
+      LOG.warn("The driver may not have received this: {}", news, e);
     }
   }
 
-  /** Why the last attempt that began has failed, if it was a function of itself. */
+  /** Returns the failure of the last attempt that began, if a rank's function caused it. */
   static Optional<RankFailure> decisive(List<RankFailure> all, int last) {
     return all.stream()
         .filter(failure -> failure.own() && failure.attempt() == last)

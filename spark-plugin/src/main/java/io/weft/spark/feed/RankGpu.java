@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.TaskContext;
 
-/** What a rank uses of its executor's GPU, until it is closed with the task. For its thread. */
+/** A rank's resources on its executor's GPU, closed with the task. For the task's thread. */
 final class RankGpu implements AutoCloseable {
   private final OpenedGpu gpu;
   private final DeviceUploads uploads;
@@ -20,7 +20,7 @@ final class RankGpu implements AutoCloseable {
   private final TaskContext context;
   private final String rank;
 
-  /** Batches that are used, or that leases keep. */
+  /** Batches that are in use or leased. */
   private final List<GpuShardBatch> batches = new ArrayList<>();
 
   private RankGpu(OpenedGpu gpu, GpuBatchLayout layout, TaskContext context, FeedShard shard) {
@@ -34,8 +34,8 @@ final class RankGpu implements AutoCloseable {
   /**
    * Opens the GPU for a rank.
    *
-   * @throws IllegalStateException where there is none, with the reason
-   * @throws IllegalArgumentException if the feed has nothing for a GPU
+   * @throws IllegalStateException if there is none, with the reason
+   * @throws IllegalArgumentException if the feed has no columns for a GPU
    */
   static RankGpu open(FeedShard shard, TaskContext context) {
     GpuBatchLayout layout = GpuBatchLayout.of(shard.spec());
@@ -54,7 +54,7 @@ final class RankGpu implements AutoCloseable {
     return layout;
   }
 
-  /** Takes memory for some bytes; waits for what others use. */
+  /** Allocates memory; waits while others use up the budget. */
   CudaMemory take(long bytes) {
     try {
       return gpu.take(bytes, context::killTaskIfInterrupted);
@@ -63,7 +63,7 @@ final class RankGpu implements AutoCloseable {
     }
   }
 
-  /** Uploads a batch to a place in memory, in which there is room for it. */
+  /** Uploads a batch to an offset in memory; the memory must have room for it. */
   Event upload(FeedShard.ShardChunk batch, CudaMemory to, long start) {
     List<DeviceUploads.Run> runs = layout.runs(batch.view(), start);
     Event event = uploads.upload("the upload of a batch of " + rank, runs, to);
@@ -73,7 +73,7 @@ final class RankGpu implements AutoCloseable {
     return event;
   }
 
-  /** Starts the upload of a batch, which ends with this at the latest. */
+  /** Starts the upload of a batch, which ends with this object at the latest. */
   GpuShardBatch upload(FeedShard.ShardChunk chunk) {
     GpuShardBatch batch = GpuShardBatch.upload(this, chunk);
     batches.removeIf(GpuShardBatch::isOver);
@@ -81,9 +81,9 @@ final class RankGpu implements AutoCloseable {
     return batch;
   }
 
-  /** A deadline for the device. */
+  /** Returns a new deadline for device operations. */
   Deadline deadline() {
-    return Deadline.after(gpu.patience());
+    return Deadline.after(gpu.timeout());
   }
 
   @Override

@@ -8,8 +8,8 @@ import org.apache.spark.network.util.JavaUtils;
 import scala.reflect.ClassTag;
 
 /**
- * What a rank's function returned, on its way to the driver. It travels in Java's serialisation, as
- * the function itself: {@code spark.serializer} may be Kryo, which cannot fill records.
+ * The result of a rank's function, as it is sent to the driver. Like the function, it uses Java
+ * serialization: {@code spark.serializer} may be Kryo, which cannot read records.
  */
 record RankResult<T>(int rank, T result) implements Serializable {
   byte[] encode() {

@@ -6,7 +6,7 @@ import io.weft.spark.gpu.ExecutorGpu;
 import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
 
-/** A task of {@link WeftFeed#train}. For its thread. */
+/** A rank's task in {@link WeftFeed#train}. For the task's thread. */
 final class RankTask implements FeedTask, AutoCloseable {
   private final FeedShard shard;
   private final BarrierTaskContext context;
@@ -46,7 +46,7 @@ final class RankTask implements FeedTask, AutoCloseable {
     requireEpoch(epoch);
     if (shard.onDevice() != null) {
       throw new IllegalStateException(
-          "the rows of this feed went from GPU to GPU and lie there: see gpuBatches");
+          "the rows of this feed moved from GPU to GPU and stay there: see gpuBatches");
     }
     closeEpoch();
     open = new ShardBatches(shard, epoch, context, dump);
@@ -80,7 +80,7 @@ final class RankTask implements FeedTask, AutoCloseable {
     return new GpuShardBatches(gpu, shard, epoch, context, dump);
   }
 
-  /** Runs the rank's function on this. */
+  /** Runs the rank's function with this task as its argument. */
   <T> T run(FeedFunction<T> function) throws Exception {
     try {
       return function.run(this);

@@ -1,6 +1,6 @@
 package io.weft.spark.feed;
 
-/** Seeds that are a function of several numbers, by the finaliser of SplitMix64. */
+/** Combines several numbers into a seed with the finalizer of SplitMix64. */
 final class Seeds {
   private static final long GOLDEN_GAMMA = 0x9E3779B97F4A7C15L;
 

@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.apache.arrow.vector.VectorSchemaRoot;
 
-/** A batch of a shard. Its views are for the task's thread, leases for any. */
+/** A batch of a shard. Its views are for the task's thread, leases for any thread. */
 final class ShardBatch implements FeedBatch, EpochSteps.Held {
   private final FeedShard shard;
   private final FeedShard.ShardChunk chunk;
@@ -86,10 +86,10 @@ final class ShardBatch implements FeedBatch, EpochSteps.Held {
     return chunk.inPlace();
   }
 
-  /** The chunk, while somebody holds it. */
+  /** Returns the chunk; the batch must still be held. */
   private ChunkView view() {
     if (shard.isClosed()) {
-      throw new IllegalStateException("the batch's task has ended, and its memory is gone");
+      throw new IllegalStateException("the batch's task has ended, and its memory was freed");
     }
     holds.require();
     return chunk.view();

@@ -21,10 +21,10 @@ final class ShardExport {
   /**
    * Writes the file and keeps it in this executor under a number.
    *
-   * @param task of this attempt: an earlier one may have left a file; if it fails after all, or is
-   *     killed, the file goes
-   * @throws IOException if it cannot be written to the executor's folder, or that is on a disk that
-   *     is to be encrypted
+   * @param task of this attempt. An earlier attempt may have left a file; if this attempt fails
+   *     after all, or is killed, its file is deleted
+   * @throws IOException if the executor's folder cannot be written, or is on a disk and must be
+   *     encrypted
    */
   static FeedExport.Shard write(FeedShard shard, int number, TaskContext task) throws IOException {
     PeerAddress here = WeftExecutor.exchange().address();
@@ -33,14 +33,7 @@ final class ShardExport {
     try {
       LentFolder folder = LentFolder.create(Path.of(here.folder()), name);
       FeedExport.Shard written = write(shard, number, here, folder);
-      task.addTaskCompletionListener(
-          (TaskCompletionListener)
-              ended -> {
-                // The driver may have released the number before this file was kept under it.
-                if (ended.isFailed() || ended.isInterrupted()) {
-                  LentFolders.release(number, folder);
-                }
-              });
+      releaseIfFailed(task, number, folder);
       return written;
     } catch (IOException e) {
       throw unwritten(shard, here, e);
@@ -48,13 +41,28 @@ final class ShardExport {
   }
 
   /**
-   * Nobody chose the executor's folder for files that everything else there is encrypted against.
+   * Releases an exported folder if the task's attempt fails after all, or is killed: its result
+   * does not reach the driver, which may also have released the number already.
+   */
+  static void releaseIfFailed(TaskContext task, int number, LentFolder folder) {
+    task.addTaskCompletionListener(
+        (TaskCompletionListener)
+            ended -> {
+              if (ended.isFailed() || ended.isInterrupted()) {
+                LentFolders.release(number, folder);
+              }
+            });
+  }
+
+  /**
+   * Rejects a folder on an unencrypted disk if all other files in the executor's folder are
+   * encrypted.
    */
   private static void requireMemoryOrPlainDisk(PeerAddress here) throws IOException {
     boolean encrypted = WeftSettings.isDiskEncrypted(SparkEnv.get().conf());
     if (encrypted && !WeftExecutor.exchange().isInMemory()) {
       throw new IOException(
-          "executor %s has no shared memory, and the exported file would lie unencrypted on disk in %s although %s is true. Give it a memory file system, /dev/shm or spark.weft.memory.folder"
+          "executor %s has no shared memory, and the exported file would be unencrypted on disk in %s although %s is true. Give it a memory file system, /dev/shm or spark.weft.memory.folder"
               .formatted(here.executorId(), here.folder(), WeftSettings.DISK_ENCRYPTION));
     }
   }

@@ -24,9 +24,9 @@ import org.apache.arrow.vector.types.pojo.Schema;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Writes chunks as an Arrow IPC file whose buffers all start at multiples of 64 bytes of the file:
- * Arrow's own Java writer aligns to 8. A chunk is a record batch's body as it is, its header
- * included, which no buffer points at; so each is written in one piece. For one thread.
+ * Writes chunks as an Arrow IPC file whose buffers all start at multiples of 64 bytes of the file.
+ * Arrow's own Java writer aligns to 8. A chunk is written in one piece as a record batch's body; no
+ * buffer refers to the header of the chunk. For one thread.
  *
  * <pre>
  *   "ARROW1", zeros to 64
@@ -110,7 +110,7 @@ final class ShardFile implements AutoCloseable {
         builder, MessageHeader.RecordBatch, batch, chunk.length(), IpcOption.DEFAULT);
   }
 
-  /** Numbers of a record batch, relative to its body. */
+  /** Collects the nodes and buffers of a record batch, relative to its body. */
   private static final class Layout implements ArrowBuffers.Target {
     private final long start;
     private final List<long[]> nodes = new ArrayList<>();
@@ -125,7 +125,7 @@ final class ShardFile implements AutoCloseable {
       nodes.add(new long[] {values, nulls});
     }
 
-    /** A bitmap may be left out where there is no null. */
+    /** Arrow allows a missing bitmap if there are no nulls. */
     @Override
     public void allValid(int values) {
       buffers.add(new long[] {0, 0});
@@ -147,7 +147,7 @@ final class ShardFile implements AutoCloseable {
     return (int) (end - start);
   }
 
-  /** Ends the file; before, no reader takes it for one. */
+  /** Completes the file; no reader accepts it before. */
   void finish() throws IOException {
     write(numbers(CONTINUATION, 0));
     FlatBufferBuilder builder = new FlatBufferBuilder();
@@ -159,7 +159,7 @@ final class ShardFile implements AutoCloseable {
     write(ByteBuffer.wrap(MAGIC));
   }
 
-  /** Bytes written so far. */
+  /** Number of bytes written so far. */
   long bytes() {
     return position;
   }

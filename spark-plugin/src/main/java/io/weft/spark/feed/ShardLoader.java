@@ -24,9 +24,9 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * Brings the batches of a rank within reach, once for all epochs: chunks of this host stay where
- * they are, those of others arrive in this executor's memory, and only remainders are copied
- * together. For one task thread.
+ * Loads the batches of a rank, once for all epochs. Chunks of this host stay in place, those of
+ * other hosts arrive in this executor's memory, and only remainders are copied together. For one
+ * task thread.
  */
 final class ShardLoader {
   private final int feed;
@@ -39,7 +39,7 @@ final class ShardLoader {
   private final PlanCheck check;
   private final Map<ChunkId, ChunkView> chunks = new HashMap<>();
 
-  /** The n-th chunk of a partition of a map output. */
+  /** Identifies a chunk of a partition of a map output by its index. */
   private record ChunkId(int map, int partition, int chunk) {
     static ChunkId of(FeedPlan.Piece piece) {
       return new ChunkId(piece.map(), piece.partition(), piece.chunk());
@@ -67,11 +67,11 @@ final class ShardLoader {
   /**
    * Reads all blocks that the rank needs.
    *
-   * <p>Throws Spark's fetch failure, unchecked, where one cannot be had.
+   * <p>Throws Spark's fetch failure, unchecked, if a block cannot be fetched.
    *
    * @param blocks of all ranks
    * @param writers map tasks that wrote to this rank's own partition
-   * @throws IllegalStateException if the blocks are not what was planned
+   * @throws IllegalStateException if the blocks differ from the plan
    */
   FeedShard load(ShuffleBlocks blocks, Set<Integer> writers) {
     check.wroteTo(rank, writers);
@@ -94,7 +94,7 @@ final class ShardLoader {
       context.killTaskIfInterrupted(); // Spark's own exception says why the task was killed.
       throw e;
     } catch (ArenaFullException | InterruptedIOException e) {
-      throw new UncheckedIOException("no memory to put remainders of rows together", e);
+      throw new UncheckedIOException("no memory to combine the remainders of partitions", e);
     }
   }
 
@@ -109,7 +109,7 @@ final class ShardLoader {
     return needed;
   }
 
-  /** Only what is needed, in the order of map tasks and partitions. */
+  /** Requests the needed blocks only, in the order of map tasks and partitions. */
   private List<BlockRequest> requests(ShuffleBlocks blocks) {
     Map<Integer, Set<Integer>> needed = needed();
     List<BlockRequest> requests = new ArrayList<>();

@@ -7,15 +7,18 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Hands rows on in a random order: it keeps so many rows and bytes, and where there is no room for
- * a row that comes, rows drawn at random go on. The order is a function of the seed and the rows,
- * as in TensorFlow's {@code Dataset.shuffle}. For one task thread.
+ * Passes rows on in a random order. It keeps a limited number of rows and bytes. When a new row
+ * does not fit, it passes on rows drawn at random. The order is a function of the seed and the
+ * rows, as in TensorFlow's {@code Dataset.shuffle}. For one task thread.
  */
 final class ShuffleBuffer {
-  /** What is kept at most, however few rows that is. */
+  /** Limit of the kept bytes, independent of the number of rows. */
   static final long MOST_BYTES = 64L << 20;
 
-  /** What a row takes beside its bytes: its object, its array's header and its place, about. */
+  /**
+   * Approximate memory of a row beside its bytes: the object, the array's header and the index
+   * entry.
+   */
   static final int ROW_OVERHEAD = 64;
 
   private static final int FIRST_PLACES = 256;
@@ -28,17 +31,17 @@ final class ShuffleBuffer {
   private int count;
   private long bytes;
 
-  /** Where rows go. */
+  /** Receives rows. */
   interface RowTarget {
     void add(InternalRow row) throws IOException;
   }
 
   /**
-   * Keeps nothing yet.
+   * Starts empty.
    *
    * @param rows kept at most, 1 or more
-   * @param mostBytes of memory that these rows take, each {@link #ROW_OVERHEAD} beside its bytes; a
-   *     row that is larger goes on at once
+   * @param mostBytes limit of the memory of these rows, each with {@link #ROW_OVERHEAD} beside its
+   *     bytes; a larger row is passed on at once
    */
   ShuffleBuffer(int rows, long mostBytes, long seed, RowTarget next) {
     this.mostRows = rows;
@@ -48,7 +51,7 @@ final class ShuffleBuffer {
     this.next = next;
   }
 
-  /** Takes a row, which is free to change afterwards. */
+  /** Takes a row; the caller may reuse it afterwards. */
   void add(UnsafeRow row) throws IOException {
     long size = taken(row);
     while (count > 0 && (count == mostRows || bytes + size > mostBytes)) {
@@ -69,7 +72,7 @@ final class ShuffleBuffer {
     return (long) row.getSizeInBytes() + ROW_OVERHEAD;
   }
 
-  /** Hands on what is left. */
+  /** Passes on the remaining rows. */
   void finish() throws IOException {
     while (count > 0) {
       letOneGo();
@@ -86,7 +89,7 @@ final class ShuffleBuffer {
     next.add(row);
   }
 
-  /** Bytes that the rows that are kept now take. */
+  /** Memory in bytes of the rows that are kept now. */
   long bytes() {
     return bytes;
   }

@@ -20,9 +20,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes down what a rank sees at one step: {@code spark.weft.debug.dumpStep}. Steps are counted
- * through the epochs of the feed, whatever of them this attempt takes. A failure to write is logged
- * and does not fail the rank. For its task's thread.
+ * Dumps the batch of a rank at one step: {@code spark.weft.debug.dumpStep}. Steps are counted
+ * through all epochs of the feed, even if this attempt reads only some of them. A write failure is
+ * logged and does not fail the rank. For its task's thread.
  */
 final class StepDump implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(StepDump.class);
@@ -42,7 +42,7 @@ final class StepDump implements AutoCloseable {
   }
 
   /**
-   * The rank takes a batch.
+   * Records that the rank takes a batch.
    *
    * @param place of the batch in the epoch, from 0
    */
@@ -51,7 +51,7 @@ final class StepDump implements AutoCloseable {
   }
 
   /**
-   * The rank takes a batch that lies on a GPU, which is not looked at.
+   * Records that the rank takes a batch on a GPU; its values are not read.
    *
    * @param place of the batch in the epoch, from 0
    */
@@ -96,7 +96,7 @@ final class StepDump implements AutoCloseable {
     return plan;
   }
 
-  /** As in "map 3, partition 1, chunk 0, rows 0 to 255". */
+  /** Describes pieces, for example "map 3, partition 1, chunk 0, rows 0 to 255". */
   private List<String> pieces(FeedPlan.Batch batch) {
     return batch.pieces().stream()
         .map(
@@ -111,7 +111,7 @@ final class StepDump implements AutoCloseable {
         .toList();
   }
 
-  /** What this executor's exchange has counted up to now, of all its tasks. */
+  /** The counters of this executor's exchange, of all its tasks. */
   private static Map<String, Object> transfers() {
     Map<String, Object> transfers = new LinkedHashMap<>();
     WeftExecutor.current()
@@ -163,7 +163,7 @@ final class StepDump implements AutoCloseable {
         .resolve("%s-feed-%d-rank-%d.json".formatted(application, shard.feed(), shard.rank()));
   }
 
-  /** An attempt before this one may have come to the step, and this one have begun behind it. */
+  /** An earlier attempt may have reached the step, and this one may have started after it. */
   private boolean isWritten() {
     try {
       if (!Files.exists(file())) {
@@ -174,12 +174,15 @@ final class StepDump implements AutoCloseable {
           && written.at("/application").asText().equals(application)
           && written.at("/step").asInt(-1) == at.step();
     } catch (IOException e) {
-      LOG.debug("{} is written anew", file(), e);
+      LOG.debug("{} is overwritten", file(), e);
       return false;
     }
   }
 
-  /** Whole or not at all: attempts before this one have written the file, and somebody reads it. */
+  /**
+   * Writes the file atomically: earlier attempts may have written it, and it may be open in a
+   * reader.
+   */
   private void write(Map<String, Object> dump) {
     Path file = file();
     try {
@@ -197,12 +200,12 @@ final class StepDump implements AutoCloseable {
     }
   }
 
-  /** The rank takes no further step, because of this. */
+  /** Records that the rank stops because of a failure. */
   void failed(Throwable cause) {
     failure = cause;
   }
 
-  /** The rank has taken its last step. */
+  /** Records that the rank has taken its last step. */
   @Override
   public void close() {
     if (at.step() < 0 || reached) {

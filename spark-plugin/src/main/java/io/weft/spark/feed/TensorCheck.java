@@ -13,11 +13,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Verifies that the values of tensor columns are what their metadata says, before the exchange:
- * what arrives can then be read as one array. For one task thread.
+ * Verifies before the exchange that the values of tensor columns match their metadata, so that a
+ * receiver can read them as one array. For one task thread.
  */
 final class TensorCheck {
-  /** Bytes before an array's null bits: the number of its elements. */
+  /** Bytes before an array's null bits: its element count. */
   private static final int COUNT_BYTES = 8;
 
   private final List<TensorColumn> columns;
@@ -84,7 +84,7 @@ final class TensorCheck {
     checkArray(column, vector.getArray(TensorColumn.VECTOR_VALUES), false);
   }
 
-  /** Without a copy where the row says how long its values are. */
+  /** Avoids a copy if the row stores the length of its values. */
   private static int bytes(InternalRow values, int ordinal) {
     return values instanceof UnsafeRow row
         ? (int) row.getLong(ordinal)
@@ -107,7 +107,10 @@ final class TensorCheck {
     }
   }
 
-  /** Spark's own arrays have a bit for each null: 64 elements are looked at together. */
+  /**
+   * Finds the first null. Spark's own arrays have one null bit per element, so 64 elements are
+   * checked at once.
+   */
   private static int firstNull(ArrayData array) {
     int count = array.numElements();
     boolean inWords = array instanceof UnsafeArrayData;

@@ -18,23 +18,23 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.UserDefinedType;
 
 /**
- * A column that can be looked at as a tensor: where in its vectors the elements lie. Immutable.
+ * A column that can be viewed as a tensor, and where its vectors hold the elements. Immutable.
  *
  * @param ordinal in the feed's schema
  * @param name of the column
- * @param source what a value is
+ * @param source how a value stores its elements
  * @param dtype of the elements
- * @param dimensions of one value, -1 first where it varies; none for a plain number
+ * @param dimensions of one value, -1 first if it varies; empty for a plain number
  */
 record TensorColumn(int ordinal, String name, Source source, DataType dtype, List<Long> dimensions)
     implements Serializable {
-  /** Which of an ml vector's fields hold what. */
+  /** Field numbers of an ml vector. */
   static final int VECTOR_KIND = 0;
 
   static final int VECTOR_VALUES = 3;
   static final int VECTOR_FIELDS = 4;
 
-  /** What holds the elements of a value. */
+  /** How a value stores its elements. */
   enum Source {
     NUMBER,
     ARRAY,
@@ -43,19 +43,19 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
   }
 
   /**
-   * What a column is as a tensor.
+   * Returns a column's tensor type.
    *
-   * @return empty if it is none: no number, and without metadata
+   * @return empty if it is none: not a number, and without metadata
    * @throws IllegalArgumentException if metadata and type contradict each other
    */
   static Optional<TensorColumn> of(StructType schema, int ordinal) {
     StructField field = schema.fields()[ordinal];
-    Optional<long[]> shape = WeftTensors.shapeOf(field);
+    Optional<long[]> shape = TensorMetadata.shapeOf(field);
     if (shape.isEmpty()) {
       return TensorMetadata.elementType(field.dataType())
           .map(dtype -> new TensorColumn(ordinal, field.name(), Source.NUMBER, dtype, List.of()));
     }
-    DataType dtype = WeftTensors.dtypeOf(field).orElseThrow();
+    DataType dtype = TensorMetadata.dtypeOf(field).orElseThrow();
     List<Long> dimensions = Arrays.stream(shape.get()).boxed().toList();
     return Optional.of(
         new TensorColumn(ordinal, field.name(), source(field, dtype), dtype, dimensions));
@@ -73,11 +73,14 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
       return Source.VECTOR;
     }
     throw new IllegalArgumentException(
-        "column %s: values of type %s are no tensors of %s"
+        "column %s: values of type %s cannot be tensors of %s"
             .formatted(field.name(), field.dataType().simpleString(), dtype));
   }
 
-  /** By its shape: the class is in Spark's ml library, which a feed does not need. */
+  /**
+   * Detects an ml vector by its structure: the class is in Spark's ml library, which a feed does
+   * not need.
+   */
   private static boolean isVector(org.apache.spark.sql.types.DataType type) {
     return type instanceof UserDefinedType<?> udt
         && udt.sqlType() instanceof StructType struct
@@ -88,17 +91,17 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
             .isPresent();
   }
 
-  /** Sizes of one value, -1 first where it varies; none for a plain number. */
+  /** Sizes of one value, -1 first if it varies; empty for a plain number. */
   long[] shape() {
     return dimensions.stream().mapToLong(Long::longValue).toArray();
   }
 
-  /** Whether all values have the same shape. */
+  /** Returns whether all values have the same shape. */
   boolean fixed() {
     return dimensions.isEmpty() || dimensions.get(0) >= 0;
   }
 
-  /** Elements of a value, or of one index of its first dimension where that varies. */
+  /** Elements of a value, or of one index of its first dimension if that varies. */
   long elements() {
     long elements = 1;
     for (long size : dimensions) {
@@ -107,12 +110,12 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
     return elements;
   }
 
-  /** As in {@code float32[3, 1024]}. */
+  /** The type as text, for example {@code float32[3, 1024]}. */
   String type() {
     return dtype + dimensions.toString();
   }
 
-  /** The column's elements in a chunk whose rows were verified when they were written. */
+  /** Views the column's elements in a chunk whose rows were verified when they were written. */
   Tensor in(ChunkView chunk) {
     if (!fixed()) {
       throw new IllegalArgumentException(
@@ -131,13 +134,13 @@ record TensorColumn(int ordinal, String name, Source source, DataType dtype, Lis
     for (int row = 0; column.hasNull() && row < rows; row++) {
       if (column.isNullAt(row)) {
         throw new IllegalStateException(
-            "column %s, row %d of the batch: null is no value of a tensor %s"
+            "column %s, row %d of the batch: null is not a value of tensor %s"
                 .formatted(name, row, type()));
       }
     }
   }
 
-  /** Where the elements lie. */
+  /** Address of the elements. */
   long values(BlockColumnVector column) {
     return switch (source) {
       case NUMBER, BINARY -> column.values();

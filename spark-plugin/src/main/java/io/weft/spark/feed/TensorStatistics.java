@@ -6,7 +6,7 @@ import io.weft.tensor.Tensor;
 import java.nio.ByteBuffer;
 
 /**
- * What the values of a tensor are like.
+ * Statistics of the values of a tensor.
  *
  * @param min of the finite values, NaN if there is none
  * @param max of the finite values, NaN if there is none
@@ -17,7 +17,7 @@ import java.nio.ByteBuffer;
  */
 record TensorStatistics(
     double min, double max, double mean, long zeros, long nans, long infinities) {
-  /** Looks at every value of a tensor of up to 2 GiB. */
+  /** Computes the statistics of a tensor of up to 2 GiB. */
   static TensorStatistics of(Tensor tensor) {
     ByteBuffer bytes = tensor.byteBuffer();
     double min = Double.POSITIVE_INFINITY;

@@ -7,9 +7,9 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * A data set on its way into training: exchanged onto ranks and read in batches of exactly the
- * asked number of rows. Immutable, each setting gives another feed; made and used on the driver,
- * with the plugin on.
+ * Feeds a data set into training: it exchanges the rows onto ranks, which read them in batches of
+ * exactly the requested size. Immutable; each setting returns a new feed. Used on the driver, with
+ * the plugin enabled.
  *
  * <pre>{@code
  * List<Double> losses =
@@ -56,7 +56,8 @@ public final class WeftFeed {
   }
 
   /**
-   * Rows dealt evenly, in batches of 256, in the order of the data, incomplete ones dropped.
+   * Creates a feed that deals rows evenly, in batches of 256, in the order of the data, and drops
+   * incomplete batches.
    *
    * @param ranks tasks to train in, at least 1; all run at once, each on a core
    */
@@ -67,7 +68,7 @@ public final class WeftFeed {
     return new WeftFeed(data, ranks, DEFAULT_BATCH_ROWS, List.of(), null, LastBatch.DROP, false);
   }
 
-  /** Rows of every full batch, 1 or more. */
+  /** Sets the number of rows of a full batch, 1 or more. */
   public WeftFeed batchRows(int rows) {
     if (rows < 1) {
       throw new IllegalArgumentException("a batch needs at least one row, not " + rows);
@@ -76,30 +77,33 @@ public final class WeftFeed {
   }
 
   /**
-   * Sends rows whose key columns are equal to the same rank, instead of dealing them evenly. Ranks
-   * then have as many rows as their keys have; see {@link LastBatch} for what becomes of the
+   * Sends rows whose key columns are equal to the same rank, instead of dealing them evenly. The
+   * number of rows per rank then depends on the keys; {@link LastBatch} says what happens to the
    * surplus.
    */
   public WeftFeed by(String... keyColumns) {
     return new WeftFeed(data, ranks, batchRows, List.of(keyColumns), seed, lastBatch, onGpus);
   }
 
-  /** Another order in every epoch, which is a function of the seed, the epoch and the data. */
+  /**
+   * Shuffles the batches: each epoch has another order, which is a function of the seed, the epoch
+   * and the data.
+   */
   public WeftFeed shuffled(long shuffleSeed) {
     return new WeftFeed(data, ranks, batchRows, keys, shuffleSeed, lastBatch, onGpus);
   }
 
-  /** What becomes of rows that fill no batch; {@link LastBatch#DROP} unless said otherwise. */
+  /** Sets the treatment of rows that fill no batch; the default is {@link LastBatch#DROP}. */
   public WeftFeed lastBatch(LastBatch choice) {
     return new WeftFeed(data, ranks, batchRows, keys, seed, choice, onGpus);
   }
 
   /**
-   * Has {@link #train} exchange the rows between the GPUs of the executors: map tasks upload them
-   * and split them there, ranks read them from GPU to GPU, and {@link FeedTask#gpuBatches} looks at
-   * them where they arrived. Ranks have no {@link FeedTask#batches} then, and no columns but
-   * numbers and tensors of fixed shape. Where it cannot be done, as without GPUs, rows go from host
-   * to host, and the driver's log says why.
+   * Makes {@link #train} exchange the rows between the GPUs of the executors. Map tasks upload the
+   * rows and split them on the GPU, ranks fetch them from GPU to GPU, and {@link
+   * FeedTask#gpuBatches} reads them where they arrive. Ranks then have no {@link FeedTask#batches},
+   * and only columns that are numbers or tensors of fixed shape. If this is not possible, for
+   * example without GPUs, rows move from host to host, and the driver's log gives the reason.
    */
   public WeftFeed onGpus() {
     return new WeftFeed(data, ranks, batchRows, keys, seed, lastBatch, true);
@@ -125,10 +129,10 @@ public final class WeftFeed {
 
   /**
    * Exchanges the rows and writes each rank's batches, in the order of epoch 0, to an Arrow file in
-   * shared memory for other processes: one copy of each batch, which their mapping reads in place.
-   * Blocks until all are written.
+   * shared memory for other processes. Each batch is copied once; readers map it in place. Blocks
+   * until all are written.
    *
-   * @return what keeps the files; the caller closes it
+   * @return the export, which keeps the files until the caller closes it
    */
   public FeedExport export() {
     try (FeedExchange exchange = exchange()) {
@@ -139,10 +143,10 @@ public final class WeftFeed {
   /**
    * Exchanges the rows and uploads each rank's batches, in the order of epoch 0, to the GPU of the
    * executor where its task runs: numbers, and tensors of fixed shape. Other processes of that host
-   * map them by CUDA IPC. Blocks until all are there. All of a rank's batches have to fit into the
-   * setting {@code spark.weft.gpu.memory}.
+   * map them by CUDA IPC. Blocks until all are uploaded. All of a rank's batches have to fit into
+   * the setting {@code spark.weft.gpu.memory}.
    *
-   * @return what keeps the memory; the caller closes it
+   * @return the export, which keeps the memory until the caller closes it
    * @throws IllegalArgumentException if no column can be on a GPU
    */
   public GpuFeedExport exportToGpus() {

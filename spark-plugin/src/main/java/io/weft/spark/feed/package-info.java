@@ -1,11 +1,11 @@
 /**
- * Feeds: a data set, exchanged evenly (or by key) onto the ranks of a training job, as batches of
- * exactly the asked number of rows that are read where the exchange put them. {@link
- * io.weft.spark.feed.WeftFeed} is what users call, on the driver; {@link
- * io.weft.spark.feed.FeedTask} is what their function gets on an executor.
+ * Feeds exchange a data set evenly (or by key) onto the ranks of a training job. The ranks read
+ * batches of exactly the requested number of rows in the memory where the exchange put them. Users
+ * call {@link io.weft.spark.feed.WeftFeed} on the driver; their function gets a {@link
+ * io.weft.spark.feed.FeedTask} on an executor.
  *
  * <p>A task's feed and its batches are for the task's thread; leases may be closed on any thread.
- * Batches own nothing: the exchange's memory is kept by the feed until the next batch, by a lease
- * until it is closed, and by nobody after the task has ended.
+ * Batches own no memory. The feed keeps the exchange's memory until the next batch, a lease until
+ * it is closed, and neither beyond the end of the task.
  */
 package io.weft.spark.feed;

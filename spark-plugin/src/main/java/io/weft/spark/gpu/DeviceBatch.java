@@ -13,7 +13,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A batch of rows as a table of this executor's GPU, with a copy on the host for who asks for one.
+ * A batch of rows as a table on this executor's GPU, with a copy on the host if one is requested.
  * Owns both until all of its columns are closed. For one thread at a time.
  */
 public final class DeviceBatch {
@@ -31,12 +31,12 @@ public final class DeviceBatch {
   }
 
   /**
-   * Spark's batch of a table, which it takes over and gives back when all columns are closed, or
-   * where this fails.
+   * Makes a Spark batch of a table. Takes ownership of the table and frees it when all columns are
+   * closed, or when this call fails.
    *
    * @param device of the table
    * @param schema of the table's columns, one at least
-   * @throws IllegalArgumentException if the table's columns are others
+   * @throws IllegalArgumentException if the table has other columns
    */
   public static ColumnarBatch columns(DeviceExchange device, DeviceTable table, StructType schema) {
     try {
@@ -53,7 +53,10 @@ public final class DeviceBatch {
     return new ColumnarBatch(columns, table.rows());
   }
 
-  /** The table that a batch of Spark is, with all of its columns in their order; else nothing. */
+  /**
+   * Returns the table of a Spark batch that has all of its columns in their order; empty for any
+   * other batch.
+   */
   public static Optional<DeviceBatch> of(ColumnarBatch batch) {
     if (batch.numCols() == 0 || !(batch.column(0) instanceof DeviceColumnVector first)) {
       return Optional.empty();
@@ -70,24 +73,24 @@ public final class DeviceBatch {
   }
 
   /**
-   * As {@link #of(ColumnarBatch)}, where the table has the columns of a schema: those of tensors
-   * may have got another shape on the way.
+   * Like {@link #of(ColumnarBatch)}, if the table has the columns of a schema: the shape of tensors
+   * may have changed since the batch was made.
    */
   public static Optional<DeviceBatch> of(ColumnarBatch batch, StructType schema) {
     return of(batch).filter(whole -> TableTypes.fits(whole.table.layout(), schema));
   }
 
-  /** Where the batch lies; read-only, and there until the batch is closed. */
+  /** The table of the batch; read-only, valid until the batch is closed. */
   public DeviceTable table() {
     return table;
   }
 
-  /** The columns of the table. */
+  /** The schema of the table's columns. */
   public StructType schema() {
     return schema;
   }
 
-  /** A column on the host. */
+  /** Returns a column on the host. */
   TableColumnVector onHost(int column) {
     if (open.get() == 0) {
       throw new IllegalStateException("a batch of " + table + " was closed");
@@ -105,23 +108,23 @@ public final class DeviceBatch {
     if (layout.bytes() == 0) {
       return host;
     }
-    boolean there = false;
+    boolean complete = false;
     Event copied = null;
     try {
       copied = device.download(table, host.address());
       copied.await(device.deadline());
-      there = true;
+      complete = true;
       return host;
     } finally {
       if (copied == null) {
         host.close();
-      } else if (!there) {
+      } else if (!complete) {
         copied.whenReleased(host::close);
       }
     }
   }
 
-  /** One of its columns was closed. */
+  /** Counts a closed column. */
   void release() {
     if (open.decrementAndGet() == 0) {
       table.close();

@@ -10,11 +10,11 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column of a batch that lies on this executor's GPU. Who works on the device takes the table of
- * its {@link #batch()}. Who asks for values or nulls gets them too: with the first question the
- * whole table is copied to the host as one piece, and read there.
+ * A column of a batch on this executor's GPU. Code that works on the device uses the table of its
+ * {@link #batch()}. Code that reads values or nulls works too: the first such call copies the whole
+ * table to the host in one piece, and reads go there.
  *
- * <p>The table goes back when all columns of the batch are closed. For one thread at a time.
+ * <p>The table is freed when all columns of the batch are closed. For one thread at a time.
  */
 public final class DeviceColumnVector extends ColumnVector implements TensorVector {
   private final DeviceBatch batch;
@@ -28,12 +28,12 @@ public final class DeviceColumnVector extends ColumnVector implements TensorVect
     this.column = column;
   }
 
-  /** The batch whose column it is. */
+  /** Returns the batch of this column. */
   public DeviceBatch batch() {
     return batch;
   }
 
-  /** Its number within the batch's table, from 0. */
+  /** The column's index in the batch's table, from 0. */
   public int column() {
     return column;
   }
@@ -45,7 +45,7 @@ public final class DeviceColumnVector extends ColumnVector implements TensorVect
     return onHost;
   }
 
-  /** Gives the table back, with the last column of the batch. Can be repeated. */
+  /** Closes the column; the last column of a batch frees the table. Idempotent. */
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
@@ -64,7 +64,7 @@ public final class DeviceColumnVector extends ColumnVector implements TensorVect
     return mayHaveNulls() ? host().numNulls() : 0;
   }
 
-  /** As the table says, without a look at it. */
+  /** Reads the table's metadata only, not its data. */
   private boolean mayHaveNulls() {
     return batch.table().layout().columns().get(column).nullable();
   }

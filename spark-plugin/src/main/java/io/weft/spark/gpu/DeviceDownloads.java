@@ -17,85 +17,91 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Copies from the device to any memory of the host, one after the other, through two pinned
- * buffers. After a copy that failed nothing is copied until the device has come to rest.
- * Thread-safe; owns a lane.
+ * Copies from the device to any memory of the host, one copy after the other, through two pinned
+ * buffers. After a copy has failed, nothing is copied until the device is idle again. Thread-safe;
+ * owns a lane.
  */
 final class DeviceDownloads implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceDownloads.class);
   private static final long PIECE_BYTES = 4L << 20;
   private static final long POLL_NANOS = 20_000;
-  private static final Duration REST = Duration.ofSeconds(1);
-  private static final Duration LOOK = Duration.ofMillis(10);
+  private static final Duration IDLE_TIMEOUT = Duration.ofSeconds(1);
+  private static final Duration POLL = Duration.ofMillis(10);
 
   private final CudaLane lane;
   private final BounceBuffers bounce;
-  private final Duration patience;
+  private final Duration timeout;
 
-  /** For the lane's thread, and for who closes. */
+  /** Set by the lane's thread, read by the thread that closes. */
   private volatile Throwable failed;
 
-  DeviceDownloads(CudaDevice device, CudaMemoryPool pinned, Duration patience) {
-    this.lane = CudaLane.open(device, "downloads", patience, Priority.HIGHEST);
+  DeviceDownloads(CudaDevice device, CudaMemoryPool pinned, Duration timeout) {
+    this.lane = CudaLane.open(device, "downloads", timeout, Priority.HIGHEST);
     this.bounce = new BounceBuffers(lane.stream(), pinned, PIECE_BYTES);
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   /**
-   * Copies to the host. Both runs of memory have to stay until the event is released.
+   * Copies to the host. Both memory ranges must stay valid until the event is released.
    *
-   * @param what this is, for messages
+   * @param what the name of the copy, for messages
    * @param to address on the host
    * @param from address on the device
-   * @param after what has to end before
-   * @return complete when the bytes are there
+   * @param after event that must complete first
+   * @return complete when the bytes are on the host
    */
   Event copy(String what, long to, long from, long bytes, Event after) {
     return lane.submit(what, () -> copyNow(to, from, bytes), after);
   }
 
   private void copyNow(long to, long from, long bytes) {
-    rest(LOOK);
+    awaitIdle(POLL);
     if (failed != null) {
       throw new IllegalStateException(obstacle().orElseThrow(), failed);
     }
     try {
-      bounce.copyToHost(to, from, bytes, mark -> await(mark, patience));
+      bounce.copyToHost(to, from, bytes, mark -> await(mark, timeout));
     } catch (RuntimeException e) {
       failed = e;
-      rest(REST);
+      awaitIdle(IDLE_TIMEOUT);
       throw e;
     }
   }
 
-  /** After a failure: once the device has done what was enqueued, the buffers can be used again. */
-  private void rest(Duration most) {
+  /**
+   * Waits after a failure until the device has completed the enqueued work, so that the buffers can
+   * be reused.
+   */
+  private void awaitIdle(Duration most) {
     if (failed == null) {
       return;
     }
     try (CudaMark mark = lane.stream().mark()) {
       await(mark, most);
     } catch (CudaException | EventTimeoutException e) {
-      LOG.debug("{} is not at rest after a failure: {}", lane, e.getMessage());
+      LOG.debug("{} is not idle after a failure: {}", lane, e.getMessage());
       return;
     }
     bounce.reset();
     failed = null;
   }
 
-  /** Why nothing can be copied at the moment; has it looked at whether that has changed. */
+  /**
+   * Returns why no copies are possible at the moment; starts a check whether the device is idle
+   * again.
+   */
   Optional<String> obstacle() {
     Throwable cause = failed;
     if (cause == null) {
       return Optional.empty();
     }
     try {
-      Event unused = lane.submit("a look at whether it is at rest", () -> rest(LOOK));
+      Event unused = lane.submit("a check whether the device is idle", () -> awaitIdle(POLL));
     } catch (IllegalStateException e) {
       LOG.debug("{}: {}", lane, e.getMessage());
     }
     return Optional.of(
-        "copies from the GPU to the host have failed, and it is not at rest since: "
+        "copies from the GPU to the host have failed, and it is not idle since: "
             + cause.getMessage());
   }
 
@@ -109,7 +115,7 @@ final class DeviceDownloads implements AutoCloseable {
     }
   }
 
-  /** Waits for what is under way; what has not started fails. */
+  /** Waits for copies in flight; copies that have not started fail. */
   @Override
   public void close() {
     lane.close();

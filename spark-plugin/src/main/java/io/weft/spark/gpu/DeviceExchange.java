@@ -36,26 +36,26 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * Exchanges whose blocks lie in memory of this executor's GPU: its kernels, its tiers, its blocks
- * and the way to those of others. Thread-safe.
+ * Exchanges blocks in memory of this executor's GPU: owns the kernels, the memory tiers, the blocks
+ * and the clients for blocks of other executors. Thread-safe.
  */
 public final class DeviceExchange {
   private static final long POLL_NANOS = 1_000_000;
   private static final long UNIT_BYTES = 16L << 20;
 
-  /** Of the memory on the device: tasks hold several tables at a time. */
+  /** A unit's share of the device memory: tasks hold several tables at a time. */
   private static final long SHARES = 32;
 
   /**
-   * A task reads one, makes or uploads another, and packs a third behind the one in flight. While
-   * small ones are put together to the one it reads, at most one of their blocks is brought back. A
-   * batch of another shape than it should be of is uploaded anew beside the one read, for which the
-   * task may have to wait.
+   * Tables per task: a task reads one, makes or uploads another, and packs a third behind the one
+   * in flight. While it combines small tables, at most one of their blocks is brought back to the
+   * device. A batch whose shape differs from the declared one is uploaded again beside the one that
+   * is read, for which the task may have to wait.
    */
   private static final long UNITS_OF_TASK = 4;
 
   private final OpenedGpu gpu;
-  private final Duration patience;
+  private final Duration timeout;
   private final DeviceTiers tiers;
   private final SharedArena arena;
   private final DevicePartitioner partitioner;
@@ -74,44 +74,44 @@ public final class DeviceExchange {
       DevicePartitioner partitioner,
       SmallTables smallTables) {
     this.gpu = gpu;
-    this.patience = options.patience();
+    this.timeout = options.timeout();
     this.tiers = tiers;
     this.arena = options.exchange().arena();
     this.partitioner = partitioner;
     this.smallTables = smallTables;
     DeviceId own = options.transfers().devices().get(GPU);
-    this.server = new DeviceBlockServer(catalog, options.transfers(), own, patience);
+    this.server = new DeviceBlockServer(catalog, options.transfers(), own, timeout);
     this.client =
         new DeviceBlockClient(
-            catalog, options.exchange().calls()::ask, options.transfers(), own, patience);
-    this.downloads = new DeviceDownloads(gpu.device(), gpu.pinned(), patience);
-    this.hostReads = new HostReadServer(catalog, own.executor(), this::copy, patience);
+            catalog, options.exchange().calls()::ask, options.transfers(), own, timeout);
+    this.downloads = new DeviceDownloads(gpu.device(), gpu.pinned(), timeout);
+    this.hostReads = new HostReadServer(catalog, own.executor(), this::copy, timeout);
     this.turns =
         new DeviceTurns(
             (int) Math.max(1, tiers.memory().budgetBytes() / (UNITS_OF_TASK * unitBytes())),
-            patience);
+            timeout);
   }
 
-  /** The number of an executor's GPU among its devices. */
+  /** The device number of an executor's GPU. */
   private static final int GPU = 1;
 
   /**
-   * What an exchange is made of.
+   * The parts of an exchange.
    *
-   * @param exchange of this executor, for its arena and the way to other executors
+   * @param exchange of this executor, for its arena and its connections to other executors
    * @param transfers of this executor
-   * @param deviceBytes the most memory of the GPU
-   * @param pinnedBytes the most pinned memory
-   * @param patience the most that anything waits
+   * @param deviceBytes limit of GPU memory
+   * @param pinnedBytes limit of pinned memory
+   * @param timeout limit of each wait
    */
   record Options(
       ExecutorExchange exchange,
       CrossHostTransfers transfers,
       long deviceBytes,
       long pinnedBytes,
-      Duration patience) {}
+      Duration timeout) {}
 
-  /** Opens tiers and loads the kernels. */
+  /** Opens the tiers and loads the kernels. */
   static DeviceExchange open(OpenedGpu gpu, Options options) {
     DeviceTiers tiers =
         DeviceTiers.open(
@@ -120,12 +120,12 @@ public final class DeviceExchange {
             options.deviceBytes(),
             options.pinnedBytes(),
             options.exchange().arena(),
-            options.patience());
+            options.timeout());
     DevicePartitioner partitioner = null;
     SmallTables small = null;
     try {
       partitioner = DevicePartitioner.open(tiers.memory(), gpu.pinned());
-      small = SmallTables.open(gpu, tiers.memory(), unitBytes(tiers), options.patience());
+      small = SmallTables.open(gpu, tiers.memory(), unitBytes(tiers), options.timeout());
       return new DeviceExchange(gpu, options, tiers, partitioner, small);
     } catch (RuntimeException e) {
       if (small != null) {
@@ -143,7 +143,7 @@ public final class DeviceExchange {
     return gpu;
   }
 
-  /** Where blocks are kept. */
+  /** The tiers that keep the blocks. */
   public DeviceTiers tiers() {
     return tiers;
   }
@@ -152,7 +152,7 @@ public final class DeviceExchange {
     return partitioner;
   }
 
-  /** Puts small tables together. */
+  /** Combines small tables. */
   SmallTables smallTables() {
     return smallTables;
   }
@@ -162,34 +162,34 @@ public final class DeviceExchange {
     return catalog;
   }
 
-  /** Prepares to take over a map output that another executor sends. The caller closes it. */
+  /** Prepares to receive a map output that another executor sends. The caller closes the result. */
   public IncomingTables incoming(BlockKey key) {
     return new IncomingTables(catalog, tiers, arena, key);
   }
 
-  /** The way to the blocks of all executors. */
+  /** The client for the blocks of all executors. */
   public DeviceBlockClient client() {
     return client;
   }
 
-  /** Answers another executor. */
+  /** Answers a request of another executor. */
   CompletableFuture<byte[]> answer(byte[] question) {
     return HostReadServer.isFor(question) ? hostReads.answer(question) : server.answer(question);
   }
 
-  /** Why tasks should not work here at the moment; empty where they can. */
+  /** Why tasks should not use the GPU at the moment; empty if they can. */
   Optional<String> obstacle() {
     return downloads.obstacle();
   }
 
-  /** Memory of the host for what goes to the device. */
+  /** Host memory for data that goes to the device. */
   SharedArena arena() {
     return arena;
   }
 
   /**
-   * Waits until no more tasks work here than there is memory for; the first time that a task asks.
-   * Its turn ends with it.
+   * Waits, when a task first uses the GPU, until there is memory for another task. The task keeps
+   * its admission until it ends.
    */
   public void admit(TaskContext context) {
     long task = context.taskAttemptId();
@@ -198,12 +198,15 @@ public final class DeviceExchange {
     }
   }
 
-  /** Tasks that work here. */
+  /** Number of admitted tasks. */
   int tasks() {
     return turns.taken();
   }
 
-  /** Bytes of a table that pays for a copy, and leaves room for those of other tasks. */
+  /**
+   * Size in bytes of a table that is large enough for an efficient copy, and leaves room for those
+   * of other tasks.
+   */
   public long unitBytes() {
     return unitBytes(tiers);
   }
@@ -215,8 +218,9 @@ public final class DeviceExchange {
   /**
    * Starts to copy a table to the host.
    *
-   * @param to address of memory for the whole table, which has to stay until the event is released
-   * @return complete when the table is there
+   * @param to address of memory for the whole table, which must stay valid until the event is
+   *     released
+   * @return complete when the table is on the host
    */
   public Event download(DeviceTable table, long to) {
     Event copied =
@@ -226,7 +230,7 @@ public final class DeviceExchange {
     return copied;
   }
 
-  /** A piece of a block, for a reader that wants it on its host. */
+  /** Copies a piece of a block for a reader that wants it on its host. */
   private byte[] copy(DeviceSlice slice, long offset, int length) {
     byte[] bytes = new byte[length];
     Tensor host = Tensor.allocate(TensorType.of(DataType.INT8, length));
@@ -245,15 +249,15 @@ public final class DeviceExchange {
     return bytes;
   }
 
-  /** What was spilled is read where it lies: a reader on a host needs no room on the device. */
+  /** Spilled data is read in place: a reader on a host needs no room on the device. */
   private Event startCopy(DeviceSlice slice, long offset, int length, long to) {
-    // Where downloads have failed, the tiers still copy what lies on the device.
-    Optional<DeviceRows> there =
+    // If downloads have failed, the tiers can still copy data of the device.
+    Optional<DeviceRows> onDevice =
         downloads.obstacle().isPresent() ? Optional.empty() : slice.leaseIfThere();
-    if (there.isEmpty()) {
+    if (onDevice.isEmpty()) {
       return slice.read(offset, length, to);
     }
-    try (DeviceRows rows = there.get()) {
+    try (DeviceRows rows = onDevice.get()) {
       Event copied =
           downloads.copy(
               "a reader's copy of " + slice.layout(),
@@ -266,26 +270,25 @@ public final class DeviceExchange {
     }
   }
 
-  /** A deadline for the device, or another executor. */
+  /** Returns a new deadline for the device or another executor. */
   public Deadline deadline() {
-    return Deadline.after(patience);
+    return Deadline.after(timeout);
   }
 
-  /** Takes memory on the device for work on blocks. */
-  public CudaMemory take(long bytes, Runnable wanted) {
-    return withRoom(bytes, wanted, () -> tiers.memory().take(bytes));
+  /** Allocates device memory for work on blocks. */
+  public CudaMemory take(long bytes, Runnable cancelCheck) {
+    return withRoom(bytes, cancelCheck, () -> tiers.memory().take(bytes));
   }
 
   /**
-   * Does something that takes memory on the device; where there is none, blocks give way and it is
-   * done again.
+   * Runs an action that allocates device memory. If there is no room, it spills blocks and runs the
+   * action again.
    *
-   * @param bytes about as many as it takes
-   * @param wanted is asked in between, and throws when nobody wants the result any more
-   * @throws IllegalStateException if there is no room in time; whatever else fails goes through at
-   *     once
+   * @param bytes estimate of the allocation
+   * @param cancelCheck is called between attempts, and throws if the result is no longer needed
+   * @throws IllegalStateException if there is no room in time; any other failure is thrown at once
    */
-  public <T> T withRoom(long bytes, Runnable wanted, Supplier<T> taking) {
+  public <T> T withRoom(long bytes, Runnable cancelCheck, Supplier<T> taking) {
     Deadline deadline = deadline();
     while (true) {
       try {
@@ -294,10 +297,10 @@ public final class DeviceExchange {
         if (e instanceof CudaException cuda && !cuda.isOutOfMemory()) {
           throw e;
         }
-        wanted.run();
+        cancelCheck.run();
         if (deadline.expired() || bytes > tiers.memory().budgetBytes()) {
           throw new IllegalStateException(
-              ("no room for about %s on %s, where %d tasks have %s beside blocks of shuffles,"
+              ("no room for about %s on %s, where %d tasks hold %s beside blocks of shuffles,"
                       + " see %s: %s")
                   .formatted(
                       Bytes.text(bytes),
@@ -317,7 +320,7 @@ public final class DeviceExchange {
     }
   }
 
-  /** Ends it; false when some of its memory is still in use. */
+  /** Closes it; returns false if some of its memory is still in use. */
   boolean close() {
     client.close();
     server.close();

@@ -10,50 +10,50 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which tasks work on a device at a time. Each holds memory there that cannot be spilled while it
- * waits for more, so that too many of them would all wait for one another. Who has waited long
- * enough goes on without a turn: those before may be waiting for it, as in a barrier stage.
+ * Limits the number of tasks that use a device at a time. A task holds device memory that cannot be
+ * spilled while it waits for more, so too many tasks could block each other. After a timeout a task
+ * continues without admission, because admitted tasks may be waiting for it, as in a barrier stage.
  * Thread-safe.
  */
 final class DeviceTurns {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceTurns.class);
-  private static final long LOOK_MILLIS = 100;
+  private static final long POLL_MILLIS = 100;
 
   private final int most;
-  private final Duration patience;
+  private final Duration timeout;
   private final Semaphore free;
 
-  /** Whether each has a turn, or works without. */
+  /** The value tells whether the task is admitted, or continues without admission. */
   private final Map<Long, Boolean> tasks = new ConcurrentHashMap<>();
 
   /**
-   * All turns are free.
+   * Starts without tasks.
    *
    * @param most tasks at a time, 1 or more
-   * @param patience the most that a task waits
+   * @param timeout limit of a task's wait
    */
-  DeviceTurns(int most, Duration patience) {
+  DeviceTurns(int most, Duration timeout) {
     this.most = most;
-    this.patience = patience;
+    this.timeout = timeout;
     this.free = new Semaphore(most, true);
   }
 
   /**
-   * Waits for a turn.
+   * Waits for admission.
    *
-   * @param wanted is asked while it waits, and throws when the task is not to go on
-   * @return whether the task is new, and has to say when it ends
+   * @param cancelCheck is called during the wait, and throws if the task is to stop
+   * @return whether the task is new, so the caller must report its end
    */
-  boolean take(long task, Runnable wanted) {
+  boolean take(long task, Runnable cancelCheck) {
     if (tasks.containsKey(task)) {
       return false;
     }
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     boolean turn = acquired();
     while (!turn) {
-      wanted.run();
+      cancelCheck.run();
       if (deadline.expired()) {
-        LOG.warn("Task {} goes on beside the {} for which the GPU has memory", task, most);
+        LOG.warn("Task {} continues beside the {} for which the GPU has memory", task, most);
         break;
       }
       turn = acquired();
@@ -64,21 +64,21 @@ final class DeviceTurns {
 
   private boolean acquired() {
     try {
-      return free.tryAcquire(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+      return free.tryAcquire(POLL_MILLIS, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new IllegalStateException("interrupted while waiting for a turn on the GPU", e);
+      throw new IllegalStateException("interrupted while waiting for admission to the GPU", e);
     }
   }
 
-  /** A task has ended, and so has its turn. */
+  /** Ends the admission of a task that has ended. */
   void giveBack(long task) {
     if (Boolean.TRUE.equals(tasks.remove(task))) {
       free.release();
     }
   }
 
-  /** Tasks that work on the device. */
+  /** Number of tasks that use the device. */
   int taken() {
     return tasks.size();
   }

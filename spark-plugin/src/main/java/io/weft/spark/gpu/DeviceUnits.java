@@ -9,44 +9,44 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The tables of a map task on their way to be its output: each is packed by partition while the
- * next one comes. For one task thread.
+ * Packs the tables of a map task by partition to form its output. A table is packed while the next
+ * one is made. For one task thread.
  */
 public final class DeviceUnits implements AutoCloseable {
-  /** As {@link io.weft.device.cuda.DeviceTiers} keep. */
+  /** The limit of {@link io.weft.device.cuda.DeviceTiers}. */
   private static final long MOST_BYTES = Integer.MAX_VALUE - 63L;
 
   private final DeviceExchange device;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final List<DeviceOutput.Unit> units = new ArrayList<>();
   private final long[] rows;
   private final long[] bytes;
   private PartitionedTable inFlight;
 
   /**
-   * No table so far.
+   * Starts without tables.
    *
-   * @param wanted is asked while it waits, and throws when nobody wants the output any more
+   * @param cancelCheck is called during waits, and throws if the output is no longer needed
    */
-  public DeviceUnits(DeviceExchange device, int partitions, Runnable wanted) {
+  public DeviceUnits(DeviceExchange device, int partitions, Runnable cancelCheck) {
     this.device = device;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.rows = new long[partitions];
     this.bytes = new long[partitions];
   }
 
   /**
-   * Packs a table whose partitions are being counted, when the one before is packed.
+   * Packs a table whose partitions are being counted, after the table before it has been packed.
    *
    * @param pending stays the caller's, and can be closed when this returns
-   * @param tableBytes about as many as the partitions take
+   * @param tableBytes estimate of the size of the partitions
    */
   public void pack(PendingPartitions pending, long tableBytes) {
     keepInFlight();
-    inFlight = device.withRoom(tableBytes, wanted, () -> pending.pack(device.deadline()));
+    inFlight = device.withRoom(tableBytes, cancelCheck, () -> pending.pack(device.deadline()));
   }
 
-  /** Waits for the table before, whose partitions are blocks from now on and may be spilled. */
+  /** Waits for the previous table. Its partitions become blocks and may be spilled. */
   private void keepInFlight() {
     if (inFlight == null) {
       return;
@@ -68,20 +68,20 @@ public final class DeviceUnits implements AutoCloseable {
   }
 
   /**
-   * A block is kept and read as one piece of memory of the host where it has to be.
+   * Verifies the size of a block, which must fit into one piece of host memory.
    *
-   * @throws IllegalArgumentException if that is not possible, with the way out
+   * @throws IllegalArgumentException if it does not fit; the message gives the remedy
    */
   static void requireKeepable(long bytes) {
     if (bytes > MOST_BYTES) {
       throw new IllegalArgumentException(
-          ("a table of %s cannot be exchanged: %s are the most for one; the function that makes"
-                  + " the batches has to make smaller ones")
+          ("a table of %s cannot be exchanged: the limit for one table is %s; the function that"
+                  + " makes the batches has to make smaller ones")
               .formatted(Bytes.text(bytes), Bytes.text(MOST_BYTES)));
     }
   }
 
-  /** All blocks, which are the caller's from now on. */
+  /** Returns all blocks; the caller owns them. */
   public List<DeviceOutput.Unit> finish() {
     keepInFlight();
     List<DeviceOutput.Unit> all = List.copyOf(units);
@@ -89,17 +89,17 @@ public final class DeviceUnits implements AutoCloseable {
     return all;
   }
 
-  /** Rows of each partition, once all is finished. */
+  /** Rows of each partition; valid after {@link #finish}. */
   public long[] rows() {
     return rows.clone();
   }
 
-  /** Bytes of each partition, once all is finished; not 0 where it has rows. */
+  /** Bytes of each partition; valid after {@link #finish}. Not 0 if the partition has rows. */
   public long[] bytes() {
     return bytes.clone();
   }
 
-  /** Gives back what was not finished. Can be repeated. */
+  /** Frees the blocks that were not finished. Idempotent. */
   @Override
   public void close() {
     if (inFlight != null) {

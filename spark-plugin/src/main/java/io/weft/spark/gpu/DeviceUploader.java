@@ -17,21 +17,20 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Makes tables on the device of batches on the host: gathers as many rows as pay for a copy, in the
- * order in which they come, and no more, whatever their sizes: only a single row can make a larger
- * table. For one task thread.
+ * Makes device tables from batches on the host. Gathers rows in their order up to an efficient size
+ * for a copy; only a single large row can make a larger table. For one task thread.
  */
 public final class DeviceUploader implements AutoCloseable {
   private static final int MOST_ROWS = 1 << 22;
 
-  /** Measured at first; as long as all fit it is twice as many the next time. */
+  /** Rows measured at first; the number doubles each time that all of them fit. */
   private static final int FIRST_ROWS = 64;
 
   private static final int MOST_STEP_ROWS = 1 << 12;
 
   private final DeviceExchange device;
   private final StructType schema;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final Consumer<DeviceTable> consumer;
   private final String name;
   private final ChunkBuilder builder;
@@ -43,29 +42,30 @@ public final class DeviceUploader implements AutoCloseable {
 
   private int stepRows = FIRST_ROWS;
 
-  /** As they were measured, with tensors that are null: those have no bytes in a chunk. */
+  /** Measured size of the gathered rows, including null tensors: those have no bytes in a chunk. */
   private long gatheredBytes;
 
-  /** That were made tables before. */
+  /** Number of rows in earlier tables. */
   private long uploadedRows;
 
   /**
-   * Nothing gathered yet.
+   * Starts without rows.
    *
    * @param schema of the batches, without an {@link TableTypes#obstacle}
    * @param name of its lane
-   * @param wanted is asked while it waits for memory, and throws when nobody wants the tables
-   * @param consumer takes each table over, on the calling thread
+   * @param cancelCheck is called during waits for memory, and throws if the tables are no longer
+   *     needed
+   * @param consumer takes ownership of each table, on the calling thread
    */
   public DeviceUploader(
       DeviceExchange device,
       StructType schema,
       String name,
-      Runnable wanted,
+      Runnable cancelCheck,
       Consumer<DeviceTable> consumer) {
     this.device = device;
     this.schema = schema;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.consumer = consumer;
     this.name = name;
     this.builder = new ChunkBuilder(schema, device.arena(), this::upload);
@@ -74,7 +74,7 @@ public final class DeviceUploader implements AutoCloseable {
     this.ahead = new RowsAhead(schema, tensorBytes);
   }
 
-  /** Of each column, what a row takes whether it is null or not; 0 for other columns. */
+  /** Bytes of a row of each tensor column, null or not; 0 for other columns. */
   private static long[] tensorBytes(StructType schema) {
     return Arrays.stream(schema.fields())
         .map(field -> TableTypes.column(field, true).orElseThrow())
@@ -83,9 +83,9 @@ public final class DeviceUploader implements AutoCloseable {
   }
 
   /**
-   * Appends the rows of a batch, which is free to change afterwards.
+   * Appends the rows of a batch. The caller may change the batch afterwards.
    *
-   * @throws IOException if there is no memory on the host to gather them
+   * @throws IOException if there is no host memory to gather the rows
    */
   public void append(ColumnarBatch batch) throws IOException {
     for (int row = 0; row < batch.numRows(); ) {
@@ -94,13 +94,13 @@ public final class DeviceUploader implements AutoCloseable {
   }
 
   /**
-   * Appends some of the rows of a batch: at most what makes one table full, whose size they are
-   * measured for beforehand. The batch has to stay as it is until all of its rows are appended.
+   * Appends rows of a batch: at most as many as fill one table, by sizes measured beforehand. The
+   * batch must not change until all of its rows are appended.
    *
-   * @param first row that is not appended yet
-   * @return the next one; {@code first} where a full table was handed on instead
-   * @throws IOException if there is no memory on the host to gather them
-   * @throws IllegalArgumentException if a tensor is not of the shape that its column says
+   * @param first first row that is not appended yet
+   * @return the next row to append; {@code first} if a full table was passed on instead
+   * @throws IOException if there is no host memory to gather the rows
+   * @throws IllegalArgumentException if a tensor does not have the shape that its column declares
    */
   public int append(ColumnarBatch batch, int first) throws IOException {
     int most = Math.min(stepRows, Math.min(MOST_ROWS - builder.rows(), batch.numRows() - first));
@@ -120,7 +120,7 @@ public final class DeviceUploader implements AutoCloseable {
     return first + appended;
   }
 
-  /** Of the table that the rows gathered so far make. */
+  /** Size of the table that the gathered rows make. */
   private long bytes() {
     if (builder.rows() == 0) {
       return 0;
@@ -128,7 +128,7 @@ public final class DeviceUploader implements AutoCloseable {
     return hasTensors ? Math.max(builder.bytes(), gatheredBytes) : builder.bytes();
   }
 
-  /** Makes a table of the last rows, if there are any. */
+  /** Makes a table of the remaining rows, if there are any. */
   public void flush() throws IOException {
     builder.flush();
   }
@@ -139,11 +139,11 @@ public final class DeviceUploader implements AutoCloseable {
     gatheredBytes = 0;
     try (UploadRuns runs = UploadRuns.of(chunk, schema, place)) {
       TableLayout layout = runs.layout();
-      CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), wanted);
+      CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), cancelCheck);
       boolean made = false;
       try {
         Event uploaded = lane().upload("the upload of " + layout, runs.runs(), memory);
-        uploaded.awaitRecorded(device.deadline()); // The chunk goes when this returns.
+        uploaded.awaitRecorded(device.deadline()); // The chunk is freed when this returns.
         made = true;
         consumer.accept(DeviceTable.of(memory, layout, uploaded));
       } finally {
@@ -161,7 +161,7 @@ public final class DeviceUploader implements AutoCloseable {
     return uploads;
   }
 
-  /** Waits for the lane; rows that were not made a table are lost. Can be repeated. */
+  /** Waits for the lane and drops gathered rows. Idempotent. */
   @Override
   public void close() {
     if (uploads != null) {

@@ -11,27 +11,31 @@ import java.util.List;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** What a {@link DeviceFunction} works with: belongs to its task, and ends with it. One thread. */
+/**
+ * The resources of a {@link DeviceFunction}: they belong to its task, and are freed with it. For
+ * one thread.
+ */
 public final class DeviceWork implements AutoCloseable {
   private final DeviceExchange device;
   private final StructType schema;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final DeviceUploads lane;
 
   /**
    * Opens a lane.
    *
    * @param schema of the tables that the function makes
-   * @param wanted is asked while memory is waited for, and throws when nobody wants the result
+   * @param cancelCheck is called during waits for memory, and throws if the result is no longer
+   *     needed
    */
-  public DeviceWork(DeviceExchange device, StructType schema, String name, Runnable wanted) {
+  public DeviceWork(DeviceExchange device, StructType schema, String name, Runnable cancelCheck) {
     this.device = device;
     this.schema = schema;
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
     this.lane = device.gpu().uploads(name);
   }
 
-  /** Where work is submitted; its stream is that of the driver. */
+  /** The lane for the function's work; its stream is a stream of the CUDA driver. */
   public CudaLane lane() {
     return lane.lane();
   }
@@ -42,16 +46,16 @@ public final class DeviceWork implements AutoCloseable {
   }
 
   /**
-   * Takes memory on the device; blocks of shuffles give way.
+   * Allocates device memory; blocks of shuffles are spilled if needed.
    *
    * @throws IllegalStateException if there is no room in time
    */
   public CudaMemory take(long bytes) {
-    return device.take(Math.max(TableLayout.ALIGNMENT, bytes), wanted);
+    return device.take(Math.max(TableLayout.ALIGNMENT, bytes), cancelCheck);
   }
 
   /**
-   * The layout of a table of the columns that were declared, with validity where they may be null.
+   * The layout of a table with the declared columns, with validity if they are nullable.
    *
    * @param stringBytes for each column the bytes of all its strings; 0 for others
    */
@@ -63,12 +67,12 @@ public final class DeviceWork implements AutoCloseable {
     return TableLayout.of(columns, rows, stringBytes);
   }
 
-  /** A deadline for the device. */
+  /** Returns a new deadline for the device. */
   public Deadline deadline() {
     return device.deadline();
   }
 
-  /** The columns that were declared. */
+  /** The declared columns. */
   public StructType schema() {
     return schema;
   }

@@ -15,8 +15,8 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * The GPU of this executor, or the reason why it has none. Its context is taken when the first task
- * asks for it, so an executor whose tasks do not takes no memory of it. Thread-safe.
+ * The GPU of this executor, or the reason why it has none. Its CUDA context is created when the
+ * first task asks for it, so an executor without GPU tasks uses no GPU memory. Thread-safe.
  */
 public final class ExecutorGpu implements AutoCloseable {
   private static volatile ExecutorGpu running;
@@ -25,24 +25,26 @@ public final class ExecutorGpu implements AutoCloseable {
   private final HeldOutputs held;
   private OpenedGpu opened;
 
-  /** Read without the monitor, under which a GPU is opened, by those that must not wait for it. */
+  /**
+   * Read without the monitor, which is held while a GPU is opened, by threads that must not wait.
+   */
   private volatile DeviceExchange exchange;
 
-  /** Why it could not be opened; it is tried again when the time is over. */
+  /** Why the GPU could not be opened; the next attempt is made after a delay. */
   private IllegalStateException failure;
 
   private Deadline untilTriedAgain;
   private boolean closed;
 
   /**
-   * What it is made of.
+   * The parts of an executor's GPU.
    *
-   * @param gpu what the executor announced
-   * @param libraries where the driver is
-   * @param memoryBytes the most memory of it that feeds take
-   * @param exchangeBytes the most memory of it for exchanges between GPUs
-   * @param pinnedBytes the most pinned memory for what these spill
-   * @param patience the most that such an exchange waits
+   * @param gpu the GPU that the executor announced
+   * @param libraries where the CUDA driver is
+   * @param memoryBytes limit of GPU memory for feeds
+   * @param exchangeBytes limit of GPU memory for exchanges between GPUs
+   * @param pinnedBytes limit of pinned memory for spilled blocks
+   * @param timeout limit of each wait in such an exchange
    */
   public record Options(
       String executorId,
@@ -52,23 +54,23 @@ public final class ExecutorGpu implements AutoCloseable {
       long memoryBytes,
       long exchangeBytes,
       long pinnedBytes,
-      Duration patience) {}
+      Duration timeout) {}
 
-  /** A GPU that is not opened yet. */
+  /** Creates a GPU that is not opened yet. */
   public ExecutorGpu(Options options) {
     this.options = options;
-    this.held = new HeldOutputs(hostReads(), options.patience().multipliedBy(2));
+    this.held = new HeldOutputs(hostReads(), options.timeout().multipliedBy(2));
   }
 
-  /** That of the executor in this JVM, if Weft runs. */
+  /** Returns the GPU of the executor in this JVM, if Weft runs. */
   public static Optional<ExecutorGpu> running() {
     return Optional.ofNullable(running);
   }
 
   /**
-   * That of the executor in this JVM.
+   * Returns the GPU of the executor in this JVM.
    *
-   * @throws IllegalStateException where Weft's plugin is off
+   * @throws IllegalStateException if Weft's plugin is off
    */
   public static ExecutorGpu current() {
     return running()
@@ -79,7 +81,9 @@ public final class ExecutorGpu implements AutoCloseable {
                         .formatted(Activation.PLUGIN)));
   }
 
-  /** From now on tasks of this JVM find it, and others ask it for blocks, until it is closed. */
+  /**
+   * Registers it: tasks of this JVM find it, and others can request its blocks, until it is closed.
+   */
   public void start() {
     running = this;
     options.exchange().serve(this::answer);
@@ -98,24 +102,24 @@ public final class ExecutorGpu implements AutoCloseable {
     }
   }
 
-  /** Exchanges between GPUs, if this executor takes part in any so far. */
+  /** Returns the exchange between GPUs, if this executor has opened it. */
   public Optional<DeviceExchange> openExchange() {
     return Optional.ofNullable(exchange);
   }
 
-  /** The way to blocks of other executors' GPUs that needs none here. */
+  /** The client for blocks of other executors' GPUs; it needs no GPU here. */
   public HostReadClient hostReads() {
     return new HostReadClient(
         (executor, question) -> options.exchange().calls().ask(executor, question),
         options.executorId());
   }
 
-  /** What other executors have on their GPUs. */
+  /** The map outputs on other executors' GPUs. */
   public HeldOutputs heldOutputs() {
     return held;
   }
 
-  /** Why tasks cannot use a GPU here; empty where they can. */
+  /** Why tasks cannot use a GPU here; empty if they can. */
   public Optional<String> obstacle() {
     return options.gpu().isThere()
         ? Optional.empty()
@@ -123,10 +127,10 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   /**
-   * Opens it, the first time.
+   * Opens the GPU on the first call.
    *
    * @return valid until the executor ends
-   * @throws IllegalStateException where there is none, or it cannot be opened, with the reason
+   * @throws IllegalStateException if there is none, or it cannot be opened, with the reason
    */
   public synchronized OpenedGpu open() {
     obstacle()
@@ -150,13 +154,13 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   /**
-   * Opens it for exchanges between GPUs, the first time.
+   * Opens the exchange between GPUs on the first call.
    *
-   * @throws IllegalStateException as {@link #open}, or where its kernels cannot be loaded
+   * @throws IllegalStateException as {@link #open}, or if its kernels cannot be loaded
    */
   public DeviceExchange exchange() {
-    DeviceExchange there = exchange;
-    return there == null ? openedExchange() : there;
+    DeviceExchange current = exchange;
+    return current == null ? openedExchange() : current;
   }
 
   private synchronized DeviceExchange openedExchange() {
@@ -172,7 +176,7 @@ public final class ExecutorGpu implements AutoCloseable {
                     WeftTransfers.transfers(),
                     options.exchangeBytes(),
                     options.pinnedBytes(),
-                    options.patience()));
+                    options.timeout()));
       } catch (CudaException | UnavailableLibraryException e) {
         throw cannotOpen(e);
       }
@@ -186,18 +190,18 @@ public final class ExecutorGpu implements AutoCloseable {
             "executor %s cannot use %s: %s"
                 .formatted(options.executorId(), options.gpu(), cause.getMessage()),
             cause);
-    untilTriedAgain = Deadline.after(options.patience());
+    untilTriedAgain = Deadline.after(options.timeout());
     return failure;
   }
 
-  /** Opening takes seconds also where it fails: not each task is to try. */
+  /** Rejects a new attempt soon after a failure: even a failed attempt takes seconds. */
   private void requireNoFailure() {
     if (failure != null && !untilTriedAgain.expired()) {
       throw new IllegalStateException(failure.getMessage(), failure);
     }
   }
 
-  /** Why there are no exchanges between GPUs here; empty where there are. */
+  /** Why there are no exchanges between GPUs here; empty if there are. */
   public String exchangeObstacle() {
     try {
       return exchange().obstacle().orElse("");
@@ -206,13 +210,13 @@ public final class ExecutorGpu implements AutoCloseable {
     }
   }
 
-  /** Gives back what a shuffle has on the GPU. */
+  /** Frees the blocks of a shuffle on the GPU. */
   public void removeShuffle(int shuffleId) {
     held.forget(shuffleId);
     openExchange().ifPresent(kept -> kept.catalog().removeShuffle(shuffleId));
   }
 
-  /** Gives everything back, but memory that others still use. */
+  /** Frees everything except memory that others still use. */
   @Override
   public void close() {
     if (running == this) {

@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A table of a block that was fetched, or of several: on this executor's GPU, or on its host where
- * that was the way to have it. Owns it. For one task thread.
+ * One or more tables of fetched blocks: on this executor's GPU, or on its host if the fetch came
+ * through the host. Owns them. For one task thread.
  */
 public final class FetchedTable implements AutoCloseable {
   private final TableLayout layout;
@@ -40,9 +40,9 @@ public final class FetchedTable implements AutoCloseable {
   }
 
   /**
-   * A table on the device, which it takes over.
+   * Wraps a table on the device and takes ownership of it.
    *
-   * @param own whether it lies where its map task wrote it
+   * @param own whether it is where its map task wrote it
    */
   static FetchedTable onDevice(DeviceExchange device, DeviceRows rows, boolean own) {
     TableLayout layout = rows.layout();
@@ -50,9 +50,9 @@ public final class FetchedTable implements AutoCloseable {
   }
 
   /**
-   * Tables that were put together, which it takes over.
+   * Wraps a table that was combined from several, and takes ownership of it.
    *
-   * @param of what they were, of this executor or of another one
+   * @param of the source tables, of this executor or of another one
    */
   static FetchedTable together(
       DeviceExchange device, DeviceTable table, List<TableLayout> of, boolean own) {
@@ -60,41 +60,41 @@ public final class FetchedTable implements AutoCloseable {
     return new FetchedTable(table.layout(), own, of.size(), bytes, device, table, null);
   }
 
-  /** Rows as a table that gives them back. */
+  /** Wraps rows as a table whose close frees the rows. */
   static DeviceTable lent(DeviceRows rows) {
     return DeviceTable.lent(rows.address(), rows.layout(), rows::usedUntil, rows::close);
   }
 
-  /** A copy on the host, which it takes over. */
+  /** Wraps a copy on the host and takes ownership of it. */
   static FetchedTable onHost(TableLayout layout, Tensor copy) {
     return new FetchedTable(layout, false, 1, layout.bytes(), null, null, copy);
   }
 
-  /** Whether map tasks of this executor wrote it. */
+  /** Returns whether map tasks of this executor wrote it. */
   public boolean isOwn() {
     return own;
   }
 
-  /** Whether its batch is one of {@link DeviceColumnVector}s. */
+  /** Returns whether its batch consists of {@link DeviceColumnVector}s. */
   public boolean isOnDevice() {
     return table != null;
   }
 
-  /** Tables of blocks that it is made of. */
+  /** Number of block tables that it consists of. */
   public int tables() {
     return tables;
   }
 
-  /** Bytes of those. */
+  /** Bytes of those tables. */
   public long bytes() {
     return bytes;
   }
 
   /**
-   * The rows as Spark's batch, valid until this is closed.
+   * Returns the rows as a Spark batch, valid until this is closed.
    *
    * @param schema of the table's columns
-   * @throws IllegalArgumentException if the table has others
+   * @throws IllegalArgumentException if the table has other columns
    */
   public ColumnarBatch batch(StructType schema) {
     if (batch == null) {
@@ -108,7 +108,7 @@ public final class FetchedTable implements AutoCloseable {
     return new ColumnarBatch(TableColumnVector.all(schema, copy.address(), layout), layout.rows());
   }
 
-  /** Can be repeated. */
+  /** Idempotent. */
   @Override
   public void close() {
     if (batch != null) {

@@ -24,33 +24,33 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which map outputs other executors have on their GPUs. They are asked all at once, on threads
- * named "weft-device-questions-N", and once for each output: it never moves between an executor's
- * GPU and its host. Thread-safe; callers wait.
+ * Knows which map outputs other executors have on their GPUs. It asks all executors at once, on
+ * threads named "weft-device-questions-N", and only once per output, because an output never moves
+ * between an executor's GPU and its host. Thread-safe; calls block.
  */
 public final class HeldOutputs implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(HeldOutputs.class);
   private static final int THREADS = 16;
   private static final int IDLE_SECONDS = 10;
-  private static final long LOOK_MILLIS = 100;
+  private static final long POLL_MILLIS = 100;
 
   private final HostReadClient client;
-  private final Duration patience;
+  private final Duration timeout;
   private final ThreadPoolExecutor threads;
 
-  /** By shuffle: what is known of its outputs. */
+  /** Known outputs by shuffle: true if the output is on a GPU. */
   private final Map<Integer, Map<Output, Boolean>> known = new ConcurrentHashMap<>();
 
   private record Output(String executor, BlockKey key) {}
 
   /**
-   * Knows nothing yet.
+   * Starts without knowledge.
    *
-   * @param patience the most that all answers together are waited for
+   * @param timeout limit of the wait for all answers together
    */
-  public HeldOutputs(HostReadClient client, Duration patience) {
+  public HeldOutputs(HostReadClient client, Duration timeout) {
     this.client = client;
-    this.patience = patience;
+    this.timeout = timeout;
     AtomicInteger number = new AtomicInteger();
     this.threads =
         new ThreadPoolExecutor(
@@ -67,7 +67,7 @@ public final class HeldOutputs implements AutoCloseable {
     threads.allowCoreThreadTimeOut(true);
   }
 
-  /** An executor that does not say what it has; the message names it. */
+  /** Thrown if an executor does not answer; the message names it. */
   public static final class UnansweredException extends IOException {
     private static final long serialVersionUID = 1L;
 
@@ -77,7 +77,7 @@ public final class HeldOutputs implements AutoCloseable {
       super(
           "executor "
               + executor
-              + " does not say which map outputs are on its GPU, so that none of them can be read: "
+              + " does not report which map outputs are on its GPU, so none of them can be read: "
               + why,
           cause);
       this.executor = executor;
@@ -89,29 +89,32 @@ public final class HeldOutputs implements AutoCloseable {
   }
 
   /**
-   * Asks executors of which not all is known. A question that fails is put once more.
+   * Finds the map outputs on GPUs, and asks executors where they are not known. A failed request is
+   * repeated once.
    *
-   * @param byExecutor map outputs by the executor that has them somewhere
-   * @param wanted is asked while it waits, and throws when nobody wants the answer any more
-   * @return those that are on GPUs, for each executor
+   * @param byExecutor map outputs by the executor that has them
+   * @param cancelCheck is called during the wait, and throws if the answer is no longer needed
+   * @return the outputs on GPUs, for each executor
    * @throws UnansweredException naming the first executor that gives no answer
    */
-  public Map<String, Set<BlockKey>> find(Map<String, List<BlockKey>> byExecutor, Runnable wanted)
+  public Map<String, Set<BlockKey>> find(
+      Map<String, List<BlockKey>> byExecutor, Runnable cancelCheck)
       throws UnansweredException, InterruptedException {
     Map<String, Set<BlockKey>> held = new HashMap<>();
     Map<String, Future<Set<BlockKey>>> asked = new HashMap<>();
     try {
       byExecutor.forEach(
           (executor, keys) -> {
-            Set<BlockKey> there = held.computeIfAbsent(executor, id -> new HashSet<>());
-            List<BlockKey> unknown = sort(executor, keys, there);
+            Set<BlockKey> onGpu = held.computeIfAbsent(executor, id -> new HashSet<>());
+            List<BlockKey> unknown = sort(executor, keys, onGpu);
             if (!unknown.isEmpty()) {
               asked.put(executor, threads.submit(() -> ask(executor, unknown)));
             }
           });
-      Deadline deadline = Deadline.after(patience);
+      Deadline deadline = Deadline.after(timeout);
       for (Map.Entry<String, Future<Set<BlockKey>>> each : asked.entrySet()) {
-        held.get(each.getKey()).addAll(answer(each.getKey(), each.getValue(), deadline, wanted));
+        held.get(each.getKey())
+            .addAll(answer(each.getKey(), each.getValue(), deadline, cancelCheck));
       }
       return held;
     } catch (RejectedExecutionException e) {
@@ -121,21 +124,21 @@ public final class HeldOutputs implements AutoCloseable {
     }
   }
 
-  /** Adds what is known to be there; returns what is not known. */
-  private List<BlockKey> sort(String executor, List<BlockKey> keys, Set<BlockKey> there) {
+  /** Adds the known outputs to the result; returns the unknown ones. */
+  private List<BlockKey> sort(String executor, List<BlockKey> keys, Set<BlockKey> onGpu) {
     List<BlockKey> unknown = new ArrayList<>();
     for (BlockKey key : keys) {
       Boolean held = isHeld(executor, key);
       if (held == null) {
         unknown.add(key);
       } else if (held) {
-        there.add(key);
+        onGpu.add(key);
       }
     }
     return unknown;
   }
 
-  /** Null where nobody knows. */
+  /** Null if unknown. */
   private Boolean isHeld(String executor, BlockKey key) {
     return known.getOrDefault(key.shuffleId(), Map.of()).get(new Output(executor, key));
   }
@@ -158,12 +161,12 @@ public final class HeldOutputs implements AutoCloseable {
   }
 
   private static Set<BlockKey> answer(
-      String executor, Future<Set<BlockKey>> asked, Deadline deadline, Runnable wanted)
+      String executor, Future<Set<BlockKey>> asked, Deadline deadline, Runnable cancelCheck)
       throws UnansweredException, InterruptedException {
     while (true) {
-      wanted.run();
+      cancelCheck.run();
       try {
-        return asked.get(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+        return asked.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
       } catch (ExecutionException e) {
         throw new UnansweredException(executor, e.getCause().getMessage(), e.getCause());
       } catch (TimeoutException e) {
@@ -174,12 +177,12 @@ public final class HeldOutputs implements AutoCloseable {
     }
   }
 
-  /** What is known of a shuffle may not be so any more. */
+  /** Forgets the outputs of a shuffle. */
   public void forget(int shuffleId) {
     known.remove(shuffleId);
   }
 
-  /** Ends questions that are under way. */
+  /** Ends requests in flight. */
   @Override
   public void close() {
     threads.shutdownNow();

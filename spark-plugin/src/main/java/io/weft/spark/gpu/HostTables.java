@@ -19,27 +19,27 @@ import java.util.Queue;
 final class HostTables implements TableFetch {
   private final String executor;
   private final Queue<DeviceBlock> blocks;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final HostReadClient client = ExecutorGpu.current().hostReads();
   private final Queue<TableLayout> layouts = new ArrayDeque<>();
   private DeviceBlock block;
   private int table;
 
-  HostTables(String executor, List<DeviceBlock> blocks, Runnable wanted) {
+  HostTables(String executor, List<DeviceBlock> blocks, Runnable cancelCheck) {
     this.executor = executor;
     this.blocks = new ArrayDeque<>(blocks);
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
   }
 
   @Override
   public boolean hasNext() throws DeviceFetchException {
     while (layouts.isEmpty() && !blocks.isEmpty()) {
-      wanted.run();
+      cancelCheck.run();
       block = blocks.peek();
       table = 0;
       try {
         layouts.addAll(client.tables(executor, block));
-        blocks.remove(); // Not before: what fails is not the end of the data.
+        blocks.remove(); // Advance only now: a failed read is not the end of the data.
       } catch (InterruptedException e) {
         throw interrupted(e);
       }
@@ -54,17 +54,17 @@ final class HostTables implements TableFetch {
     }
     TableLayout layout = layouts.peek();
     Tensor copy = Tensor.allocate(TensorType.of(DataType.INT8, layout.bytes()));
-    boolean there = false;
+    boolean copied = false;
     try {
       client.read(executor, block, table, layout, copy.address());
-      there = true;
+      copied = true;
       table++;
       layouts.remove();
       return FetchedTable.onHost(layout, copy);
     } catch (InterruptedException e) {
       throw interrupted(e);
     } finally {
-      if (!there) {
+      if (!copied) {
         copy.close();
       }
     }
@@ -72,7 +72,7 @@ final class HostTables implements TableFetch {
 
   private IllegalStateException interrupted(InterruptedException e) {
     Thread.currentThread().interrupt();
-    wanted.run();
+    cancelCheck.run();
     return new IllegalStateException(
         "interrupted while reading blocks of the GPU of executor " + executor, e);
   }

@@ -26,12 +26,12 @@ import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A GPU that tasks of this executor use. Thread-safe. */
+/** A GPU whose context is open, shared by the tasks of this executor. Thread-safe. */
 public final class OpenedGpu {
   private static final Logger LOG = LoggerFactory.getLogger(OpenedGpu.class);
   private static final long PINNED_BYTES = 512L << 20;
   private static final long PIECE_BYTES = 8L << 20;
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final long POLL_NANOS = 500_000;
 
   private final CudaDevice device;
@@ -40,7 +40,7 @@ public final class OpenedGpu {
   private final long memoryBytes;
   private final Set<SharedRun> shared = ConcurrentHashMap.newKeySet();
 
-  /** Waits for the streams of others; opened on first use. */
+  /** Waits for foreign streams; opened on first use. */
   private CudaLane returns;
 
   private boolean closed;
@@ -69,27 +69,27 @@ public final class OpenedGpu {
 
   /** Opens a lane for uploads, which the caller closes. */
   public DeviceUploads uploads(String name) {
-    return DeviceUploads.open(device, name, pinned, PIECE_BYTES, PATIENCE);
+    return DeviceUploads.open(device, name, pinned, PIECE_BYTES, TIMEOUT);
   }
 
-  /** Bytes that tasks and exports have taken of its memory. */
+  /** Bytes of its memory that tasks and exports use. */
   public long memoryTaken() {
     return memory.takenBytes();
   }
 
-  /** How long one may wait for the device. */
-  public Duration patience() {
-    return PATIENCE;
+  /** Limit of each wait for the device. */
+  public Duration timeout() {
+    return TIMEOUT;
   }
 
   /**
-   * Takes memory; where others use up the budget, waits until they give some back.
+   * Allocates memory; while others use up the budget, it waits.
    *
    * @param bytes 1 or more
-   * @param wanted is asked while it waits, and throws when nobody wants the memory any more
-   * @throws IllegalStateException when there is no room for so much, or not in time
+   * @param cancelCheck is called during the wait, and throws if the memory is no longer needed
+   * @throws IllegalStateException if the request exceeds the budget, or there is no room in time
    */
-  public CudaMemory take(long bytes, Runnable wanted) {
+  public CudaMemory take(long bytes, Runnable cancelCheck) {
     if (bytes > memoryBytes) {
       throw new IllegalStateException(
           "%s of memory of %s are more than %s=%s"
@@ -99,7 +99,7 @@ public final class OpenedGpu {
                   WeftSettings.GPU_MEMORY,
                   WeftSettings.GPU_MEMORY.format(memoryBytes)));
     }
-    Deadline deadline = Deadline.after(PATIENCE);
+    Deadline deadline = Deadline.after(TIMEOUT);
     while (true) {
       try {
         return memory.take(bytes);
@@ -107,7 +107,7 @@ public final class OpenedGpu {
         if (e instanceof CudaException cuda && !cuda.isOutOfMemory()) {
           throw e;
         }
-        wanted.run();
+        cancelCheck.run();
         if (deadline.expired()) {
           throw new IllegalStateException(
               "there was no room for %s on %s within %s, see %s: %s"
@@ -123,7 +123,7 @@ public final class OpenedGpu {
   /**
    * Exports memory to other processes of the host, until it is closed or the executor ends.
    *
-   * @param run what was taken here; given away
+   * @param run memory that was allocated here; this call takes ownership
    */
   public SharedRun share(CudaMemory run) {
     SharedRun made = SharedRun.of(run, shared::remove);
@@ -132,23 +132,24 @@ public final class OpenedGpu {
   }
 
   /**
-   * Runs something once the device has done what is on a stream by now. Waits for a thread that
-   * looks at the stream, not for the device, and leaves the calling thread's current context as it
-   * is: it may be any library's. Where the device fails before, it is never run.
+   * Runs an action once the device has completed the work that is on a stream now. Blocks until a
+   * thread has recorded the stream's state, not until the device is done. Leaves the calling
+   * thread's current context unchanged: it may belong to any library. If the device fails first,
+   * the action never runs.
    *
    * @param what the work on the stream, for messages
    * @param stream a {@code CUstream} of the GPU's primary context; 0 for the legacy default stream,
-   *     and with it all streams but those that were made not to wait for it
-   * @throws IllegalStateException when the executor has ended
+   *     which includes all streams that are not created as non-blocking
+   * @throws IllegalStateException if the executor has ended
    */
   public void afterWork(String what, long stream, Runnable then) {
     CudaLane lane = returns();
-    CudaStream theirs = CudaStream.borrowed(device, "0x" + Long.toHexString(stream), stream);
+    CudaStream foreign = CudaStream.borrowed(device, "0x" + Long.toHexString(stream), stream);
     Event end =
         lane.submit(
             what,
             () -> {
-              try (CudaMark mark = theirs.mark()) {
+              try (CudaMark mark = foreign.mark()) {
                 lane.stream().waitFor(mark);
               }
             });
@@ -157,12 +158,12 @@ public final class OpenedGpu {
           if (cause == null) {
             then.run();
           } else {
-            LOG.warn("{} on {}: what it used is kept", what, theirs, cause);
+            LOG.warn("{} on {}: what it used is kept", what, foreign, cause);
           }
         });
     if (stream != 0) {
-      // Its owner may end it as soon as this returns.
-      end.awaitRecorded(Deadline.after(PATIENCE));
+      // The owner of the stream may destroy it as soon as this returns.
+      end.awaitRecorded(Deadline.after(TIMEOUT));
     }
   }
 
@@ -171,7 +172,7 @@ public final class OpenedGpu {
       throw new IllegalStateException("the executor of " + device + " has ended");
     }
     if (returns == null) {
-      returns = CudaLane.open(device, "returns", PATIENCE, Lane.Priority.NORMAL);
+      returns = CudaLane.open(device, "returns", TIMEOUT, Lane.Priority.NORMAL);
     }
     return returns;
   }
@@ -186,9 +187,9 @@ public final class OpenedGpu {
       return;
     }
     try {
-      lane.drain(Deadline.after(PATIENCE));
+      lane.drain(Deadline.after(TIMEOUT));
     } catch (EventFailedException | EventTimeoutException e) {
-      LOG.warn("{}: streams of others on {} come to no end", lane, device, e);
+      LOG.warn("{}: foreign streams on {} do not complete", lane, device, e);
     }
     lane.close();
   }
@@ -199,9 +200,9 @@ public final class OpenedGpu {
   }
 
   /**
-   * Gives everything back.
+   * Frees all resources.
    *
-   * @param through whether nothing else uses the device any more
+   * @param through whether all use of the device has ended
    */
   void close(boolean through) {
     endReturns();

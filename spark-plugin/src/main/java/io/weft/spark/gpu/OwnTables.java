@@ -18,29 +18,33 @@ import java.util.Optional;
 import java.util.Queue;
 
 /**
- * Tables of this executor's own blocks, read where they lie, or copied together where they are
- * small. Each is brought to the device when its turn comes, so they need not fit there together.
- * For one task thread.
+ * Tables of this executor's own blocks, read in place, or combined if they are small. Each is
+ * brought to the device when it is next, so they need not all fit on the device. For one task
+ * thread.
  */
 final class OwnTables implements TableFetch {
   private final DeviceExchange device;
   private final String executor;
   private final Queue<DeviceBlock> blocks;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private final Queue<Found> found = new ArrayDeque<>();
   private long foundBytes;
 
-  /** So many of those found have no room together; all that come, where that has failed. */
-  private int apart;
+  /**
+   * Number of found tables that do not fit together and are read one by one; after a failure, all
+   * remaining ones.
+   */
+  private int separate;
 
   /** A table of a block. */
   private record Found(DeviceBlock block, DeviceSlice slice) {}
 
-  OwnTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable wanted) {
+  OwnTables(
+      DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable cancelCheck) {
     this.device = device;
     this.executor = executor;
     this.blocks = new ArrayDeque<>(blocks);
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
   }
 
   @Override
@@ -65,7 +69,7 @@ final class OwnTables implements TableFetch {
     if (!hasNext()) {
       throw new NoSuchElementException("there are no more tables");
     }
-    if (apart == 0) {
+    if (separate == 0) {
       while (!device.smallTables().isEnough(foundBytes) && !blocks.isEmpty()) {
         findNext();
       }
@@ -76,7 +80,7 @@ final class OwnTables implements TableFetch {
     }
     DeviceRows rows = leased(found.peek());
     removeFound();
-    apart--;
+    separate--;
     return FetchedTable.onDevice(device, rows, true);
   }
 
@@ -84,33 +88,33 @@ final class OwnTables implements TableFetch {
     foundBytes -= found.remove().slice().layout().bytes();
   }
 
-  /** Nothing where the next tables come one by one. */
+  /** Combines the next tables; empty if they are read one by one. */
   private Optional<FetchedTable> together() throws DeviceFetchException {
     int count =
         device.smallTables().together(found.stream().map(each -> each.slice().layout()).iterator());
-    apart = count;
+    separate = count;
     if (count == 1) {
       return Optional.empty();
     }
-    List<Found> those = found.stream().limit(count).toList();
-    List<TableLayout> layouts = those.stream().map(each -> each.slice().layout()).toList();
+    List<Found> selected = found.stream().limit(count).toList();
+    List<TableLayout> layouts = selected.stream().map(each -> each.slice().layout()).toList();
     try (Concatenation made = device.smallTables().start(layouts).orElse(null)) {
-      Optional<DeviceTable> table = made == null ? Optional.empty() : filled(made, those);
+      Optional<DeviceTable> table = made == null ? Optional.empty() : filled(made, selected);
       if (table.isPresent()) {
-        those.forEach(each -> removeFound());
-        apart = 0;
+        selected.forEach(each -> removeFound());
+        separate = 0;
       }
-      return table.map(there -> FetchedTable.together(device, there, layouts, true));
+      return table.map(combined -> FetchedTable.together(device, combined, layouts, true));
     }
   }
 
-  /** Nothing where it fails, which is not tried again; each may be read where it lies then. */
-  private Optional<DeviceTable> filled(Concatenation made, List<Found> those)
+  /** Empty if combining fails; it is not retried, and each table is then read in place. */
+  private Optional<DeviceTable> filled(Concatenation made, List<Found> selected)
       throws DeviceFetchException {
     List<DeviceTable> leased = new ArrayList<>();
     try {
-      for (Found each : those) {
-        wanted.run();
+      for (Found each : selected) {
+        cancelCheck.run();
         DeviceTable next = FetchedTable.lent(next(each.slice(), made, leased));
         leased.add(next);
         made.add(next);
@@ -120,23 +124,23 @@ final class OwnTables implements TableFetch {
         | CudaException
         | EventTimeoutException
         | EventFailedException e) {
-      wanted.run(); // Throws what it threw before.
-      for (Found each : those) {
+      cancelCheck.run(); // Throws the original failure.
+      for (Found each : selected) {
         requireHeld(each);
       }
-      SmallTables.sayApart(those.size(), e);
-      apart = Integer.MAX_VALUE;
+      SmallTables.sayApart(selected.size(), e);
+      separate = Integer.MAX_VALUE;
       return Optional.empty();
     } finally {
       leased.forEach(DeviceTable::close);
     }
   }
 
-  /** While one has to be brought to the device, no other one is kept there. */
+  /** While a table must be brought to the device, no other table is kept there. */
   private DeviceRows next(DeviceSlice slice, Concatenation made, List<DeviceTable> leased) {
-    Optional<DeviceRows> there = slice.leaseIfThere();
-    if (there.isPresent()) {
-      return there.get();
+    Optional<DeviceRows> onDevice = slice.leaseIfThere();
+    if (onDevice.isPresent()) {
+      return onDevice.get();
     }
     made.enqueue().await(device.deadline());
     leased.forEach(DeviceTable::close);
@@ -147,14 +151,14 @@ final class OwnTables implements TableFetch {
   private DeviceRows leased(Found found) throws DeviceFetchException {
     DeviceSlice slice = found.slice();
     try {
-      return device.withRoom(slice.leasedBytes(), wanted, slice::lease);
+      return device.withRoom(slice.leasedBytes(), cancelCheck, slice::lease);
     } catch (IllegalStateException e) {
       requireHeld(found);
       throw e;
     }
   }
 
-  /** Where its shuffle was removed meanwhile, that is the reason of what failed. */
+  /** If the shuffle was removed meanwhile, reports that as the reason of the failure. */
   private void requireHeld(Found found) throws DeviceFetchException {
     List<DeviceSlice> unused = DeviceSlice.of(device.catalog(), found.block(), executor);
   }

@@ -15,9 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tables of another executor's blocks, fetched together from its device to this one. Where that
- * fails, as where one of the two has no room for all of them, they come through the hosts. Small
- * ones are copied together when they are there. For one task thread.
+ * Tables of another executor's blocks, fetched together from its device to this one. If that fails,
+ * for example because one device has no room for all of them, they come through the hosts. Small
+ * tables are combined after the fetch. For one task thread.
  */
 final class PeerTables implements TableFetch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerTables.class);
@@ -25,18 +25,22 @@ final class PeerTables implements TableFetch {
   private final DeviceExchange device;
   private final String executor;
   private final List<DeviceBlock> blocks;
-  private final Runnable wanted;
+  private final Runnable cancelCheck;
   private Queue<DeviceRows> rows;
   private HostTables throughHosts;
 
-  /** So many of the rows have no room together; all of them, where that has failed. */
-  private int apart;
+  /**
+   * Number of tables that do not fit together and are read one by one; after a failure, all of
+   * them.
+   */
+  private int separate;
 
-  PeerTables(DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable wanted) {
+  PeerTables(
+      DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable cancelCheck) {
     this.device = device;
     this.executor = executor;
     this.blocks = List.copyOf(blocks);
-    this.wanted = wanted;
+    this.cancelCheck = cancelCheck;
   }
 
   @Override
@@ -50,15 +54,15 @@ final class PeerTables implements TableFetch {
   private void fetch() throws DeviceFetchException {
     try {
       Queue<DeviceRows> fetched = new ArrayDeque<>();
-      device.client().fetch(executor, blocks, wanted).forEach(fetched::addAll);
-      rows = fetched; // Not before: a fetch that fails is not the end of the data.
+      device.client().fetch(executor, blocks, cancelCheck).forEach(fetched::addAll);
+      rows = fetched; // Advance only now: a failed fetch is not the end of the data.
     } catch (DeviceFetchException e) {
-      wanted.run();
+      cancelCheck.run();
       if (e.getCause() == null) {
-        throw e; // A block is not there.
+        throw e; // A block is missing.
       }
       LOG.warn("{} blocks come through the hosts: {}", blocks.size(), e.getMessage());
-      throughHosts = new HostTables(executor, blocks, wanted);
+      throughHosts = new HostTables(executor, blocks, cancelCheck);
     }
   }
 
@@ -70,36 +74,36 @@ final class PeerTables implements TableFetch {
     if (throughHosts != null) {
       return throughHosts.next();
     }
-    if (apart == 0) {
+    if (separate == 0) {
       Optional<FetchedTable> made = together();
       if (made.isPresent()) {
         return made.get();
       }
     }
-    apart--;
+    separate--;
     return FetchedTable.onDevice(device, rows.remove(), false);
   }
 
-  /** Nothing where the next tables come one by one. */
+  /** Combines the next tables; empty if they are read one by one. */
   private Optional<FetchedTable> together() {
-    apart = device.smallTables().together(rows.stream().map(DeviceRows::layout).iterator());
-    if (apart == 1) {
+    separate = device.smallTables().together(rows.stream().map(DeviceRows::layout).iterator());
+    if (separate == 1) {
       return Optional.empty();
     }
-    List<DeviceRows> those = rows.stream().limit(apart).toList();
-    List<TableLayout> layouts = those.stream().map(DeviceRows::layout).toList();
+    List<DeviceRows> selected = rows.stream().limit(separate).toList();
+    List<TableLayout> layouts = selected.stream().map(DeviceRows::layout).toList();
     try (Concatenation made = device.smallTables().start(layouts).orElse(null)) {
       if (made == null) {
         return Optional.empty();
       }
-      those.forEach(each -> made.add(FetchedTable.lent(each)));
+      selected.forEach(each -> made.add(FetchedTable.lent(each)));
       FetchedTable table = FetchedTable.together(device, made.finish(), layouts, false);
-      those.forEach(each -> rows.remove().close());
-      apart = 0;
+      selected.forEach(each -> rows.remove().close());
+      separate = 0;
       return Optional.of(table);
     } catch (IllegalStateException | CudaException e) {
-      SmallTables.sayApart(those.size(), e);
-      apart = Integer.MAX_VALUE;
+      SmallTables.sayApart(selected.size(), e);
+      separate = Integer.MAX_VALUE;
       return Optional.empty();
     }
   }

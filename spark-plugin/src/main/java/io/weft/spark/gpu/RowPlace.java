@@ -3,13 +3,14 @@ package io.weft.spark.gpu;
 import io.weft.tensor.TensorType;
 
 /**
- * Which rows of a task's input are looked at, for errors. Immutable.
+ * The position of checked rows in a task's input, for error messages. Immutable.
  *
  * @param partition of the input
- * @param first how many rows of it were uploaded before; those that lay on the device are not
+ * @param first number of rows of it that were uploaded before; rows that were already on the device
+ *     do not count
  */
 record RowPlace(int partition, long first) {
-  /** What a value that is not of its column's shape is an error for. */
+  /** Makes the error for a value that does not match its column's shape. */
   IllegalArgumentException mismatch(String column, int row, String found, TensorType type) {
     return new IllegalArgumentException(
         "column %s, uploaded row %d of input partition %d: %s is not %s"

@@ -15,19 +15,19 @@ public final class SharedRun implements AutoCloseable {
     this.closed = closed;
   }
 
-  /** The export keeps the memory from now on, whether this succeeds or not. */
+  /** Exports the memory. The export owns the memory from now on, even if this fails. */
   static SharedRun of(CudaMemory memory, Consumer<SharedRun> closed) {
     try (memory) {
       return new SharedRun(IpcExport.of(memory), closed);
     }
   }
 
-  /** What the other processes are told. */
+  /** The handle for the other processes. */
   public IpcHandle handle() {
     return export.handle();
   }
 
-  /** Gives the memory back: nobody has it mapped any more. Can be repeated. */
+  /** Frees the memory; no process may have it mapped any more. Idempotent. */
   @Override
   public void close() {
     export.close();

@@ -16,17 +16,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Has small tables that a task reads put together on the device, where there is room for that:
- * nobody waits for it, as it would be with memory in hands that others wait for. Thread-safe; owns
+ * Combines small tables that a task reads on the device, if there is room for the result. It never
+ * waits for room, because tasks that hold memory could then wait for each other. Thread-safe; owns
  * a lane.
  */
 final class SmallTables implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SmallTables.class);
 
-  /** Columns of tables: what the device is told of each takes 64 bytes. */
+  /** Limit of column pieces: the device needs a descriptor of 64 bytes for each. */
   private static final long MOST_PIECES = 1 << 14;
 
-  /** Where rows are split again a row takes up to 24 bytes, and a task has room for 4 units. */
+  /** A row takes up to 24 bytes when rows are split again, and a task has room for 4 units. */
   private static final long UNIT_OF_ROW = 6;
 
   private final long unitBytes;
@@ -42,13 +42,13 @@ final class SmallTables implements AutoCloseable {
   /**
    * Loads the kernels.
    *
-   * @param memory that tables are made in
-   * @param unitBytes of a table that is large enough
+   * @param memory for the combined tables
+   * @param unitBytes size of a table that is large enough
    */
-  static SmallTables open(OpenedGpu gpu, CudaMemoryPool memory, long unitBytes, Duration patience) {
+  static SmallTables open(OpenedGpu gpu, CudaMemoryPool memory, long unitBytes, Duration timeout) {
     TableConcatenator concatenator = TableConcatenator.open(memory, gpu.pinned());
     try {
-      CudaLane lane = CudaLane.open(gpu.device(), "small tables", patience, Priority.NORMAL);
+      CudaLane lane = CudaLane.open(gpu.device(), "small tables", timeout, Priority.NORMAL);
       return new SmallTables(unitBytes, concatenator, lane);
     } catch (RuntimeException e) {
       concatenator.close();
@@ -56,13 +56,14 @@ final class SmallTables implements AutoCloseable {
     }
   }
 
-  /** Whether so many bytes are enough for a table. */
+  /** Returns whether a table of this size is large enough. */
   boolean isEnough(long bytes) {
     return bytes >= unitBytes;
   }
 
   /**
-   * How many of the tables that come next make one: 1 where the first is large as it is, or alone.
+   * Returns how many of the next tables to combine: 1 if the first is large enough, or the only
+   * one.
    *
    * @param layouts one at least
    */
@@ -93,10 +94,10 @@ final class SmallTables implements AutoCloseable {
   }
 
   /**
-   * Starts to put tables together. Blocks do not give way for that: they may be the very ones that
-   * are read next, and can be read where they lie.
+   * Starts to combine tables. It does not spill blocks to make room: they may be the ones that are
+   * read next, and can be read in place.
    *
-   * @return nothing where there is no room for it now
+   * @return empty if there is no room now
    */
   Optional<Concatenation> start(List<TableLayout> layouts) {
     try {
@@ -107,7 +108,7 @@ final class SmallTables implements AutoCloseable {
     }
   }
 
-  /** Says why tables are read one by one: a lack of room is nothing to warn of. */
+  /** Logs why tables are read one by one: a warning, unless it is only a lack of room. */
   static void sayApart(int tables, RuntimeException why) {
     boolean isFull =
         why instanceof NoRoomException
@@ -115,11 +116,11 @@ final class SmallTables implements AutoCloseable {
     if (isFull) {
       LOG.debug("{} tables are read one by one: {}", tables, why.getMessage());
     } else {
-      LOG.warn("{} tables are read one by one, as they could not be put together", tables, why);
+      LOG.warn("{} tables are read one by one, as they could not be combined", tables, why);
     }
   }
 
-  /** Waits for what is under way. */
+  /** Waits for work in flight. */
   @Override
   public void close() {
     lane.close();

@@ -17,9 +17,9 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column of a table that was copied to the host, read where it lies. It owns no memory: closing
- * it does nothing, and whoever made it decides how long it may be read. Rows are counted from 0 and
- * not checked. Thread-safe.
+ * A column of a table that was copied to the host, read in place. It owns no memory: closing it
+ * does nothing, and its creator decides how long it may be read. Rows are counted from 0 and not
+ * checked. Thread-safe.
  */
 final class TableColumnVector extends ColumnVector implements TensorVector {
   private final TableColumn column;
@@ -29,9 +29,9 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
   private final long data;
 
   /**
-   * The column of a table.
+   * Views the column of a table.
    *
-   * @param start where the table's run lies on the host
+   * @param start address of the table's run on the host
    */
   TableColumnVector(DataType type, long start, TableLayout layout, int column) {
     super(type);
@@ -53,7 +53,7 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
     this.data = data;
   }
 
-  /** All columns of a table. */
+  /** Views all columns of a table. */
   static ColumnVector[] all(StructType schema, long start, TableLayout layout) {
     ColumnVector[] vectors = new ColumnVector[schema.size()];
     for (int c = 0; c < vectors.length; c++) {
@@ -146,7 +146,7 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
     return copy;
   }
 
-  /** Where the bytes of a string, or of a tensor, begin. */
+  /** Address of the bytes of a string, or of a tensor. */
   private long start(int row) {
     return offsets == 0 ? column.width() * row : Platform.getInt(null, offsets + 4L * row);
   }
@@ -170,7 +170,7 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
     return (int) column.tensor().elements();
   }
 
-  /** The elements of a tensor, where they lie; null if it is null. */
+  /** The elements of a tensor, in place; null if it is null. */
   @Override
   public ColumnarArray getArray(int row) {
     if (isNullAt(row)) {
@@ -182,11 +182,11 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
 
   @Override
   public ColumnarMap getMap(int row) {
-    throw new UnsupportedOperationException("a table of a GPU has no maps");
+    throw new UnsupportedOperationException("a GPU table has no maps");
   }
 
   @Override
   public ColumnVector getChild(int ordinal) {
-    throw new UnsupportedOperationException("a table of a GPU has no nested columns");
+    throw new UnsupportedOperationException("a GPU table has no nested columns");
   }
 }

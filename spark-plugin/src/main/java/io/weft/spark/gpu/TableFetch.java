@@ -6,53 +6,55 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Tables of blocks of one executor, one after the other. Whoever takes a table closes it. For one
- * task thread.
+ * Iterates over the tables of blocks of one executor. The caller closes each table that it takes.
+ * For one task thread.
  */
 public interface TableFetch extends AutoCloseable {
-  /** Asked for at a time, as map statuses estimate it: so much has to fit on both devices. */
+  /**
+   * Limit of one request, by the sizes that map statuses estimate: it has to fit on both devices.
+   */
   long REQUEST_BYTES = 32L << 20;
 
-  /** Blocks that are asked for at a time. */
+  /** Limit of the blocks in one request. */
   int REQUEST_BLOCKS = 1024;
 
   /** Larger blocks come table by table, through the host. */
   long LARGEST_BYTES = 256L << 20;
 
   /**
-   * Whether there is another table; fetches it if need be.
+   * Returns whether there is another table; fetches it if necessary.
    *
-   * @throws DeviceFetchException naming the first block that cannot be had
+   * @throws DeviceFetchException naming the first block that cannot be fetched
    */
   boolean hasNext() throws DeviceFetchException;
 
-  /** The next table. */
+  /** Returns the next table. */
   FetchedTable next() throws DeviceFetchException;
 
-  /** Gives back what was fetched and not taken. Can be repeated. */
+  /** Frees tables that were fetched and not taken. Idempotent. */
   @Override
   void close();
 
   /**
-   * The ways to blocks: in place for those of this executor, from device to device for those of
-   * others, and through the hosts where that is not possible.
+   * Chooses the ways to fetch blocks: in place for those of this executor, from device to device
+   * for those of others, and through the hosts if that is not possible.
    *
    * @param device of this executor, or null if it has none or cannot use it at the moment
    * @param own whether the blocks are those of this executor
    * @param executor that has the blocks on its device
-   * @param wanted is asked while it waits, and throws when nobody wants them any more
+   * @param cancelCheck is called during waits, and throws if the blocks are no longer needed
    */
   static List<TableFetch> of(
       DeviceExchange device,
       boolean own,
       String executor,
       List<DeviceBlock> blocks,
-      Runnable wanted) {
+      Runnable cancelCheck) {
     if (own && device != null) {
-      return List.of(new OwnTables(device, executor, blocks, wanted));
+      return List.of(new OwnTables(device, executor, blocks, cancelCheck));
     }
     if (device == null) {
-      return List.of(new HostTables(executor, blocks, wanted));
+      return List.of(new HostTables(executor, blocks, cancelCheck));
     }
     List<TableFetch> fetches = new ArrayList<>();
     int from = 0;
@@ -66,8 +68,8 @@ public interface TableFetch extends AutoCloseable {
       List<DeviceBlock> together = blocks.subList(from, to);
       fetches.add(
           to == from + 1 && bytes > LARGEST_BYTES
-              ? new HostTables(executor, together, wanted)
-              : new PeerTables(device, executor, together, wanted));
+              ? new HostTables(executor, together, cancelCheck)
+              : new PeerTables(device, executor, together, cancelCheck));
       from = to;
     }
     return fetches;

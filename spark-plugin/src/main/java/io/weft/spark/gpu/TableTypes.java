@@ -29,7 +29,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 
-/** Which of Spark's types have a place in tables of a device. Stateless. */
+/** Maps Spark types to columns of device tables. Stateless. */
 public final class TableTypes {
   private static final Map<Class<?>, ColumnKind> KINDS =
       Map.ofEntries(
@@ -45,12 +45,12 @@ public final class TableTypes {
           Map.entry(TimestampNTZType.class, ColumnKind.TIMESTAMP),
           Map.entry(BinaryType.class, ColumnKind.BINARY));
 
-  /** What one piece of memory on a device holds at most, so a value that is larger has no place. */
+  /** Limit of one piece of device memory, and so of one value. */
   private static final long MOST_TENSOR_BYTES = Integer.MAX_VALUE - 63L;
 
   private TableTypes() {}
 
-  /** Why rows of a schema cannot be tables; empty where they can. */
+  /** Why rows of a schema cannot be tables; empty if they can. */
   public static Optional<String> obstacle(StructType schema) {
     if (schema.isEmpty()) {
       return Optional.of("it has no columns");
@@ -76,15 +76,15 @@ public final class TableTypes {
     } catch (IllegalArgumentException e) {
       return e.getMessage();
     }
-    return "column %s is %s, which has no place in a table of a GPU".formatted(field.name(), what);
+    return "column %s is %s, which a GPU table cannot hold".formatted(field.name(), what);
   }
 
   /**
-   * The column of a table that a field is: an array or binary value whose metadata says that it is
-   * a tensor of one shape is one, others are values of their own.
+   * The table column of a field. An array or binary column whose metadata declares a tensor of
+   * fixed shape is a tensor column; other fields are columns of plain values.
    *
    * @param nullable whether there are validity bits
-   * @return empty where it has no place in a table
+   * @return empty if a table cannot hold it
    */
   public static Optional<TableColumn> column(StructField field, boolean nullable) {
     Optional<TensorType> tensor = tensor(field);
@@ -109,13 +109,13 @@ public final class TableTypes {
                       || TensorMetadata.fits(
                           ((ArrayType) field.dataType()).elementType(), type.dtype()));
     } catch (IllegalArgumentException e) {
-      return Optional.empty(); // Of an array that is the obstacle; binary values go as they are.
+      return Optional.empty(); // Only arrays are rejected; binary values are kept as they are.
     }
   }
 
   /**
-   * What plain values of a type are on a device; empty where they have no place there. What a field
-   * is there, which may be tensors, is {@link #column}.
+   * The kind of plain values of a type on a device; empty if the device has none. Fields, which may
+   * be tensors, go through {@link #column}.
    */
   static Optional<ColumnKind> kind(DataType type) {
     if (type instanceof DecimalType decimal) {
@@ -127,19 +127,22 @@ public final class TableTypes {
     if (type instanceof StringType) {
       return Optional.of(ColumnKind.STRING);
     }
-    // The object that stands for a type is of a subclass of it.
+    // Spark's type objects are instances of a subclass.
     ColumnKind kind = KINDS.get(type.getClass());
     return Optional.ofNullable(kind == null ? KINDS.get(type.getClass().getSuperclass()) : kind);
   }
 
-  /** Whether a device hashes a column as Spark does: strings only byte by byte, tensors never. */
+  /**
+   * Returns whether a device hashes a column as Spark does: strings only if compared byte by byte,
+   * tensors never.
+   */
   public static boolean isKey(StructField field) {
     return field.dataType() instanceof StringType string
         ? string.supportsBinaryEquality()
         : column(field, true).filter(column -> column.kind().isKey()).isPresent();
   }
 
-  /** Whether a table has the columns of a schema. */
+  /** Returns whether a table has the columns of a schema. */
   static boolean fits(TableLayout layout, StructType schema) {
     List<TableColumn> columns = layout.columns();
     return columns.size() == schema.size()

@@ -8,8 +8,8 @@ import io.weft.tensor.TensorType;
 import org.apache.spark.sql.types.BinaryType;
 
 /**
- * The rows of a tensor column in a chunk: verified to be of its shape, and found as one run. For
- * one thread.
+ * The rows of a tensor column in a chunk: verifies their shape and finds them as one run. For one
+ * thread.
  */
 final class TensorRows {
   private final BlockColumnVector column;
@@ -18,9 +18,9 @@ final class TensorRows {
   private final boolean isBinary;
 
   /**
-   * Rows that were not looked at yet.
+   * Wraps rows that are not verified yet.
    *
-   * @param row the type of each that is not null
+   * @param row the type of each row that is not null
    */
   TensorRows(BlockColumnVector column, TensorType row, int rows) {
     this.column = column;
@@ -30,7 +30,7 @@ final class TensorRows {
   }
 
   /**
-   * Verifies that all rows that are not null are what the column says.
+   * Verifies that all rows that are not null have the declared type.
    *
    * @param name of the column
    * @param place of the rows, for the error
@@ -70,19 +70,19 @@ final class TensorRows {
     return found % width == 0 ? "shape [" + found / width + "]" : found + " bytes";
   }
 
-  /** Whether the values lie one behind the other, at {@link #values}: none is null. */
+  /** Returns whether the values are contiguous, from {@link #values} on: none is null. */
   boolean areDense() {
     return !column.hasNull();
   }
 
-  /** Where the values of the first row begin. */
+  /** Address of the first row's values. */
   long values() {
     return isBinary
         ? column.values() + column.offset(0)
         : column.getChild(0).values() + (long) row.dtype().bytes() * column.offset(0);
   }
 
-  /** A copy with zeros where rows are null, which have no values in a chunk. */
+  /** Copies the values, with zeros for null rows, which have no values in a chunk. */
   Tensor spread() {
     Tensor made = Tensor.allocate(TensorType.of(DataType.INT8, row.bytes() * rows));
     long from = values();

@@ -14,22 +14,22 @@ import java.util.List;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Where the sections of a table lie in a chunk: as they are, except booleans, which are bits there
- * and bytes here, and tensors of which some are null, which have no values there. Owns what was
- * made of those. Immutable.
+ * The sections of a table as runs of a chunk. Most are used in place. Booleans are converted from
+ * bits to bytes, and tensor columns with nulls are copied, because nulls have no values in a chunk.
+ * Owns these copies. Immutable.
  *
  * @param layout of the table; columns without nulls have no validity
- * @param runs in the order of their places
- * @param scratch what was made for them
+ * @param runs in the order of their offsets
+ * @param scratch the copies
  */
 record UploadRuns(TableLayout layout, List<Run> runs, List<Tensor> scratch)
     implements AutoCloseable {
 
   /**
-   * The sections of a chunk with rows, which has to stay for as long.
+   * Finds the sections of a chunk with rows. The chunk must stay valid as long as the result.
    *
    * @param place of the rows, for errors
-   * @throws IllegalArgumentException if a tensor is not of the shape that its column says
+   * @throws IllegalArgumentException if a tensor does not have the shape that its column declares
    */
   static UploadRuns of(ChunkView chunk, StructType schema, RowPlace place) {
     UploadRuns made = new UploadRuns(layoutOf(chunk, schema), new ArrayList<>(), new ArrayList<>());

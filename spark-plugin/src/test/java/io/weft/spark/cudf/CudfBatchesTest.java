@@ -34,12 +34,12 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Functions of cudf on batches of queries, held against the same query on the host. */
+/** Functions of cudf on batches of queries, compared with the same query on the host. */
 class CudfBatchesTest {
   private static final int ROWS = 3000;
   private static final AtomicInteger STARTS = new AtomicInteger();
 
-  /** What a function of a test does not close in time. */
+  /** A column that a test's function does not close in time. */
   private static volatile ColumnVector kept;
 
   private static LocalSpark spark;
@@ -78,7 +78,7 @@ class CudfBatchesTest {
     }
   }
 
-  /** A task whose job has failed by another one may still be in its function. */
+  /** A task whose job was failed by another task may still be in its function. */
   @AfterEach
   void noRuleIsBroken() {
     Awaitility.await("cudf's tables are closed")
@@ -142,7 +142,7 @@ class CudfBatchesTest {
   }
 
   @Test
-  void whatCudfMakesGoesOnFromGpuToGpu() {
+  void resultsOfCudfMoveFromGpuToGpu() {
     Dataset<Row> there = WeftGpu.onDevice(facts()).repartition(5, col("k"));
     Dataset<Row> made =
         mapped(there, batch -> batch.filter(batch.getColumn(BOOLEAN))).repartition(3, col("s"));
@@ -163,7 +163,7 @@ class CudfBatchesTest {
     assertThat(texts(mapped(rows, schema, swap))).isEqualTo(texts(rows.select("s", "id")));
   }
 
-  /** Tables without rows, made and seen. */
+  /** Tables without rows, as input and as result. */
   @Test
   void noRows() {
     Dataset<Row> none =
@@ -174,7 +174,7 @@ class CudfBatchesTest {
   }
 
   @Test
-  void cudfIsStartedOnceWhereNobodyHasDoneIt() {
+  void cudfIsStartedOnceIfItIsNotInitialised() {
     Rmm.shutdown();
     Dataset<Row> rows = facts();
     assertThatThrownBy(() -> texts(mapped(rows, batch -> batch)))
@@ -219,7 +219,7 @@ class CudfBatchesTest {
     assertRefused(one, empty(DType.DTypeEnum.LIST, 0), "it is LIST with 0 nulls");
   }
 
-  /** Read as 4 bytes each, every second of them would be zero. */
+  /** If they were read as 4 bytes each, every second offset would be zero. */
   @Test
   void offsetsOfStringsWithEightBytes() {
     CudfDouble.makeLarge(true);
@@ -269,7 +269,7 @@ class CudfBatchesTest {
         .hasMessageContaining("batches cannot be tables of cudf: column l is array<bigint>");
   }
 
-  /** Binary ones too, which are bytes to Spark. */
+  /** Includes binary ones, which are bytes to Spark. */
   @Test
   void tensorsAreRefused() {
     for (String column : List.of("bin", "a")) {

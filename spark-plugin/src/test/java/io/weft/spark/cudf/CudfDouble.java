@@ -19,11 +19,11 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The test double of cudf's native library, beside that of libcuda: built by gcc once for each test
- * process, into the folder from which cudf takes its libraries.
+ * The test double of cudf's native library, on top of the double of libcuda. gcc builds it once for
+ * each test process, into the folder from which cudf loads its libraries.
  */
 final class CudfDouble {
-  /** Read by cudf when the first of its classes is loaded, so the build sets it. */
+  /** cudf reads it when its first class is loaded, so the build sets it. */
   private static final String FOLDER_PROPERTY = "ai.rapids.cudf.lib-native-dir";
 
   private static final Path SOURCE = Path.of("src", "test", "native", "cudf_double.c");
@@ -33,7 +33,7 @@ final class CudfDouble {
 
   private CudfDouble() {}
 
-  /** What only tests call. */
+  /** Functions that only tests call. */
   public interface Controls extends Library {
     void cudfDoubleLive(byte[] text, int size);
 
@@ -74,7 +74,10 @@ final class CudfDouble {
               "-Wl,-rpath," + cuda));
     }
 
-    /** Put in its place as a whole: another test process may have loaded what is there. */
+    /**
+     * Moves the library into place atomically: another test process may have loaded the existing
+     * one.
+     */
     private static void compile(String name, List<String> arguments) throws IOException {
       Path made = folder().resolve(name + "." + ProcessHandle.current().pid());
       List<String> command = new ArrayList<>(List.of(COMPILER, "-std=gnu11", "-O1", "-g"));
@@ -98,24 +101,24 @@ final class CudfDouble {
     return Path.of(System.getProperty(FOLDER_PROPERTY));
   }
 
-  /** Skips the test, with the reason, where it cannot be built; else loads it. */
+  /** Skips the test, with the reason, if the library cannot be built; otherwise loads it. */
   static void assume() {
     DoubleGpus.assume();
     assumeTrue(Built.WHY_NOT.isEmpty(), () -> Built.WHY_NOT);
     assertThat(NativeDepsLoader.libraryLoaded()).as("cudf's library, which is a double").isTrue();
   }
 
-  /** What programs do where nobody has done it. */
+  /** Initialises cudf's memory, as a program would. */
   static void initialise() {
     Rmm.initialize(RmmAllocationMode.CUDA_DEFAULT, null, 0);
   }
 
-  /** Threads that wait for their stream within cudf. */
+  /** Number of threads that wait for their stream within cudf. */
   static int resting() {
     return controls().cudfDoubleResting();
   }
 
-  /** Whether strings are made with offsets of 8 bytes. */
+  /** Sets whether strings are made with offsets of 8 bytes. */
   static void makeLarge(boolean now) {
     controls().cudfDoubleLarge(now ? 1 : 0);
   }

@@ -40,7 +40,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** cudf's work comes behind what makes a batch, and before what takes its result. */
+/**
+ * cudf's work is ordered behind the work that makes a batch, and before the work that uses its
+ * result.
+ */
 class CudfOrderTest {
   private static final int ROWS = 100;
   private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -120,7 +123,7 @@ class CudfOrderTest {
     }
   }
 
-  /** cudf would wait for the batch within its library, without a deadline. */
+  /** cudf would wait for the batch inside its library, without a deadline. */
   @Test
   void behindTheBatch() throws Exception {
     DoubleGpus.controls().cudaDoublePause(1);
@@ -138,7 +141,7 @@ class CudfOrderTest {
     }
   }
 
-  /** A call on a thread of its own. */
+  /** A call on its own thread. */
   private record Running(Thread thread, CompletableFuture<DeviceTable> result) {
     static Running start(Supplier<DeviceTable> call) {
       CompletableFuture<DeviceTable> result = new CompletableFuture<>();
@@ -168,10 +171,11 @@ class CudfOrderTest {
   }
 
   /**
-   * The copies are enqueued, not done, when the function's table is closed and the call returns.
+   * The copies are enqueued, not complete, when the function's table is closed and the call
+   * returns.
    */
   @Test
-  void beforeWhatTakesTheResult() throws Exception {
+  void beforeTheUseOfTheResult() throws Exception {
     try (DeviceTable batch = uploaded()) {
       CudfFunction pausing =
           table -> {
@@ -190,7 +194,7 @@ class CudfOrderTest {
     }
   }
 
-  /** Memory of a batch stays until cudf is done with it, although its function has failed. */
+  /** Memory of a batch stays until cudf's work is complete, even if its function failed. */
   @Test
   void theMemoryOfABatchOutlivesAFailure() {
     DeviceTable batch = uploaded();
@@ -210,7 +214,10 @@ class CudfOrderTest {
     }
   }
 
-  /** Then the end of what cudf began is waited for: others would get the batch's memory else. */
+  /**
+   * Then the call waits for the work that cudf started; otherwise a new owner would get the batch's
+   * memory too early.
+   */
   @Test
   void aFailureWhoseEndCannotBeRecorded() {
     DeviceTable batch = uploaded();
@@ -240,9 +247,9 @@ class CudfOrderTest {
     assertThat(early).as("returned while cudf still worked").isFalse();
   }
 
-  /** Without that the other tests would prove little. */
+  /** Without these checks the other tests would prove little. */
   @Test
-  void theDoubleNotesWhatCudfCouldNotTake() throws Exception {
+  void theDoubleReportsInvalidInput() throws Exception {
     Optional<Long> none = Optional.of(0L);
     CudfFunction wrong =
         table -> {

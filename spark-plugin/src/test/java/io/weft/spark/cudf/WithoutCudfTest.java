@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 
 /** An executor whose class path lacks cudf. */
 class WithoutCudfTest {
-  /** Loads this package anew, and nothing of cudf. */
+  /** Loads this package again, and no class of cudf. */
   private static final class Lacking extends URLClassLoader {
     Lacking() {
       super(new URL[] {of(OnCudf.class), of(WithoutCudfTest.class)}, OnCudf.class.getClassLoader());
@@ -62,7 +62,7 @@ class WithoutCudfTest {
   }
 
   @Test
-  void aFunctionThatArrivesSaysWhatIsMissing() throws Exception {
+  void aReceivedFunctionReportsTheMissingLibrary() throws Exception {
     StructType schema = new StructType().add("n", DataTypes.LongType);
     byte[] sent = sent(CudfBatches.function(schema, batch -> batch));
     try (Lacking loader = new Lacking()) {

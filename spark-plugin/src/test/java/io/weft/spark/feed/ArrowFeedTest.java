@@ -55,7 +55,7 @@ class ArrowFeedTest {
   }
 
   @Test
-  void vectorsLieWhereTheTensorsDo() {
+  void vectorsShareTheMemoryOfTheTensors() {
     onFirstBatch(
         rows(),
         task -> {
@@ -75,9 +75,9 @@ class ArrowFeedTest {
         });
   }
 
-  /** A root that its user has let go of has no values any more, and still says that it has rows. */
+  /** A root that its user has cleared has no values any more, but still reports its rows. */
   @Test
-  void vectorsThatWereClosedOrClearedAreMadeAnew() {
+  void closedOrClearedVectorsAreRecreated() {
     onFirstBatch(
         rows(),
         task -> {
@@ -96,7 +96,7 @@ class ArrowFeedTest {
   }
 
   @Test
-  void valuesAreThoseOfTheRows() {
+  void valuesEqualThoseOfTheRows() {
     onFirstBatch(
         rows(),
         task -> {
@@ -124,9 +124,9 @@ class ArrowFeedTest {
     }
   }
 
-  /** Lists, maps, structs, decimals, dates and the like, against Spark's own rows. */
+  /** Compares lists, maps, structs, decimals, dates and similar types with Spark's own rows. */
   @Test
-  void otherTypesAreThoseOfTheRowsToo() {
+  void otherTypesEqualThoseOfTheRows() {
     Dataset<Row> rows =
         spark
             .session()
@@ -165,7 +165,7 @@ class ArrowFeedTest {
         });
   }
 
-  /** A first dimension that varies is a list, and no tensor. */
+  /** A first dimension that varies makes a list instead of a tensor. */
   @Test
   void raggedTensorsAreLists() {
     Dataset<Row> rows =
@@ -214,7 +214,7 @@ class ArrowFeedTest {
               assertThat(FeedData.ids(batch)).as("kept by the import").isEqualTo(ids);
               assertThat(FeedData.ids(next)).isNotEqualTo(ids);
             }
-            assertThatThrownBy(() -> batch.tensor("id")).hasMessageContaining("is over");
+            assertThatThrownBy(() -> batch.tensor("id")).hasMessageContaining("has ended");
           }
           return true;
         });

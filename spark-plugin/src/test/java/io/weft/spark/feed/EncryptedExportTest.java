@@ -18,7 +18,7 @@ class EncryptedExportTest {
   @TempDir Path folder;
 
   @Test
-  void noFileIsWrittenAsItIs() throws IOException {
+  void noFileIsWrittenUnencrypted() throws IOException {
     Assumptions.assumeFalse(
         Files.getFileStore(folder).type().equals("tmpfs"), "the temporary folder is in memory");
     Map<String, String> settings =
@@ -27,7 +27,7 @@ class EncryptedExportTest {
     try (LocalSpark spark = LocalSpark.start(settings)) {
       WeftFeed feed = WeftFeed.shards(FeedData.rows(spark.session(), 100, 3), 2).batchRows(10);
       assertThatThrownBy(feed::export)
-          .hasStackTraceContaining("would lie unencrypted on disk in " + folder.toRealPath())
+          .hasStackTraceContaining("would be unencrypted on disk in " + folder.toRealPath())
           .hasStackTraceContaining("spark.weft.memory.folder");
       try (Stream<Path> files = Files.walk(folder)) {
         assertThat(files).noneMatch(file -> file.toString().endsWith(".arrow"));

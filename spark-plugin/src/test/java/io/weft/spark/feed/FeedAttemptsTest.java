@@ -34,15 +34,16 @@ import org.junit.jupiter.api.Test;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Map tasks that run more than once. Their outputs are lost by word only, as all is in this JVM.
+ * Map tasks that run more than once. Their outputs are only reported as lost, because all is in
+ * this JVM.
  */
 class FeedAttemptsTest {
   private static final int ROWS = 100;
 
-  /** So many runs of map task 1 have begun. */
+  /** Number of runs of map task 1 that have begun. */
   private static final AtomicInteger STARTS = new AtomicInteger();
 
-  /** What the driver knew when a rank heard of another one's end. */
+  /** The driver's knowledge at the time when a rank saw another one fail. */
   private static final Queue<String> KNOWN = new ConcurrentLinkedQueue<>();
 
   private static LocalSpark spark;
@@ -66,7 +67,7 @@ class FeedAttemptsTest {
     return TaskContext.get() != null && TaskContext.getPartitionId() == 1;
   }
 
-  /** Two map tasks; a predicate on the id says which rows they have. */
+  /** A feed of two map tasks; a predicate on the id selects their rows. */
   private static WeftFeed feed(UDF1<Long, Boolean> predicate) {
     Dataset<Row> rows = FeedData.rows(spark.session(), ROWS, 2);
     var filter = functions.udf(predicate, DataTypes.BooleanType).asNondeterministic();
@@ -83,7 +84,7 @@ class FeedAttemptsTest {
     return LongStream.range(from, to).boxed().toList();
   }
 
-  /** In the middle of its third batch, when two are in the arena. */
+  /** The failure comes in the middle of its third batch, when two are in the arena. */
   @Test
   void rowsOfAMapTaskThatFailedAndRanAgainAreFedOnce() {
     List<ArrayList<List<Long>>> fed =
@@ -97,7 +98,7 @@ class FeedAttemptsTest {
     assertThat(sorted(fed)).isEqualTo(range(0, ROWS));
   }
 
-  /** Spark repeats the ranks' stage, whose last attempt tells whose function it was. */
+  /** Spark repeats the ranks' stage; the report of its last attempt names the function's rank. */
   @Test
   void aFunctionThatFailsIsNamedWithItsRank() {
     assertThatThrownBy(
@@ -122,8 +123,8 @@ class FeedAttemptsTest {
   }
 
   /**
-   * When a rank hears that another one failed, the driver knows of that one already: whichever
-   * task's end reaches Spark first, the function of the other one is named.
+   * When a rank sees another rank fail, the driver already knows of that failure. It therefore
+   * names the right function, even if Spark first receives the end of the other task.
    */
   @Test
   void theDriverKnowsWhoFailedBeforeThePeersDo() {
@@ -140,8 +141,8 @@ class FeedAttemptsTest {
                           try {
                             ranks.barrier();
                           } catch (CollectiveException e) {
-                            // The driver may be through with the feed when it hears of the last
-                            // one.
+                            // The driver may have finished with the feed before the last report
+                            // arrives.
                             if (BarrierTaskContext.get().stageAttemptNumber() < 3) {
                               KNOWN.add(knownFailures());
                             }
@@ -153,7 +154,7 @@ class FeedAttemptsTest {
     assertThat(KNOWN).isNotEmpty().allMatch(known -> known.contains("label 9"));
   }
 
-  /** Of the feed whose ranks run in this JVM, which is the driver's. */
+  /** Of the feed whose ranks run in this JVM, which is also the driver's. */
   private static String knownFailures() {
     return IntStream.range(0, 1000)
         .mapToObj(FeedNews::of)
@@ -163,9 +164,9 @@ class FeedAttemptsTest {
         .collect(Collectors.joining());
   }
 
-  /** What a rank was told of others, or of the network or a disk, is not its function's fault. */
+  /** Failures that other ranks, the network or a disk caused are not failures of the function. */
   @Test
-  void whatComesFromOutsideStaysSparksException() {
+  void externalFailuresStaySparksException() {
     assertThatThrownBy(
             () ->
                 feed(id -> true)
@@ -194,7 +195,7 @@ class FeedAttemptsTest {
   void fewerRowsThanPlannedAreAnErrorThatNamesTheMapTask() {
     assertThatThrownBy(() -> rowsOfASecondRun(id -> id < 97))
         .hasStackTraceContaining(
-            "map task 1 wrote 7 rows in place of 10 rows to chunk 2 of rank 1 when it was run"
+            "map task 1 wrote 7 rows instead of 10 rows to chunk 2 of rank 1 when it was run"
                 + " again");
   }
 
@@ -202,21 +203,24 @@ class FeedAttemptsTest {
   void aChunkTooFewIsAnErrorThatNamesTheMapTask() {
     assertThatThrownBy(() -> rowsOfASecondRun(id -> id < 90))
         .hasStackTraceContaining(
-            "map task 1 wrote nothing in place of 10 rows to chunk 2 of rank 1");
+            "map task 1 wrote nothing instead of 10 rows to chunk 2 of rank 1");
   }
 
   /** In the first run only two batches, of which each rank gets one. */
   @Test
   void moreRowsThanPlannedAreAnErrorThatNamesTheMapTask() {
     assertThatThrownBy(() -> rowsOfRuns(id -> id < 70, id -> true))
-        .hasStackTraceContaining("map task 1 wrote 10 rows in place of nothing to chunk 1 of rank");
+        .hasStackTraceContaining("map task 1 wrote 10 rows instead of nothing to chunk 1 of rank");
   }
 
-  /** In the first run one batch, for rank 1; the second run's other batch is nobody's. */
+  /**
+   * In the first run one batch, for rank 1; the plan has no reader for the second run's other
+   * batch.
+   */
   @Test
-  void rowsForARankThatWasToGetNoneAreAnErrorThatNamesTheMapTask() {
+  void rowsForARankPlannedEmptyAreAnErrorThatNamesTheMapTask() {
     assertThatThrownBy(() -> rowsOfRuns(id -> id < 60, id -> id < 70))
-        .hasStackTraceContaining("map task 1 wrote rows in place of nothing to rank 0");
+        .hasStackTraceContaining("map task 1 wrote rows instead of nothing to rank 0");
   }
 
   private static List<ArrayList<List<Long>>> rowsOfASecondRun(UDF1<Long, Boolean> second) {
@@ -239,12 +243,12 @@ class FeedAttemptsTest {
             });
   }
 
-  /** As when its executor is lost: Spark runs the map task again, and then the ranks. */
+  /** Simulates the loss of its executor: Spark runs the map task again, and then the ranks. */
   private static void loseMapOutput1InTheFirstAttempt() {
     BarrierTaskContext context = BarrierTaskContext.get();
     if (context.stageAttemptNumber() == 0 && context.partitionId() == 0) {
       MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
-      // The last one of which all is there: that of the ranks' results has nothing yet.
+      // The last one that is complete: the shuffle of the ranks' results has no output yet.
       int feed =
           CollectionConverters.asJava(tracker.shuffleStatuses()).entrySet().stream()
               .filter(shuffle -> shuffle.getValue().findMissingPartitions().isEmpty())

@@ -7,12 +7,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
-/** Executors that come, and those that do not. */
+/** Executors that arrive late, and executors that never arrive. */
 class FeedCoresTest {
   private static final SparkConf CONF = new SparkConf(false);
 
   @Test
-  void executorsThatComeLateAreWaitedForWithoutAWord() {
+  void lateExecutorsAreAwaitedWithoutAWarning() {
     AtomicInteger looks = new AtomicInteger();
     assertThat(
             FeedCores.await(
@@ -22,7 +22,7 @@ class FeedCoresTest {
   }
 
   @Test
-  void whoHasEnoughCoresDoesNotWait() {
+  void enoughCoresNeedNoWait() {
     AtomicInteger looks = new AtomicInteger();
     assertThat(FeedCores.await(() -> 2 + looks.getAndIncrement(), 2, Duration.ofDays(1), CONF))
         .isEmpty();
@@ -30,18 +30,18 @@ class FeedCoresTest {
   }
 
   @Test
-  void tooFewAreSaidWhenTheTimeHasPassed() {
+  void tooFewCoresAreReportedAfterTheTimeout() {
     SparkConf conf =
         new SparkConf(false)
             .set("spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures", "3");
     assertThat(FeedCores.await(() -> 1, 2, Duration.ofMillis(120), conf).orElseThrow())
         .isEqualTo(
-            "A feed's 2 ranks run at the same time, and the executors there are can run 1 tasks:"
+            "A feed's 2 ranks run at the same time, and the present executors can run 1 tasks:"
                 + " Spark waits for more, 3 times for 15s, and then fails the job");
   }
 
   @Test
-  void anInterruptEndsTheWaitAndIsLeft() {
+  void anInterruptEndsTheWaitAndStaysSet() {
     Thread.currentThread().interrupt();
     assertThat(FeedCores.await(() -> 1, 2, Duration.ofDays(1), CONF)).isPresent();
     assertThat(Thread.interrupted()).isTrue();

@@ -13,7 +13,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 
-/** Data sets for feeds, and what a rank sees of them. */
+/** Data sets for feeds, and the rows that a rank reads from them. */
 final class FeedData {
   /** Elements of "x" in a row. */
   static final int WIDTH = 6;
@@ -39,7 +39,7 @@ final class FeedData {
             functions.col("text"));
   }
 
-  /** The ids of a batch; fails unless x belongs to them. */
+  /** The ids of a batch; fails if x does not match them. */
   static List<Long> ids(FeedBatch batch) {
     Tensor tensor = batch.tensor("id");
     ByteBuffer ids = tensor.byteBuffer();
@@ -70,10 +70,10 @@ final class FeedData {
   }
 
   /**
-   * Whether an address lies in a mapping of a file of an exchange, as the kernel tells it: then it
-   * is where a map task wrote it, and not a copy.
+   * Returns whether an address is in a mapping of an exchange file, according to the kernel. Then
+   * it is where a map task wrote it, and not a copy.
    */
-  static boolean liesInMappedSegment(long address) throws IOException {
+  static boolean isInMappedSegment(long address) throws IOException {
     for (String line : Files.readAllLines(Path.of("/proc/self/maps"))) {
       String[] ends = line.split("[- ]", 3);
       long start = Long.parseUnsignedLong(ends[0], 16);

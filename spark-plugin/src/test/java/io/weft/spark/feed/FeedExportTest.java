@@ -78,7 +78,7 @@ class FeedExportTest {
   }
 
   @Test
-  void theManifestSaysWhatIsWhere() throws IOException {
+  void theManifestDescribesTheShards() throws IOException {
     try (FeedExport export = feed(200).export()) {
       Path file = folder.resolve("manifest.json");
       export.writeManifest(file);
@@ -117,7 +117,7 @@ class FeedExportTest {
             });
   }
 
-  /** A lock counts if another process has it, which here is a JVM that waits for its input. */
+  /** A lock counts only if another process has it; here a JVM that waits for its input. */
   @Test
   void aLockOnTheLeaseKeepsTheFileUntilItsHolderDies() throws Exception {
     FeedExport.Shard kept;
@@ -147,7 +147,7 @@ class FeedExportTest {
         WeftFeed.shards(rows, 1).batchRows(5), "column span: interval has no Arrow form in a feed");
   }
 
-  /** Rank 1 finds its folder taken; rank 0 may have written its file by then. */
+  /** The folder of rank 1 already exists; rank 0 may have written its file by then. */
   @Test
   void anExportThatFailsOnOneRankLeavesNothing() throws IOException {
     int number = spark.session().sparkContext().newShuffleId() + 2;
@@ -169,9 +169,10 @@ class FeedExportTest {
     long used = LocalSpark.statistics().arena().usedBytes();
     List<Path> before = files();
     assertThatThrownBy(feed::export).hasStackTraceContaining(said);
-    Awaitility.await("the end of what a failed export had made")
+    Awaitility.await("the removal of a failed export's files")
         .atMost(Duration.ofSeconds(60))
-        .ignoreException(UncheckedIOException.class) // A file goes while the folder is listed.
+        // A file was deleted while the folder was listed.
+        .ignoreException(UncheckedIOException.class)
         .untilAsserted(
             () -> {
               assertThat(files()).containsExactlyElementsOf(before);
@@ -184,14 +185,14 @@ class FeedExportTest {
     return Path.of(WeftExecutor.exchange().address().folder());
   }
 
-  /** Of exports, and their leases. */
+  /** Files of exports, and their leases. */
   private static List<Path> files() throws IOException {
     try (Stream<Path> all = Files.walk(executorFolder())) {
       return all.filter(file -> file.toString().contains("feed-")).sorted().toList();
     }
   }
 
-  /** The reader shares no line of code with what wrote the file. */
+  /** The reader shares no code with the writer of the file. */
   @Test
   void arrowJavaScriptReadsTheSameAndFindsBuffersAligned() throws Exception {
     Path library = NodeScript.arrow();
@@ -211,7 +212,7 @@ class FeedExportTest {
     }
   }
 
-  /** The script takes the file apart itself; an array has to start where the file has it. */
+  /** The script parses the file itself; each array has to start at its offset in the file. */
   @Test
   void numpyFindsEveryTensorAtItsAddress() throws Exception {
     try (FeedExport export = feed(205).lastBatch(LastBatch.KEEP).export()) {

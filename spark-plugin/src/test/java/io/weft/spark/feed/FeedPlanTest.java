@@ -15,7 +15,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 
-/** Whatever the map tasks wrote: who reads what. */
+/** The plan for any numbers of rows that map tasks write. */
 class FeedPlanTest {
   private record RowId(int map, int partition, int row) {}
 
@@ -31,7 +31,7 @@ class FeedPlanTest {
         FeedSpec.DumpAt.NEVER);
   }
 
-  /** Evenly dealt by chunks in turn, or at random as keys would. */
+  /** Row counts of map tasks: chunks dealt evenly in turn, or at random as by keys. */
   private static int[][] written(Random random, int maps, FeedSpec spec) {
     int[][] rows = new int[maps][spec.ranks()];
     for (int map = 0; map < maps; map++) {
@@ -114,7 +114,7 @@ class FeedPlanTest {
     }
   }
 
-  /** No map task leaves more than one remainder, so at most so many rows are copied. */
+  /** A map task leaves at most one remainder, which limits the number of copied rows. */
   @Test
   void fullChunksAreReadAsTheyAre() {
     FeedSpec spec = spec(2, 10, false, null, LastBatch.DROP);
@@ -143,7 +143,7 @@ class FeedPlanTest {
     assertThat(unshuffled.order(0, 3)).isEqualTo(sorted);
   }
 
-  /** What is not full comes last in every epoch. */
+  /** Batches that are not full come last in every epoch. */
   @Test
   void theIncompleteBatchStaysLast() {
     FeedPlan plan =

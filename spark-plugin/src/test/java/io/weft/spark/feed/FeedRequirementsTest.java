@@ -11,9 +11,9 @@ import org.apache.spark.SparkEnv;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
-/** Applications whose settings matter to feeds. */
+/** Feeds in applications with special settings. */
 class FeedRequirementsTest {
-  /** Local applications have no dynamic allocation unless they ask for it in this way. */
+  /** Local applications have no dynamic allocation unless they request it in this way. */
   @Test
   void dynamicAllocationIsRefusedBeforeAnythingRuns() {
     Map<String, String> settings =
@@ -42,7 +42,7 @@ class FeedRequirementsTest {
       assertThat(feed.train(task -> LocalSpark.statistics().arena().usedBytes() > 0))
           .containsExactly(true, true);
       MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
-      // That of the ranks' results is Spark's own, and stays.
+      // The shuffle of the ranks' results belongs to Spark, and stays.
       Awaitility.await("the end of the feed's shuffle")
           .atMost(Duration.ofSeconds(60))
           .untilAsserted(

@@ -11,11 +11,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Feeds where {@code spark.serializer} is Kryo, which tensors in RDDs ask for. */
+/** Feeds with Kryo as {@code spark.serializer}, which RDDs of tensors require. */
 class FeedWithKryoTest {
   private static LocalSpark spark;
 
-  /** A record, which Kryo cannot fill. */
+  /** A record, which Kryo cannot read. */
   private record Sum(int rank, long of) implements Serializable {}
 
   @BeforeAll

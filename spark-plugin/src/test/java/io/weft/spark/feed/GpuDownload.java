@@ -15,7 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A rank's own stream, on which it looks at batches of the GPU. */
+/** A rank's own stream, on which it reads batches of the GPU. */
 final class GpuDownload implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
@@ -30,12 +30,12 @@ final class GpuDownload implements AutoCloseable {
     bounce = new BounceBuffers(stream, pinned, 1 << 20);
   }
 
-  /** What the driver knows the stream by. */
+  /** The stream's handle for the driver. */
   long stream() {
     return stream.handle();
   }
 
-  /** The ids of a batch; fails unless x belongs to them. */
+  /** The ids of a batch; fails if x does not match them. */
   List<Long> ids(GpuFeedBatch batch) {
     batch.orderBefore(stream.handle());
     ByteBuffer ids = bytes(batch.tensor("id"));
@@ -68,7 +68,7 @@ final class GpuDownload implements AutoCloseable {
     Deadline deadline = Deadline.after(PATIENCE);
     while (!mark.isReached()) {
       if (deadline.expired()) {
-        throw new AssertionError("the device does not come to an end");
+        throw new AssertionError("the device does not become idle");
       }
       Thread.onSpinWait();
     }

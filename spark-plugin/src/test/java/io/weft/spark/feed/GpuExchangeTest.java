@@ -20,7 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Feeds whose rows are split on the device and read there, held against those of the host. */
+/** Feeds whose rows are split and read on the device, compared with the same feeds on the host. */
 class GpuExchangeTest {
   private static LocalSpark spark;
 
@@ -39,7 +39,7 @@ class GpuExchangeTest {
     }
   }
 
-  /** The blocks of a feed go with it, in the background. */
+  /** The blocks of a feed are freed with it, in the background. */
   @AfterEach
   void noRuleIsBrokenAndNoBlockIsLeft() {
     assertThat(DoubleGpus.violations()).isEmpty();
@@ -58,7 +58,7 @@ class GpuExchangeTest {
     return WeftFeed.shards(FeedData.rows(spark.session(), rows, 3), 2).batchRows(10);
   }
 
-  /** The ids of two epochs, batch by batch. */
+  /** Verifies that every batch of every rank has the same rows both ways. */
   static ArrayList<List<Long>> onDevice(FeedTask task) {
     ArrayList<List<Long>> ids = new ArrayList<>();
     try (GpuDownload download = new GpuDownload()) {
@@ -89,7 +89,7 @@ class GpuExchangeTest {
   }
 
   @Test
-  void rowsThatAreDealtEvenlyAreThoseOfTheHost() {
+  void evenlyDealtRowsEqualThoseOfTheHost() {
     long gathered = FeedCounters.get(FeedCounter.BATCHES_GATHERED);
     assertSame(feed(400));
     assertSame(feed(400).shuffled(3));
@@ -99,13 +99,13 @@ class GpuExchangeTest {
   }
 
   @Test
-  void remaindersArePutTogetherOnTheDevice() {
+  void remaindersAreCombinedOnTheDevice() {
     assertSame(feed(205).lastBatch(LastBatch.KEEP));
     assertSame(feed(7));
     assertSame(feed(7).lastBatch(LastBatch.KEEP));
   }
 
-  /** A number is hashed on the device; what Spark alone can hash is sent along. */
+  /** A number is hashed on the device; for other keys Spark computes the rank. */
   @Test
   void rowsOfAKeyGoWhereSparksHashSendsThem() {
     assertSame(feed(300).by("group"));
@@ -114,7 +114,8 @@ class GpuExchangeTest {
   }
 
   /**
-   * Some 40 MB of blocks, on a device with room for 16: they go to pinned memory and to the arena.
+   * Some 40 MB of blocks, on a device with room for 16: they are spilled to pinned memory and to
+   * the arena.
    */
   @Test
   void blocksThatDoNotFitAreSpilledAndComeBack() {
@@ -159,7 +160,7 @@ class GpuExchangeTest {
   }
 
   @Test
-  void exportsByDlpackKeepTheBlocksTheyLookAt() {
+  void exportsByDlpackKeepTheirBlocks() {
     List<Long> structures =
         feed(40)
             .onGpus()

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Blocks on the device that are lost. Spark takes their executor, this JVM, for lost with them. */
+/** Lost blocks on the device. Spark then treats their executor, this JVM, as lost too. */
 class GpuFeedAttemptsTest {
   private static LocalSpark spark;
 
@@ -31,7 +31,7 @@ class GpuFeedAttemptsTest {
     }
   }
 
-  /** A fetch failure names it, its map task runs again, and training starts anew. */
+  /** A fetch failure names the block, its map task runs again, and training restarts. */
   @Test
   void aBlockThatIsLostIsComputedAgain() {
     WeftFeed feed =

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Batches in memory of GPUs for processes that are no executors, on the double of the driver. */
+/** Batches in GPU memory for processes that are not executors, on the double of the driver. */
 class GpuFeedExportTest {
   private static LocalSpark spark;
 
@@ -46,7 +46,7 @@ class GpuFeedExportTest {
     }
   }
 
-  /** Among them: memory that is freed while another process maps it. */
+  /** The rules include: memory must not be freed while another process maps it. */
   @AfterEach
   void noRuleIsBroken() {
     assertThat(DoubleGpus.violations()).isEmpty();
@@ -65,7 +65,7 @@ class GpuFeedExportTest {
   }
 
   @Test
-  void theManifestSaysWhatIsWhere() throws IOException {
+  void theManifestDescribesTheShards() throws IOException {
     try (GpuFeedExport export = feed(200).exportToGpus()) {
       JsonNode manifest = new ObjectMapper().readTree(export.manifest());
       assertThat(manifest.get("ranks").asInt()).isEqualTo(2);
@@ -94,9 +94,9 @@ class GpuFeedExportTest {
     assertThat(memoryTaken()).isZero();
   }
 
-  /** Python has the driver's library, numpy, and what the manifest says. */
+  /** Python has only the driver's library, numpy and the manifest. */
   @Test
-  void anotherProcessMapsTheBatchesUntilItLetsGo() throws Exception {
+  void anotherProcessMapsTheBatchesUntilItUnlocks() throws Exception {
     try (GpuFeedExport export = feed(205).lastBatch(LastBatch.KEEP).exportToGpus()) {
       Process reader = start(export);
       try {
@@ -133,14 +133,14 @@ class GpuFeedExportTest {
     assertThat(leases).allSatisfy(lease -> assertThat(Files.exists(lease)).isFalse());
   }
 
-  /** A lock on a lease that is gone keeps nothing: the feed was closed before it was locked. */
+  /** A lock on a removed lease keeps nothing: the feed was closed before the lock. */
   @Test
-  void aLeaseThatWasRemovedBeforeItIsLockedIsNoLease() throws Exception {
+  void aLeaseRemovedBeforeItIsLockedKeepsNothing() throws Exception {
     Path lease = Files.createFile(folder.resolve("lease"));
     try (FileChannel open = FileChannel.open(lease, StandardOpenOption.WRITE);
         GpuFeedExport export = feed(200).exportToGpus()) {
       assertThat(open.isOpen()).isTrue();
-      // Opens the file, also once it has no name.
+      // Opens the file, even after its name was removed.
       Path held = descriptor(lease);
       Files.delete(lease);
       Path manifest = folder.resolve("feed.json");
@@ -155,7 +155,7 @@ class GpuFeedExportTest {
     }
   }
 
-  /** This process's name for a file that it has open. */
+  /** This process's path for a file that it has open. */
   private static Path descriptor(Path file) throws IOException {
     Path own = Path.of("/proc", String.valueOf(ProcessHandle.current().pid()), "fd");
     try (Stream<Path> all = Files.list(own)) {

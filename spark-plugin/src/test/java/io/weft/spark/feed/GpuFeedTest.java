@@ -29,7 +29,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Batches in memory of GPUs, on the double of the driver, in a whole application. */
+/** Batches in GPU memory, on the double of the driver, in a whole application. */
 class GpuFeedTest {
   private static LocalSpark spark;
 
@@ -107,7 +107,7 @@ class GpuFeedTest {
   }
 
   @Test
-  void tensorsSayWhatAndWhereTheyAre() {
+  void tensorsDescribeTypeAndAddress() {
     List<String> found =
         feed(40)
             .train(
@@ -126,20 +126,18 @@ class GpuFeedTest {
                         .isTrue();
                     assertThatThrownBy(() -> batch.tensor("text"))
                         .hasMessage(
-                            "column text is not on the GPU, where numbers and tensors of fixed"
-                                + " shape are: [id, x, group]");
+                            "column text is not on the GPU, which has only numbers and tensors of"
+                                + " fixed shape: [id, x, group]");
                     batches.next();
-                    assertThatThrownBy(() -> batch.tensor("x")).hasMessageContaining("is over");
-                    assertThatThrownBy(batch::retain).hasMessageContaining("is over");
+                    assertThatThrownBy(() -> batch.tensor("x")).hasMessageContaining("has ended");
+                    assertThatThrownBy(batch::retain).hasMessageContaining("has ended");
                     return "well";
                   }
                 });
     assertThat(found).containsExactly("well", "well");
   }
 
-  /**
-   * Two batches, one used and one ahead; a third while the device is not through with the first.
-   */
+  /** Two batches, one in use and one prefetched; a third while the device still uses the first. */
   @Test
   void memoryOfABatchIsNotReusedWhileAStreamUsesIt() {
     List<Long> kept =
@@ -185,14 +183,14 @@ class GpuFeedTest {
                     }
                     assertThat(download.ids(first)).hasSize(10);
                     lease.close();
-                    assertThatThrownBy(() -> first.tensor("x")).hasMessageContaining("is over");
+                    assertThatThrownBy(() -> first.tensor("x")).hasMessageContaining("has ended");
                     return true;
                   }
                 });
     assertThat(kept).containsExactly(true, true);
   }
 
-  /** The consumer gives a tensor back when the task has ended long since. */
+  /** The consumer returns a tensor long after the task has ended. */
   @Test
   void exportsByDlpackMayOutliveTheTask() {
     List<Long> structures =
@@ -216,7 +214,7 @@ class GpuFeedTest {
     OpenedGpu gpu = ExecutorGpu.current().open();
     DoubleGpus.controls().cudaDoublePause(1);
     try {
-      // Its kernels are enqueued when a consumer drops a tensor, and have not run.
+      // When the consumer drops a tensor, its kernels are enqueued but have not run.
       for (long structure : structures) {
         Function.getFunction(new Pointer(Memory.getLong(structure + 16)))
             .invokeVoid(new Object[] {new Pointer(structure)});
@@ -235,7 +233,7 @@ class GpuFeedTest {
         .until(() -> gpu.memoryTaken() == bytes);
   }
 
-  /** A stream of the consumer's that waits for no other one is told by name. */
+  /** The rank names a stream of the consumer that does not wait for any other stream. */
   @Test
   void exportsByDlpackAreKeptForTheStreamThatIsNamed() {
     List<Boolean> kept =
@@ -276,9 +274,9 @@ class GpuFeedTest {
     assertThat(elements).containsExactly(3, 3);
   }
 
-  /** It would end the process of whoever reads it. */
+  /** Freeing it would crash the process of the reader. */
   @Test
-  void memoryOfAHostTensorThatWasNotGivenBackStays() {
+  void memoryOfAnUnreturnedHostTensorStays() {
     List<Long> structures =
         feed(45)
             .lastBatch(LastBatch.KEEP)

@@ -10,10 +10,10 @@ import java.util.Map;
 import org.apache.spark.SparkEnv;
 import org.junit.jupiter.api.Test;
 
-/** Where there is no GPU, or none is wanted, that is the reason, and batches of the host go on. */
+/** Without a usable GPU a feed reports the reason, and host batches still work. */
 class GpuFeedWithoutGpuTest {
   @Test
-  void theReasonIsSaid() {
+  void theReasonIsReported() {
     try (LocalSpark spark = LocalSpark.start(Map.of("spark.weft.transport", "shm"))) {
       WeftFeed feed = WeftFeed.shards(FeedData.rows(spark.session(), 40, 2), 1).batchRows(10);
       String reason = "executor driver has no GPU for arrays: spark.weft.transport is not auto";

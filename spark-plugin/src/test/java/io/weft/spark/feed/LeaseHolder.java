@@ -10,11 +10,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** A process of its own that locks a lease as a reader would, and waits to be killed. */
+/** A process that locks a lease as a reader would, and waits to be killed. */
 final class LeaseHolder {
   private LeaseHolder() {}
 
-  /** Starts it and waits until it has the lock. */
+  /** Starts the process and waits until it has the lock. */
   static Process start(Path lease) throws IOException {
     Process process =
         new ProcessBuilder(

@@ -6,14 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Which report of a map task counts. */
+/** Chooses the report of a map task that counts. */
 class MapRowsTest {
   private static final MapRows FIRST = MapRows.of(0, 10, 5, 6);
   private static final MapRows ATTEMPT = MapRows.of(1, 11, 7, 8);
   private static final MapRows OTHER_ATTEMPT = MapRows.of(1, 12, 9, 0);
 
   @Test
-  void theAttemptWhoseOutputIsRegisteredCountsInWhateverOrderTheyReport() {
+  void theAttemptWithTheRegisteredOutputCountsInAnyReportOrder() {
     int[][] wanted = {{5, 6}, {7, 8}};
     assertThat(MapRows.written(List.of(FIRST, ATTEMPT, OTHER_ATTEMPT), 10, 11))
         .isDeepEqualTo(wanted);

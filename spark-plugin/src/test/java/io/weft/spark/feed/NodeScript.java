@@ -9,15 +9,15 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Runs a script of the tests' resources in Node.js. */
+/** Runs a script of the test resources in Node.js. */
 final class NodeScript {
   private static final String ARROW = "apache-arrow@21.2.0";
 
   private NodeScript() {}
 
   /**
-   * Arrow JavaScript, which npm fetches once into the build folder. Where it cannot, the test is
-   * skipped with the reason.
+   * Returns Arrow JavaScript, which npm fetches once into the build folder. If it cannot, the test
+   * is skipped with the reason.
    */
   static Path arrow() throws Exception {
     for (String program : List.of("node", "npm")) {
@@ -51,7 +51,7 @@ final class NodeScript {
     }
   }
 
-  /** What a script writes, as JSON. */
+  /** Returns the output of a script, as JSON. */
   static JsonNode run(String script, String... arguments) throws Exception {
     return Scripts.run("node", script, arguments);
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.StructType;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** What was written against what was planned: two map tasks, two ranks, batches of 10. */
+/** Written rows compared with the plan: two map tasks, two ranks, batches of 10. */
 class PlanCheckTest {
   private static final FeedSpec SPEC =
       new FeedSpec(
@@ -31,7 +31,7 @@ class PlanCheckTest {
   }
 
   @Test
-  void whatWasPlannedPasses() {
+  void plannedRowsPass() {
     check.wroteTo(0, Set.of(0, 1));
     check.wroteTo(1, Set.of(0));
     check.chunk(0, 0, 0, 10);
@@ -46,37 +46,35 @@ class PlanCheckTest {
   void aChunkOfOtherRowsIsNamed() {
     assertOther(
         () -> check.chunk(0, 1, 0, 4),
-        "map task 0 wrote 4 rows in place of 3 rows to chunk 0 of rank 1");
+        "map task 0 wrote 4 rows instead of 3 rows to chunk 0 of rank 1");
     assertOther(
         () -> check.chunk(0, 0, 1, 1),
-        "map task 0 wrote 1 row in place of 10 rows to chunk 1 of rank 0");
+        "map task 0 wrote 1 row instead of 10 rows to chunk 1 of rank 0");
   }
 
   @Test
   void aChunkThatWasNotPlannedIsNamed() {
     assertOther(
         () -> check.chunk(1, 0, 1, 2),
-        "map task 1 wrote 2 rows in place of nothing to chunk 1 of rank 0");
+        "map task 1 wrote 2 rows instead of nothing to chunk 1 of rank 0");
   }
 
   @Test
   void aChunkThatIsMissingIsNamed() {
     assertOther(
         () -> check.end(0, 0, 1),
-        "map task 0 wrote nothing in place of 10 rows to chunk 1 of rank 0");
+        "map task 0 wrote nothing instead of 10 rows to chunk 1 of rank 0");
   }
 
   @Test
-  void rowsInAPartitionThatNobodyReadsAreNoticed() {
+  void rowsInAnUnreadPartitionAreDetected() {
     assertOther(
-        () -> check.wroteTo(1, Set.of(0, 1)),
-        "map task 1 wrote rows in place of nothing to rank 1");
+        () -> check.wroteTo(1, Set.of(0, 1)), "map task 1 wrote rows instead of nothing to rank 1");
   }
 
   @Test
-  void aPartitionThatIsEmptyInsteadIsNoticed() {
+  void anUnexpectedlyEmptyPartitionIsDetected() {
     assertOther(
-        () -> check.wroteTo(0, Set.of(1)),
-        "map task 0 wrote nothing in place of 20 rows to rank 0");
+        () -> check.wroteTo(0, Set.of(1)), "map task 0 wrote nothing instead of 20 rows to rank 0");
   }
 }

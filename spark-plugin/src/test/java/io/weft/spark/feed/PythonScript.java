@@ -5,19 +5,19 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
 
-/** Runs a script of the tests' resources in a Python that has numpy. */
+/** Runs a script of the test resources in a Python that has numpy. */
 final class PythonScript {
-  /** The one on the path, and that of Debian's packages. */
+  /** The interpreter on the path, and that of Debian's packages. */
   private static final List<String> INTERPRETERS = List.of("python3", "/usr/bin/python3");
 
   private PythonScript() {}
 
-  /** What a script writes, as JSON. Where there is no numpy the test is skipped. */
+  /** Returns the output of a script, as JSON. Without numpy the test is skipped. */
   static JsonNode run(String script, String... arguments) throws Exception {
     return Scripts.run(withNumpy(), script, arguments);
   }
 
-  /** Starts a script that the test talks to, and ends. */
+  /** Starts a script that the test communicates with and ends. */
   static Process start(String script, String... arguments) throws Exception {
     return Scripts.start(withNumpy(), script, arguments);
   }

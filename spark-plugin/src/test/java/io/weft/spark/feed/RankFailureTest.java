@@ -14,21 +14,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Whose fault a failure is. */
+/** Classifies failures by their cause. */
 class RankFailureTest {
   private static boolean own(Throwable error) {
     return RankFailure.of(0, 1, error).own();
   }
 
   @Test
-  void whatAFunctionThrowsIsItsOwn() {
+  void anExceptionOfTheFunctionIsItsOwnFailure() {
     assertThat(own(new IllegalArgumentException("label 9"))).isTrue();
     assertThat(own(new AssertionError("label 9"))).isTrue();
     assertThat(own(new Exception("a", new NullPointerException()))).isTrue();
   }
 
   @Test
-  void whatWasLostAroundItIsNot() {
+  void aLossAroundTheFunctionIsNotItsOwnFailure() {
     assertThat(own(new UncheckedIOException(new IOException("no room")))).isFalse();
     assertThat(own(new IllegalStateException("a", new InterruptedException()))).isFalse();
     assertThat(own(new TransferException("the peer is gone"))).isFalse();
@@ -38,13 +38,13 @@ class RankFailureTest {
 
   @ParameterizedTest
   @EnumSource
-  void ofCollectivesOnlyMistakesAreOwn(Kind kind) {
+  void onlyMistakesInCollectivesAreOwnFailures(Kind kind) {
     CollectiveException failure = new CollectiveException(kind, List.of(1), "all-reduce #3");
     boolean mistake = kind == Kind.INVALID || kind == Kind.MISMATCH;
     assertThat(own(new IllegalStateException("step 7", failure))).isEqualTo(mistake);
   }
 
-  /** An attempt that ended because an executor was lost makes those before it irrelevant. */
+  /** An attempt that ended because an executor was lost makes earlier attempts irrelevant. */
   @Test
   void theLastAttemptDecides() {
     RankFailure early = new RankFailure(0, 1, true, "early");
@@ -57,9 +57,9 @@ class RankFailureTest {
     assertThat(RankFailure.decisive(List.of(lost, other, one, early), 2)).contains(one);
   }
 
-  /** As when its executors were lost, or their rows: nobody says why it ended. */
+  /** Happens if its executors or their rows were lost: no rank reports the cause. */
   @Test
-  void anAttemptOfWhichOnlyTheBeginIsKnownCounts() {
+  void anAttemptWithoutAReportedEndCounts() {
     try (FeedNews news = FeedNews.open(7)) {
       FeedNews.heard(new RankNews(7, 0, 1, false, null));
       FeedNews.heard(new RankNews(7, 0, 1, true, "label 9"));

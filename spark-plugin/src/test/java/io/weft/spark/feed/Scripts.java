@@ -23,7 +23,7 @@ final class Scripts {
         .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
   }
 
-  /** Whether a command ends well, and soon. */
+  /** Returns whether a command exits with 0 within the timeout. */
   static boolean succeeds(String... command) throws IOException, InterruptedException {
     Process process =
         new ProcessBuilder(command)
@@ -35,7 +35,7 @@ final class Scripts {
     return ended && process.exitValue() == 0;
   }
 
-  /** What a script writes, as JSON. */
+  /** Returns the output of a script, as JSON. */
   static JsonNode run(String interpreter, String script, String... arguments) throws Exception {
     Process process = start(interpreter, script, arguments);
     String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -13,14 +13,14 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
-/** Rows leave the buffer once each, in an order that the seed decides. */
+/** Each row leaves the buffer once, in an order that the seed determines. */
 class ShuffleBufferTest {
   private static List<Integer> shuffled(int kept, int rows, long seed) throws IOException {
     List<Integer> order = new ArrayList<>();
     ShuffleBuffer buffer = new ShuffleBuffer(kept, 1 << 20, seed, row -> order.add(row.getInt(0)));
     UnsafeRow row = UnsafeRow.createFromByteArray(16, 1);
     for (int i = 0; i < rows; i++) {
-      row.setInt(0, i); // One row object for all, as Spark's operators do.
+      row.setInt(0, i); // One row object for all rows, as Spark's operators do.
       buffer.add(row);
     }
     buffer.finish();
@@ -37,13 +37,15 @@ class ShuffleBufferTest {
     assertThat(order)
         .containsExactlyInAnyOrderElementsOf(IntStream.range(0, rows).boxed().toList())
         .isEqualTo(shuffled(kept, rows, seed));
-    // A row cannot leave before so many others have come.
+    // A row cannot leave before this number of others has arrived.
     for (int position = 0; position < rows; position++) {
       assertThat(order.get(position)).isLessThanOrEqualTo(position + kept);
     }
   }
 
-  /** Small rows fill the buffer, large ones come when it is full: as with lists of any length. */
+  /**
+   * Small rows fill the buffer, and large rows arrive when it is full, as with lists of any length.
+   */
   @Property(tries = 200)
   void neverMoreBytesThanAllowedAreKept(
       @ForAll @IntRange(min = 1, max = 50) int kept,
@@ -72,7 +74,7 @@ class ShuffleBufferTest {
     return 8 + 8L * words + ShuffleBuffer.ROW_OVERHEAD;
   }
 
-  /** A row of 16 bytes takes five times as much: a million of them are not 16 MB. */
+  /** A row of 16 bytes takes five times as much memory: a million of them are not 16 MB. */
   @Example
   void smallRowsFillTheBufferByWhatTheyTakeInMemory() throws IOException {
     List<Integer> gone = new ArrayList<>();

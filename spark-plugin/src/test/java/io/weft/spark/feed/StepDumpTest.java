@@ -21,7 +21,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What ranks write down at a step, and when they never come to it, or fail before. */
+/** The dump of a rank's step, and of ranks that fail before the step or never reach it. */
 class StepDumpTest {
   private static LocalSpark spark;
 
@@ -72,9 +72,9 @@ class StepDumpTest {
     }
   }
 
-  /** Ids 0 to 49 are of the first map task: rank 0 has its batches 0, 2 and 4. */
+  /** Ids 0 to 49 belong to the first map task: rank 0 has its batches 0, 2 and 4. */
   @Test
-  void theStepIsWrittenDown() throws IOException {
+  void theStepIsDumped() throws IOException {
     JsonNode dump = dump(7, 0);
     assertThat(dump.get("reached").asBoolean()).isTrue();
     assertThat(dump.get("epoch").asInt()).isEqualTo(1);
@@ -94,7 +94,7 @@ class StepDumpTest {
   }
 
   @Test
-  void aStepThatIsNeverReachedIsSaid() throws IOException {
+  void aStepThatIsNeverReachedIsReported() throws IOException {
     JsonNode dump = dump(10, 1);
     assertThat(dump.get("reached").asBoolean()).isFalse();
     assertThat(dump.get("step").asInt()).isEqualTo(10);
@@ -102,7 +102,7 @@ class StepDumpTest {
     assertThat(dump.has("failed")).isFalse();
   }
 
-  /** As a training that goes on at a checkpoint: its first batch is not the feed's. */
+  /** Simulates a training that resumes from a checkpoint: its first batch is not the feed's. */
   @Test
   void anAttemptThatBeginsInALaterEpochCountsItsBatchesOn() throws IOException {
     train(7, task -> FeedData.epoch(task, 1).size());
@@ -117,7 +117,7 @@ class StepDumpTest {
   }
 
   @Test
-  void anAttemptThatBeginsBehindTheStepLeavesWhatTheOneBeforeWrote() throws IOException {
+  void anAttemptThatBeginsAfterTheStepKeepsTheEarlierDump() throws IOException {
     train(
         2,
         task -> {
@@ -134,7 +134,7 @@ class StepDumpTest {
     assertThat(read(1).get("reached").asBoolean()).isTrue();
   }
 
-  /** What another application, or one that was asked for another step, has left there. */
+  /** The file of another application, or of a run with another dump step. */
   @Test
   void aFileOfAnotherRunDoesNotHideThatTheStepWasNotReached() throws IOException {
     assertThat(dump(10, 0).get("application").asText())
@@ -153,7 +153,7 @@ class StepDumpTest {
     }
   }
 
-  /** Files of rank 0 that say so. */
+  /** Number of files of rank 0 that report that the step was not reached. */
   private long notReached() throws IOException {
     long found = 0;
     try (Stream<Path> files = Files.list(folder)) {
@@ -175,9 +175,9 @@ class StepDumpTest {
     }
   }
 
-  /** Not a step that was set too high. */
+  /** The failure must be reported, not a step that was set too high. */
   @Test
-  void aRankThatFailsBeforeTheStepSaysSo() throws IOException {
+  void aRankThatFailsBeforeTheStepReportsIt() throws IOException {
     assertThatThrownBy(
             () ->
                 train(
@@ -191,12 +191,12 @@ class StepDumpTest {
     JsonNode dump = read(0);
     assertThat(dump.get("reached").asBoolean()).isFalse();
     assertThat(dump.get("taken").asInt()).isEqualTo(5);
-    // Either its own failure, or that of the other rank, which was faster.
+    // Either its own failure, or the earlier failure of the other rank.
     assertThat(dump.get("failed").asText()).isNotBlank();
   }
 
   @Test
-  void statisticsLeaveOutWhatIsNotFinite() {
+  void statisticsExcludeNonFiniteValues() {
     try (Tensor tensor = Tensor.allocate(TensorType.of(DataType.FLOAT64, 6))) {
       double[] values = {Double.NaN, -1, 0, 4, Double.NEGATIVE_INFINITY, -0.0};
       for (int i = 0; i < values.length; i++) {

@@ -86,7 +86,7 @@ class TensorColumnsTest {
     }
   }
 
-  /** Row i holds i, i + 1, i + 2 and so on, as its elements' type writes them. */
+  /** Row i holds i, i + 1, i + 2 and so on, in the element type. */
   @ParameterizedTest
   @EnumSource
   void arraysOfEveryTypeAreTensors(DataType dtype) {
@@ -107,7 +107,7 @@ class TensorColumnsTest {
     }
   }
 
-  /** A value's bytes are its elements, whatever their type. */
+  /** A value's bytes are its elements, for every type. */
   @ParameterizedTest
   @EnumSource
   void binaryValuesOfEveryTypeAreTensors(DataType dtype) {
@@ -121,7 +121,7 @@ class TensorColumnsTest {
     }
   }
 
-  /** As Spark's machine learning library keeps its vectors; that library is not needed. */
+  /** The same structure as vectors of Spark's machine learning library, which is not needed. */
   private static Dataset<Row> vectors(int sparse) {
     StructType schema =
         new StructType()
@@ -170,9 +170,9 @@ class TensorColumnsTest {
             "column x, row 13 of input partition 0: a sparse vector is not float64[2]");
   }
 
-  /** Rows that are no UnsafeRows are counted by the shuffle buffer as well. */
+  /** Rows that are not UnsafeRows are counted by the shuffle buffer as well. */
   @Test
-  void rowsOfAnySortAreShuffled() {
+  void rowsOfEveryClassAreShuffled() {
     List<Integer> fed =
         WeftFeed.shards(vectors(-1), 1)
             .batchRows(ROWS)

@@ -106,7 +106,7 @@ class WeftFeedTest {
         .containsExactly(0L, 0L);
   }
 
-  /** 4 map tasks of 250 rows: each is 25 whole batches, and nothing is left over. */
+  /** 4 map tasks of 250 rows: each is 25 whole batches, without a remainder. */
   @Test
   void fullBatchesAreReadWhereTheirMapTasksWroteThem() {
     long gathered = FeedCounters.get(FeedCounter.BYTES_GATHERED);
@@ -133,14 +133,14 @@ class WeftFeedTest {
         assertThat(batch.inPlace()).isTrue();
         assertThat(x.type()).isEqualTo(TensorType.of(DataType.FLOAT32, 10, 2, 3));
         assertThat(x.address() % 64).isZero();
-        assertThat(FeedData.liesInMappedSegment(x.address())).isTrue();
+        assertThat(FeedData.isInMappedSegment(x.address())).isTrue();
         addresses.add(x.address());
       }
     }
     return addresses;
   }
 
-  /** 3 map tasks with 3 rows left over each, which make one batch of the size 9. */
+  /** 3 map tasks with a remainder of 3 rows each, which make one batch of the size 9. */
   @Test
   void onlyRemaindersAreCopiedTogether() {
     long rows = FeedCounters.get(FeedCounter.ROWS_GATHERED);
@@ -236,8 +236,8 @@ class WeftFeedTest {
                       FeedBatch next = batches.next();
                       assertThat(FeedData.ids(kept)).isEqualTo(ids);
                       lease.close();
-                      assertThatThrownBy(() -> kept.tensor("x")).hasMessageContaining("is over");
-                      assertThatThrownBy(kept::retain).hasMessageContaining("is over");
+                      assertThatThrownBy(() -> kept.tensor("x")).hasMessageContaining("has ended");
+                      assertThatThrownBy(kept::retain).hasMessageContaining("has ended");
                       assertThat(FeedData.ids(next)).isNotEqualTo(ids);
                     }
                     batches.close();
@@ -248,7 +248,7 @@ class WeftFeedTest {
     assertThat(checked).containsExactly(true);
   }
 
-  /** A feed waits for as many as it has ranks before it says that there are too few. */
+  /** A feed waits for one core per rank before it reports too few cores. */
   @Test
   void coresAreThoseOfTheApplicationsExecutors() {
     SparkContext context = session().sparkContext();
@@ -294,7 +294,7 @@ class WeftFeedTest {
   }
 
   @Test
-  void whatCannotBeFedIsSaidBeforeAnythingRuns() {
+  void invalidFeedsAreRejectedBeforeAnythingRuns() {
     Dataset<Row> rows = session().range(10).selectExpr("id", "cast(id as string) text", "id id2");
     assertThatThrownBy(() -> WeftFeed.shards(session().emptyDataFrame(), 1).train(t -> 1))
         .hasMessageContaining("at least one column");
@@ -304,14 +304,14 @@ class WeftFeedTest {
             () ->
                 WeftFeed.shards(rows.select(WeftTensors.column("text", DataType.FLOAT32, 2)), 1)
                     .train(t -> 1))
-        .hasMessageContaining("column text: values of type string are no tensors of float32");
+        .hasMessageContaining("column text: values of type string cannot be tensors of float32");
     assertThatThrownBy(() -> WeftFeed.shards(rows, 0)).hasMessageContaining("at least one rank");
     assertThatThrownBy(() -> WeftFeed.shards(rows, 1).batchRows(0))
         .hasMessageContaining("at least one row");
   }
 
   @Test
-  void columnsThatAreNoTensorsAreNamed() {
+  void columnsWithoutTensorTypeAreNamed() {
     List<List<String>> said =
         WeftFeed.shards(FeedData.rows(session(), 20, 1), 1)
             .batchRows(10)
@@ -329,7 +329,7 @@ class WeftFeedTest {
     assertThat(said.get(0))
         .containsExactly(
             "column text of type string is no number and has no tensor type: see WeftTensors",
-            "the feed has no column nothing, but [id, x, group, text]");
+            "the feed has no column nothing; its columns are [id, x, group, text]");
   }
 
   /** The bytes of binary values are the elements; a null among plain numbers is an error. */
@@ -353,7 +353,7 @@ class WeftFeedTest {
                   FeedBatch batch = task.batches(0).next();
                   assertThatThrownBy(() -> batch.tensor("n"))
                       .hasMessage(
-                          "column n, row 5 of the batch: null is no value of a tensor int64[]");
+                          "column n, row 5 of the batch: null is not a value of tensor int64[]");
                   ByteBuffer bytes = batch.byteBuffer("b");
                   assertThat(bytes.isReadOnly()).isTrue();
                   assertThat(batch.tensor("b").type())

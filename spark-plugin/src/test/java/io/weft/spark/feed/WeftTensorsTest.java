@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a column's metadata says of its tensors. */
+/** The tensor types in a column's metadata. */
 class WeftTensorsTest {
   private static StructField field(Metadata metadata) {
     return new StructField("x", DataTypes.createArrayType(DataTypes.FloatType), true, metadata);

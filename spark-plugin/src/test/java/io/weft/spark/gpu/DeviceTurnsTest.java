@@ -17,11 +17,11 @@ class DeviceTurnsTest {
   }
 
   @Test
-  void aTaskWaitsForTheTurnOfAnother() throws Exception {
+  void aTaskWaitsForTheEndOfAnother() throws Exception {
     DeviceTurns turns = new DeviceTurns(2, PATIENCE);
     assertThat(turns.take(1, () -> {})).isTrue();
     assertThat(turns.take(2, () -> {})).isTrue();
-    assertThat(turns.take(2, () -> {})).as("it has one").isFalse();
+    assertThat(turns.take(2, () -> {})).as("the task is admitted").isFalse();
     CountDownLatch waits = new CountDownLatch(1);
     CompletableFuture<Boolean> third =
         CompletableFuture.supplyAsync(() -> turns.take(3, waits::countDown));
@@ -34,14 +34,14 @@ class DeviceTurnsTest {
     assertThat(turns.taken()).isEqualTo(2);
   }
 
-  /** Those before may be waiting for it, as in a barrier stage. */
+  /** The admitted tasks may be waiting for it, as in a barrier stage. */
   @Test
-  void whoHasWaitedLongEnoughGoesOnWithoutATurn() {
+  void aTaskContinuesWithoutAdmissionAfterTheTimeout() {
     DeviceTurns turns = new DeviceTurns(1, Duration.ofMillis(1));
     assertThat(turns.take(1, () -> {})).isTrue();
     assertThat(turns.take(2, () -> {})).isTrue();
     assertThat(turns.taken()).isEqualTo(2);
-    assertThat(turns.take(2, DeviceTurnsTest::killed)).as("it does not wait again").isFalse();
+    assertThat(turns.take(2, DeviceTurnsTest::killed)).as("a second call does not wait").isFalse();
     turns.giveBack(2);
     assertThatThrownBy(() -> turns.take(3, DeviceTurnsTest::killed)).hasMessage("killed");
     turns.giveBack(1);

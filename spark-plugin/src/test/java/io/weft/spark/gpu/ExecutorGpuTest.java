@@ -65,9 +65,9 @@ class ExecutorGpuTest {
     }
   }
 
-  /** The monitor is held while a GPU is opened: event loops and readers do not wait for it. */
+  /** The monitor is held while a GPU is opened; event loops and readers must not wait for it. */
   @Test
-  void questionsAreAnsweredWhileAGpuIsOpened() throws Exception {
+  void requestsAreAnsweredWhileAGpuIsOpened() throws Exception {
     ExecutorGpu gpu = ExecutorGpu.current();
     DeviceExchange exchange = gpu.exchange();
     BlockKey key = new BlockKey(77_777, 1);
@@ -89,7 +89,7 @@ class ExecutorGpuTest {
   }
 
   @Test
-  void whatCannotBeOpenedIsNotTriedByEachTask(@TempDir Path nothing) {
+  void aFailedOpenIsNotRetriedByEachTask(@TempDir Path nothing) {
     ProbeOptions nowhere =
         ProbeOptions.defaults().withRoot(nothing).withNcclLibrary(nothing.resolve("libnccl.so.2"));
     GpuEnd end = GpuEnd.of(UUID.randomUUID().toString(), 0, "A double", "2.28.3");
@@ -105,9 +105,9 @@ class ExecutorGpuTest {
     }
   }
 
-  /** What does not fail for lack of room is not waited for, and nothing is spilled for it. */
+  /** A failure other than a lack of room is not retried, and nothing is spilled for it. */
   @Test
-  void onlyRoomIsWaitedFor() {
+  void onlyALackOfRoomIsRetried() {
     DeviceExchange device = ExecutorGpu.current().exchange();
     AtomicInteger tries = new AtomicInteger();
     assertThatThrownBy(
@@ -137,9 +137,9 @@ class ExecutorGpuTest {
     }
   }
 
-  /** As where one reads while Spark gives its shuffle up. */
+  /** Happens if a task reads while Spark removes its shuffle. */
   @Test
-  void anOwnBlockThatIsGoneIsNoLackOfRoom() throws Exception {
+  void aMissingOwnBlockIsNotALackOfRoom() throws Exception {
     DeviceExchange device = ExecutorGpu.current().exchange();
     List<BlockKey> before = device.catalog().keys();
     assertThat(
@@ -161,7 +161,7 @@ class ExecutorGpuTest {
   }
 
   @Test
-  void tasksThatUseTheDeviceHaveATurn() {
+  void tasksThatUseTheDeviceAreAdmitted() {
     MapPartitionsFunction<Long, Integer> turns =
         rows -> {
           rows.forEachRemaining(row -> {});
@@ -177,9 +177,9 @@ class ExecutorGpuTest {
     await().atMost(PATIENCE).until(() -> ExecutorGpu.current().exchange().tasks() == 0);
   }
 
-  /** One copy that takes too long does not end the use of the GPU for good. */
+  /** One copy that exceeds its timeout does not end the use of the GPU. */
   @Test
-  void downloadsGoOnWhenTheDeviceComesToRest() {
+  void downloadsResumeWhenTheDeviceIsIdle() {
     DeviceExchange device = ExecutorGpu.current().exchange();
     long to = Memory.allocate(SIZE);
     try (CudaMemoryPool pinned = pool(device, 16 * MIB);
@@ -215,9 +215,9 @@ class ExecutorGpuTest {
     return downloads.copy("a test", to, from.address(), SIZE, HostEvent.completed("nothing"));
   }
 
-  /** The second of the two buffers is what there is no memory for. */
+  /** The allocation of the second of the two buffers fails. */
   @Test
-  void downloadsGoOnWhenThereIsPinnedMemoryAgain() {
+  void downloadsResumeWhenPinnedMemoryIsFree() {
     DeviceExchange device = ExecutorGpu.current().exchange();
     long to = Memory.allocate(SIZE);
     try (CudaMemoryPool pinned = pool(device, 8 * MIB);
@@ -238,7 +238,7 @@ class ExecutorGpuTest {
   }
 
   @Test
-  void tablesThatCannotBeKeptSayWhy() {
+  void tooLargeTablesAreRejectedWithTheReason() {
     DeviceUnits.requireKeepable(Integer.MAX_VALUE - 63L);
     assertThatThrownBy(() -> DeviceUnits.requireKeepable(1L << 32))
         .isInstanceOf(IllegalArgumentException.class)

@@ -25,7 +25,7 @@ class HeldOutputsTest {
   private static final BlockKey B = new BlockKey(3, 2);
   private static final Map<String, List<BlockKey>> ASKED = Map.of("1", List.of(A), "2", List.of(B));
 
-  /** Executors that were asked, in their order. */
+  /** Executors that received a request, in their order. */
   private final List<String> questions = Collections.synchronizedList(new ArrayList<>());
 
   /** Executor 1 has its output on its GPU, the others do not. */
@@ -51,7 +51,7 @@ class HeldOutputsTest {
     }
   }
 
-  /** None is answered before all are asked. */
+  /** No executor answers before all have been asked. */
   @Test
   void executorsAreAskedAllAtOnce() throws Exception {
     CyclicBarrier all = new CyclicBarrier(2);
@@ -71,7 +71,7 @@ class HeldOutputsTest {
   }
 
   @Test
-  void aQuestionThatFailsIsPutOnceMore() throws Exception {
+  void aFailedRequestIsRepeatedOnce() throws Exception {
     try (HeldOutputs outputs =
         outputs(
             (executor, question) -> {
@@ -87,7 +87,7 @@ class HeldOutputsTest {
     }
   }
 
-  /** It is no answer, least of all that nothing is there. */
+  /** A missing answer must not count as "not on the GPU". */
   @Test
   void anExecutorThatNeverAnswersIsNamed() {
     try (HeldOutputs outputs =
@@ -95,7 +95,7 @@ class HeldOutputsTest {
             (executor, question) -> {
               byte[] answer = answer(executor);
               if (executor.equals("1")) {
-                throw new IOException("nobody is there");
+                throw new IOException("the executor is unreachable");
               }
               return answer;
             },
@@ -103,14 +103,14 @@ class HeldOutputsTest {
       assertThatThrownBy(() -> outputs.find(ASKED, () -> {}))
           .isInstanceOfSatisfying(
               HeldOutputs.UnansweredException.class, e -> assertThat(e.executor()).isEqualTo("1"))
-          .hasMessageContaining("executor 1 does not say which map outputs are on its GPU")
-          .hasMessageContaining("nobody is there");
+          .hasMessageContaining("executor 1 does not report which map outputs are on its GPU")
+          .hasMessageContaining("the executor is unreachable");
       assertThat(Collections.frequency(questions, "1")).isEqualTo(2);
     }
   }
 
   @Test
-  void waitingEndsInTimeAndWhereNobodyWantsTheAnswer() {
+  void waitingEndsAtTheTimeoutAndWhenTheTaskIsKilled() {
     CyclicBarrier never = new CyclicBarrier(9);
     DeviceBlockClient.Questions silent =
         (executor, question) -> {

@@ -128,7 +128,7 @@ class HostReadsTest {
     assertThat(DoubleGpus.violations()).isEmpty();
   }
 
-  /** Blocks that were spilled are read where they lie: nothing of the device is needed. */
+  /** Spilled blocks are read in place and need no device resources. */
   @Test
   void readersOfTheHostNeedNoRoomOnTheDevice() throws Exception {
     List<DeviceBlock> blocks = blocks();
@@ -141,7 +141,7 @@ class HostReadsTest {
     }
   }
 
-  /** As where Spark gives a shuffle up while somebody still reads it. */
+  /** Happens if Spark removes a shuffle while it is being read. */
   @Test
   void aShuffleThatIsRemovedDuringTheCopyIsMissing() throws Exception {
     Dataset<Row> other =
@@ -182,7 +182,7 @@ class HostReadsTest {
     }
   }
 
-  /** Whoever goes on after a failure must not take what was read for all there is. */
+  /** A reader that continues after a failure must not take the rows so far for all rows. */
   @Test
   void aFetchThatFailsIsNotTheEndOfTheData() {
     BlockKey there = blocks().get(0).key();

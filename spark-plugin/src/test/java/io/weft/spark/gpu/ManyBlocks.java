@@ -35,17 +35,17 @@ final class ManyBlocks implements AutoCloseable {
   static final int ROWS = 6000;
   static final String OWNER = "driver";
 
-  /** Of the tables that are put together. */
+  /** Number of tables in half of the blocks. */
   static final int HALFWAY = 20;
 
   private final LocalSpark spark;
   private final StructType schema;
   private final Dataset<Row> rows;
 
-  /** That it keeps. */
+  /** The shuffle of the kept data set. */
   final int shuffle;
 
-  /** Its blocks go when nobody has it any more. */
+  /** Keeps the blocks: Spark frees them when the data set is unreachable. */
   private final Dataset<Row> kept;
 
   /** Starts an application with one exchange. */
@@ -103,7 +103,7 @@ final class ManyBlocks implements AutoCloseable {
     return device().tiers().memory();
   }
 
-  /** What was read, and in how many tables. */
+  /** The rows that were read, and the number of tables. */
   record Read(List<String> rows, int tables, int ofBlocks) {}
 
   Read read(DeviceExchange device) throws DeviceFetchException {
@@ -130,7 +130,8 @@ final class ManyBlocks implements AutoCloseable {
   }
 
   /**
-   * What happens when a reader asks whether it is wanted, at a call counted from 1 and the next.
+   * Returns a callback that runs one action at a call counted from 1, and another action at the
+   * next call.
    */
   static Runnable at(int call, Runnable what, Runnable next) {
     AtomicInteger calls = new AtomicInteger();
@@ -149,7 +150,7 @@ final class ManyBlocks implements AutoCloseable {
     assertThat(device().tiers().bytes(MemoryTier.DEVICE)).isZero();
   }
 
-  /** All that is free, to the last byte that the pool gives. */
+  /** Allocates all free memory of a pool, to the last byte. */
   static List<CudaMemory> takeAll(CudaMemoryPool pool) {
     List<CudaMemory> taken = new ArrayList<>();
     for (long bytes = pool.budgetBytes(); bytes > 0; ) {
@@ -181,7 +182,10 @@ final class ManyBlocks implements AutoCloseable {
     }
   }
 
-  /** Nothing is taken beside blocks, all of which can be spilled, and no rule was broken. */
+  /**
+   * Verifies that only blocks use device memory, that all of them can be spilled, and that no
+   * driver rule was broken.
+   */
   static void assertOnlyBlocksAreLeft() {
     Awaitility.await("no memory beside blocks")
         .atMost(Duration.ofSeconds(30))

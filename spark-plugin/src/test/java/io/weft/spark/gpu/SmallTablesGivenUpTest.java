@@ -20,7 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Small tables that are not put together after all, because something happens meanwhile. */
+/** Small tables that are not combined, because of an event during the attempt. */
 class SmallTablesGivenUpTest {
   private static ManyBlocks blocks;
 
@@ -41,9 +41,11 @@ class SmallTablesGivenUpTest {
     ManyBlocks.assertOnlyBlocksAreLeft();
   }
 
-  /** Room for the result, and some were copied, when there is none for the next. */
+  /**
+   * There is room for the result, and some tables are copied, but there is no room for the next.
+   */
   @Test
-  void whatIsGivenUpHalfwayIsReadOneByOne() throws DeviceFetchException {
+  void tablesAreReadOneByOneAfterAPartialCopy() throws DeviceFetchException {
     ManyBlocks.Read onHost = blocks.read(null);
     List<AutoCloseable> held = new ArrayList<>();
     Runnable starve =
@@ -72,9 +74,9 @@ class SmallTablesGivenUpTest {
     }
   }
 
-  /** A load that does not end in time is no end of what can be read without putting together. */
+  /** A load that times out does not prevent reading the tables one by one. */
   @Test
-  void aLoadThatTakesTooLongIsGivenUp() throws DeviceFetchException {
+  void aLoadThatTimesOutIsGivenUp() throws DeviceFetchException {
     ManyBlocks.Read onHost = blocks.read(null);
     ManyBlocks.spillAll();
     Runnable stop =
@@ -96,7 +98,7 @@ class SmallTablesGivenUpTest {
   }
 
   @Test
-  void aShuffleThatGoesMeanwhileIsTheReason() {
+  void aShuffleRemovedMeanwhileIsTheReason() {
     Dataset<Row> other = blocks.exchanged();
     int shuffle = blocks.newestShuffle();
     Runnable remove = () -> ManyBlocks.device().catalog().removeShuffle(shuffle);
@@ -113,7 +115,7 @@ class SmallTablesGivenUpTest {
   }
 
   @Test
-  void aTaskThatIsKilledMeanwhileLeavesNothing() {
+  void aTaskKilledMeanwhileLeavesNoMemory() {
     Runnable kill =
         () -> {
           throw new TaskKilledException("a test");
@@ -128,9 +130,9 @@ class SmallTablesGivenUpTest {
         .isInstanceOf(TaskKilledException.class);
   }
 
-  /** As when the executor ends. */
+  /** Happens when the executor ends. */
   @Test
-  void aLaneThatIsClosedIsSaid() throws DeviceFetchException {
+  void aClosedLaneIsReported() throws DeviceFetchException {
     SmallTables closed =
         SmallTables.open(
             ManyBlocks.device().gpu(),

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Small tables of many map tasks, which become few, also where the device is full. */
+/** Small tables of many map tasks, which are combined into few, even if the device is full. */
 class SmallTablesTest {
   private static final long MIB = 1L << 20;
 
@@ -61,9 +61,9 @@ class SmallTablesTest {
     assertThat(read.tables()).isEqualTo(1);
   }
 
-  /** Room for one block at a time, and none for what would be made of them. */
+  /** There is room for one block at a time, but not for a combined table. */
   @Test
-  void whereThereIsNoRoomTheyComeAsTheyAre() throws DeviceFetchException {
+  void withoutRoomTablesAreReadAsTheyAre() throws DeviceFetchException {
     ManyBlocks.Read onHost = blocks.read(null);
     CudaMemoryPool memory = ManyBlocks.memory();
     ManyBlocks.spillAll();
@@ -80,9 +80,9 @@ class SmallTablesTest {
     assertThat(blocks.read(ManyBlocks.device()).tables()).isEqualTo(1);
   }
 
-  /** As many as one fetch brings, which another executor would send. */
+  /** As many blocks as one fetch from another executor brings. */
   @Test
-  void thoseOfAnotherExecutorBecomeOneAndAreGivenBack() throws DeviceFetchException {
+  void tablesOfAnotherExecutorAreCombinedAndFreed() throws DeviceFetchException {
     ManyBlocks.Read onHost = blocks.read(null);
     ManyBlocks.Read read = blocks.read(ManyBlocks.device(), false, blocks.shuffle, () -> {});
     assertThat(read.rows()).isEqualTo(onHost.rows());
@@ -91,10 +91,10 @@ class SmallTablesTest {
     ManyBlocks.spillAll(); // None is leased.
   }
 
-  /** Blocks are the normal state of a device that is full: none gives way to a copy of others. */
+  /** A full device normally holds blocks; none is spilled for a combined copy of others. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void whereTheDeviceIsFullNothingIsSpilled(boolean own) throws DeviceFetchException {
+  void onAFullDeviceNothingIsSpilled(boolean own) throws DeviceFetchException {
     ManyBlocks.Read onHost = blocks.read(null);
     assertThat(blocks.read(ManyBlocks.device()).tables()).isEqualTo(1); // All are there.
     long spilled = ManyBlocks.device().tiers().spilledBytes();
@@ -110,7 +110,7 @@ class SmallTablesTest {
   }
 
   @Test
-  void whereThereIsNoPinnedMemoryNothingIsSpilled() throws DeviceFetchException {
+  void withoutPinnedMemoryNothingIsSpilled() throws DeviceFetchException {
     assertThat(blocks.read(ManyBlocks.device()).tables()).isEqualTo(1);
     long spilled = ManyBlocks.device().tiers().spilledBytes();
     List<CudaMemory> taken = ManyBlocks.takeAll(ManyBlocks.device().gpu().pinned());
@@ -150,7 +150,7 @@ class SmallTablesTest {
     assertThat(small.together(List.of(half, half, tiny).iterator())).isEqualTo(2);
     assertThat(small.together(List.of(tiny).iterator())).isEqualTo(1);
     TableLayout narrow =
-        rows(ColumnKind.BYTE, unit / 30); // Rows take more memory than this when they are split.
+        rows(ColumnKind.BYTE, unit / 30); // Splitting the rows takes more memory than this.
     assertThat(small.together(Collections.nCopies(30, narrow).iterator())).isEqualTo(5);
   }
 }

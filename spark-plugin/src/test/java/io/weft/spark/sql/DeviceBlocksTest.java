@@ -72,7 +72,7 @@ class DeviceBlocksTest {
           .isInstanceOfSatisfying(
               FetchFailedException.class,
               e -> assertThat(e.toTaskFailedReason().toErrorString()).contains("host3"))
-          .hasMessageContaining("executor 3 does not say which map outputs are on its GPU")
+          .hasMessageContaining("executor 3 does not report which map outputs are on its GPU")
           .hasMessageContaining("3 is in a long pause");
     }
   }

@@ -214,7 +214,7 @@ class DeviceExchangeTest {
     assertThatThrownBy(
             () -> WeftGpu.mapBatches(rows, new StructType().add("a", "array<int>"), null))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("column a is array<int>, which has no place in a table of a GPU");
+        .hasMessageContaining("column a is array<int>, which a GPU table cannot hold");
   }
 
   @Test
@@ -224,6 +224,6 @@ class DeviceExchangeTest {
     assertThat(RowTexts.unordered(exchanged)).isEqualTo(RowTexts.unordered(rows));
     WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
     assertThat(manager.hostExchanges().counts())
-        .containsKey("column a is array<bigint>, which has no place in a table of a GPU");
+        .containsKey("column a is array<bigint>, which a GPU table cannot hold");
   }
 }

@@ -179,6 +179,6 @@ class DevicePlansTest {
       assertThat(spread.select("id", "m").collectAsList()).hasSize(10);
     }
     assertThat(hostExchanges())
-        .containsEntry("column m is map<bigint,int>, which has no place in a table of a GPU", 1L);
+        .containsEntry("column m is map<bigint,int>, which a GPU table cannot hold", 1L);
   }
 }

@@ -212,13 +212,12 @@ class DeviceShapesTest {
     WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
     assertThat(manager.hostExchanges().counts())
         .containsKey(
-            "column a is a tensor whose shape varies, [-1, 1], which has no place in a table of a"
-                + " GPU")
+            "column a is a tensor whose shape varies, [-1, 1], which a GPU table cannot hold")
         .containsKey(
             "column a is binary and says that it is of float64[300000000], which is 2400000000"
-                + " bytes, which has no place in a table of a GPU")
+                + " bytes, which a GPU table cannot hold")
         .containsKey(
-            "column a is array<bigint> and says that it is of float32[1], which has no place in a"
-                + " table of a GPU");
+            "column a is array<bigint> and says that it is of float32[1], which a GPU table"
+                + " cannot hold");
   }
 }

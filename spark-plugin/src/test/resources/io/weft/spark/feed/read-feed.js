@@ -16,7 +16,7 @@ const result = {
 for (const batch of table.batches) {
   const ids = batch.getChild('id');
   const values = batch.getChild('x').data[0].children[0].values;
-  // Views of the file's bytes: where they start is where the file has them.
+  // Views of the file's bytes: their start is their offset in the file.
   for (const view of [ids.data[0].values, values]) {
     if (view.buffer !== bytes.buffer || (view.byteOffset - bytes.byteOffset) % 64 !== 0) {
       result.misaligned++;

@@ -1,7 +1,7 @@
-"""Reads a feed's files with numpy and no library of Arrow's: python3 read-feed.py <manifest>
+"""Reads a feed's files with numpy and without an Arrow library: python3 read-feed.py <manifest>
 
-Finds every buffer as the format says it (an Arrow IPC file, whose metadata are flatbuffers), maps
-the file, and looks at tensors where they lie.
+Maps the files, finds every buffer by the format (an Arrow IPC file, whose metadata are
+flatbuffers), and reads the tensors in place.
 """
 import fcntl
 import json
@@ -15,26 +15,26 @@ FIXED_SIZE_LIST, UTF8 = 16, 5
 
 
 class Table:
-    """A table of flatbuffers."""
+    """A flatbuffers table."""
 
     def __init__(self, data, at):
         self.data, self.at = data, at
         self.vtable = at - number(data, "i", at)
 
     def field(self, index):
-        """Where a field is; None if it was left out."""
+        """The offset of a field; None if it is absent."""
         size = number(self.data, "H", self.vtable)
         slot = 4 + 2 * index
         offset = number(self.data, "H", self.vtable + slot) if slot < size else 0
         return self.at + offset if offset else None
 
     def long(self, index):
-        """A number, which is left out where it is 0."""
+        """A number; an absent field is 0."""
         at = self.field(index)
         return 0 if at is None else number(self.data, "q", at)
 
     def target(self, index):
-        """What a field refers to."""
+        """The offset that a field refers to; None if it is absent."""
         at = self.field(index)
         return None if at is None else at + number(self.data, "I", at)
 
@@ -42,7 +42,7 @@ class Table:
         return Table(self.data, self.target(index))
 
     def vector(self, index):
-        """Its number of elements, and where the first one is."""
+        """The number of elements, and the offset of the first one."""
         at = self.target(index)
         return (0, 0) if at is None else (number(self.data, "I", at), at + 4)
 
@@ -65,7 +65,7 @@ def text(table, index):
 
 
 def columns(fields, buffers):
-    """The buffers of each field by its name, those of its children behind its own."""
+    """The buffers of each field by name: its own, then those of its children."""
     found = {}
     for field in fields:
         kind = number(field.data, "B", field.field(2))
@@ -78,7 +78,7 @@ def columns(fields, buffers):
 
 
 def batches(data):
-    """Of each record batch its rows, and its columns' buffers as (place in the file, bytes)."""
+    """Yields for each record batch its rows, and its columns' buffers as (offset in the file, bytes)."""
     assert data[:6] == b"ARROW1" and data[-6:] == b"ARROW1"
     footer = root(data, len(data) - 10 - number(data, "i", len(data) - 10))
     fields = footer.table(1).tables(1)

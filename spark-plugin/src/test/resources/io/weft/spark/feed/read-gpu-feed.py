@@ -1,8 +1,8 @@
-"""Maps a feed's batches in memory of GPUs, with the driver's library alone and numpy to compare.
+"""Maps a feed's batches in GPU memory, with only the driver's library, and compares them with numpy.
 
 python3 read-gpu-feed.py <libcuda.so.1> <manifest>
 
-Waits for the end of its input while it holds the leases, once it has said what it read.
+Prints the rows that it read, then holds the leases until the end of its input.
 """
 import ctypes
 import fcntl
@@ -23,7 +23,7 @@ class IpcHandle(ctypes.Structure):
 
 
 class Driver:
-    """Some functions of libcuda, whose results are checked."""
+    """Calls functions of libcuda and checks their results."""
 
     def __init__(self, library):
         self.library = ctypes.CDLL(library)
@@ -31,10 +31,10 @@ class Driver:
 
     def call(self, name, *arguments):
         result = getattr(self.library, name)(*arguments)
-        assert result == 0, f"{name} gave {result}"
+        assert result == 0, f"{name} returned {result}"
 
     def use(self, wanted):
-        """Makes the GPU of this uuid the current one."""
+        """Makes the GPU with this uuid the current one."""
         count = ctypes.c_int()
         self.call("cuDeviceGetCount", ctypes.byref(count))
         for ordinal in range(count.value):
@@ -69,7 +69,7 @@ class Driver:
 
 
 def tensors(manifest, data, batch, rows):
-    """The tensors of a batch, by name, in what was copied of a shard."""
+    """The tensors of a batch, by name, in the copied bytes of a shard."""
     found = {}
     for name, tensor in manifest["tensors"].items():
         shape = [rows] + tensor["shape"]

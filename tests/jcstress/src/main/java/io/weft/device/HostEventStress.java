@@ -12,21 +12,21 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 import org.openjdk.jcstress.infra.results.I_Result;
 
-/** Events end once, and everybody hears of it once, whoever comes first. */
+/** An event ends once, and each listener is called once, in any order of calls. */
 public final class HostEventStress {
   private HostEventStress() {}
 
-  /** Two ends race: one counts, for the state and for the listener alike. */
+  /** Two ends race: one wins, for the state and for the listener alike. */
   @JCStressTest
   @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Completed first.")
   @Outcome(id = "2, 2", expect = ACCEPTABLE, desc = "Failed first.")
-  @Outcome(expect = FORBIDDEN, desc = "Two ends, or one that the listener heard otherwise.")
+  @Outcome(expect = FORBIDDEN, desc = "Two ends, or one that differs from the listener's.")
   @State
   public static class OneEnd {
     private final HostEvent event = new HostEvent("the work");
     private final AtomicInteger heard = new AtomicInteger();
 
-    /** Listens from the start. */
+    /** Registers the listener first. */
     public OneEnd() {
       event.whenDone(cause -> heard.addAndGet(cause == null ? 1 : 2));
     }
@@ -48,10 +48,10 @@ public final class HostEventStress {
     }
   }
 
-  /** A listener that comes while the event ends hears of it once. */
+  /** A listener that is added while the event ends is called once. */
   @JCStressTest
-  @Outcome(id = "1", expect = ACCEPTABLE, desc = "Heard once.")
-  @Outcome(expect = FORBIDDEN, desc = "Missed, or heard twice.")
+  @Outcome(id = "1", expect = ACCEPTABLE, desc = "Called once.")
+  @Outcome(expect = FORBIDDEN, desc = "Missed, or called twice.")
   @State
   public static class LateListener {
     private final HostEvent event = new HostEvent("the work");
@@ -73,17 +73,17 @@ public final class HostEventStress {
     }
   }
 
-  /** Who ends an event that another records: both kinds of listeners hear once. */
+  /** One thread ends an event that another records: listeners of both kinds are called once. */
   @JCStressTest
-  @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Each heard once.")
-  @Outcome(expect = FORBIDDEN, desc = "Missed, or heard twice.")
+  @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Each called once.")
+  @Outcome(expect = FORBIDDEN, desc = "Missed, or called twice.")
   @State
   public static class RecordedAndEnded {
     private final HostEvent event = new HostEvent("the work");
     private final AtomicInteger recorded = new AtomicInteger();
     private final AtomicInteger done = new AtomicInteger();
 
-    /** Listens from the start. */
+    /** Registers the listeners first. */
     public RecordedAndEnded() {
       event.whenRecorded(recorded::incrementAndGet);
       event.whenDone(cause -> done.incrementAndGet());
@@ -106,7 +106,7 @@ public final class HostEventStress {
     }
   }
 
-  /** Who sees the end sees what was done before it. */
+  /** A thread that sees the end also sees the work done before it. */
   @JCStressTest
   @Outcome(id = "-1", expect = ACCEPTABLE, desc = "Not complete yet.")
   @Outcome(id = "7", expect = ACCEPTABLE, desc = "Complete, with its work.")

@@ -15,11 +15,11 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJI_Result;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
-/** The arena's books balance whoever takes and gives back at the same time. */
+/** The arena's counters stay correct under concurrent allocations and frees. */
 public final class ExtentLedgerStress {
   private static final long SEGMENT_BYTES = 1 << 20;
 
-  /** Nobody touches its bytes here, so all states share one. */
+  /** Its bytes are never read or written here, so all states share one. */
   private static final MappedSegment MAPPING = map();
 
   private ExtentLedgerStress() {}
@@ -56,13 +56,16 @@ public final class ExtentLedgerStress {
       ledger.free(ledger.take(tier, granules, true));
     }
 
-    /** Whether all free blocks have been joined to one again. */
+    /** Returns whether all free blocks have been merged into one again. */
     boolean isWhole() {
       return ledger.take(tier, Granules.covering(SEGMENT_BYTES), true) != null;
     }
   }
 
-  /** Neighbours come back at once: nothing is used, and the segment is one block again. */
+  /**
+   * Adjacent extents are freed at the same time: nothing is used, and the segment is one block
+   * again.
+   */
   @JCStressTest
   @Outcome(id = "0, 0, 1", expect = ACCEPTABLE, desc = "As before.")
   @Outcome(expect = FORBIDDEN, desc = "Bytes, extents or a neighbour were lost.")
@@ -87,12 +90,12 @@ public final class ExtentLedgerStress {
     }
   }
 
-  /** Counters that are read together belong together: so many extents, so many bytes. */
+  /** Counters of one snapshot are consistent: the bytes match the extents. */
   @JCStressTest
   @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "Before or after.")
   @Outcome(id = "4, 1", expect = ACCEPTABLE, desc = "Taken.")
   @Outcome(id = "2, 1", expect = ACCEPTABLE, desc = "Trimmed.")
-  @Outcome(expect = FORBIDDEN, desc = "Counters of different moments.")
+  @Outcome(expect = FORBIDDEN, desc = "Counters of different states.")
   @State
   public static class CountersOfOneMoment extends Books {
     @Actor

@@ -11,17 +11,20 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** What all readers of an executor have asked for stays within its bound, and is counted right. */
+/**
+ * The bytes that all readers of an executor have requested stay within the bound, and are counted
+ * correctly.
+ */
 public final class ReceiveBudgetStress {
   private static final int MOST = 10;
 
   private ReceiveBudgetStress() {}
 
-  /** Two want more than there is for both. */
+  /** Two readers request more than is left for both. */
   @JCStressTest
-  @Outcome(id = "1, 0, 6", expect = ACCEPTABLE, desc = "The first one has it.")
-  @Outcome(id = "0, 1, 7", expect = ACCEPTABLE, desc = "The second one has it.")
-  @Outcome(expect = FORBIDDEN, desc = "Both, or none, or a sum that is wrong.")
+  @Outcome(id = "1, 0, 6", expect = ACCEPTABLE, desc = "The first reader gets it.")
+  @Outcome(id = "0, 1, 7", expect = ACCEPTABLE, desc = "The second reader gets it.")
+  @Outcome(expect = FORBIDDEN, desc = "Both, or none, or a wrong sum.")
   @State
   public static class Scarce {
     private final ReceiveBudget budget = new ReceiveBudget(MOST);
@@ -42,16 +45,16 @@ public final class ReceiveBudgetStress {
     }
   }
 
-  /** One wants what another one gives back, and a third has to have something at any rate. */
+  /** One reader requests the bytes that another one returns, and a third must always get some. */
   @JCStressTest
   @Outcome(id = "0, 3", expect = ACCEPTABLE, desc = "Too early, or too late.")
   @Outcome(id = "1, 9", expect = ACCEPTABLE, desc = "In time.")
-  @Outcome(expect = FORBIDDEN, desc = "Bytes that are lost or counted twice.")
+  @Outcome(expect = FORBIDDEN, desc = "Bytes are lost or counted twice.")
   @State
   public static class GivenBack {
     private final ReceiveBudget budget = new ReceiveBudget(MOST);
 
-    /** All but four are taken. */
+    /** All but four bytes are in use. */
     public GivenBack() {
       budget.force(MOST - 4);
     }

@@ -12,20 +12,20 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * A reader takes a transfer out of its queue while more news of it come: it sees them now, or finds
- * the transfer in the queue again.
+ * A reader takes a transfer out of its queue while new signals of it arrive. It must see them at
+ * once, or find the transfer in the queue again.
  */
 @JCStressTest
 @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "Seen at once.")
 @Outcome(id = "[01], 1", expect = ACCEPTABLE, desc = "In the queue again, seen before or not.")
-@Outcome(expect = FORBIDDEN, desc = "News that nobody will look for, or twice in the queue.")
+@Outcome(expect = FORBIDDEN, desc = "A signal that is never read, or twice in the queue.")
 @State
 public class SignalStress {
   private final Signal signal = new Signal();
   private final AtomicInteger queued = new AtomicInteger();
   private volatile int news;
 
-  /** Something has come before. */
+  /** Starts with one signal. */
   public SignalStress() {
     raise();
   }

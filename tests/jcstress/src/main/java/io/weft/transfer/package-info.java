@@ -1,2 +1,2 @@
-/** Stress tests of what this package shares between threads. Each state is made by jcstress. */
+/** Stress tests of the state that threads share in this package. jcstress creates each state. */
 package io.weft.transfer;

@@ -6,8 +6,8 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.sql.execution.adaptive.AdaptiveQueryExecSuite;
 
 /**
- * Spark's {@code AdaptiveQueryExecSuite} with Weft on. All its tests share one context; at its end
- * Weft must have carried shuffles, or the suite would have judged something else.
+ * Spark's {@code AdaptiveQueryExecSuite} with Weft. All its tests share one context. At its end
+ * Weft must have carried shuffles; otherwise the suite would have tested something else.
  */
 public class AdaptiveQueryExecSuiteWithWeft extends AdaptiveQueryExecSuite {
   @Override

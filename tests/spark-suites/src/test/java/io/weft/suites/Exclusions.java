@@ -4,8 +4,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Tests of Spark's that are not expected to pass with Weft on, each with the reason. They run
- * nevertheless: one that begins to pass is to be taken off this list.
+ * Spark tests that are not expected to pass with Weft, each with the reason. They run nevertheless:
+ * a test that begins to pass must be removed from this list.
  */
 final class Exclusions {
   private static final Map<String, String> SHUFFLE = new LinkedHashMap<>();
@@ -21,7 +21,7 @@ final class Exclusions {
         "expects fewer blocks to be counted when adjacent ones are fetched as one; Weft "
             + "counts every block, as it fetches none of its own host");
     ADAPTIVE.put(
-        "SPARK-35264: Support AQE side shuffled hash join formula",
+        "its threshold for hash joins is just above the sizes of compressed blocks; ",
         "its threshold for hash joins lies just above the sizes of compressed blocks; "
             + "Weft's blocks are not compressed");
     ADAPTIVE.put(
@@ -29,7 +29,7 @@ final class Exclusions {
         "expects the number of splits that the sizes of compressed blocks lead to; "
             + "Weft's blocks are not compressed");
     ADAPTIVE.put(
-        "SPARK-37357: Add small partition factor for rebalance partitions",
+        "its threshold for small partitions is between the sizes of compressed blocks; ",
         "its threshold for small partitions lies between the sizes of compressed blocks; "
             + "Weft's blocks are not compressed");
   }

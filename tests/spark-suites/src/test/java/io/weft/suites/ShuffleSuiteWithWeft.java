@@ -3,8 +3,8 @@ package io.weft.suites;
 import org.apache.spark.ShuffleSuite;
 
 /**
- * Spark's {@code ShuffleSuite} with Weft on. The suite is abstract and takes its settings from
- * nowhere but its own {@code conf}.
+ * Spark's {@code ShuffleSuite} with Weft. The suite is abstract and reads its settings only from
+ * its own {@code conf}.
  */
 public class ShuffleSuiteWithWeft extends ShuffleSuite {
   @Override

@@ -15,8 +15,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * Spark's own suites with Weft on, each of their tests as a test here. {@code -Dweft.suites} names
- * the one to run, {@code -Dweft.suites.test} a part of the names of its tests.
+ * Spark's own suites with Weft, each of their tests as a test here. {@code -Dweft.suites} selects a
+ * suite, {@code -Dweft.suites.test} tests by a part of their names.
  */
 class SparkSuitesTest {
   @TestFactory

@@ -1,11 +1,11 @@
 package io.weft.suites;
 
 /**
- * A suite of Spark's that runs with Weft on.
+ * A Spark suite that runs with Weft.
  *
  * @param name short, for the command line
  * @param runner the class that ScalaTest runs
- * @param leastTests how many tests it has at least, lest an empty run passes
+ * @param leastTests the least number of tests; a run with fewer does not pass
  */
 record Suite(String name, Class<?> runner, int leastTests) {
   static final Suite SHUFFLE = new Suite("shuffle", ShuffleSuiteWithWeft.class, 18);

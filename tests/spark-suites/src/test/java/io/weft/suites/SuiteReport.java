@@ -13,13 +13,13 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 import org.xml.sax.SAXException;
 
-/** What ScalaTest wrote about a suite. */
+/** ScalaTest's report of a suite. */
 final class SuiteReport {
   /**
-   * One test.
+   * The outcome of one test.
    *
-   * @param failure the message and where it came from; empty if it passed
-   * @param ignored Spark itself does not run it
+   * @param failure the message and its location; empty if the test passed
+   * @param ignored whether Spark itself ignores the test
    */
   record Outcome(String test, Optional<String> failure, boolean ignored) {}
 
@@ -47,7 +47,7 @@ final class SuiteReport {
         outcomes.add(outcome((Element) cases.item(i)));
       }
     } catch (ParserConfigurationException | SAXException e) {
-      throw new IOException(file + " is no report of ScalaTest's", e);
+      throw new IOException(file + " is not a ScalaTest report", e);
     }
   }
 

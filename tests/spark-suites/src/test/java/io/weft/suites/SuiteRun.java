@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * Runs one suite under ScalaTest in a JVM of its own, in a Spark home whose executors find this
- * JVM's class path. Everything it writes lies below {@code target/suites}.
+ * Runs one suite under ScalaTest in its own JVM, in a Spark home whose executors find this JVM's
+ * class path. All its output goes below {@code target/suites}.
  */
 final class SuiteRun {
   private static final Duration LIMIT = Duration.ofMinutes(25);
@@ -54,7 +54,7 @@ final class SuiteRun {
     boolean failed = outcomes.stream().anyMatch(outcome -> outcome.failure().isPresent());
     if (process.exitValue() != 0 && !failed) {
       throw new AssertionError(
-          suite + " was broken off, status " + process.exitValue() + "\n" + tail());
+          suite + " was interrupted, status " + process.exitValue() + "\n" + tail());
     }
     return outcomes;
   }

@@ -1,7 +1,7 @@
 /**
- * Spark's own suites as a judge: they run in a JVM of their own under ScalaTest, with Weft on, and
- * a JUnit test reads ScalaTest's report. What is excluded, and why, is in {@code Exclusions} and in
- * {@code docs/spark-suites.md}.
+ * Runs Spark's own test suites with Weft enabled, under ScalaTest in a separate JVM. A JUnit test
+ * reads ScalaTest's report. {@code Exclusions} and {@code docs/spark-suites.md} list the exclusions
+ * with their reasons.
  *
  * <p>One thread; the child JVM ends with the test that started it.
  */

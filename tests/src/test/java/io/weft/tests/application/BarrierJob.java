@@ -34,13 +34,13 @@ import scala.reflect.ClassTag$;
  * fails.
  *
  * @param folder where tasks leave notes for the test
- * @param mishap what befalls the last rank of the first attempt, after it got its communicator
+ * @param mishap the failure of the last rank in the first attempt, after it got its communicator
  */
 public record BarrierJob(String folder, Mishap mishap) implements Serializable {
   private static final int LARGE_BYTES = 3 << 20;
   private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(3);
 
-  /** What may befall a task. */
+  /** How a task fails. */
   public enum Mishap {
     NONE,
     /** It throws. */
@@ -49,14 +49,16 @@ public record BarrierJob(String folder, Mishap mishap) implements Serializable {
     WAITS
   }
 
-  /** What a task found. */
+  /** The result of a task. */
   public record Answer(int rank, String executorId, String communicator, long sum)
       implements Serializable {}
 
-  /** A Scala function that travels. */
+  /** A serializable Scala function. */
   private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
 
-  /** Runs it with so many tasks; the answers of the attempt that succeeded, in some order. */
+  /**
+   * Runs it with this number of tasks; returns the answers of the successful attempt, in any order.
+   */
   public List<Answer> run(SparkContext context, int tasks) {
     List<Integer> numbers = IntStream.range(0, tasks).boxed().toList();
     RDD<Integer> rdd = new JavaSparkContext(context).parallelize(numbers, tasks).rdd();
@@ -101,7 +103,7 @@ public record BarrierJob(String folder, Mishap mishap) implements Serializable {
     }
   }
 
-  /** All-reduces a buffer of rank + 1 everywhere; the sum that all elements have to show. */
+  /** All-reduces a buffer of rank + 1 everywhere; returns the sum, which all elements must have. */
   private static long sum(Communicator communicator, int bytes) {
     ByteBuffer memory = ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
     for (int at = 0; at < bytes; at += 8) {
@@ -111,13 +113,13 @@ public record BarrierJob(String folder, Mishap mishap) implements Serializable {
     for (int at = 0; at < bytes; at += 8) {
       if (memory.getLong(at) != memory.getLong(0)) {
         throw new IllegalStateException(
-            "byte %d shows %d, the first %d".formatted(at, memory.getLong(at), memory.getLong(0)));
+            "byte %d is %d, the first %d".formatted(at, memory.getLong(at), memory.getLong(0)));
       }
     }
     return memory.getLong(0);
   }
 
-  /** A whole file at once, for a test that waits for it. */
+  /** Writes a file atomically, for a test that waits for it. */
   private void note(String name, String text) {
     try {
       Path draft = Files.createTempFile(Path.of(folder), "draft-", ".txt");

@@ -26,19 +26,19 @@ import org.apache.spark.api.java.JavaSparkContext;
 public record CutTransferJob(String folder) implements Serializable {
   private static final BufferShape SHAPE = BufferShape.of(DataType.INT64, 100_000);
 
-  /** Rounds that nobody disturbs end at some time, too. */
+  /** Limit of the rounds, in case no failure ends them. */
   private static final int MOST_ROUNDS = 10_000;
 
   /**
-   * How its last round ended for a task.
+   * The end of a task's last round.
    *
-   * @param failure empty if it was the other task's that failed
-   * @param millis from when its transfers were asked for to the end
+   * @param failure empty if the other task's transfer failed
+   * @param millis from the request of its transfers to the end
    */
   public record Answer(int task, String executorId, int round, String failure, long millis)
       implements Serializable {}
 
-  /** Runs both tasks; their answers by number. */
+  /** Runs both tasks; returns their answers by number. */
   public List<Answer> run(SparkContext context) {
     return new JavaSparkContext(context).parallelize(List.of(0, 1), 2).map(this::task).collect();
   }

@@ -19,13 +19,13 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
-/** Looks into every executor from the driver, at the metrics that Weft registers with Spark. */
+/** Reads the metrics that Weft registers with Spark in every executor, from the driver. */
 public final class ExecutorProbe {
   private static final String SOURCE = "plugin.io.weft.spark.WeftPlugin";
 
   private ExecutorProbe() {}
 
-  /** What one executor answers; no record, which Kryo could not fill. */
+  /** The answer of one executor; not a record, which Kryo could not read. */
   private static final class Figures implements Serializable {
     private static final long serialVersionUID = 1L;
 
@@ -38,11 +38,11 @@ public final class ExecutorProbe {
     }
   }
 
-  /** A Scala function that travels. */
+  /** A serializable Scala function. */
   private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
 
   /**
-   * The figures of Weft on each executor, by executor id and name.
+   * The metrics of Weft on each executor, by executor id and name.
    *
    * <p>All task slots of the cluster run one task at the same time (a barrier stage), so that no
    * executor is left out.
@@ -60,7 +60,7 @@ public final class ExecutorProbe {
     return found;
   }
 
-  /** The sum of one figure over all executors. */
+  /** The sum of one metric over all executors. */
   public static long sum(SparkContext context, String name) {
     return statistics(context).values().stream()
         .mapToLong(values -> values.getOrDefault(name, 0L))

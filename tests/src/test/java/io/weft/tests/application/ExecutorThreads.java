@@ -6,12 +6,12 @@ import java.util.stream.IntStream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 
-/** Which threads of Weft run in the executors. */
+/** The threads of Weft that run in the executors. */
 public final class ExecutorThreads {
   private ExecutorThreads() {}
 
   /**
-   * Their names, on all executors that the tasks come to.
+   * Their names, on all executors that the tasks run on.
    *
    * @param tasks as many as the cluster runs at the same time
    */

@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * A function whose rank 0 always fails in the same way, before it meets the others.
+ * A function whose rank 0 always fails in the same way, before it reaches the others.
  *
  * @param folder where each of its runs leaves a file
  */

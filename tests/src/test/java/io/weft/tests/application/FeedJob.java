@@ -24,7 +24,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 
 /**
- * A feed into two ranks that look at every row twice and add up the ids together.
+ * A feed into two ranks that read every row twice and add up the ids together.
  *
  * @param folder where tasks leave notes for the test
  * @param victim whether rank 1 of the first attempt writes {@code victim} with its executor's id
@@ -41,12 +41,12 @@ public record FeedJob(String folder, boolean victim) implements Serializable {
   private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(3);
 
   /**
-   * What a rank found.
+   * The result of a rank.
    *
    * @param ids of its rows
    * @param copied batches that are not in a mapped segment, or not where a map task wrote them
    * @param sum of all ranks' ids
-   * @param refusal of an export by Arrow's C data interface
+   * @param refusal the error of an export by Arrow's C data interface
    */
   public record Answer(String executorId, ArrayList<Long> ids, int copied, long sum, String refusal)
       implements Serializable {}
@@ -66,7 +66,7 @@ public record FeedJob(String folder, boolean victim) implements Serializable {
     return WeftFeed.shards(rows, 2).batchRows(BATCH_ROWS);
   }
 
-  /** Runs it; the answers in the order of the ranks. */
+  /** Runs it; returns the answers in the order of the ranks. */
   public List<Answer> run(SparkSession session) {
     return feed(session).shuffled(1).train(this::answer);
   }
@@ -130,7 +130,7 @@ public record FeedJob(String folder, boolean victim) implements Serializable {
     }
   }
 
-  /** As the kernel tells it. */
+  /** According to the kernel. */
   private static boolean isMapped(long address) throws IOException {
     for (String line : Files.readAllLines(Path.of("/proc/self/maps"))) {
       String[] ends = line.split("[- ]", 3);

@@ -15,21 +15,21 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * A feed whose rows go from GPU to GPU, into two ranks that look at every row.
+ * A feed whose rows move from GPU to GPU, into two ranks that read every row.
  *
- * @param libcuda the double, which is asked for broken rules
+ * @param libcuda the double, which reports broken rules
  * @param notes of a rank that waits to be killed, or to be told to fail, or null: rank 1 of the
  *     first attempt
  */
 public record GpuExchangeJob(String libcuda, Notes notes) implements Serializable {
-  /** The note that has the waiting rank fail. */
+  /** The note that makes the waiting rank fail. */
   public static final String GO = "go";
 
   private static final int WIDTH = 32;
   private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(3);
 
   /**
-   * What a rank found.
+   * The result of a rank.
    *
    * @param gpu the number of its GPU
    * @param ids of its rows
@@ -38,7 +38,7 @@ public record GpuExchangeJob(String libcuda, Notes notes) implements Serializabl
   public record Answer(String executorId, int gpu, ArrayList<Long> ids, String violations)
       implements Serializable {}
 
-  /** Runs it; the answers in the order of the ranks. */
+  /** Runs it; returns the answers in the order of the ranks. */
   public List<Answer> run(SparkSession session) {
     return FeedJob.feed(session)
         .onGpus()

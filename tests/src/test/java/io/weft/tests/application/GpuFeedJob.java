@@ -9,13 +9,13 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * A feed into two ranks that look at every row in memory of their GPUs.
+ * A feed into two ranks that read every row in memory of their GPUs.
  *
- * @param libcuda the double, which is asked for broken rules
+ * @param libcuda the double, which reports broken rules
  */
 public record GpuFeedJob(String libcuda) implements Serializable {
   /**
-   * What a rank found.
+   * The result of a rank.
    *
    * @param gpu the number of its GPU
    * @param ids of its rows
@@ -24,7 +24,7 @@ public record GpuFeedJob(String libcuda) implements Serializable {
   public record Answer(String executorId, int gpu, ArrayList<Long> ids, String violations)
       implements Serializable {}
 
-  /** Runs it; the answers in the order of the ranks. */
+  /** Runs it; returns the answers in the order of the ranks. */
   public List<Answer> run(SparkSession session) {
     return FeedJob.feed(session)
         .shuffled(1)

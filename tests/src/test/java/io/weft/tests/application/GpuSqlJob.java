@@ -27,7 +27,7 @@ import org.apache.spark.sql.types.StructType;
  * A query whose rows, tensors among them, are exchanged from GPU to GPU in small tables, and copied
  * there once by a function.
  *
- * @param libcuda the double, which is asked for broken rules
+ * @param libcuda the double, which reports broken rules
  * @param notes of a reader that waits to be killed, or null: the first attempt of partition 0
  */
 public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
@@ -63,12 +63,12 @@ public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
     }
   }
 
-  /** The rows by way of the GPUs, as {@link #expected}. */
+  /** The rows by way of the GPUs, in the form of {@link #expected}. */
   public List<String> run(SparkSession session) {
     return sorted(query(session));
   }
 
-  /** As {@link #run}, to be run by {@link #sorted}. */
+  /** The query of {@link #run}, to be run by {@link #sorted}. */
   public Dataset<String> query(SparkSession session) {
     Dataset<Row> onDevice = WeftGpu.onDevice(rows(session));
     Dataset<Row> exchanged =
@@ -114,7 +114,7 @@ public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
   }
 
   /**
-   * What an executor says of itself.
+   * The state of an executor.
    *
    * @param outputs map outputs on its GPU
    * @param violations of the driver's rules
@@ -122,7 +122,7 @@ public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
   public record Answer(String executorId, int gpu, int outputs, String violations)
       implements Serializable {}
 
-  /** Asks all executors, by more tasks than there are. */
+  /** Reads the state of all executors, by more tasks than there are executors. */
   public List<Answer> ask(SparkSession session) {
     String library = libcuda;
     MapPartitionsFunction<Long, String> asked =

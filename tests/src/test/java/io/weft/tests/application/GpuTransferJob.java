@@ -32,9 +32,9 @@ import org.apache.spark.api.java.JavaSparkContext;
  * their GPUs both ways.
  *
  * @param notes with which they find each other
- * @param libcuda the double, which is asked for broken rules
- * @param waits whether, afterwards, task 0 waits for an array that task 1 never sends; task 1 waits
- *     to be killed then
+ * @param libcuda the double, which reports broken rules
+ * @param waits whether, afterwards, task 0 waits for an array that task 1 never sends; task 1 then
+ *     waits to be killed
  */
 public record GpuTransferJob(Notes notes, String libcuda, boolean waits) implements Serializable {
   private static final Duration PATIENCE = Duration.ofMinutes(3);
@@ -42,10 +42,10 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
   private static final int ROUNDS = 5;
 
   /**
-   * What a task found.
+   * The result of a task.
    *
    * @param gpu the number of its GPU
-   * @param arrays that arrived as they should
+   * @param arrays number of arrays that arrived with the right values
    * @param violations of the driver's rules
    * @param failure of the transfer that task 0 waited for
    */
@@ -53,12 +53,12 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
       int task, String executorId, int gpu, int arrays, String violations, String failure)
       implements Serializable {}
 
-  /** Runs both tasks; their answers by number. */
+  /** Runs both tasks; returns their answers by number. */
   public List<Answer> run(SparkContext context) {
     return new JavaSparkContext(context).parallelize(List.of(0, 1), 2).map(this::task).collect();
   }
 
-  /** How many arrays each task receives. */
+  /** Number of arrays that each task receives. */
   public static int arraysToEach() {
     return ROUNDS * (int) IntStream.range(0, ARRAYS).filter(i -> i % 2 == 0).count();
   }
@@ -83,7 +83,7 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
     return new Answer(number, here.executor(), gpu, arrays, OnGpu.violations(libcuda), failure);
   }
 
-  /** Returns how many arrays arrived as they should. */
+  /** Returns how many arrays arrived with the right values. */
   private static int exchange(int number, DeviceId here, DeviceId there, int round) {
     List<OnGpu.Uploaded> sources = new ArrayList<>();
     List<DeferredTransfer> placed = new ArrayList<>();
@@ -112,7 +112,7 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
     return arrived;
   }
 
-  /** An array whose definition is its upload, which may still be under way. */
+  /** An array that is defined by its upload, which may still be running. */
   private static SourceBuffer source(
       OnGpu gpu, DeviceId here, BufferShape shape, long value, List<OnGpu.Uploaded> sources) {
     ByteBuffer memory =
@@ -133,12 +133,12 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
     for (int at = 0; at < buffer.bytes(); at += Long.BYTES) {
       if (bytes.getLong(at) != value) {
         throw new IllegalStateException(
-            "byte %d of key %d shows %d".formatted(at, value, bytes.getLong(at)));
+            "byte %d of key %d is %d".formatted(at, value, bytes.getLong(at)));
       }
     }
   }
 
-  /** The message with which task 0's wait ended. */
+  /** Returns the message with which task 0's wait ended. */
   private String suffer(int number, DeviceId here, DeviceId there) {
     if (number == 1) {
       notes.await("waiting");

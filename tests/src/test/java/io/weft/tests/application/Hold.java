@@ -10,9 +10,9 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.sql.api.java.UDF1;
 
 /**
- * A function that returns its argument, but at one value does what files in a folder ask for:
- * {@code fail} makes the task fail; {@code hold} makes it write down its attempt in {@code held}
- * and wait until {@code hold} is gone or the task is killed.
+ * A function that returns its argument, but at one value obeys files in a folder. {@code fail}
+ * makes the task fail. {@code hold} makes it write its attempt to {@code held} and wait until
+ * {@code hold} is deleted or the task is killed.
  */
 public final class Hold implements UDF1<Long, Long> {
   private static final long serialVersionUID = 1L;
@@ -39,14 +39,14 @@ public final class Hold implements UDF1<Long, Long> {
   }
 
   private void waitWhileHeld() throws IOException {
-    // One attempt is held; another one of the same task goes on.
+    // Only one attempt is held; another attempt of the same task continues.
     if (!Files.exists(file("hold")) || Files.exists(file("held"))) {
       return;
     }
     Path draft = file("held." + TaskContext.get().taskAttemptId());
     Files.writeString(draft, Long.toString(TaskContext.get().taskAttemptId()));
     try {
-      // Whole at once, and by one only: several tasks may come at the same time.
+      // Written atomically and only once: several tasks may arrive at the same time.
       Files.createLink(file("held"), draft);
     } catch (FileAlreadyExistsException e) {
       return;
@@ -55,7 +55,7 @@ public final class Hold implements UDF1<Long, Long> {
     while (Files.exists(file("hold"))) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
       if (Thread.interrupted() || System.nanoTime() > deadline) {
-        throw new IllegalStateException("no longer held: interrupted, or too late");
+        throw new IllegalStateException("no longer held: interrupted, or timed out");
       }
     }
   }

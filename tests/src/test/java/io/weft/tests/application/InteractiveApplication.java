@@ -14,22 +14,22 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Does what the test sends it on standard input, a line each, and says how it went. A line is a
- * number, by which the answer is known, and an order. The arguments are the folder of the tables
- * and the folder for results. It ends with its input, or at {@code quit}.
+ * Executes orders that the test sends on standard input, one per line, and reports their results. A
+ * line is a number, which identifies the answer, and an order. The arguments are the folder of the
+ * tables and the folder for results. It ends with its input, or at {@code quit}.
  *
  * <ul>
  *   <li>{@code answer NAME}: runs a query with and without adaptive execution and writes its rows
  *       to two files
  *   <li>{@code compact}: the same for all of {@link Queries#compact}
  *   <li>{@code set KEY VALUE}: changes the session
- *   <li>{@code sql TEXT}: runs a statement and says its rows' number
- *   <li>{@code plan TEXT}: says, on one line, how a query would run
- *   <li>{@code version}, {@code manager}: says Spark's version, the class of the shuffle manager
- *   <li>{@code statistics}: says the counters of every executor
+ *   <li>{@code sql TEXT}: runs a statement and reports the number of its rows
+ *   <li>{@code plan TEXT}: reports a query's plan on one line
+ *   <li>{@code version}, {@code manager}: reports Spark's version, the class of the shuffle manager
+ *   <li>{@code statistics}: reports the counters of every executor
  * </ul>
  *
- * It fails when its context was stopped by somebody else.
+ * It fails if other code has stopped its context.
  */
 public final class InteractiveApplication {
   private final SparkSession session;
@@ -40,7 +40,7 @@ public final class InteractiveApplication {
     this.results = results;
   }
 
-  /** Starts the session, says {@code ready}, and follows orders. */
+  /** Starts the session, reports {@code ready}, and executes orders. */
   public static void main(String[] arguments) throws IOException {
     SparkSession session = SparkSession.builder().getOrCreate();
     try {

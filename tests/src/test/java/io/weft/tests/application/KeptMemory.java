@@ -22,13 +22,13 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * Memory that somebody on every executor keeps: as much as there is for those who keep it. Taken
- * and given back by tasks that all run at the same time, so that no executor is left out.
+ * Fills the memory for retained extents on every executor. Tasks that all run at the same time
+ * allocate and free it, so that no executor is left out.
  */
 public final class KeptMemory implements AutoCloseable {
   private static final int EXTENT = 64 << 10;
 
-  /** Of an executor; guarded by itself. */
+  /** The extents of this executor; guarded by itself. */
   private static final Queue<Extent> KEPT = new ArrayDeque<>();
 
   private final SparkContext context;
@@ -37,10 +37,10 @@ public final class KeptMemory implements AutoCloseable {
     this.context = context;
   }
 
-  /** A Scala function that travels. */
+  /** A serializable Scala function. */
   private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
 
-  /** Takes it all; at least one extent on each executor. */
+  /** Allocates all of it; at least one extent on each executor. */
   public static KeptMemory fill(SparkContext context) {
     TaskFunction<Iterator<Integer>, Iterator<Integer>> take = ignored -> one(takeAll());
     run(context, take);
@@ -83,7 +83,7 @@ public final class KeptMemory implements AutoCloseable {
     }
   }
 
-  /** Gives it back. */
+  /** Frees it. */
   @Override
   public void close() {
     TaskFunction<Iterator<Integer>, Iterator<Integer>> give = ignored -> one(giveBack());

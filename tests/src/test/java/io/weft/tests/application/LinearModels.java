@@ -24,12 +24,12 @@ import org.apache.spark.TaskContext;
  * Classifiers of one layer without bias, so that the trainer can be tested without a library for
  * models.
  *
- * @param note a file; while it is not there, the model of rank 1 writes its executor's id there and
- *     waits to be killed
+ * @param note a file; while it does not exist, the model of rank 1 writes its executor's id to it
+ *     and waits to be killed
  * @param stopAt the forward pass at which it does so; never, if below zero
  */
 public record LinearModels(String note, int stopAt) implements ModelProvider {
-  /** Models that nobody stops. */
+  /** Models that are never stopped. */
   public static final LinearModels UNDISTURBED = new LinearModels("", -1);
 
   private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(2);
@@ -41,7 +41,7 @@ public record LinearModels(String note, int stopAt) implements ModelProvider {
 
   @Override
   public void prepare() {
-    // Nothing takes long here.
+    // All steps are short here.
   }
 
   @Override

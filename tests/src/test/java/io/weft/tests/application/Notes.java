@@ -12,14 +12,14 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.TaskContext;
 
 /**
- * Files by which tasks, and the test that runs them, tell each other how far they are.
+ * Files by which tasks, and the test that runs them, report their progress to each other.
  *
  * @param folder that all of them see
  */
 public record Notes(String folder) implements Serializable {
   static final Duration PATIENCE = Duration.ofMinutes(3);
 
-  /** What a note says, as soon as somebody has left it. */
+  /** Waits for a note and returns its text. */
   String await(String name) {
     Path file = Path.of(folder, name);
     Deadline deadline = Deadline.after(PATIENCE);
@@ -36,12 +36,12 @@ public record Notes(String folder) implements Serializable {
     }
   }
 
-  /** Whether somebody has left a note. */
+  /** Returns whether a note exists. */
   boolean isThere(String name) {
     return Files.exists(Path.of(folder, name));
   }
 
-  /** Leaves a note, a whole file at once for whoever waits for it. */
+  /** Writes a note atomically. */
   void leave(String name, String text) {
     try {
       Path draft = Files.createTempFile(Path.of(folder), "draft-", ".txt");

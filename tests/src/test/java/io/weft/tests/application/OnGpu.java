@@ -21,7 +21,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
-/** What a task of a test does with its executor's GPU. For its thread. */
+/** GPU operations of a test's task on its executor's GPU. For its thread. */
 final class OnGpu implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofMinutes(2);
   private static final int TEXT_BYTES = 16_384;
@@ -32,12 +32,12 @@ final class OnGpu implements AutoCloseable {
   private final CudaStream stream;
   private final BounceBuffers bounce;
 
-  /** What only tests call of the double of libcuda. */
+  /** Functions of the double of libcuda that only tests call. */
   public interface Controls extends Library {
     int cudaDoubleViolations(byte[] text, int size);
   }
 
-  /** Memory and the event of what is uploaded to it. */
+  /** Uploaded memory and the event of the upload. */
   record Uploaded(CudaMemory memory, Event event) {}
 
   OnGpu() {
@@ -47,7 +47,7 @@ final class OnGpu implements AutoCloseable {
     bounce = new BounceBuffers(stream, pinned, 1 << 20);
   }
 
-  /** Starts to upload a direct buffer, which has to stay until the event is recorded. */
+  /** Starts to upload a direct buffer, which must stay valid until the event is recorded. */
   Uploaded upload(ByteBuffer from) {
     CudaMemory memory = gpu.take(from.remaining(), () -> {});
     DeviceUploads.Run run =
@@ -55,14 +55,14 @@ final class OnGpu implements AutoCloseable {
     return new Uploaded(memory, uploads.upload("a test's array", List.of(run), memory));
   }
 
-  /** Bytes of the device. */
+  /** Downloads bytes of the device. */
   ByteBuffer download(long address, long bytes) {
     ByteBuffer to = ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder());
     bounce.copyToHost(Memory.addressOf(to), address, bytes, OnGpu::await);
     return to;
   }
 
-  /** What the rank's own stream is known by. */
+  /** The handle of the rank's own stream. */
   long stream() {
     return stream.handle();
   }
@@ -71,13 +71,13 @@ final class OnGpu implements AutoCloseable {
     Deadline deadline = Deadline.after(PATIENCE);
     while (!mark.isReached()) {
       if (deadline.expired()) {
-        throw new IllegalStateException("the device does not come to an end");
+        throw new IllegalStateException("the device does not become idle");
       }
       LockSupport.parkNanos(20_000);
     }
   }
 
-  /** The rules that this process has broken, by the double of libcuda. */
+  /** The rules that this process has broken, according to the double of libcuda. */
   static String violations(String libcuda) {
     byte[] text = new byte[TEXT_BYTES];
     Native.load(libcuda, Controls.class).cudaDoubleViolations(text, text.length);

@@ -7,11 +7,11 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * How an application and the test that started it keep in step: lines on standard output, lines
- * back on standard input.
+ * Synchronizes an application with the test that started it: lines on standard output, lines back
+ * on standard input.
  */
 public final class Stage {
-  /** Opens each line that is meant for the test. */
+  /** Starts each line that is meant for the test. */
   public static final String MARK = "@weft-test ";
 
   private static final BufferedReader INPUT =
@@ -19,15 +19,15 @@ public final class Stage {
 
   private Stage() {}
 
-  /** Tells the test something. */
+  /** Sends the test a line. */
   public static void say(String line) {
     System.out.println(MARK + line);
     System.out.flush();
   }
 
   /**
-   * Says that this point is reached, then waits until the test sends a line; an ended test counts
-   * as one.
+   * Reports that a point is reached, then waits until the test sends a line; the end of the test
+   * counts as one.
    */
   public static void pause(String point) {
     say(point);

@@ -20,7 +20,7 @@ public final class TensorJob {
 
   private static final int PARTITIONS = 6;
 
-  /** No more than bfloat16 can hold. */
+  /** Limit of a value that bfloat16 represents exactly. */
   private static final int VALUES = 200;
 
   private TensorJob() {}
@@ -33,17 +33,15 @@ public final class TensorJob {
         .partitionBy(new HashPartitioner(PARTITIONS));
   }
 
-  /**
-   * What is wrong with the tensors, looked at where they arrived; and one line for each of them.
-   */
-  public static List<String> looks(JavaPairRDD<Integer, Tensor> tensors) {
+  /** Checks the tensors where they arrived; returns one line for each of them, with its errors. */
+  public static List<String> checks(JavaPairRDD<Integer, Tensor> tensors) {
     List<String> all =
-        new ArrayList<>(tensors.map(entry -> look(entry._1(), entry._2())).collect());
+        new ArrayList<>(tensors.map(entry -> check(entry._1(), entry._2())).collect());
     all.sort(null);
     return all;
   }
 
-  /** What {@link #looks} says when all are right. */
+  /** The result of {@link #checks} if all tensors are right. */
   public static List<String> expected() {
     return IntStream.range(0, COUNT)
         .mapToObj(number -> number + " " + type(number))
@@ -72,8 +70,8 @@ public final class TensorJob {
     return tensor;
   }
 
-  /** Says what a tensor is, and what it should be where that is something else. */
-  public static String look(int number, Tensor tensor) {
+  /** Describes a tensor, and the expected one if it differs. */
+  public static String check(int number, Tensor tensor) {
     Tensor expected = made(number);
     boolean shared = number % 10 == 0;
     boolean right =

@@ -21,7 +21,7 @@ public final class TrainingRows {
 
   private TrainingRows() {}
 
-  /** The same in every run. */
+  /** Returns the same rows in every run. */
   public static Dataset<Row> of(SparkSession session) {
     return session
         .range(0, ROWS, 1, 4)
@@ -37,7 +37,7 @@ public final class TrainingRows {
   }
 
   /**
-   * How to train on them.
+   * A plan of a training on these rows.
    *
    * @param checkpointSteps steps between two checkpoints
    */

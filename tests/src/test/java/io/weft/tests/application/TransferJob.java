@@ -33,19 +33,19 @@ import org.apache.spark.api.java.JavaSparkContext;
  * folder and exchange arrays both ways.
  *
  * @param folder where tasks leave notes
- * @param waits whether, afterwards, task 0 waits for an array that task 1 never sends; task 1 waits
- *     to be killed then
+ * @param waits whether, afterwards, task 0 waits for an array that task 1 never sends; task 1 then
+ *     waits to be killed
  */
 public record TransferJob(String folder, boolean waits) implements Serializable {
   private static final Duration PATIENCE = Notes.PATIENCE;
   private static final int ARRAYS = 6;
   private static final int ROUNDS = 5;
 
-  /** What a task found. */
+  /** The result of a task. */
   public record Answer(int task, String executorId, int arrays, String failure)
       implements Serializable {}
 
-  /** Runs both tasks; their answers by number. */
+  /** Runs both tasks; returns their answers by number. */
   public List<Answer> run(SparkContext context) {
     return new JavaSparkContext(context).parallelize(List.of(0, 1), 2).map(this::task).collect();
   }
@@ -69,7 +69,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
     return new Answer(number, here.executor(), arrays, waits ? suffer(number, here, there) : "");
   }
 
-  /** Returns how many arrays arrived as they should. */
+  /** Returns how many arrays arrived with the right values. */
   private static int exchange(int number, DeviceId here, DeviceId there, int round) {
     CrossHostTransfers transfers = WeftTransfers.transfers();
     List<Placement> placements = new ArrayList<>();
@@ -82,7 +82,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
               ? Placement.of(SourceBuffer.of(here, filled(shape, key)), there, shape, key)
               : Placement.of(there, here, shape, key));
     }
-    // The last ones packed, all bits of which arrive as well.
+    // The last ones are encoded; all of their bits must arrive as well.
     CodecKind codec = round == ROUNDS - 1 ? CodecKind.ZSTD : CodecKind.NONE;
     List<DeferredTransfer> placed = transfers.place(placements, codec);
     int arrived = 0;
@@ -110,12 +110,12 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
     for (long at = 0; at < buffer.bytes(); at += 8) {
       long found = Memory.getLong(buffer.address() + at);
       if (found != value) {
-        throw new IllegalStateException("byte %d of key %d shows %d".formatted(at, value, found));
+        throw new IllegalStateException("byte %d of key %d is %d".formatted(at, value, found));
       }
     }
   }
 
-  /** The message with which task 0's wait ended. */
+  /** Returns the message with which task 0's wait ended. */
   private String suffer(int number, DeviceId here, DeviceId there) {
     if (number == 1) {
       notes().await("waiting");
@@ -149,7 +149,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
     }
   }
 
-  /** How many arrays each task receives. */
+  /** Number of arrays that each task receives. */
   public static int arraysToEach() {
     return ROUNDS * (int) IntStream.range(0, ARRAYS).filter(i -> i % 2 == 0).count();
   }

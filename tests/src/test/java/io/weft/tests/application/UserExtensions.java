@@ -12,7 +12,7 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
-/** An extension that a user has had before Weft: it adds a function. */
+/** An extension that a user had before Weft: it adds a function. */
 public final class UserExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {

@@ -1,5 +1,5 @@
 /**
- * Spark applications that system tests submit to clusters in JVMs of their own. Each tells its test
- * how far it is through {@link io.weft.tests.application.Stage}.
+ * Spark applications that system tests submit to clusters in separate JVMs. Each reports its
+ * progress to its test through {@link io.weft.tests.application.Stage}.
  */
 package io.weft.tests.application;

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What all sources of Weft do and leave. */
+/** Coding rules for all sources of Weft. */
 class HabitsTest {
   private static final int LONGEST_FILE = 500;
 
@@ -31,7 +31,7 @@ class HabitsTest {
   }
 
   @Test
-  void nobodySleeps() {
+  void noThreadSleeps() {
     ArchRule rule =
         noClasses()
             .should()
@@ -56,7 +56,7 @@ class HabitsTest {
   }
 
   @Test
-  void nobodyEndsTheJvm() {
+  void noCodeEndsTheJvm() {
     noClasses()
         .that()
         .resideOutsideOfPackage("io.weft.examples..")

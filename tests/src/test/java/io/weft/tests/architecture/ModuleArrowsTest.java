@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** One direction, four floors: nothing points up, and packages make no circles. */
+/** Modules depend in one direction over four levels, and packages have no cycles. */
 class ModuleArrowsTest {
   private static JavaClasses classes;
 
@@ -41,17 +41,17 @@ class ModuleArrowsTest {
   }
 
   @Test
-  void packagesMakeNoCircles() {
+  void packagesHaveNoCycles() {
     check(SlicesRuleDefinition.slices().matching("io.weft.(*)..").should().beFreeOfCycles());
   }
 
   @Test
-  void packagesOfThePluginMakeNoCircles() {
+  void packagesOfThePluginHaveNoCycles() {
     check(SlicesRuleDefinition.slices().matching("io.weft.spark.(*)..").should().beFreeOfCycles());
   }
 
   @Test
-  void nothingKnowsThePluginsEntryPoint() {
+  void noClassDependsOnThePluginsEntryPoint() {
     check(
         noClasses()
             .that()
@@ -61,9 +61,9 @@ class ModuleArrowsTest {
             .resideInAPackage("io.weft.spark"));
   }
 
-  /** So the jar works where neither is there. */
+  /** The jar therefore works without either library. */
   @Test
-  void nothingNeedsCudfOrSparkRapids() {
+  void noClassNeedsCudfOrSparkRapids() {
     check(
         noClasses()
             .that()

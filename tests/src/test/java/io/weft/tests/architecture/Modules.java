@@ -10,14 +10,14 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** The modules as the build made them, the lowest floor first. */
+/** The modules in the order of their dependencies, the lowest first, as the build made them. */
 final class Modules {
   static final List<String> NAMES =
       List.of("gpu-collectives", "shuffle-transport", "spark-plugin", "examples");
 
   private Modules() {}
 
-  /** Read once for all tests of this JVM, which takes seconds. */
+  /** Read once for all tests of this JVM, because reading takes seconds. */
   private static final class Main {
     static final JavaClasses CLASSES = classes("target/classes");
   }
@@ -37,14 +37,14 @@ final class Modules {
     return Tests.CLASSES;
   }
 
-  /** Classes that lie in the module. */
+  /** Classes of the module. */
   static DescribedPredicate<JavaClass> in(String module) {
     String folder = BuildTree.root().resolve(module).toUri().getPath();
     return DescribedPredicate.describe(
         "in module " + module,
         type ->
             type.getSource()
-                // A class of a jar has no path, only a whole URI.
+                // A class of a jar has only a URI, no path.
                 .map(source -> source.getUri().toString().contains(folder))
                 .orElse(false));
   }

@@ -11,11 +11,11 @@ import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Disabled;
 import org.junit.jupiter.api.Test;
 
-/** Tests that leave themselves out. */
+/** Rules for tests that may skip themselves. */
 class SkippingTest {
   private static final String CONDITIONS = "org.junit.jupiter.api.condition..";
 
-  /** What a test has several executors or ranks by, in one process or in several. */
+  /** Types by which a test has several executors or ranks, in one process or in several. */
   private static final Set<String> GANGS =
       Set.of(
           "io.weft.tests.support.WeftCluster",
@@ -27,17 +27,17 @@ class SkippingTest {
           "io.weft.collectives.process.RankProcess",
           "io.weft.collectives.contract.RankGang");
 
-  /** Asked for by a property, on top of what always runs: measuring, and fuzzing for minutes. */
+  /** Tests that run only if a property requests them: measurements, and long fuzzing. */
   private static final Set<String> ON_DEMAND =
       Set.of("io.weft.exchange.TrafficSpeedTest", "io.weft.transfer.DecoderFuzzTest");
 
-  /** A test of GPUs skips itself where there is none, with the reason. */
+  /** A GPU test skips itself if there is no GPU, with the reason. */
   private static final Set<String> GPUS = Set.of("io.weft.collectives.nccl", "io.weft.device.cuda");
 
   /**
-   * A skipped test is a gap that looks like success. The exceptions are made by the extension of
-   * two hosts as network namespaces, where the machine or the user lacks what they need, and by the
-   * doubles of GPUs, where there is no compiler for them.
+   * A skipped test is a gap that looks like success. Only two extensions may skip: the two hosts as
+   * network namespaces, if the machine or the user lacks what they need, and the doubles of GPUs,
+   * if there is no compiler.
    */
   @Test
   void noTestOfSeveralExecutorsSkips() {
@@ -51,7 +51,7 @@ class SkippingTest {
         .orShould()
         .dependOnClassesThat()
         .resideInAPackage(CONDITIONS)
-        .because("it would look as if it had succeeded")
+        .because("a skipped test would count as a success")
         .check(tests);
   }
 

@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Every trap of docs/traps.md has tests, and these exist. */
+/** Verifies that every trap of docs/traps.md has tests, and that these exist. */
 class TrapsTest {
   private static final int TRAPS = 23;
   private static final Pattern ROW =
@@ -47,7 +47,7 @@ class TrapsTest {
     return type.getSimpleName();
   }
 
-  /** By a name, as the annotations of jqwik and of parameterized tests are others. */
+  /** Matches by name, because jqwik and parameterized tests have other annotations. */
   private static boolean isTest(JavaMethod method) {
     return method.getAnnotations().stream()
         .anyMatch(

@@ -1,5 +1,5 @@
 /**
- * What the modules may know of each other, and the habits of all their sources, checked over class
- * files and source files.
+ * Dependencies between modules, and coding rules of all their sources, checked on class files and
+ * source files.
  */
 package io.weft.tests.architecture;

@@ -17,7 +17,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * When {@code bin/weft} builds: in a checkout of its own, with a Maven and a Java that only say so.
+ * Checks when {@code bin/weft} builds, in a separate checkout, with fake Maven and Java commands
+ * that only record their calls.
  */
 class BuildsTest {
   private static final List<String> MODULES =
@@ -66,7 +67,7 @@ class BuildsTest {
     Files.setPosixFilePermissions(root.resolve(name), PosixFilePermissions.fromString("rwxr-xr-x"));
   }
 
-  /** Runs the doctor; returns how many builds there have been since the beginning. */
+  /** Runs the doctor; returns the number of builds since the beginning. */
   private int builds() throws IOException, InterruptedException {
     ProcessBuilder command = new ProcessBuilder(root.resolve("bin/weft").toString(), "doctor");
     command.environment().put("PATH", root.resolve("tools") + ":" + System.getenv("PATH"));
@@ -89,7 +90,7 @@ class BuildsTest {
     assertThat(builds()).isEqualTo(2);
   }
 
-  /** As after Maven's clean of one module, by hand: the others still name its jar. */
+  /** Simulates a Maven clean of one module: the other modules still refer to its jar. */
   @Test
   void itBuildsAgainWhenAJarOfAnyModuleIsGone() throws Exception {
     int builds = builds();

@@ -1,2 +1,2 @@
-/** What the command {@code bin/weft} does before it runs anything. */
+/** Tests of the command {@code bin/weft} up to the start of the program. */
 package io.weft.tests.command;

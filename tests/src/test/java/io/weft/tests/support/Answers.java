@@ -10,10 +10,10 @@ import java.util.Map;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * The right answers: what Spark's own shuffle makes of the queries, each asked once for all tests
- * of this JVM.
+ * The expected answers of the queries from Spark's own shuffle, each computed once for all tests of
+ * this JVM.
  *
- * <p>Used by the one thread that runs the tests.
+ * <p>For the single thread that runs the tests.
  */
 public final class Answers {
   private static final Path TABLES = BuildTree.target().resolve("tables");
@@ -30,7 +30,7 @@ public final class Answers {
     return TABLES;
   }
 
-  /** Writes the tables and asks what has not been asked before. No session may be open. */
+  /** Writes the tables and runs the queries without an answer yet. No session may be open. */
   public static void prepare(List<Query> queries) {
     List<Query> open =
         queries.stream().filter(query -> !ANSWERS.containsKey(query.name())).toList();
@@ -61,7 +61,7 @@ public final class Answers {
     }
   }
 
-  /** The rows of a query that was prepared, as {@link Query#run} gives them. */
+  /** The rows of a prepared query, in the form of {@link Query#run}. */
   public static List<String> of(Query query) {
     List<String> answer = ANSWERS.get(query.name());
     if (answer == null) {

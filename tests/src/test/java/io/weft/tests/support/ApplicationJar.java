@@ -12,8 +12,8 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
 
 /**
- * The jar with the packages {@code application} and {@code workload}, which tests hand to Spark as
- * a user's program.
+ * The jar with the packages {@code application} and {@code workload}, which tests submit to Spark
+ * as a user's program.
  */
 public final class ApplicationJar {
   private static Path jar;

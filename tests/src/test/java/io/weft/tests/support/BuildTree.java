@@ -5,7 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Where the build put what the tests need. */
+/** Paths of build outputs that the tests need. */
 public final class BuildTree {
   private BuildTree() {}
 
@@ -48,7 +48,7 @@ public final class BuildTree {
     return jar;
   }
 
-  /** What spark-submit opens for a JVM; a JVM started by hand has to open it itself. */
+  /** Packages that spark-submit opens for a JVM; a JVM started by hand has to open them itself. */
   public static String[] jvmOpens() {
     return property("weft.jvmOpens").split(" ");
   }

@@ -17,8 +17,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A process whose output, both streams together, is kept line by line, waited for, and shown when
- * the process disappoints. A thread reads the output; all methods may be called from any thread.
+ * A process whose output, both streams together, is kept line by line. Tests wait for lines, and
+ * failures show the output. A thread reads the output; all methods may be called from any thread.
  * Closing kills the process and its descendants.
  */
 public final class ChildProcess implements AutoCloseable {
@@ -40,9 +40,9 @@ public final class ChildProcess implements AutoCloseable {
   /**
    * Starts a process.
    *
-   * @param name how messages call it
+   * @param name its name in messages
    * @param folder its working folder
-   * @param environment variables on top of this process's own
+   * @param environment variables in addition to this process's own
    */
   public static ChildProcess start(
       String name, List<String> command, Path folder, Map<String, String> environment) {
@@ -58,9 +58,7 @@ public final class ChildProcess implements AutoCloseable {
     }
   }
 
-  /**
-   * Runs a short command to its end and returns its output; another exit status than 0 is an error.
-   */
+  /** Runs a short command and returns its output; an exit status other than 0 is an error. */
   public static String run(String... command) {
     try (ChildProcess child = start(command[0], List.of(command), Path.of("/"), Map.of())) {
       child.awaitSuccess(Duration.ofSeconds(60));
@@ -68,12 +66,12 @@ public final class ChildProcess implements AutoCloseable {
     }
   }
 
-  /** The process's number. */
+  /** The process id. */
   public long pid() {
     return process.pid();
   }
 
-  /** Whether it still runs. */
+  /** Returns whether it still runs. */
   public boolean isAlive() {
     return process.isAlive();
   }
@@ -89,7 +87,7 @@ public final class ChildProcess implements AutoCloseable {
   }
 
   /**
-   * Waits until the application has said that it reached a point of {@link Stage}; the rest of that
+   * Waits until the application has reported a point of {@link Stage}; returns the rest of that
    * line.
    */
   public String awaitStage(String point, Duration limit) {
@@ -98,8 +96,8 @@ public final class ChildProcess implements AutoCloseable {
   }
 
   /**
-   * Waits for the first line in which the expression is found; a process that ends before is an
-   * error.
+   * Waits for the first line in which the expression is found; the end of the process before that
+   * is an error.
    */
   public Matcher awaitLine(String expression, Duration limit) {
     Pattern pattern = Pattern.compile(expression);
@@ -121,7 +119,7 @@ public final class ChildProcess implements AutoCloseable {
         long millis = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
         if (ended || millis <= 0) {
           throw new AssertionError(
-              describe((ended ? "ended" : "is late") + " without: " + expected));
+              describe((ended ? "ended" : "timed out") + " without: " + expected));
         }
         lines.wait(millis);
       }
@@ -145,7 +143,7 @@ public final class ChildProcess implements AutoCloseable {
     }
   }
 
-  /** Waits for the end and demands exit status 0. */
+  /** Waits for the end and requires exit status 0. */
   public void awaitSuccess(Duration limit) {
     int status = awaitExit(limit);
     if (status != 0) {
@@ -165,7 +163,7 @@ public final class ChildProcess implements AutoCloseable {
     }
   }
 
-  /** What the application said through {@link Stage} after this word, in order. */
+  /** The lines that the application sent through {@link Stage} after this word, in order. */
   public List<String> said(String word) {
     String start = Stage.MARK + word + " ";
     return lines(line -> line.startsWith(start)).stream()
@@ -188,7 +186,7 @@ public final class ChildProcess implements AutoCloseable {
         add(line);
       }
     } catch (IOException e) {
-      add("(output broken off: " + e + ")");
+      add("(output incomplete: " + e + ")");
     } finally {
       synchronized (lines) {
         ended = true;

@@ -13,8 +13,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A test's talk with an {@link InteractiveApplication} that it has started. Closing kills what is
- * left of it.
+ * A test's dialogue with an {@link InteractiveApplication} that it has started. Closing kills the
+ * application if it still runs.
  */
 public final class Conversation implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofMinutes(3);
@@ -28,7 +28,7 @@ public final class Conversation implements AutoCloseable {
     this.results = results;
   }
 
-  /** Starts the application and waits until its session is there. */
+  /** Starts the application and waits until its session is ready. */
   public static Conversation open(Workspace workspace, Submission submission) {
     Conversation talk = begin(workspace, submission);
     talk.process.awaitStage("ready", LIMIT);
@@ -51,22 +51,19 @@ public final class Conversation implements AutoCloseable {
     return process;
   }
 
-  /**
-   * Gives an order and waits until it is done; what the application says about it. A failed order
-   * is an error.
-   */
+  /** Sends an order and waits until it is done; returns its output. A failed order is an error. */
   public String order(String order) {
     return await(send(order));
   }
 
-  /** Gives an order; the number by which it is waited for. */
+  /** Sends an order; returns the number to wait for it. */
   public int send(String order) {
     orders++;
     process.send(orders + " " + order);
     return orders;
   }
 
-  /** Waits until an order, given before, is done. */
+  /** Waits until an earlier order is done. */
   public String await(int number) {
     Matcher answer = answer(number);
     if (answer.group(1).equals("failed")) {
@@ -76,7 +73,7 @@ public final class Conversation implements AutoCloseable {
     return answer.group(2);
   }
 
-  /** Gives an order that is to fail; what the application says about it. */
+  /** Sends an order that must fail; returns its output. */
   public String orderThatFails(String order) {
     Matcher answer = answer(send(order));
     if (!answer.group(1).equals("failed")) {
@@ -89,13 +86,13 @@ public final class Conversation implements AutoCloseable {
     return process.awaitLine("(done|failed) " + number + ": (.*)", LIMIT);
   }
 
-  /** Lets the compact queries run and compares their rows with those of Spark's shuffle. */
+  /** Runs the compact queries and compares their rows with those of Spark's shuffle. */
   public void checkCompact() {
     order("compact");
     compareCompact();
   }
 
-  /** As {@link #checkCompact}, with two queries only. */
+  /** Like {@link #checkCompact}, with two queries only. */
   public void checkSmoke() {
     Queries.smoke().forEach(this::check);
   }
@@ -105,7 +102,7 @@ public final class Conversation implements AutoCloseable {
     Queries.compact().forEach(this::compare);
   }
 
-  /** Lets one query run and compares its rows. */
+  /** Runs one query and compares its rows. */
   public void check(Query query) {
     order("answer " + query.name());
     compare(query);
@@ -126,13 +123,13 @@ public final class Conversation implements AutoCloseable {
     }
   }
 
-  /** One of Weft's figures, summed over the executors. */
+  /** One of Weft's metrics, summed over the executors. */
   public long sum(String figure) {
     Matcher values = Pattern.compile("\\b" + figure + "=(\\d+)").matcher(order("statistics"));
     return values.results().mapToLong(match -> Long.parseLong(match.group(1))).sum();
   }
 
-  /** Lets the application end as it should. */
+  /** Ends the application normally. */
   public void quit() {
     send("quit");
     process.awaitSuccess(LIMIT);

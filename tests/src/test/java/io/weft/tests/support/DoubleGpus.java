@@ -16,22 +16,22 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * A machine with GPUs for the executors of a cluster: a root folder with what the NVIDIA driver
- * shows in files, the doubles of libcuda and libnccl, and a script that gives each of Spark's
- * workers a GPU of its own.
+ * A simulated machine with GPUs for the executors of a cluster: a root folder with the NVIDIA
+ * driver's files, the doubles of libcuda and libnccl, and a script that gives each Spark worker its
+ * own GPU.
  */
 public final class DoubleGpus {
   private DoubleGpus() {}
 
-  /** Skips the test where there is no compiler for them. */
+  /** Skips the test if there is no compiler for the doubles. */
   public static void assume() {
     String whyNot = DoubleBuild.whyNot();
     assumeTrue(whyNot.isEmpty(), whyNot);
   }
 
   /**
-   * Settings of an application whose executors see such a machine, each with a GPU of its own that
-   * Spark gives it.
+   * Settings of an application whose executors see such a machine, each with its own GPU assigned
+   * by Spark.
    *
    * @param folder of the test, for the machine
    */
@@ -57,12 +57,12 @@ public final class DoubleGpus {
     return settings;
   }
 
-  /** Where the double of libcuda of a machine lies. */
+  /** The path of the double of libcuda in a machine. */
   public static Path libcuda(Path folder) {
     return folder.resolve("gpu-doubles").resolve(DoubleBuild.CUDA);
   }
 
-  /** Who makes the n-th folder first has GPU n. */
+  /** The process that creates the n-th folder first gets GPU n. */
   private static Path discovery(Path folder) throws IOException {
     Path taken = Files.createDirectories(folder.resolve("gpus-taken"));
     Path script = folder.resolve("discover-gpus");

@@ -14,12 +14,12 @@ import org.awaitility.Awaitility;
  * An executor as the operating system sees it.
  *
  * @param id Spark's name for it
- * @param pid its process
+ * @param pid its process id
  */
 public record ExecutorProcess(String id, long pid) {
   private static final String MAIN = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
 
-  /** The executors that run below a driver or worker, by their ids. */
+  /** Finds the executors that run below a driver or worker, by their ids. */
   public static List<ExecutorProcess> below(ProcessHandle parent) {
     return parent
         .descendants()
@@ -35,18 +35,20 @@ public record ExecutorProcess(String id, long pid) {
         .until(() -> below(parent), found -> found.size() == count);
   }
 
-  /** Ends it at once and waits until it is gone. */
+  /** Kills it and waits for its end. */
   public void kill() {
     Signals.kill(pid);
     awaitEnd(Duration.ofSeconds(60));
   }
 
-  /** Waits until it is gone. */
+  /** Waits for its end. */
   public void awaitEnd(Duration limit) {
     Awaitility.await("end of " + this).atMost(limit).until(() -> !isRunning(pid));
   }
 
-  /** A dead process stays in the list until its parent asks, which a stopped parent does not. */
+  /**
+   * A dead process stays in the list until its parent reaps it, which a stopped parent does not.
+   */
   private static boolean isRunning(long pid) throws IOException {
     Path file = Path.of("/proc/" + pid + "/stat");
     try {
@@ -54,7 +56,7 @@ public record ExecutorProcess(String id, long pid) {
       char state = status.charAt(status.lastIndexOf(')') + 2);
       return state != 'Z' && state != 'X';
     } catch (IOException e) {
-      // One that ends between the opening and the reading of its file is "no such process".
+      // Reading the file of a process that has just ended gives "no such process".
       if (Files.exists(file)) {
         throw e;
       }

@@ -14,12 +14,12 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Looking at folders in which other processes create and delete. */
+/** Reads and deletes folders in which other processes create and delete files. */
 public final class Folders {
   private Folders() {}
 
   /**
-   * All files, links and folders below one folder, itself excluded; what vanishes meanwhile is left
+   * Returns all files, links and folders below a folder; entries that vanish meanwhile are left
    * out.
    */
   public static List<Path> tree(Path folder) {
@@ -33,8 +33,8 @@ public final class Folders {
   }
 
   /**
-   * Deletes a folder with all below it, links but not what they point to; does nothing where there
-   * is none.
+   * Deletes a folder with its content, including links but not their targets; does nothing if it
+   * does not exist.
    */
   public static void delete(Path folder) {
     List<Path> entries = tree(folder);

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.awaitility.Awaitility;
 
 /**
- * The test's side of {@link Hold}: stops a task in the midst of its rows, or makes it fail there.
+ * The test's side of {@link Hold}: stops a task in the middle of its rows, or makes it fail there.
  */
 public final class HeldTask implements AutoCloseable {
   private final Path folder;
@@ -31,17 +31,17 @@ public final class HeldTask implements AutoCloseable {
     }
   }
 
-  /** From now on a task that gets to the value stops there. */
+  /** Makes tasks stop when they reach the value. */
   public HeldTask hold() {
     return create("hold");
   }
 
-  /** From now on a task that gets to the value fails. */
+  /** Makes tasks fail when they reach the value. */
   public HeldTask fail() {
     return create("fail");
   }
 
-  /** Waits until a task is held; its attempt. */
+  /** Waits until a task is held; returns its attempt. */
   public long awaitHeld() {
     Awaitility.await("a task that is held")
         .atMost(Duration.ofMinutes(2))
@@ -53,7 +53,7 @@ public final class HeldTask implements AutoCloseable {
     }
   }
 
-  /** Lets every task go on. */
+  /** Releases all tasks. */
   public void release() {
     Folders.delete(folder.resolve("hold"));
   }

@@ -7,14 +7,14 @@ import java.util.List;
 /** Command lines of JVMs that run parts of Spark. */
 final class Jvm {
   /**
-   * For JVMs that live shorter than an optimising compiler needs to pay off: half of the processor
-   * time of such a test would be its.
+   * Options for short-lived JVMs, which end before an optimising compiler pays off. The compiler
+   * would take half of the processor time of such a test.
    */
   static final List<String> SHORT_LIVED = List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC");
 
   private Jvm() {}
 
-  /** A command that the caller may lengthen by the arguments of the main class. */
+  /** A command to which the caller may append the arguments of the main class. */
   static List<String> command(String classPath, List<String> options, String mainClass) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());

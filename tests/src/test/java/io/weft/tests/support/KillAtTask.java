@@ -23,14 +23,14 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
   }
 
   /**
-   * Lies in wait.
+   * Starts to listen for the task.
    *
    * @param stage which stage of the job, 0 for the first that ends tasks
-   * @param task the how many-th task of that stage to end, 1 for the first
+   * @param task the number of the task in the order of their ends, 1 for the first
    */
   public static KillAtTask arm(WeftCluster cluster, int stage, int task) {
     try {
-      // The last tasks of the job before may still be on their way to the listeners.
+      // Events of the last tasks of the previous job may still be on their way to the listeners.
       cluster.context().listenerBus().waitUntilEmpty(TimeUnit.MINUTES.toMillis(1));
     } catch (TimeoutException e) {
       throw new AssertionError("the listeners have not caught up", e);
@@ -60,7 +60,7 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
     }
   }
 
-  /** Whom it killed. */
+  /** The killed executor. */
   public ExecutorProcess victim() {
     return victim.orTimeout(2, TimeUnit.MINUTES).join();
   }

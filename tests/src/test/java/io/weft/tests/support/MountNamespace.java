@@ -9,9 +9,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A view of the file system of its own, with small, full or read-only file systems mounted in it.
- * Only processes that are started with {@link #enter} see it, and it vanishes with the process that
- * holds it, however that ends.
+ * A separate view of the file system, with small, full or read-only file systems mounted in it.
+ * Only processes that are started with {@link #enter} see it, and it vanishes when the process that
+ * holds it ends.
  */
 public final class MountNamespace implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(60);
@@ -22,7 +22,7 @@ public final class MountNamespace implements AutoCloseable {
     this.holder = holder;
   }
 
-  /** Why this user cannot mount anything; empty if one can. */
+  /** Why this user cannot mount; empty if mounts are possible. */
   public static Optional<String> unavailable() {
     List<String> attempt = List.of("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt");
     try (ChildProcess child = ChildProcess.start("unshare", attempt, Path.of("/"), Map.of())) {
@@ -35,7 +35,7 @@ public final class MountNamespace implements AutoCloseable {
   /**
    * Opens a view.
    *
-   * @param script what the shell runs in it, such as mounts; an error of any line is an error
+   * @param script that the shell runs in it, such as mounts; an error of any line is an error
    */
   public static MountNamespace open(String script) {
     String wrapped = "set -e\n" + script + "\necho mounted; read line || true";
@@ -51,7 +51,7 @@ public final class MountNamespace implements AutoCloseable {
     }
   }
 
-  /** The command, run so that it sees the view. */
+  /** Wraps a command to run in the view. */
   public List<String> enter(List<String> command) {
     List<String> entered =
         new ArrayList<>(List.of("nsenter", "--mount=/proc/" + holder.pid() + "/ns/mnt", "--"));
@@ -59,7 +59,7 @@ public final class MountNamespace implements AutoCloseable {
     return entered;
   }
 
-  /** Where this process finds a folder of the view. */
+  /** The path of a folder of the view for this process. */
   public Path outside(Path inside) {
     Path path = Path.of("/proc/" + holder.pid() + "/root" + inside);
     if (!Files.exists(path)) {

@@ -23,13 +23,13 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Two hosts beside this one: network namespaces with an address each, on a network that can be
- * slow, lossy or cut between the two. Frames really get lost, so what is tested includes the
- * kernel's TCP. A static field with {@code @RegisterExtension}, before the cluster. Needs root,
- * iproute2, Python and tap devices; a class is skipped, with the reason, where one is missing, and
- * fails where anything else goes wrong, or where the environment has WEFT_REQUIRE_NAMESPACES.
+ * Two simulated hosts beside this one: network namespaces with one address each, on a network that
+ * can be slow, lossy or cut between the two. Frames really get lost, so a test includes the
+ * kernel's TCP. Use a static field with {@code @RegisterExtension}, before the cluster. It needs
+ * root, iproute2, Python and tap devices. A class is skipped, with the reason, if one is missing.
+ * It fails on any other error, or if the environment has WEFT_REQUIRE_NAMESPACES.
  *
- * <p>A switch in user space does it rather than {@code tc netem}, which many kernels are built
+ * <p>It uses a switch in user space instead of {@code tc netem}, which many kernels are built
  * without.
  */
 public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallback {
@@ -41,11 +41,11 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
   private static final List<String> ROLES = List.of("driver", "first", "second", "trial");
   private static final int TRIAL = 3;
 
-  /** What commands say that may not do something, however much of a root their user is. */
+  /** Messages of commands that lack a permission, even if their user is root. */
   private static final Pattern FORBIDDEN =
       Pattern.compile("not permitted|[Pp]ermission denied|Read-only file system");
 
-  /** Fewer, larger frames: the switch is what limits this network. */
+  /** Fewer, larger frames: the switch limits the throughput of this network. */
   private static final int FRAME_BYTES = 9000;
 
   private final Workspace workspace;
@@ -53,20 +53,20 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
   private ChildProcess network;
   private int orders;
 
-  /** Not made before the class begins. */
+  /** The network is created when the class begins. */
   public NetworkNamespaces(Workspace workspace) {
     this.workspace = workspace;
   }
 
-  /** The driver's address, 0, or that of the first or second host, 1 and 2. */
+  /** The address of the driver (0), or of the first or second host (1, 2). */
   public String address(int host) {
-    // A network for benchmarks (RFC 2544), which no machine has for anything else.
+    // A network for benchmarks (RFC 2544), which no machine uses otherwise.
     return "198.18." + number + "." + (1 + host);
   }
 
   /**
-   * A command that runs on a host, 1 or 2. The kernel looks like another one there, so that nobody
-   * takes the hosts for one that has shared memory.
+   * Wraps a command to run on a host, 1 or 2. Each host shows another kernel boot id, so that Weft
+   * does not take the hosts for one with shared memory.
    */
   public List<String> enter(int host, List<String> command) {
     List<String> entered = new ArrayList<>(List.of("ip", "netns", "exec", namespace(host)));
@@ -98,17 +98,17 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
     return "weft" + number + "." + host;
   }
 
-  /** From now on frames between the hosts come so late, each way, and so many never. */
+  /** Sets the delay each way, and the loss in percent, of frames between the hosts. */
   public void impair(int lateMillis, double losePercent) {
     order("late " + lateMillis + " lose " + losePercent);
   }
 
-  /** From now on nothing passes between the hosts; the driver still reaches both. */
+  /** Drops all frames between the hosts; the driver still reaches both. */
   public void cut() {
     order("cut");
   }
 
-  /** The hosts reach each other again. */
+  /** Restores the network between the hosts. */
   public void heal() {
     order("heal");
   }
@@ -134,7 +134,7 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
     configure();
   }
 
-  /** The program, device or right that there is not; empty if there is all that is needed. */
+  /** The missing program, device or permission; empty if everything needed is present. */
   private Optional<String> lacking() {
     for (String program : List.of("ip", "python3")) {
       if (!isOnPath(program)) {
@@ -149,7 +149,7 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
         .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
   }
 
-  /** Why this user may not make a namespace. */
+  /** Why this user may not create a namespace. */
   private Optional<String> forbidden() {
     removeNamespace(TRIAL);
     List<String> attempt = List.of("ip", "netns", "add", namespace(TRIAL));
@@ -165,7 +165,7 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
     }
   }
 
-  /** Why this user may not pretend to have another kernel there. */
+  /** Why this user may not simulate another kernel there. */
   private Optional<String> forbiddenInside() {
     List<String> attempt = enter(TRIAL, List.of("true"));
     try (ChildProcess child = ChildProcess.start("a trial", attempt, Path.of("/"), Map.of())) {
@@ -178,7 +178,7 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
     }
   }
 
-  /** Starts the network; why this user may not, if so. */
+  /** Starts the network; returns why this user may not, if so. */
   private Optional<String> connect() {
     network =
         ChildProcess.start(
@@ -224,7 +224,7 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
     ChildProcess.run(all.toArray(String[]::new));
   }
 
-  /** The ports go with the process that has made them. */
+  /** The ports are removed with the process that created them. */
   @Override
   public void afterAll(ExtensionContext context) {
     try {
@@ -236,7 +236,7 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
     }
   }
 
-  /** Also those that a killed process of the same number has left. */
+  /** Also removes those that a killed process with the same id has left. */
   private void removeNamespaces() {
     for (int host = 1; host <= 2; host++) {
       removeNamespace(host);

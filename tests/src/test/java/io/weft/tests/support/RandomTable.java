@@ -27,9 +27,9 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table of any types and values, always the same for the same seed. Every type that a Parquet
- * file can hold comes up, nested up to three deep, and among the values the ones at the edge:
- * nulls, empty and long ones, the least and the greatest.
+ * A table of random types and values, always the same for the same seed. Every type that a Parquet
+ * file can hold occurs, nested up to three levels. The values include edge cases: nulls, empty and
+ * long values, the least and the greatest.
  */
 public final class RandomTable {
   private static final int DEEPEST = 3;
@@ -123,7 +123,7 @@ public final class RandomTable {
     };
   }
 
-  /** Maps with keys of a collation are refused by Spark. */
+  /** Spark rejects maps whose keys have a collation. */
   private DataType keyType() {
     return random.nextBoolean() ? DataTypes.IntegerType : DataTypes.StringType;
   }

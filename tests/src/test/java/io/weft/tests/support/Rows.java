@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Compares two results row by row and says where they differ, in a message that one can read. */
+/** Compares two results row by row and reports their differences in a readable message. */
 public final class Rows {
   private static final int SHOWN = 5;
 
@@ -21,7 +21,7 @@ public final class Rows {
             });
   }
 
-  /** What differs, for people. */
+  /** The differences, as a readable text. */
   static Optional<String> difference(List<String> expected, List<String> actual) {
     if (expected.equals(actual)) {
       return Optional.empty();

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The comparison that all system tests trust must itself be able to fail. */
+/** The comparison that all system tests rely on must be able to fail. */
 class RowsTest {
   @Test
   void acceptsTheSameRows() {

@@ -6,21 +6,21 @@ import org.apache.spark.util.Utils$;
 
 /** Sessions in this JVM: plain ones, whose answers count as right, and ones with Weft. */
 public final class Sessions {
-  /** The plugin that turns Weft on. */
+  /** The plugin that enables Weft. */
   public static final String PLUGIN = "io.weft.spark.WeftPlugin";
 
   private Sessions() {}
 
-  /** Spark as it is, in this JVM alone. */
+  /** Starts plain Spark, in this JVM alone. */
   public static SparkSession plain(Workspace workspace) {
     return start(workspace, "local[2]", Map.of());
   }
 
   /**
-   * Weft on a master. The jar travels by {@code spark.jars}, the setting is {@code spark.plugins}
-   * and nothing else.
+   * Starts Weft on a master. The jar comes by {@code spark.jars}, and {@code spark.plugins} is the
+   * only setting.
    *
-   * @param more further settings, they win
+   * @param more further settings, which take precedence
    */
   public static SparkSession weft(Workspace workspace, String master, Map<String, String> more) {
     SparkSession.Builder builder = builder(workspace, master).config("spark.plugins", PLUGIN);
@@ -29,7 +29,7 @@ public final class Sessions {
     return builder.getOrCreate();
   }
 
-  /** Spark without Weft on a master. */
+  /** Starts Spark without Weft on a master. */
   public static SparkSession start(Workspace workspace, String master, Map<String, String> more) {
     SparkSession.Builder builder = builder(workspace, master);
     builder.config("spark.jars", ApplicationJar.get().toString());
@@ -49,8 +49,8 @@ public final class Sessions {
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.executor.extraJavaOptions", String.join(" ", Jvm.SHORT_LIVED))
-            // How soon, and how long, Spark looks again whether a lost executor's successor is
-            // there for the tasks of a barrier stage.
+            // How often, and how long, Spark checks whether a lost executor's replacement is
+            // available for the tasks of a barrier stage.
             .config("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "1s")
             .config("spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures", "180");
     workspace.settings().forEach(builder::config);

@@ -1,20 +1,20 @@
 package io.weft.tests.support;
 
-/** Signals to processes, by number. */
+/** Sends signals to processes, by process id. */
 public final class Signals {
   private Signals() {}
 
-  /** Ends a process at once; none of its code runs any more. */
+  /** Kills a process at once; none of its code runs any more. */
   public static void kill(long pid) {
     send("-KILL", pid);
   }
 
-  /** Stops a process where it stands; it keeps its memory, files and connections. */
+  /** Suspends a process; it keeps its memory, files and connections. */
   public static void stop(long pid) {
     send("-STOP", pid);
   }
 
-  /** Lets a stopped process go on. */
+  /** Resumes a suspended process. */
   public static void resume(long pid) {
     send("-CONT", pid);
   }

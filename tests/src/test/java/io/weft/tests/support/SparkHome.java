@@ -11,12 +11,12 @@ import java.util.stream.Stream;
 /**
  * A Spark installation whose jars are links into Maven's local repository.
  *
- * @param folder what {@code SPARK_HOME} is set to
+ * @param folder the value of {@code SPARK_HOME}
  */
 public record SparkHome(Path folder) {
   private static SparkHome shared;
 
-  /** The home of the Spark that Weft is built against, without Weft; made once for all tests. */
+  /** The home of the Spark that Weft is built against, without Weft; created once for all tests. */
   public static synchronized SparkHome shared() {
     if (shared == null) {
       shared = assemble(BuildTree.target().resolve("spark-home"), "default", List.of());
@@ -25,9 +25,9 @@ public record SparkHome(Path folder) {
   }
 
   /**
-   * Makes a home, in place of one that is there already.
+   * Creates a home and replaces an existing one.
    *
-   * @param folder the home to be
+   * @param folder the path of the new home
    * @param distribution which class path: "default", "4.0" or "4.2"
    * @param moreJars copied beside Spark's own
    */

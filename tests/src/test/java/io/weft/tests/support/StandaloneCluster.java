@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.function.IntFunction;
 import java.util.function.UnaryOperator;
 
-/** A standalone master and its workers, each a process of its own, as on several machines. */
+/** A standalone master and its workers, each a separate process, as on several machines. */
 public final class StandaloneCluster implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofMinutes(2);
   private static final String LOCALHOST = "127.0.0.1";
@@ -38,16 +38,16 @@ public final class StandaloneCluster implements AutoCloseable {
   }
 
   /**
-   * Starts a master and workers with one core and a gigabyte each, and waits until they know each
-   * other.
+   * Starts a master and workers with one core and a gigabyte each, and waits until the workers are
+   * registered.
    */
   public static StandaloneCluster start(Workspace workspace, SparkHome home, int workers) {
     return start(workspace, home, Collections.nCopies(workers, LOCALHOST));
   }
 
   /**
-   * As above, a worker for each address of the loopback network. Different addresses are different
-   * hosts to Spark, which then also does what it does only between hosts, such as speculation.
+   * Like above, with a worker for each address of the loopback network. Spark treats different
+   * addresses as different hosts, and then also does its work between hosts, such as speculation.
    */
   public static StandaloneCluster start(Workspace workspace, SparkHome home, List<String> hosts) {
     return start(
@@ -56,7 +56,7 @@ public final class StandaloneCluster implements AutoCloseable {
         number -> UnaryOperator.identity());
   }
 
-  /** As above, with a worker on each of the two hosts of a network. */
+  /** Like above, with a worker on each of the two hosts of a network. */
   static StandaloneCluster start(Workspace workspace, SparkHome home, NetworkNamespaces network) {
     return start(
         new StandaloneCluster(workspace, home, network.address(0)),
@@ -103,7 +103,7 @@ public final class StandaloneCluster implements AutoCloseable {
         url);
   }
 
-  /** Where a worker keeps the folders of its executors. */
+  /** The folder in which a worker keeps the folders of its executors. */
   static Path workFolder(Workspace workspace, int worker) {
     return workspace.folder().resolve("worker-" + worker);
   }
@@ -132,7 +132,7 @@ public final class StandaloneCluster implements AutoCloseable {
     return process;
   }
 
-  /** What applications name as their master. */
+  /** The master URL for applications. */
   public String url() {
     return url;
   }

@@ -9,7 +9,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
- * An application of the package {@code application}, handed to spark-submit in a JVM of its own.
+ * An application of the package {@code application}, submitted by spark-submit in a separate JVM.
  */
 public final class Submission {
   private final Workspace workspace;
@@ -23,7 +23,7 @@ public final class Submission {
   private String driverClassPath = "";
   private UnaryOperator<List<String>> wrapper = UnaryOperator.identity();
 
-  /** An application on a home, with the folders of a workspace, without Weft so far. */
+  /** Creates a submission on a home, with the folders of a workspace, still without Weft. */
   public Submission(Workspace workspace, SparkHome home, Class<?> application) {
     this.workspace = workspace;
     this.home = home;
@@ -38,68 +38,68 @@ public final class Submission {
     environment.put("SPARK_LOCAL_IP", "127.0.0.1");
   }
 
-  /** Turns Weft on, by the one setting that does. */
+  /** Enables Weft by its single setting. */
   public Submission plugin() {
     return set("spark.plugins", Sessions.PLUGIN);
   }
 
-  /** The master to run on. */
+  /** Sets the master. */
   public Submission master(String url) {
     return set("spark.master", url);
   }
 
-  /** One {@code --conf}. */
+  /** Adds one {@code --conf}. */
   public Submission set(String key, String value) {
     settings.put(key, value);
     return this;
   }
 
-  /** Takes a setting back. */
+  /** Removes a setting. */
   public Submission unset(String key) {
     settings.remove(key);
     return this;
   }
 
-  /** One more of {@code --jars}. */
+  /** Adds a jar to {@code --jars}. */
   public Submission jar(Path jar) {
     jars.add(jar);
     return this;
   }
 
-  /** What {@code --driver-class-path} gets: the driver alone has it. */
+  /** Adds a jar to {@code --driver-class-path}: only the driver has it. */
   public Submission driverClassPath(Path jar) {
     driverClassPath = jar.toString();
     return this;
   }
 
-  /** A variable of the driver's environment. */
+  /** Sets an environment variable of the driver. */
   public Submission environment(String name, String value) {
     environment.put(name, value);
     return this;
   }
 
-  /** An option of the driver's JVM. */
+  /** Adds an option of the driver's JVM. */
   public Submission jvmOption(String option) {
     jvmOptions.add(option);
     return this;
   }
 
-  /** An argument of the application. */
+  /** Adds an argument of the application. */
   public Submission argument(Object value) {
     arguments.add(value.toString());
     return this;
   }
 
   /**
-   * What makes the command that really starts out of the command, for another user or another file
-   * system.
+   * Sets a function that converts the command into the one that starts, for another user or another
+   * file system.
    */
   public Submission wrap(UnaryOperator<List<String>> wrapper) {
     this.wrapper = wrapper;
     return this;
   }
 
-  /** Starts it. */
+  /** Starts the application. */
   public ChildProcess start() {
     String name = application.getSimpleName();
     return ChildProcess.start(name, wrapper.apply(command()), workspace.folder(), environment);

@@ -12,7 +12,10 @@ import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.SparkListenerTaskStart;
 
-/** What the scheduler does from now on until it is closed. Every question waits for its events. */
+/**
+ * Records the scheduler's events until it is closed. Every query first waits until all events have
+ * arrived.
+ */
 public final class TaskLog extends SparkListener implements AutoCloseable {
   private static final long LIMIT_MILLIS = TimeUnit.SECONDS.toMillis(60);
 
@@ -24,7 +27,7 @@ public final class TaskLog extends SparkListener implements AutoCloseable {
     this.context = context;
   }
 
-  /** Begins to listen. */
+  /** Starts to listen. */
   public static TaskLog open(SparkContext context) {
     TaskLog log = new TaskLog(context);
     context.addSparkListener(log);
@@ -41,13 +44,13 @@ public final class TaskLog extends SparkListener implements AutoCloseable {
     ends.add(end);
   }
 
-  /** The executor that got an attempt at a task. */
+  /** The executor of a task attempt. */
   public String executorOf(long attempt) {
     awaitEvents();
     return executors.get(attempt);
   }
 
-  /** The executor of the last map task to end that had this number in its stage. */
+  /** The executor of the last map task to end with this number in its stage. */
   public String executorOfMapTask(int number) {
     awaitEvents();
     return ends.stream()
@@ -59,13 +62,13 @@ public final class TaskLog extends SparkListener implements AutoCloseable {
         .executorId();
   }
 
-  /** Map tasks that ended, whatever way. */
+  /** Number of map tasks that ended in any way. */
   public long mapTasks() {
     awaitEvents();
     return ends.stream().filter(end -> end.taskType().equals("ShuffleMapTask")).count();
   }
 
-  /** The executors whose blocks tasks could not get, one for each such task. */
+  /** The executors whose blocks could not be fetched, one for each such task. */
   public List<String> fetchFailures() {
     awaitEvents();
     return ends.stream()

@@ -30,8 +30,8 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * One session with Weft for a class of tests, its driver in this JVM and two executors in processes
- * of their own: a static field with {@code @RegisterExtension}, ordered after the {@link
+ * One session with Weft for a class of tests, with its driver in this JVM and two executors in
+ * separate processes. Use a static field with {@code @RegisterExtension}, ordered after the {@link
  * Workspace}. Shows the executors' logs when a test fails.
  */
 public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, TestWatcher {
@@ -55,21 +55,21 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     this.workspace = workspace;
   }
 
-  /** Sets something of the application, before it starts. */
+  /** Sets an option of the application, before it starts. */
   public WeftCluster set(String key, String value) {
     settings.put(key, value);
     return this;
   }
 
-  /** Cores of each executor, before it starts; one if it is not called. */
+  /** Sets the cores of each executor, before it starts; the default is one. */
   public WeftCluster cores(int each) {
     cores = each;
     return this;
   }
 
   /**
-   * Puts each executor on a host of its own, as Spark sees it, before it starts: a standalone
-   * cluster whose workers have these addresses, of one core each.
+   * Puts each executor on its own host, as Spark sees it, before it starts: a standalone cluster
+   * whose workers have these addresses, of one core each.
    */
   public WeftCluster hosts(String first, String second) {
     hosts = List.of(first, second);
@@ -82,7 +82,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
-  /** Lets executors that are told to end send what they have to those that stay. */
+  /** Makes decommissioned executors send their blocks to the remaining ones. */
   public WeftCluster migrating() {
     set("spark.decommission.enabled", "true");
     set("spark.storage.decommission.enabled", "true");
@@ -90,13 +90,13 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return set("spark.storage.decommission.replicationReattemptInterval", "1s");
   }
 
-  /** Says which queries will be compared; the compact ones if it is not called. */
+  /** Sets the queries that will be compared; the default is the compact ones. */
   public WeftCluster queries(List<Query> all) {
     this.queries = all;
     return this;
   }
 
-  /** Starts the session; both executors are at work when this returns. */
+  /** Starts the session; both executors run when this returns. */
   public void start() {
     Answers.prepare(queries);
     String master = master();
@@ -146,9 +146,9 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   }
 
   /**
-   * Waits until all executors run, the driver knows them and no other, and all have run a task, one
-   * on each core: an executor that the driver knows may still be starting. The next job's first
-   * stage has a task on each of them then, if it has as many.
+   * Waits until the driver knows exactly the running executors, and each core of each executor has
+   * run a task: an executor that the driver knows may still be starting. After that, the next job's
+   * first stage has a task on each executor, if it has that many tasks.
    */
   public void awaitExecutors() {
     Awaitility.await("executors that run and that the driver knows")
@@ -170,8 +170,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   }
 
   /**
-   * Tells executors to end and to send what they have to those that stay; waits until they have
-   * ended and others run in their place.
+   * Decommissions executors, which send their blocks to the remaining ones; waits until they have
+   * ended and others have replaced them.
    */
   public void decommission(List<ExecutorProcess> leaving) {
     startDecommission(leaving);
@@ -179,7 +179,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     awaitExecutors();
   }
 
-  /** Tells executors to end when their tasks have; does not wait. */
+  /** Tells executors to end after their tasks; does not wait. */
   public void startDecommission(List<ExecutorProcess> leaving) {
     for (ExecutorProcess executor : leaving) {
       ExecutorDecommissionInfo why = new ExecutorDecommissionInfo("the test", Option.empty());
@@ -189,12 +189,15 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     }
   }
 
-  /** One of Weft's figures, summed over the executors. */
+  /** One of Weft's metrics, summed over the executors. */
   public long sum(String figure) {
     return ExecutorProbe.sum(context(), figure);
   }
 
-  /** Waits until a figure's sum is this: what a job began may end, and count, after the job. */
+  /**
+   * Waits until a metric has this sum: work that a job began may end, and be counted, after the
+   * job.
+   */
   public void awaitSum(String figure, long expected) {
     Awaitility.await(figure)
         .atMost(Duration.ofMinutes(1))
@@ -202,8 +205,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   }
 
   /**
-   * Waits until the executors hold no block any more. Spark forgets a shuffle when nothing on the
-   * driver refers to it, so the garbage collector has to run.
+   * Waits until the executors hold no more blocks. Spark forgets a shuffle when the driver has no
+   * more references to it, so the garbage collector has to run.
    */
   public void awaitNothingUsed() {
     Awaitility.await("no block left in any executor")
@@ -243,7 +246,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     Rows.assertSame(query.name(), Answers.of(query), query.run(session));
   }
 
-  /** Ends the session. Its executors come to their end before their workers are killed. */
+  /** Ends the session. Its executors end before their workers are killed. */
   public void stop() {
     List<ExecutorProcess> ending = executors();
     if (session != null) {
@@ -278,9 +281,9 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     }
   }
 
-  /** Waits until an executor's log has a text; others write it down as it comes. */
+  /** Waits until an executor's log contains a text; a separate process writes the log. */
   public void awaitLogged(String text) {
-    Awaitility.await("an executor that says: " + text)
+    Awaitility.await("an executor that logs: " + text)
         .atMost(Duration.ofMinutes(1))
         .until(
             () ->

@@ -26,9 +26,9 @@ import org.apache.spark.internal.plugin.PluginContextImpl;
 import org.awaitility.Awaitility;
 
 /**
- * Everything that executors send each other over TCP: the driver is told that each of them listens
- * here, where all that passes is recorded and sent on. To be put up before the first shuffle, as
- * executors ask once where another one is.
+ * Records all data that executors send each other over TCP. It tells the driver that each executor
+ * listens here, and forwards the data. It must be opened before the first shuffle, as executors
+ * look up each other's address only once.
  */
 public final class Wiretap implements AutoCloseable {
   private final ExecutorService threads = Executors.newCachedThreadPool();
@@ -56,7 +56,7 @@ public final class Wiretap implements AutoCloseable {
     }
   }
 
-  /** Where an executor really listens; waits until it has said so. */
+  /** The real address of an executor; waits until the executor has announced it. */
   public static PeerAddress realAddress(String executorId) {
     return Awaitility.await("executor " + executorId + " has announced itself")
         .atMost(Duration.ofSeconds(60))
@@ -71,14 +71,14 @@ public final class Wiretap implements AutoCloseable {
     return MessageCodec.decode(driver.ask(MessageCodec.encode(message)));
   }
 
-  /** Bytes that passed so far. */
+  /** Number of bytes so far. */
   public int bytes() {
     synchronized (passed) {
       return passed.size();
     }
   }
 
-  /** Whether a text was among them. */
+  /** Returns whether the data contained a text. */
   public boolean heard(String text) {
     synchronized (passed) {
       return passed.toString(StandardCharsets.ISO_8859_1).contains(text);
@@ -95,7 +95,7 @@ public final class Wiretap implements AutoCloseable {
         threads.execute(() -> pump(reader, owner));
         threads.execute(() -> pump(owner, reader));
       } catch (IOException e) {
-        // The test is over.
+        // The test has ended.
       }
     }
   }

@@ -18,9 +18,9 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * The folders of one class of tests, and the check that all is gone from them when the class is
- * through: a static field with {@code @RegisterExtension}. Weft is pointed at a shared-memory
- * folder of the class's own, so that what other builds on this machine do is not taken for a leak.
+ * The folders of one class of tests, and the check that they are empty at its end. Use a static
+ * field with {@code @RegisterExtension}. Weft gets a separate shared-memory folder for the class,
+ * so that other builds on this machine cause no false leak reports.
  */
 public final class Workspace implements BeforeAllCallback, AfterAllCallback {
   private static final Duration LIMIT = Duration.ofSeconds(60);
@@ -29,7 +29,7 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
   private Path folder;
   private Path sharedMemory;
 
-  /** Processes that somebody else's test has begun, such as a network. */
+  /** Processes that another extension of the test has started, such as a network. */
   private Set<ProcessHandle> before = Set.of();
 
   /** Opens the folders, as the extension does before the class. */
@@ -47,7 +47,7 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
     }
   }
 
-  /** Checks, deletes the folder in shared memory, and fails if something was left. */
+  /** Checks for leaks, deletes the folder in shared memory, and fails if files were left. */
   public void close() {
     String left = leftovers();
     Folders.delete(sharedMemory);
@@ -57,22 +57,22 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
     Folders.delete(folder);
   }
 
-  /** Where a test keeps its own files. */
+  /** The folder for a test's own files. */
   public Path folder() {
     return folder;
   }
 
-  /** What Spark gets as its local folder. */
+  /** Spark's local folder. */
   public Path localFolder() {
     return folder.resolve("local");
   }
 
-  /** What Weft gets as its folder in shared memory. */
+  /** Weft's folder in shared memory. */
   public Path sharedMemory() {
     return sharedMemory;
   }
 
-  /** The settings that lead Spark and Weft to these folders. */
+  /** The settings that direct Spark and Weft to these folders. */
   public Map<String, String> settings() {
     Map<String, String> settings = new LinkedHashMap<>();
     settings.put("spark.local.dir", localFolder().toString());
@@ -81,7 +81,7 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
     return settings;
   }
 
-  /** Waits until nothing of Weft is left in the folders. */
+  /** Waits until no file of Weft is left in the folders. */
   public void awaitNoFiles() {
     Awaitility.await("no file of Weft left in " + sharedMemory + " and " + localFolder())
         .atMost(LIMIT)

@@ -1,9 +1,9 @@
 /**
- * What system tests stand on: Spark homes made from Maven's jars, clusters in this JVM and in
- * processes of their own, applications submitted as a user submits them, signals, small file
- * systems, and the check that nothing is left behind.
+ * The base of system tests: Spark homes made from Maven's jars, and clusters in this JVM and in
+ * separate processes. It also has applications submitted as a user submits them, signals, small
+ * file systems, and leak checks.
  *
- * <p>Tests run in one thread. Whoever starts a process, a session or a mount closes it; {@link
- * io.weft.tests.support.LeakCheck} fails the class of tests that did not.
+ * <p>Tests run in one thread. The code that starts a process, a session or a mount must close it;
+ * {@link io.weft.tests.support.LeakCheck} fails a class of tests that does not.
  */
 package io.weft.tests.support;

@@ -27,11 +27,11 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Communicators of barrier tasks in two executors, by the jar that users get. */
+/** Communicators of barrier tasks in two executors, with the jar that users get. */
 class CollectivesTest {
   private static final Duration TIMEOUT = Duration.ofSeconds(90);
 
-  /** Beginnings of the names of all threads that collectives start. */
+  /** Prefixes of the names of all threads that collectives start. */
   private static final List<String> OF_COLLECTIVES =
       List.of("weft-collectives", "weft-agent-", "weft-group-", "weft-clique-", "weft-lane-");
 
@@ -79,7 +79,7 @@ class CollectivesTest {
     assertThat(answers).extracting(Answer::sum).containsOnly((long) tasks * (tasks + 1));
   }
 
-  /** Tasks of an attempt that failed may end after those of the one that did not. */
+  /** Tasks of a failed attempt may end after those of the successful one. */
   private static void awaitNoCommunicatorIsLeft() {
     Awaitility.await("no communicator left")
         .atMost(Duration.ofSeconds(60))
@@ -162,7 +162,10 @@ class CollectivesTest {
                     .noneMatch(CollectivesTest::isOfCollectives));
   }
 
-  /** Of a communicator, its bootstrap, its lanes and groups, or the watch over all of them. */
+  /**
+   * Returns whether a thread belongs to a communicator, its bootstrap, its lanes or groups, or
+   * their monitor.
+   */
   private static boolean isOfCollectives(String name) {
     return OF_COLLECTIVES.stream().anyMatch(name::startsWith);
   }

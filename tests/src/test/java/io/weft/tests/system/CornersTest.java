@@ -17,10 +17,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * The smallest and the largest of everything, with segments of one megabyte, on the routes of rows
- * and of columns.
- */
+/** Edge cases of sizes, with segments of one megabyte, on the routes of rows and of columns. */
 class CornersTest {
   @RegisterExtension
   @Order(1)

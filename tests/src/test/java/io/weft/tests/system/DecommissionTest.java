@@ -20,7 +20,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Blocks of decommissioned executors move to others, which readers on the host find in place. */
+/**
+ * Blocks of decommissioned executors move to others, and readers on the host find them in place.
+ */
 @Tag("slow")
 class DecommissionTest {
   private static final int MAP_TASKS = 8;
@@ -45,7 +47,7 @@ class DecommissionTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
-  void whatADecommissionedExecutorWroteMovesAndIsNotMadeAgain(String route) {
+  void blocksOfADecommissionedExecutorMoveAndAreNotRecomputed(String route) {
     secondJobAfterDecommission(route);
     CLUSTER.awaitNothingUsed();
   }
@@ -67,7 +69,7 @@ class DecommissionTest {
   }
 
   @Test
-  void whatNobodyIsLeftToTakeIsMadeAgain() {
+  void blocksWithoutATargetAreRecomputed() {
     JavaRDD<String> rows = shuffled("rows");
     Rows.assertSame("first job", expected(), sorted(rows));
     CLUSTER.decommission(CLUSTER.executors());

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Executors that come when there is work and go when there is none: those that hold a shuffle stay
- * for as long as somebody may read it.
+ * Executors that start when there is work and stop when there is none: those that hold a shuffle
+ * stay as long as a task may read it.
  */
 class DynamicAllocationTest {
   private static final String SQL = "SELECT id FROM RANGE(0, 20000, 1, 1)";
@@ -74,7 +74,7 @@ class DynamicAllocationTest {
     awaitExecutors(0);
   }
 
-  /** One map task, so that one executor holds the shuffle and the other one nothing. */
+  /** One map task, so that one executor holds the shuffle and the other one holds no data. */
   private static void runTwice() {
     JavaRDD<String> rows =
         session.sql(SQL).repartition(6, col("id")).javaRDD().map(RowText.FUNCTION);
@@ -86,7 +86,9 @@ class DynamicAllocationTest {
     }
   }
 
-  /** Waits for executors to go; Spark forgets a shuffle when the driver's garbage is collected. */
+  /**
+   * Waits for executors to stop; Spark forgets a shuffle when the driver's garbage is collected.
+   */
   private static void awaitExecutors(int left) {
     Awaitility.await(left + " executors left")
         .atMost(Duration.ofSeconds(90))

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** One jar and one setting turn Weft on, wherever Spark runs and however the jar comes. */
+/** One jar and one setting enable Weft for every master and every way to add the jar. */
 class EnablingTest {
   private static final String WEFT_MANAGER = "io.weft.spark.shuffle.WeftShuffleManager";
   private static final String LOCAL_CLUSTER = "local-cluster[2,1,1024]";
@@ -117,7 +117,7 @@ class EnablingTest {
     }
   }
 
-  /** One line of the driver's log says what the setting means for Weft. */
+  /** One line of the driver's log gives the effect of the setting on Weft. */
   private static void assertOneLine(ChildProcess process, String key, String value) {
     assertThat(process.lines(line -> line.contains("io.weft") || line.contains("Weft")))
         .filteredOn(line -> line.contains(key) && line.contains(value))

@@ -20,7 +20,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Blocks that lie encrypted on an executor's disk are encrypted on that of its heir as well. */
+/**
+ * Blocks that are encrypted on an executor's disk stay encrypted on the disk of the executor that
+ * takes them over.
+ */
 @Tag("slow")
 class EncryptedDecommissionTest {
   private static final String SEGMENT = Integer.toString(1 << 20);

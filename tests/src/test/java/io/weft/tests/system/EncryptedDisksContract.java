@@ -23,8 +23,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Spark encrypts its local folders, and memory has room for little: nearly every block is encrypted
- * and opened again, and everything is right. A subclass says which way the blocks go.
+ * Spark encrypts its local folders, and memory is small: nearly every block is encrypted and
+ * decrypted, and all rows stay right. A subclass sets the route of the blocks.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class EncryptedDisksContract {
@@ -85,10 +85,10 @@ abstract class EncryptedDisksContract {
     return cluster.session().sql(SUMS.formatted("moved")).collectAsList().get(0);
   }
 
-  /** As spilled memory of GPUs and the chunks of feeds would. */
+  /** Fills the memory as spilled memory of GPUs and the chunks of feeds would. */
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
-  void mapTasksAndReadersGoOnWhereAllThatCanBeKeptIsKept(String route) {
+  void mapTasksAndReadersContinueWhenRetainedMemoryIsFull(String route) {
     cluster.session().conf().set("spark.weft.route", route);
     cluster.session().conf().set("spark.weft.enabled", "false");
     Row sparks = sumsOfMoved();
@@ -96,7 +96,7 @@ abstract class EncryptedDisksContract {
     long spilled = cluster.sum("bytesSpilled");
     try (KeptMemory kept = KeptMemory.fill(cluster.context())) {
       assertThat(cluster.sum("privateReserved"))
-          .as("private memory that is kept")
+          .as("private memory that is retained")
           .isGreaterThanOrEqualTo(16L * SEGMENT * WeftCluster.EXECUTORS);
       assertThat(sumsOfMoved()).as("beside Spark's encrypted shuffle").isEqualTo(sparks);
       Queries.compact().subList(0, 3).forEach(cluster::check);

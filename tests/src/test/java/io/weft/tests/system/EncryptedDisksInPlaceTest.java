@@ -1,6 +1,6 @@
 package io.weft.tests.system;
 
-/** Encrypted disks where executors read what lies on the disks of the others in place. */
+/** Encrypted disks with executors that read files on each other's disks in place. */
 class EncryptedDisksInPlaceTest extends EncryptedDisksContract {
   EncryptedDisksInPlaceTest() {
     super("shm");

@@ -1,6 +1,6 @@
 package io.weft.tests.system;
 
-/** Encrypted disks where executors ask each other over TCP. */
+/** Encrypted disks with executors that fetch from each other over TCP. */
 class EncryptedDisksOverTcpTest extends EncryptedDisksContract {
   EncryptedDisksOverTcpTest() {
     super("tcp");

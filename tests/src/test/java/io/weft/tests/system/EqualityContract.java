@@ -17,8 +17,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every query answers as it does with Spark's own shuffle: on each route, with adaptive execution
- * and without. A subclass says which way the blocks go.
+ * Every query answers as with Spark's own shuffle: on each route, with adaptive execution and
+ * without. A subclass sets the way of the blocks.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class EqualityContract {
@@ -35,13 +35,13 @@ abstract class EqualityContract {
         new WeftCluster(workspace).set("spark.weft.transport", transport).queries(Queries.all());
   }
 
-  /** The figure that grows when blocks go the way of this class. */
+  /** The metric that grows if blocks go the way of this class. */
   abstract String blocksOfThisWay();
 
-  /** The figure that must not grow. */
+  /** The metric that must not grow. */
   abstract String blocksOfTheOtherWay();
 
-  /** With which settings all queries run. */
+  /** The settings with which all queries run. */
   abstract List<Way> ways();
 
   /**
@@ -67,7 +67,7 @@ abstract class EqualityContract {
 
   @ParameterizedTest
   @MethodSource("routes")
-  void blocksGoTheWayThatWasAskedFor(String route) {
+  void blocksGoTheRequestedWay(String route) {
     Queries.configure(cluster.session(), true);
     cluster.session().conf().set("spark.weft.route", route);
     long published = cluster.sum("outputsPublished");

@@ -2,7 +2,7 @@ package io.weft.tests.system;
 
 import java.util.List;
 
-/** The equality contract where executors read each other's memory in place. */
+/** The equality contract with executors that read each other's memory in place. */
 class EqualityInPlaceTest extends EqualityContract {
   EqualityInPlaceTest() {
     super("auto");

@@ -2,7 +2,7 @@ package io.weft.tests.system;
 
 import java.util.List;
 
-/** The equality contract where executors ask each other over TCP. */
+/** The equality contract with executors that fetch from each other over TCP. */
 class EqualityOverTcpTest extends EqualityContract {
   EqualityOverTcpTest() {
     super("tcp");

@@ -27,8 +27,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Executors that are killed: the rows stay right, and what the dead one had on the host is swept by
- * those who live on.
+ * Killed executors: the rows stay right, and the remaining executors delete the dead one's files on
+ * the host.
  */
 class ExecutorLossTest {
   private static final String SQL =
@@ -45,7 +45,7 @@ class ExecutorLossTest {
           .set("spark.weft.fetch.timeout", "20s")
           .set("spark.stage.maxConsecutiveAttempts", "10");
 
-  /** Those that were killed so far. */
+  /** Executors that were killed so far. */
   private static final List<ExecutorProcess> VICTIMS = new ArrayList<>();
 
   @BeforeEach
@@ -97,12 +97,12 @@ class ExecutorLossTest {
   }
 
   /**
-   * A folder stays as long as somebody may read in it, which is until Spark forgets the shuffle; it
-   * is swept when a later shuffle is forgotten, not more often than every few seconds: so all of
-   * them are waited for together.
+   * A folder stays as long as a task may read in it, which is until Spark forgets the shuffle. It
+   * is deleted when a later shuffle is forgotten, at most every few seconds. The test therefore
+   * waits for all folders together.
    */
   @AfterAll
-  static void onlyTheLivingHaveFolders() {
+  static void onlyRunningExecutorsHaveFolders() {
     CLUSTER.awaitExecutors();
     Set<String> living =
         CLUSTER.executors().stream().map(ExecutorProcess::id).collect(Collectors.toSet());
@@ -124,7 +124,7 @@ class ExecutorLossTest {
             });
   }
 
-  /** Its name begins with the executor's id. */
+  /** The folder's name begins with the executor's id. */
   private static String executorOf(Path folder) {
     String name = folder.getFileName().toString();
     return name.substring(0, name.lastIndexOf('-'));

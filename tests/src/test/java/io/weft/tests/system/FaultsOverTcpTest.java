@@ -23,9 +23,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Executors that stand still or leave, as executors of other hosts see it. */
+/** Executors that are suspended or decommissioned, as executors of other hosts see them. */
 class FaultsOverTcpTest {
-  /** The first map task has no rows, the last one has. */
+  /** The first map task has no rows, the last one has some. */
   private static final String SQL =
       "SELECT id, REPEAT('weft', 20) AS s FROM RANGE(0, 40000, 1, 4) WHERE id >= 15000";
 
@@ -48,13 +48,13 @@ class FaultsOverTcpTest {
   }
 
   @Test
-  void aStoppedExecutorIsGivenUpAndMayGoOnLater() throws Exception {
+  void aStoppedExecutorIsGivenUpAndMayResumeLater() throws Exception {
     stopAndResume("rows");
   }
 
   @Test
   @Tag("slow")
-  void aStoppedExecutorIsGivenUpAndMayGoOnLaterByColumns() throws Exception {
+  void aStoppedExecutorIsGivenUpAndMayResumeLaterByColumns() throws Exception {
     stopAndResume("columns");
   }
 
@@ -78,7 +78,7 @@ class FaultsOverTcpTest {
     assertThat(CLUSTER.executors()).as("executors that still run").contains(stopped);
   }
 
-  /** Runs the first job; the executor of the last map task, so one whose blocks are read. */
+  /** Runs the first job; returns the executor of the last map task, whose blocks are read. */
   private static ExecutorProcess writerOf(JavaRDD<String> rows) {
     try (TaskLog log = TaskLog.open(CLUSTER.context())) {
       Rows.assertSame("first job", expected(), sorted(rows));

@@ -38,7 +38,7 @@ class FeedsOverTcpTest {
     assertThat(answers).extracting(Answer::sum).containsOnly(2 * SUM);
     assertThat(CLUSTER.sum("feedBytesGathered")).isZero();
     assertThat(answers).extracting(Answer::copied).containsOnly(0);
-    // Half of the rows were written by the other executor; both epochs look at them.
+    // The other executor wrote half of the rows; both epochs read them.
     assertThat(CLUSTER.sum("remoteBytes"))
         .as("half of all, once")
         .isBetween(FeedJob.ROWS / 2 * 32 * 4L, FeedJob.ROWS * 32 * 4L);

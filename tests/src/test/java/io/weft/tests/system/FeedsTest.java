@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Feeds into ranks in two executors, by the jar that users get. */
+/** Feeds into ranks in two executors, with the jar that users get. */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class FeedsTest {
   private static final long SUM = (long) FeedJob.ROWS * (FeedJob.ROWS - 1) / 2;
@@ -62,7 +62,7 @@ class FeedsTest {
     assertThat(answers).extracting(Answer::sum).containsOnly(2 * SUM);
   }
 
-  /** First, because it counts: half of a rank's batches were written by the other executor. */
+  /** Runs first, because it counts: half of a rank's batches were written by the other executor. */
   @Test
   @Order(1)
   void ranksReadTheBatchesOfBothExecutorsInPlace() {
@@ -105,9 +105,7 @@ class FeedsTest {
                     .noneMatch(file -> file.getFileName().toString().contains("feed-")));
   }
 
-  /**
-   * Killed as by kill -9: its map outputs are read on, or computed again, and training starts anew.
-   */
+  /** Killed with SIGKILL: its map outputs are still read, or recomputed, and training restarts. */
   @Test
   @Order(3)
   void aKilledExecutorCostsAnAttemptAndNoRow() throws Exception {

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * An application whose executors have a GPU each, by the jar that users get, on the doubles of
+ * An application whose executors have one GPU each, with the jar that users get, on the doubles of
  * libcuda and libnccl.
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
@@ -87,7 +87,7 @@ class GpuApplicationTest {
     return DoubleGpus.libcuda(WORKSPACE.folder()).toString();
   }
 
-  /** First, because it counts. */
+  /** Runs first, because it counts. */
   @Test
   @Order(1)
   void executorsExchangeArraysBetweenTheirGpusByNccl() {
@@ -136,7 +136,7 @@ class GpuApplicationTest {
         .containsExactlyInAnyOrderElementsOf(LongStream.range(0, FeedJob.ROWS).boxed().toList());
   }
 
-  /** Killed as by kill -9: what it had on its GPU is computed again, and training starts anew. */
+  /** Killed with SIGKILL: its blocks on the GPU are recomputed, and training restarts. */
   @Test
   @Order(4)
   void aKilledExecutorsBlocksAreComputedAgain() throws Exception {
@@ -160,7 +160,7 @@ class GpuApplicationTest {
     cluster.executor(victim).kill();
   }
 
-  /** What it has on its GPU moves to the other's; the next attempt finds all of it there. */
+  /** Its blocks move to the other executor's GPU; the next attempt finds all of them there. */
   @Test
   @Order(5)
   void aDecommissionedExecutorsBlocksMoveToAnotherGpu() throws Exception {
@@ -173,19 +173,19 @@ class GpuApplicationTest {
       assertThat(outputsOf(victim)).isPositive();
       cluster.startDecommission(
           cluster.executors().stream().filter(each -> each.id().equals(victim)).toList());
-      Awaitility.await("what executor " + victim + " has moves")
+      Awaitility.await("the move of the blocks of executor " + victim)
           .atMost(Duration.ofMinutes(1))
           .until(() -> outputsOf(victim) == 0 || job.isDone());
       Files.writeString(Path.of(notes.folder(), GpuExchangeJob.GO), victim);
       check(job.get(4, TimeUnit.MINUTES));
       assertThat(log.mapTasks())
-          .as("map tasks, none of them twice, and two attempts of the ranks, who write as well")
+          .as("map tasks, none of them twice, and two attempts of the ranks, which write as well")
           .isEqualTo(MAP_TASKS + 2 * 2);
       assertThat(log.fetchFailures()).isEmpty();
     }
   }
 
-  /** Map outputs that the driver believes to be at an executor. */
+  /** Number of map outputs that the driver has registered for an executor. */
   private static long outputsOf(String executor) {
     MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
     return CollectionConverters.asJava(tracker.shuffleStatuses()).values().stream()
@@ -200,10 +200,10 @@ class GpuApplicationTest {
         .sum();
   }
 
-  /** Killed as by kill -9 while the other end waits for it in NCCL. */
+  /** Killed with SIGKILL while the other end waits for it in NCCL. */
   @Test
   @Order(6)
-  void aKilledExecutorIsNamedWithWhoWaitsForIt() throws Exception {
+  void aKilledExecutorIsNamedWithItsWaitingPeer() throws Exception {
     CompletableFuture<List<Answer>> job =
         CompletableFuture.supplyAsync(() -> transfers(true).run(cluster.context()));
     String victim = awaitVictim(job);
@@ -217,7 +217,7 @@ class GpuApplicationTest {
         .contains("to executor " + survivor + "/device 1 failed: ");
   }
 
-  /** Map outputs stay on the GPUs; half of what a task reads comes from the other executor's. */
+  /** Map outputs stay on the GPUs; half of a task's input comes from the other executor's. */
   @Test
   @Order(7)
   void batchesOfSqlGoFromGpuToGpu() {
@@ -231,10 +231,10 @@ class GpuApplicationTest {
     assertThat(answers).extracting(GpuSqlJob.Answer::executorId).doesNotHaveDuplicates().hasSize(2);
     assertThat(answers).extracting(GpuSqlJob.Answer::gpu).doesNotHaveDuplicates();
     assertThat(answers).extracting(GpuSqlJob.Answer::outputs).allMatch(outputs -> outputs > 0);
-    Reference.reachabilityFence(query); // Spark forgets the shuffle of a query that nobody has.
+    Reference.reachabilityFence(query); // Spark forgets the shuffle of an unreachable query.
   }
 
-  /** Killed as by kill -9 while it reads: what it had on its GPU is computed again. */
+  /** Killed with SIGKILL while it reads: its blocks on the GPU are recomputed. */
   @Test
   @Order(8)
   void aKilledExecutorsMapOutputsAreComputedAgain() throws Exception {

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The folder that is taken to a machine with a GPU is complete, and its script goes through: on the
+ * Checks that the folder for a machine with a GPU is complete and that its script succeeds: on the
  * double of one GPU, with one suite of each kind.
  */
 class GpuFolderTest {

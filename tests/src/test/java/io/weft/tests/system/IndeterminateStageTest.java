@@ -30,9 +30,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A map stage that makes other rows when it is run again, of which an executor is killed. It deals
- * rows out in turn, without sorting them, in the order in which it got them from a shuffle. Each
- * row arrives once, or the job fails as Spark lets it fail.
+ * A map stage that makes other rows when it is run again, and loses an executor. It deals rows in
+ * turn, without sorting them, in the order in which it received them from a shuffle. Each row
+ * arrives once, or the job fails as it does with Spark's shuffle.
  */
 class IndeterminateStageTest {
   private static final int ROWS = 25_000;
@@ -49,15 +49,17 @@ class IndeterminateStageTest {
   @Order(2)
   static final WeftCluster CLUSTER =
       new WeftCluster(WORKSPACE)
-          // In place, what a killed executor has dealt is still read on its host, and no harm done.
+          // In place, the output of a killed executor is still read on its host, and no harm is
+          // done.
           .set("spark.weft.transport", "tcp")
           .set("spark.weft.fetch.timeout", "20s")
           .set("spark.stage.maxConsecutiveAttempts", "10")
           .set("spark.sql.execution.sortBeforeRepartition", "false")
-          // What the plan says has to do, also where Spark could see it by checksums.
+          // The plan's own information must suffice, even if Spark could detect the change by
+          // checksums.
           .set("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
           .set("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
-          // Else the optimizer keeps the last of several repartitions only.
+          // Otherwise the optimizer keeps only the last of several repartitions.
           .set(
               "spark.sql.optimizer.excludedRules",
               "org.apache.spark.sql.catalyst.optimizer.CollapseRepartition");
@@ -67,14 +69,17 @@ class IndeterminateStageTest {
     CLUSTER.awaitExecutors();
   }
 
-  /** Two tasks that read what was dealt have ended: what they read must not be dealt otherwise. */
+  /**
+   * Two tasks that read dealt rows have ended: the rows that they read must not be dealt
+   * differently.
+   */
   @ParameterizedTest(name = "{0}")
   @ValueSource(strings = {"rows", "columns"})
   void allTasksThatDealAreRunAgain(String route) throws Exception {
     List<String> expected = expected();
     Stages stages = new Stages();
     CLUSTER.context().addSparkListener(stages);
-    // A third one is held, on the other executor, so that the job does not end before the kill.
+    // A third one is held on the other executor, so that the job does not end before the kill.
     try (HeldTask held = HeldTask.register(CLUSTER.session(), WORKSPACE, 0).hold();
         KillAtTask killer = KillAtTask.arm(CLUSTER, 2, 2)) {
       CompletableFuture<List<String>> rows =
@@ -95,7 +100,7 @@ class IndeterminateStageTest {
     }
   }
 
-  /** Rows that the driver has cannot be taken back. */
+  /** Rows that the driver has received cannot be revoked. */
   @Tag("slow")
   @ParameterizedTest(name = "{0}")
   @ValueSource(strings = {"rows", "columns"})
@@ -119,7 +124,7 @@ class IndeterminateStageTest {
     }
   }
 
-  /** By this expression for the id, in the tasks that read what was dealt. */
+  /** Computes the id with this expression, in the tasks that read dealt rows. */
   private static List<String> collect(String route, String id) {
     SparkSession session = CLUSTER.session();
     Queries.configure(session, false);
@@ -146,7 +151,7 @@ class IndeterminateStageTest {
         .toList();
   }
 
-  /** Attempts at stages that are not the first. */
+  /** Counts attempts of stages except the first ones. */
   private static final class Stages extends SparkListener {
     private final List<StageInfo> repeated = new CopyOnWriteArrayList<>();
 

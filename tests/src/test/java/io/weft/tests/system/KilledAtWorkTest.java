@@ -23,8 +23,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Executors that are killed in the midst of a task that writes, of one that reads, and while
- * another one reads from them. A task is held at its first row until that was done.
+ * Executors that are killed in the middle of a task that writes, of one that reads, and while
+ * another executor reads from them. A task is held at its first row until the kill.
  */
 class KilledAtWorkTest {
   private static final String SQL =
@@ -35,9 +35,9 @@ class KilledAtWorkTest {
   static final Workspace WORKSPACE = new Workspace();
 
   /**
-   * Whoever has read a row has asked for no more than a part of the others, even if a map task
-   * alone wrote what there is in the other executor: its block is in several chunks, of which one
-   * at a time is asked for.
+   * A task that has read one row has requested only a part of the others, even if a single map task
+   * wrote all rows of the other executor: its block has several chunks, and one chunk is requested
+   * at a time.
    */
   @RegisterExtension
   @Order(2)
@@ -84,7 +84,7 @@ class KilledAtWorkTest {
     JavaRDD<String> rows();
   }
 
-  /** Kills the executor of the held task, or the other one, from which it reads then. */
+  /** Kills the executor of the held task, or the other one, from which the task then reads. */
   private static void killAtRow(Job job, boolean ofTheHeld) throws Exception {
     try (HeldTask held = HeldTask.register(CLUSTER.session(), WORKSPACE, 0);
         TaskLog log = TaskLog.open(CLUSTER.context())) {

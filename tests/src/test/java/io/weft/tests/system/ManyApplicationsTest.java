@@ -22,8 +22,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Several applications on one host, beside and after each other: none touches what belongs to
- * another that lives.
+ * Several applications on one host, at the same time and in sequence: none affects the files of
+ * another that still runs.
  */
 class ManyApplicationsTest {
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
@@ -52,7 +52,7 @@ class ManyApplicationsTest {
   }
 
   @Test
-  void whatAKilledApplicationLeftIsSweptByTheNext() {
+  void filesOfAKilledApplicationAreDeletedByTheNext() {
     try (Conversation killed = Conversation.open(WORKSPACE, submission())) {
       killed.order("answer hash by int");
       ProcessHandle driver = ProcessHandle.of(killed.process().pid()).orElseThrow();

@@ -11,8 +11,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Memory is touched for the first time once: the second and later shuffles of one size find it in
- * the arena.
+ * Fresh memory is touched only once: the second and later shuffles of one size reuse memory of the
+ * arena.
  */
 class MemoryReuseTest {
   @RegisterExtension

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Drivers and executors that do not have the same jar: the application stops instead of waiting for
- * ever, and its log says why and what to do.
+ * Drivers and executors with different jars: the application stops instead of waiting forever, and
+ * its log gives the reason and the remedy.
  */
 class MismatchedJarsTest {
   private static final Duration LIMIT = Duration.ofMinutes(3);

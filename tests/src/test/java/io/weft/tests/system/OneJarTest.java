@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The jar that was built against one Spark runs on the oldest and the newest too, with their own
- * jars in drivers and executors, and answers as the Spark that it was built against.
+ * The jar that was built against one Spark also runs on the oldest and the newest Spark, with their
+ * own jars in drivers and executors, and gives the same answers.
  */
 class OneJarTest {
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();

@@ -25,18 +25,17 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 
 /**
- * Rows of any schema arrive as they were, each once, whatever the partitioning, the route and the
- * source. The oracle is the table itself, and Spark's own shuffle for the partition that a row must
- * be in.
+ * Rows of random schemas arrive unchanged, each once, for every partitioning, route and source. The
+ * oracle is the table itself, and Spark's own shuffle for the partition of a row.
  */
 class RandomSchemasTest {
-  /** What the rows are read from: rows, or Parquet's column batches. */
+  /** The input format: rows, or Parquet's column batches. */
   enum Source {
     ROWS,
     COLUMNS
   }
 
-  /** Who gets which row. */
+  /** How rows are assigned to partitions. */
   enum Partitioning {
     HASH,
     ROUND_ROBIN,
@@ -115,7 +114,7 @@ class RandomSchemasTest {
     }
   }
 
-  /** Every row behind the partition it is in, by a plan that is made now. */
+  /** Every row after its partition number, by a new plan. */
   private static List<String> placed(Dataset<Row> moved) {
     return sorted(moved.select(functions.spark_partition_id(), functions.col("*")));
   }
@@ -143,9 +142,7 @@ class RandomSchemasTest {
     return session.read().schema(table.schema()).parquet(file);
   }
 
-  /**
-   * What to partition by: the first two columns without a map, which Spark does not hash or sort.
-   */
+  /** The partitioning columns: the first two without a map, which Spark does not hash or sort. */
   private static List<String> keys(RandomTable table) {
     List<String> keys =
         Arrays.stream(table.schema().fields())

@@ -16,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Map tasks that run twice because the executor with what they wrote was killed, as executors of
- * different hosts see it. Rows arrive once.
+ * Map tasks that run twice because the executor with their output was killed, as executors of
+ * different hosts see it. Each row arrives once.
  */
 class RepeatedTasksOverTcpTest {
   private static final int ROWS = 40000;

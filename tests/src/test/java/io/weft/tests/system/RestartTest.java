@@ -25,8 +25,8 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Applications that follow each other in one JVM: none leaves a thread, a file, a mapping or a
- * descriptor to the next.
+ * Applications that run one after another in one JVM: none leaves a thread, a file, a mapping or a
+ * descriptor.
  */
 class RestartTest {
   private static final int ROUNDS = 5;
@@ -57,7 +57,7 @@ class RestartTest {
     } finally {
       session.stop();
     }
-    Awaitility.await("all that round " + round.getCurrentRepetition() + " opened is closed")
+    Awaitility.await("everything that round " + round.getCurrentRepetition() + " opened is closed")
         .atMost(Duration.ofSeconds(60))
         .untilAsserted(
             () -> {
@@ -68,7 +68,7 @@ class RestartTest {
     checkDescriptors(round.getCurrentRepetition());
   }
 
-  /** Spark's event loops close what they poll seconds after the context has stopped. */
+  /** Spark's event loops close their pollers some seconds after the context has stopped. */
   private static void checkDescriptors(int round) throws IOException {
     if (round == 2) {
       descriptors = openDescriptors();
@@ -79,7 +79,7 @@ class RestartTest {
     }
   }
 
-  /** What is open now beyond what was open after round 2, with how many more. */
+  /** Descriptors that are open now beyond those after round 2, with their counts. */
   private static Map<String, Long> more(Map<String, Long> now) {
     Map<String, Long> more = new TreeMap<>();
     now.forEach(
@@ -92,7 +92,7 @@ class RestartTest {
     return more;
   }
 
-  /** What this process has open, numbers left out, with how many of each. */
+  /** The open descriptors of this process, without numbers, with their counts. */
   private static Map<String, Long> openDescriptors() throws IOException {
     Map<String, Long> open = new TreeMap<>();
     try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
@@ -101,7 +101,7 @@ class RestartTest {
           String what = Files.readSymbolicLink(descriptor).toString();
           open.merge(what.replaceAll("[0-9]+", "#"), 1L, Long::sum);
         } catch (NoSuchFileException e) {
-          // Closed since the list was made, as what made the list is.
+          // Closed since the listing, like the descriptor of the listing itself.
         }
       }
     }

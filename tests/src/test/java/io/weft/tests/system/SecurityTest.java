@@ -40,8 +40,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import scala.Option;
 
 /**
- * Spark's settings for security hold for what Weft sends, keeps in memory and on disk. Each cluster
- * starts once; the first one shows that the tests would see plain text if there were any.
+ * Spark's security settings apply to the data that Weft sends, keeps in memory and writes to disk.
+ * Each cluster starts once; the first one verifies that the tests can detect plain text.
  */
 class SecurityTest {
   private static final int ROWS = 60_000;
@@ -70,7 +70,7 @@ class SecurityTest {
   }
 
   @Test
-  void withoutAnySecurityPlainTextIsSeen() throws Exception {
+  void withoutSecurityPlainTextIsVisible() throws Exception {
     String segment = Integer.toString(1 << 20);
     cluster()
         .set("spark.weft.memory.segmentSize", segment)
@@ -156,7 +156,9 @@ class SecurityTest {
     }
   }
 
-  /** A request for blocks of somebody who knows the address and the protocol, but no secret. */
+  /**
+   * A request for blocks from a client that knows the address and the protocol, but not the secret.
+   */
   private static ByteBuffer askAsAStranger(PeerAddress executor) throws Exception {
     OpenBlocks request =
         new OpenBlocks(
@@ -195,7 +197,7 @@ class SecurityTest {
           .as(file.toString())
           .isEqualTo(expected);
     } catch (NoSuchFileException e) {
-      // Gone since the folder was listed.
+      // Deleted since the folder was listed.
     }
   }
 
@@ -217,7 +219,7 @@ class SecurityTest {
     try {
       return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1).contains(MARKER);
     } catch (NoSuchFileException e) {
-      // Gone since the folder was listed.
+      // Deleted since the folder was listed.
       return false;
     } catch (IOException e) {
       throw new UncheckedIOException(e);

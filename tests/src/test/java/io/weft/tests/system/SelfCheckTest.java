@@ -22,8 +22,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Spark compared with Spark: the answers do not depend on the cluster, and a wrong one would be
- * noticed.
+ * Compares Spark with Spark: the answers do not depend on the cluster, and a wrong one would be
+ * detected.
  */
 class SelfCheckTest {
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();

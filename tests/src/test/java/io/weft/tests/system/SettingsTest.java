@@ -13,9 +13,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/**
- * A setting that cannot be meant ends the start of the application, with a message one can act on.
- */
+/** An invalid setting prevents the start of the application, with a helpful message. */
 class SettingsTest {
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 

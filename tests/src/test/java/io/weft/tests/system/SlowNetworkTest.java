@@ -25,7 +25,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Executors on two hosts whose network is slow, loses frames, or is cut in the midst of a job. */
+/** Executors on two hosts whose network is slow, loses frames, or is cut in the middle of a job. */
 class SlowNetworkTest {
   private static final int ROWS = 30_000;
   private static final String SQL =
@@ -39,7 +39,9 @@ class SlowNetworkTest {
   @Order(2)
   static final NetworkNamespaces NETWORK = new NetworkNamespaces(WORKSPACE);
 
-  /** The executors have the kernel and the file system in common, so they have to be told. */
+  /**
+   * The executors share the kernel and the file system, so settings must tell them not to use that.
+   */
   @RegisterExtension
   @Order(3)
   static final WeftCluster CLUSTER =
@@ -48,7 +50,7 @@ class SlowNetworkTest {
           .set("spark.weft.transport", "tcp")
           .set("spark.weft.fetch.timeout", "6s")
           .set("spark.stage.maxConsecutiveAttempts", "2")
-          // Also for what executors ask each other for besides blocks, and for new connections.
+          // This timeout also applies to other requests between executors, and to new connections.
           .set("spark.shuffle.io.connectionTimeout", "8s")
           .set("spark.shuffle.io.maxRetries", "1")
           .set("spark.shuffle.io.retryWait", "1s");
@@ -66,14 +68,16 @@ class SlowNetworkTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
-  void latenessAndLossChangeNoRow(String route) {
+  void delayAndLossChangeNoRow(String route) {
     NETWORK.impair(20, 1);
     long before = CLUSTER.sum("remoteBytes");
     Rows.assertSame("20 ms, 1 %", expected(), collect(route));
     assertThat(CLUSTER.sum("remoteBytes")).as("bytes between the hosts").isGreaterThan(before);
   }
 
-  /** Every reduce task needs both hosts. Either Spark gets by with one, or it says why not. */
+  /**
+   * Every reduce task needs both hosts. Spark either succeeds with one host, or reports why not.
+   */
   @Test
   void aCutLinkEndsTheJobAndTheNextOneAfterItWorks() throws Exception {
     NETWORK.impair(20, 0);

@@ -59,15 +59,15 @@ class SlowTransfersTest {
 
   @Test
   @Order(1)
-  void latenessAndLossChangeNoArray() throws IOException {
+  void delayAndLossChangeNoArray() throws IOException {
     NETWORK.impair(20, 1);
     assertExchanged();
   }
 
   /**
-   * Nothing comes any more, not even the end of a connection. Last, as one end may not have learned
-   * of it when the link is whole again. Whatever else could end the wait, of TCP or of Spark, takes
-   * minutes.
+   * No data arrives any more, not even the end of a connection. This test runs last, as one end may
+   * not have detected the failure when the link is restored. Any other timeout that could end the
+   * wait, of TCP or of Spark, takes minutes.
    */
   @Test
   @Order(2)

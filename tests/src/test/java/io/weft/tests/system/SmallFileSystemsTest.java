@@ -24,10 +24,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Weft where {@code /dev/shm} is as small as in a container, full, read-only or absent, and where
- * the local folders are nearly full. The applications run in a view of the file system of their
- * own, in which {@code /dev/shm} is what the test mounts there; that needs root, and a user who
- * cannot is told so.
+ * Weft with a {@code /dev/shm} that is as small as in a container, full, read-only or absent, and
+ * with nearly full local folders. The applications run in a separate view of the file system, with
+ * the test's mounts. That needs root; without it the test is skipped with a message.
  */
 class SmallFileSystemsTest {
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
@@ -67,14 +66,14 @@ class SmallFileSystemsTest {
       talk.checkSmoke();
       talk.quit();
       assertFellBack(talk.process(), "/dev/shm has");
-      Awaitility.await("nothing but what filled it")
+      Awaitility.await("nothing but the file that filled it")
           .atMost(Duration.ofSeconds(60))
           .untilAsserted(() -> assertThat(Folders.tree(view.outside(SHARED_MEMORY))).hasSize(1));
       WORKSPACE.awaitNoFiles();
     }
   }
 
-  /** Another program takes all that is left while executors run: indexes go elsewhere then. */
+  /** Another program uses up all remaining space while executors run: indexes then go elsewhere. */
   @Test
   void sharedMemoryThatFillsUpLater() {
     try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o size=64m tmpfs /dev/shm");
@@ -89,7 +88,7 @@ class SmallFileSystemsTest {
     }
   }
 
-  /** In one JVM: where blocks go then is where they go when it is full. */
+  /** In one JVM: blocks go to the same place as when it is full. */
   @Test
   void sharedMemoryThatIsReadOnly() {
     try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o ro tmpfs /dev/shm");
@@ -149,8 +148,8 @@ class SmallFileSystemsTest {
   }
 
   /**
-   * The driver says once for a host why it does not use shared memory. In one JVM the executor's
-   * own word is in the same log.
+   * The driver logs once per host why it does not use shared memory. In one JVM the executor's own
+   * message is in the same log.
    */
   private static void assertFellBack(ChildProcess driver, String reason) {
     List<String> said =

@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A second attempt at a task that is slow. Spark never makes one on the host of the first, so the
- * executors have addresses of their own.
+ * A second attempt at a slow task. Spark never runs it on the host of the first, so the executors
+ * have different addresses.
  */
 class SpeculationTest {
   private static final int ROWS = 40000;

@@ -19,8 +19,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A memory budget of two segments: most blocks go to Spark's local folders, and everything is still
- * right.
+ * A memory budget of two segments: most blocks are spilled to Spark's local folders, and all rows
+ * stay right.
  */
 class SpillTest {
   private static final int SEGMENT = 1 << 20;
@@ -44,7 +44,7 @@ class SpillTest {
   }
 
   @Test
-  void whatDoesNotFitLiesInTheLocalFolders() {
+  void spilledBlocksAreInTheLocalFolders() {
     CLUSTER.session().conf().set("spark.weft.route", "rows");
     String sql =
         "SELECT id, XXHASH64(id) AS h, REPEAT('weft', 10) AS s FROM RANGE(0, 400000, 1, 4)";

@@ -26,8 +26,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Map tasks that end in the midst of their rows: killed, failed or cancelled. What they had written
- * is freed. And reduce tasks whose shuffle ends before them.
+ * Map tasks that end in the middle of their rows: killed, failed or cancelled. Their partial output
+ * must be freed. Also reduce tasks whose shuffle ends before them.
  */
 class TasksThatEndEarlyTest {
   private static final int ROWS = 40000;
@@ -81,7 +81,7 @@ class TasksThatEndEarlyTest {
     CLUSTER.awaitNothingUsed();
   }
 
-  /** One map task and one reduce task, so that no block is left that has yet to be looked up. */
+  /** One map task and one reduce task, so that all blocks have been looked up already. */
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
   void blocksThatAreReadOutliveTheirShuffle(String route) throws Exception {
@@ -108,7 +108,7 @@ class TasksThatEndEarlyTest {
         read.get(2, TimeUnit.MINUTES).stream().sorted().toList());
   }
 
-  /** The one shuffle that an RDD is made of. */
+  /** Finds the only shuffle of an RDD. */
   private static int shuffleOf(RDD<?> rdd) {
     Dependency<?> dependency = rdd.dependencies().head();
     return dependency instanceof ShuffleDependency<?, ?, ?> shuffle

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import scala.Tuple2;
 
-/** RDDs of tensors between executors, by the jar that users get: plain and encoded. */
+/** RDDs of tensors between executors, with the jar that users get: plain and encoded. */
 class TensorShuffleTest {
   @RegisterExtension
   @Order(1)
@@ -33,23 +33,23 @@ class TensorShuffleTest {
   void tensorsArriveInOtherExecutorsAndInTheDriver() {
     long before = CLUSTER.sum("outputsPublished");
     JavaPairRDD<Integer, Tensor> shuffled = TensorJob.shuffled(CLUSTER.context());
-    assertThat(TensorJob.looks(shuffled)).isEqualTo(TensorJob.expected());
+    assertThat(TensorJob.checks(shuffled)).isEqualTo(TensorJob.expected());
     assertThat(CLUSTER.sum("outputsPublished") - before).isEqualTo(8);
     List<Tuple2<Integer, Tensor>> collected = shuffled.collect();
-    assertThat(collected.stream().map(one -> TensorJob.look(one._1(), one._2())).sorted().toList())
+    assertThat(collected.stream().map(one -> TensorJob.check(one._1(), one._2())).sorted().toList())
         .isEqualTo(TensorJob.expected());
   }
 
-  /** What is kept in memory is not where the shuffle was, which is freed. */
+  /** Cached tensors are copies: the memory of the shuffle is freed. */
   @Test
   void cachedTensorsOutliveTheirShuffle() {
     JavaPairRDD<Integer, Tensor> cached =
         TensorJob.shuffled(CLUSTER.context()).persist(StorageLevel.MEMORY_ONLY());
     assertThat(cached.count()).isEqualTo(TensorJob.COUNT);
     CLUSTER.context().cleaner().get().doCleanupShuffle(shuffleOf(cached), true);
-    assertThat(TensorJob.looks(TensorJob.shuffled(CLUSTER.context())))
+    assertThat(TensorJob.checks(TensorJob.shuffled(CLUSTER.context())))
         .isEqualTo(TensorJob.expected());
-    assertThat(TensorJob.looks(cached)).isEqualTo(TensorJob.expected());
+    assertThat(TensorJob.checks(cached)).isEqualTo(TensorJob.expected());
     cached.unpersist(true);
   }
 

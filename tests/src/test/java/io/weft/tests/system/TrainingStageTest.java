@@ -23,7 +23,10 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** A training whose stage Spark repeats, as it does by default: one job, and nobody restarts it. */
+/**
+ * A training whose stage Spark repeats, as it does by default: one job, without a restart by the
+ * user.
+ */
 class TrainingStageTest {
   private static final int EPOCHS = 4;
   private static final int BATCH_ROWS = 64;

@@ -49,7 +49,7 @@ class TrainingTest {
           .set(
               "spark.jars",
               BuildTree.weftJar() + "," + ApplicationJar.get() + "," + BuildTree.examplesJar())
-          // A rank that is lost fails the job, which is when a training begins again.
+          // A lost rank fails the job; then the training is started again.
           .set("spark.stage.maxConsecutiveAttempts", "1")
           .set("spark.weft.collectives.timeout", "60s");
 
@@ -64,8 +64,8 @@ class TrainingTest {
   }
 
   /**
-   * One map task deals its rows in their order, a batch to each rank in turn: so a step's batches
-   * hold the same rows, whether they are two of 64 or one of 128.
+   * One map task deals its rows in their order, one batch to each rank in turn. The batches of a
+   * step therefore hold the same rows, as two of 64 or as one of 128.
    */
   private static List<RankReport> trainInOrder(TrainingPlan plan, int ranks) {
     return WeftFeed.shards(TrainingRows.of(CLUSTER.session()).coalesce(1), ranks)
@@ -91,11 +91,12 @@ class TrainingTest {
     assertThat(two).extracting(RankReport::copiedBytes).containsOnly(0L);
     assertThat(two.get(0).parametersCrc()).isEqualTo(two.get(1).parametersCrc());
     assertThat(two.get(0).lastLoss()).isLessThan(0.6);
-    // Batches hold other rows, as rows are dealt to other ranks: so the last ones differ by chance.
+    // Batches hold other rows, because rows are dealt to other ranks. The last losses therefore
+    // differ by chance.
     assertThat(two.get(0).lastLoss()).isCloseTo(one.lastLoss(), within(0.1));
   }
 
-  /** Sums are formed in another order, and nothing else differs. */
+  /** Only the order of the summation differs. */
   @Test
   void twoRanksReachTheLossOfOneToAThousandthWithTheSameBatches() throws Exception {
     RankReport one = trainInOrder(plan("one-in-order"), 1).get(0);
@@ -138,7 +139,7 @@ class TrainingTest {
     assertThat(reports.get(0).lastLoss()).isLessThan(0.6);
   }
 
-  /** It would fail again, however often. */
+  /** It would fail again in every attempt. */
   @Test
   void aFunctionThatFailsOfItselfIsNotRunAgain() throws Exception {
     Path notes = Files.createDirectory(WORKSPACE.folder().resolve("failing"));

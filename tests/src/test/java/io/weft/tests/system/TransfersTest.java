@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Transfers between the tasks of two executors, by the jar that users get. */
+/** Transfers between the tasks of two executors, with the jar that users get. */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class TransfersTest {
   private static final Duration DEADLINE = Duration.ofSeconds(90);
@@ -45,7 +45,7 @@ class TransfersTest {
     notes = Files.createTempDirectory(WORKSPACE.folder(), "notes-");
   }
 
-  /** First, because it counts. */
+  /** Runs first, because it counts. */
   @Test
   @Order(1)
   void executorsExchangeArraysBothWaysByOneCommunicator() {
@@ -57,7 +57,7 @@ class TransfersTest {
     CLUSTER.awaitSum("transferReceived", 2L * TransferJob.arraysToEach());
     CLUSTER.awaitSum("transferSent", 2L * TransferJob.arraysToEach());
     assertThat(CLUSTER.sum("transferFailed")).isZero();
-    // Of each of the last round's six arrays, all of which are shorter than a chunk.
+    // Bytes of each of the last round's six arrays, all of which are shorter than a chunk.
     CLUSTER.awaitSum("transferChunksEncoded", 6);
     CLUSTER.awaitSum("transferChunksDecoded", 6);
     CLUSTER.awaitSum("transferBytesSent", CLUSTER.sum("transferBytesReceived"));
@@ -69,10 +69,10 @@ class TransfersTest {
         .isEqualTo(CLUSTER.sum("transferCliqueRequests") - CLUSTER.sum("transferCliqueReuses"));
   }
 
-  /** Killed as by kill -9 while the other end waits for it. */
+  /** Killed with SIGKILL while the other end waits for it. */
   @Test
   @Order(2)
-  void aKilledExecutorIsNamedWithWhoWaitsForIt() throws Exception {
+  void aKilledExecutorIsNamedWithItsWaitingPeer() throws Exception {
     CompletableFuture<List<Answer>> job =
         CompletableFuture.supplyAsync(
             () -> new TransferJob(notes.toString(), true).run(CLUSTER.context()));

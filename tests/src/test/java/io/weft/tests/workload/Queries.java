@@ -27,7 +27,9 @@ public final class Queries {
         .toList();
   }
 
-  /** A few that between them touch every part, for the many clusters that get no more time. */
+  /**
+   * A few queries that together cover every part, for the many clusters that have no time for more.
+   */
   public static List<Query> compact() {
     List<String> names =
         List.of(
@@ -41,7 +43,7 @@ public final class Queries {
     return named(names);
   }
 
-  /** Two of the compact ones, where the question is whether anything works at all. */
+  /** Two of the compact ones, for tests of whether anything works at all. */
   public static List<Query> smoke() {
     return named(List.of("hash by int", "sort-merge join"));
   }
@@ -54,7 +56,7 @@ public final class Queries {
     return chosen;
   }
 
-  /** Session settings under which a few kilobytes make as many tasks as gigabytes otherwise do. */
+  /** Session settings with which a few kilobytes make as many tasks as gigabytes otherwise do. */
   public static Map<String, String> settings(boolean adaptive) {
     Map<String, String> settings = new LinkedHashMap<>();
     settings.put("spark.sql.adaptive.enabled", Boolean.toString(adaptive));

@@ -10,9 +10,9 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * One query over {@link Tables}, with the session settings that it wants.
+ * One query over {@link Tables}, with its session settings.
  *
- * @param name what the query shows, unique among all
+ * @param name what the query covers, unique among all
  * @param sql its text
  * @param ordered whether the order of the rows is part of the answer
  * @param settings session settings while it runs
@@ -35,7 +35,7 @@ public record Query(String name, String sql, boolean ordered, Map<String, String
     return new Query(name, sql, ordered, Map.copyOf(more));
   }
 
-  /** Runs the query; its rows as text, sorted unless the query orders them. */
+  /** Runs the query; returns its rows as text, sorted unless the query orders them. */
   public List<String> run(SparkSession session) {
     Map<String, Optional<String>> before = new LinkedHashMap<>();
     for (String key : settings.keySet()) {

@@ -12,19 +12,17 @@ import org.apache.spark.sql.Row;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Writes rows as text that two equal rows, and only they, share: floating point numbers by their
- * bits, so that -0.0 is not 0.0 and every NaN shows which one it is; strings with their control
- * characters escaped; binary as hexadecimal.
+ * Writes rows as text. Two rows have the same text only if they are equal. Floating point numbers
+ * are written with their bits, so that -0.0 differs from 0.0 and every NaN is distinct. Control
+ * characters of strings are escaped, and binary is hexadecimal.
  */
 public final class RowText {
-  /**
-   * {@link #of}, for executors: a function that was written elsewhere would need that class there.
-   */
+  /** {@link #of} for executors: a function from another class would need that class there. */
   public static final Function<Row, String> FUNCTION = RowText::of;
 
   private RowText() {}
 
-  /** Collects the data set; the rows come in the order in which it returns them. */
+  /** Collects the data set; rows keep the order in which it returns them. */
   public static List<String> collect(Dataset<Row> data) {
     List<String> lines = new ArrayList<>();
     for (Row row : data.collectAsList()) {

@@ -85,8 +85,8 @@ public final class Tables {
   private Tables() {}
 
   /**
-   * Writes the Parquet files once, with whatever shuffle the session has (they are written without
-   * one).
+   * Writes the Parquet files once, with the session's current shuffle (writing them needs no
+   * shuffle).
    *
    * @param folder where to write; created, must not hold files of another run
    */
@@ -105,13 +105,13 @@ public final class Tables {
     session.sql("SELECT * FROM facts WHERE id < 0").createOrReplaceTempView("nothing");
     session.createDataFrame(points(), POINTS).createOrReplaceTempView("points");
     session.sql(SPECIAL).createOrReplaceTempView("special");
-    // Spark would run a job to find out what the files' columns are.
+    // Otherwise Spark would run a job to find the columns of the files.
     session
         .read()
         .schema(session.table("facts").drop("nothing").schema())
         .parquet(parquetFolder.resolve("facts").toString())
         .createOrReplaceTempView("facts_parquet");
-    // With a column more, or Spark would answer for facts from the cache too.
+    // The extra column prevents Spark from answering queries on facts from the cache too.
     session.sql("CACHE LAZY TABLE facts_cached AS SELECT *, k + 1 AS next FROM facts");
   }
 

@@ -1,9 +1,9 @@
-"""A switch between the network namespaces of a test: frames between the second and the third port
-come late and some never, as orders on standard input say. Arguments are the names of the ports,
-which are made here as tap devices of the caller's namespace, to be moved to others. Says "made" then,
-or "not permitted" and why.
+"""A switch between the network namespaces of a test. Orders on standard input delay and drop frames
+between the second and the third port. The arguments are the names of the ports. The switch creates
+them as tap devices of the caller's namespace; the caller then moves them to other namespaces. The
+switch prints "made" when they exist, or "not permitted" and the reason.
 
-Orders: "late MILLISECONDS lose PERCENT", "cut", "heal". Each is answered by "done".
+Orders: "late MILLISECONDS lose PERCENT", "cut", "heal". The answer to each is "done".
 """
 
 import fcntl
@@ -30,7 +30,7 @@ def put(port, frame):
     try:
         os.write(port, frame)
     except OSError:
-        pass  # Nobody listens there yet, or any more; a network loses frames.
+        pass  # The port has no reader at the moment; a network loses frames.
 
 
 class Switch:

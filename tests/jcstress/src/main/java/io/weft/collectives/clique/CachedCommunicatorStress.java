@@ -15,7 +15,7 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** A communicator is closed once, when nobody has a lease of it and nobody gets one. */
+/** A communicator is closed once, when it has no lease and no new lease is possible. */
 public final class CachedCommunicatorStress {
   private static final int REFUSED = 0;
   private static final int OPEN = 1;
@@ -23,7 +23,7 @@ public final class CachedCommunicatorStress {
 
   private CachedCommunicatorStress() {}
 
-  /** A communicator that counts how often it was closed, in the cache and idle. */
+  /** A communicator that counts its closes, in the cache and idle. */
   private static class Idle {
     final AtomicInteger closed = new AtomicInteger();
     final CachedCommunicator cached = new CachedCommunicator(counting(closed));
@@ -58,11 +58,11 @@ public final class CachedCommunicatorStress {
                 });
   }
 
-  /** One uses it while another gives it up. */
+  /** One thread uses it while another retires it. */
   @JCStressTest
   @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Used, then closed.")
   @Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "Closed, not used.")
-  @Outcome(expect = FORBIDDEN, desc = "Used when closed, closed twice or never.")
+  @Outcome(expect = FORBIDDEN, desc = "Closed while in use, closed twice or never.")
   @State
   public static class UseAndRetire extends Idle {
     @Actor
@@ -81,11 +81,11 @@ public final class CachedCommunicatorStress {
     }
   }
 
-  /** Two give it up while a third uses it. */
+  /** Two threads retire it while a third uses it. */
   @JCStressTest
   @Outcome(id = "1, 1, 0", expect = ACCEPTABLE, desc = "Used, then closed once.")
   @Outcome(id = "0, 1, 0", expect = ACCEPTABLE, desc = "Closed once, not used.")
-  @Outcome(expect = FORBIDDEN, desc = "Used when closed, closed twice or never, or leased again.")
+  @Outcome(expect = FORBIDDEN, desc = "Closed in use, twice or never, or leased again.")
   @State
   public static class TwoRetire extends Idle {
     @Actor

@@ -11,7 +11,9 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** Who sees a signal at a value or beyond sees everything that was written before that value. */
+/**
+ * A thread that reads a signal of at least a value also sees all data written before that value.
+ */
 public final class SignalStress {
   private static final int DATA = 8;
 
@@ -28,12 +30,12 @@ public final class SignalStress {
     }
   }
 
-  /** The peer may be ahead: then its later data is seen, never its earlier. */
+  /** The peer may be ahead: then its later data is visible, never its earlier data. */
   @JCStressTest
   @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "Before both.")
-  @Outcome(id = "0, [12]", expect = ACCEPTABLE, desc = "Data that was not asked for yet.")
-  @Outcome(id = "1, [12]", expect = ACCEPTABLE, desc = "At the first, data of it or newer.")
-  @Outcome(id = "2, 2", expect = ACCEPTABLE, desc = "At the second.")
+  @Outcome(id = "0, [12]", expect = ACCEPTABLE, desc = "Data of an earlier value.")
+  @Outcome(id = "1, [12]", expect = ACCEPTABLE, desc = "At the first value, its data or newer.")
+  @Outcome(id = "2, 2", expect = ACCEPTABLE, desc = "At the second value.")
   @Outcome(expect = FORBIDDEN, desc = "A signal before its data.")
   @State
   public static class Ahead extends Slot {
@@ -52,12 +54,12 @@ public final class SignalStress {
 
   /** The counter wraps around; "at least" still holds. */
   @JCStressTest
-  @Outcome(id = "0, [01]", expect = ACCEPTABLE, desc = "Not there yet.")
-  @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "There, with its data.")
-  @Outcome(expect = FORBIDDEN, desc = "There without its data.")
+  @Outcome(id = "0, [01]", expect = ACCEPTABLE, desc = "Not signalled yet.")
+  @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Signalled, with its data.")
+  @Outcome(expect = FORBIDDEN, desc = "Signalled without its data.")
   @State
   public static class WrappedAround extends Slot {
-    /** At the last value before the counter turns negative. */
+    /** Starts at the last value before the counter turns negative. */
     public WrappedAround() {
       write(Integer.MAX_VALUE, 0);
     }

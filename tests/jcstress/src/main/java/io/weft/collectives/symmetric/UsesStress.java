@@ -11,11 +11,11 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** Memory of a window is given back once, after the last who uses it. */
+/** Memory of a window is freed once, after its last use. */
 @JCStressTest
-@Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Used, then given back.")
-@Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "Given back, not used.")
-@Outcome(expect = FORBIDDEN, desc = "Used when given back, given back twice or never.")
+@Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Used, then freed.")
+@Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "Freed, not used.")
+@Outcome(expect = FORBIDDEN, desc = "Freed while in use, freed twice or never.")
 @State
 public class UsesStress {
   private final AtomicInteger givenBack = new AtomicInteger();
