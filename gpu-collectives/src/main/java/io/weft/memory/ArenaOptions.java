@@ -17,6 +17,7 @@ import java.util.Objects;
  *     is full. Else it goes on to so many bytes of kind {@link MemoryKind#PRIVATE} at most, so that
  *     nothing lies on disk but what {@link SharedArena#allocateDisk} was asked for; at least two
  *     segments, one for each part
+ * @param names of these options in messages
  */
 public record ArenaOptions(
     Path folder,
@@ -25,12 +26,14 @@ public record ArenaOptions(
     long memoryBytes,
     long diskBytes,
     long marginBytes,
-    PrivateMemory privateMemory) {
+    PrivateMemory privateMemory,
+    SettingNames names) {
   static final long LEAST_SEGMENT_BYTES = 4096;
   static final long MOST_SEGMENT_BYTES = 1L << 30;
 
   public ArenaOptions {
     Objects.requireNonNull(folder, "folder");
+    Objects.requireNonNull(names, "names");
     diskFolders = List.copyOf(diskFolders);
     if (segmentBytes < LEAST_SEGMENT_BYTES || segmentBytes > MOST_SEGMENT_BYTES) {
       throw new IllegalArgumentException(
@@ -45,6 +48,26 @@ public record ArenaOptions(
           "private memory of %d bytes; allowed are 0 and from two segments of %d on"
               .formatted(privateMemory.bytes(), segmentBytes));
     }
+  }
+
+  /** Options under their own names. */
+  public ArenaOptions(
+      Path folder,
+      List<Path> diskFolders,
+      long segmentBytes,
+      long memoryBytes,
+      long diskBytes,
+      long marginBytes,
+      PrivateMemory privateMemory) {
+    this(
+        folder,
+        diskFolders,
+        segmentBytes,
+        memoryBytes,
+        diskBytes,
+        marginBytes,
+        privateMemory,
+        SettingNames.OWN);
   }
 
   /** Of an arena without private memory. */

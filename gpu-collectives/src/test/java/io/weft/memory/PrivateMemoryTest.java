@@ -51,7 +51,7 @@ class PrivateMemoryTest {
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("private memory for moments: 0 B in use")
           .hasMessageContaining("private memory for long: 128.0 KiB in use of 128.0 KiB reserved")
-          .hasMessageContaining("spark.weft.spill.privateMemory");
+          .hasMessageContaining("privateMemory");
       assertThat(arena.statistics().disk().segments()).as("nobody asked for disk").isZero();
       assertThat(arena.statistics().privateMemory().reservedBytes()).isEqualTo(2 * SEGMENT);
       all.forEach(arena::free);
@@ -79,7 +79,7 @@ class PrivateMemoryTest {
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
       assertThatThrownBy(() -> arena.allocateDisk(1))
           .isInstanceOf(ArenaFullException.class)
-          .hasMessageContaining("spark.weft.spill.size")
+          .hasMessageContaining("diskBytes")
           .hasMessageNotContaining("privateMemory");
       arena.free(extent);
     }

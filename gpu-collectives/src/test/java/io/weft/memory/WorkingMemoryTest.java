@@ -134,7 +134,7 @@ class WorkingMemoryTest {
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("no room for 64.0 KiB within 0.001 s")
           .hasMessageContaining("private memory for moments: 128.0 KiB in use")
-          .hasMessageContaining("spark.weft.spill.privateMemory");
+          .hasMessageContaining("privateMemory");
       all.forEach(arena::free);
     }
   }

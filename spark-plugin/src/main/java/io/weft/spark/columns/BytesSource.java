@@ -1,5 +1,7 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OnHeapArrays;
+import io.weft.spark.compat.OpaqueTypes;
 import java.util.Arrays;
 import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.ValueVector;
@@ -18,7 +20,7 @@ final class BytesSource {
   private static final Object[] NONE = {};
 
   private final Form form;
-  private final NewerTypes.OpaqueReader opaque;
+  private final OpaqueTypes.Reader opaque;
   private final FixedSource bytes = new FixedSource();
   private Object base;
   private Object[] bases = NONE;
@@ -28,7 +30,7 @@ final class BytesSource {
 
   BytesSource(ColumnLayout layout) {
     form = layout.form();
-    opaque = form == Form.OPAQUE ? new NewerTypes.OpaqueReader(layout.type()) : null;
+    opaque = form == Form.OPAQUE ? new OpaqueTypes.Reader(layout.type()) : null;
   }
 
   /** Array that holds the value at a position, or null if it is off-heap. */

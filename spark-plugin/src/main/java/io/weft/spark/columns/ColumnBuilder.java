@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OnHeapArrays;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.vectorized.ColumnVector;

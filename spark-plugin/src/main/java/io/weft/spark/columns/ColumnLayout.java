@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OpaqueTypes;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -80,7 +81,7 @@ record ColumnLayout(DataType type, Form form, List<ColumnLayout> children) {
     if (form == null) {
       form = LEAVES.get(physical.getClass().getSuperclass());
     }
-    return form == null && NewerTypes.isOpaque(physical) ? Form.OPAQUE : form;
+    return form == null && OpaqueTypes.isOpaque(physical) ? Form.OPAQUE : form;
   }
 
   private static ColumnLayout nested(String path, DataType type, PhysicalDataType physical) {

@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OnHeapArrays;
 import org.apache.arrow.vector.BaseFixedWidthVector;
 import org.apache.arrow.vector.ValueVector;
 import org.apache.spark.sql.execution.vectorized.OffHeapColumnVector;
@@ -7,6 +8,7 @@ import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * Finds the plain memory behind a vector of values of fixed width: one value after the other,
@@ -51,8 +53,32 @@ final class FixedSource {
   }
 
   private boolean onHeap(OnHeapColumnVector vector, Form form) {
-    Object array = OnHeapArrays.of(vector, form);
-    return array != null && found(array, OnHeapArrays.offset(form));
+    Object array = array(vector, form);
+    return array != null && found(array, arrayOffset(form));
+  }
+
+  /** Returns the array with the vector's values, or null if there is none of that form. */
+  static Object array(OnHeapColumnVector vector, Form form) {
+    return switch (form) {
+      case BYTE -> OnHeapArrays.bytes(vector);
+      case SHORT -> OnHeapArrays.shorts(vector);
+      case INT -> OnHeapArrays.ints(vector);
+      case LONG, DECIMAL64 -> OnHeapArrays.longs(vector);
+      case FLOAT -> OnHeapArrays.floats(vector);
+      case DOUBLE -> OnHeapArrays.doubles(vector);
+      default -> null;
+    };
+  }
+
+  private static long arrayOffset(Form form) {
+    return switch (form) {
+      case BYTE -> Platform.BYTE_ARRAY_OFFSET;
+      case SHORT -> Platform.SHORT_ARRAY_OFFSET;
+      case INT -> Platform.INT_ARRAY_OFFSET;
+      case FLOAT -> Platform.FLOAT_ARRAY_OFFSET;
+      case DOUBLE -> Platform.DOUBLE_ARRAY_OFFSET;
+      default -> Platform.LONG_ARRAY_OFFSET;
+    };
   }
 
   private static boolean narrow(OffHeapColumnVector vector, Form form) {

@@ -3,6 +3,7 @@ package io.weft.spark.shuffle;
 import io.weft.catalog.BlockKey;
 import io.weft.catalog.MapOutputWriter;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.MapStatuses;
 import io.weft.spark.config.Decommission;
 import java.util.Arrays;
 import org.apache.spark.SparkEnv;

@@ -2,6 +2,8 @@ package io.weft.spark.shuffle;
 
 import io.weft.catalog.BlockKey;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.RowChecksums;
+import io.weft.spark.compat.RowSerializer;
 import java.io.IOException;
 import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;

@@ -2,6 +2,7 @@ package io.weft.spark.shuffle;
 
 import io.weft.catalog.BlockKey;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.RowSerializer;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.executor.LentFolders;
 import io.weft.spark.executor.WeftExecutor;

@@ -1,12 +1,11 @@
 package io.weft.spark.sql;
 
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.PortableDependency;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks;
 import java.util.Optional;
-import org.apache.spark.PartitionIdPassthrough;
-import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -14,10 +13,8 @@ import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriteProcessor;
 import org.apache.spark.shuffle.ShuffleWriter;
-import org.apache.spark.sql.execution.UnsafeRowSerializer;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import scala.Option;
 import scala.Product2;
 
 /**
@@ -28,7 +25,7 @@ import scala.Product2;
  * <p>Created on the driver, immutable, and sent to every task of both sides.
  */
 public final class ColumnarShuffleDependency
-    extends ShuffleDependency<Object, ColumnarBatch, ColumnarBatch> implements ExchangeDependency {
+    extends PortableDependency<ColumnarBatch> implements ExchangeDependency {
   private final StructType schema;
   private final PartitionIds partitionIds;
   private final ExchangeMetrics exchangeMetrics;
@@ -53,24 +50,11 @@ public final class ColumnarShuffleDependency
       ShuffleWriteProcessor processor,
       ExchangeMetrics exchangeMetrics,
       boolean onDevices) {
-    // Of Spark's constructors this is the one that 4.0, 4.1 and 4.2 have in common.
-    super(
-        records,
-        new PartitionIdPassthrough(partitions),
-        new UnsafeRowSerializer(schema.size(), null),
-        Option.empty(),
-        Option.empty(),
-        false,
-        processor,
-        ScalaInterop.erasedTag(Integer.TYPE),
-        ScalaInterop.tag(ColumnarBatch.class),
-        ScalaInterop.tag(ColumnarBatch.class));
+    super(records, partitions, schema.size(), processor, ColumnarBatch.class);
     this.schema = schema;
     this.partitionIds = partitionIds;
     this.exchangeMetrics = exchangeMetrics;
     this.onDevices = onDevices;
-    // A merged shuffle is made of Spark's data files, which this one does not write.
-    setShuffleMergeAllowed(false);
   }
 
   /** The columns, in order. */

@@ -1,8 +1,8 @@
 package io.weft.spark.sql;
 
 import io.weft.spark.columns.ColumnarSchema;
+import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.config.Route;
-import java.util.NoSuchElementException;
 import java.util.Optional;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
@@ -10,12 +10,9 @@ import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
-import org.apache.spark.sql.internal.SQLConf;
 
 /** Chooses the route of one exchange, and says why. */
 final class RoutePolicy {
-  private static final String CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum.";
-
   private RoutePolicy() {}
 
   /**
@@ -56,26 +53,12 @@ final class RoutePolicy {
         || partitioning == SinglePartition$.MODULE$;
   }
 
-  /** Whether Spark wants to see from checksums that a repeated map task made other rows. */
-  private static boolean keepsRowChecksums(SQLConf conf) {
-    return isOn(conf, CHECKSUMS + "enabled") || isOn(conf, CHECKSUMS + "enableFullRetryOnMismatch");
-  }
-
-  private static boolean isOn(SQLConf conf, String key) {
-    try {
-      return Boolean.parseBoolean(conf.getConfString(key));
-    } catch (NoSuchElementException e) {
-      // Spark 4.0 does not have it.
-      return false;
-    }
-  }
-
   /**
    * Where batches come in and both routes could carry them: what measuring has shown to be faster.
    */
   private static RouteChoice measured(ShuffleExchangeExec exchange) {
-    if (keepsRowChecksums(exchange.conf())) {
-      return RouteChoice.refused("row checksums are on (" + CHECKSUMS + "*)");
+    if (SparkFeatures.keepsRowChecksums(exchange.conf())) {
+      return RouteChoice.refused("row checksums are on (" + SparkFeatures.ROW_CHECKSUMS + "*)");
     }
     return DependencyBuilder.rowsObstacle(exchange.outputPartitioning(), exchange.conf())
         .map(RouteChoice::refused)

@@ -2,6 +2,7 @@ package io.weft.spark.columns;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.compat.OnHeapArrays;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -211,7 +212,7 @@ class SourceVectorsTest {
         new String[] {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal(18,2)"}) {
       ColumnLayout layout = ColumnLayout.of("", DataType.fromDDL(ddl));
       try (OnHeapColumnVector vector = new OnHeapColumnVector(4, layout.type())) {
-        assertThat(OnHeapArrays.of(vector, layout.form())).as(ddl).isNotNull();
+        assertThat(FixedSource.array(vector, layout.form())).as(ddl).isNotNull();
         assertThat(OnHeapArrays.nulls(vector)).hasSize(4);
       }
     }

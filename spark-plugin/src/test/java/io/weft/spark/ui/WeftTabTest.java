@@ -64,7 +64,7 @@ class WeftTabTest {
           "/weft/",
           page ->
               assertThat(page)
-                  .contains("Executors to look at", "because /not/there does not exist"));
+                  .contains("Executors with warnings", "because /not/there does not exist"));
     }
   }
 
