@@ -11,27 +11,26 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Finds the plain memory behind a vector of values of fixed width: one value after the other,
- * starting at row 0. Reused; what it found is valid as long as the vector is not written to.
+ * Locates the contiguous memory of a vector of values of fixed width, starting at row 0. Reused; the location is valid until the vector is written to.
  */
 final class FixedSource {
   private Object base;
   private long offset;
 
-  /** The array that holds the values, or null if they are off-heap. */
+  /** Returns the array with the values, or null if they are off-heap. */
   Object base() {
     return base;
   }
 
-  /** Where row 0 is. */
+  /** Returns the offset or address of row 0. */
   long offset() {
     return offset;
   }
 
   /**
-   * Looks for the values.
+   * Locates the values.
    *
-   * @return false if they do not lie in plain memory, or not in the width of the form
+   * @return false if they are not contiguous in memory, or do not have the width of the form
    */
   boolean locate(ColumnVector vector, Form form) {
     if (vector instanceof OnHeapColumnVector onHeap) {

@@ -11,18 +11,18 @@ import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** Decides, on the driver, which shuffles Weft carries. */
+/** Decides on the driver which shuffles Weft carries. */
 final class Eligibility {
   private final SparkConf conf;
   private final boolean started;
 
-  /** Decides for one application. */
+  /** Creates the rules for an application. */
   Eligibility(SparkConf conf) {
     this.conf = conf;
     this.started = Activation.isActive(conf);
   }
 
-  /** Why a shuffle cannot be carried, or empty if it can. */
+  /** Returns why Weft does not carry a shuffle; empty if it does. */
   Optional<String> refusal(ShuffleDependency<?, ?, ?> dependency) {
     if (!started) {
       return Optional.of("the plugin does not serve this application");
@@ -54,11 +54,12 @@ final class Eligibility {
       return Optional.of(WeftSettings.ENABLED.key() + " is false in its session");
     }
     return SparkFeatures.forcesPushBasedShuffle(conf)
-        ? Optional.of("push-based shuffle is on, and Spark before 4.2 cannot exclude a single shuffle from it")
+        ? Optional.of("push-based shuffle is on, and Spark before 4.2 cannot exclude a single"
+            + " shuffle from it")
         : Optional.empty();
   }
 
-  /** The session's setting; outside a session, the application's. */
+  /** Returns the session's setting, or the application's outside a session. */
   private boolean enabled() {
     String session = SQLConf.get().getConfString(WeftSettings.ENABLED.key(), null);
     return session == null ? WeftSettings.ENABLED.get(conf) : WeftSettings.ENABLED.parse(session);

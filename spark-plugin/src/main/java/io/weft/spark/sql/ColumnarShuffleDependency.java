@@ -18,11 +18,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Product2;
 
 /**
- * A shuffle of the columns route. Its map side gives either whole batches, whose rows the writer
- * assigns to partitions by {@link #partitionIds()}, or rows with their partition as the key; its
- * reduce side gives batches.
+ * A shuffle of the columns route. Its map side supplies either whole batches, whose rows the writer assigns to partitions by {@link #partitionIds()}, or rows with their partition as the key. Its reduce side returns batches.
  *
- * <p>Created on the driver, immutable, and sent to every task of both sides.
+ * <p>Immutable. Created on the driver and sent to every task of both sides.
  */
 public final class ColumnarShuffleDependency
     extends PortableDependency<ColumnarBatch> implements ExchangeDependency {
@@ -32,14 +30,13 @@ public final class ColumnarShuffleDependency
   private final boolean onDevices;
 
   /**
-   * @param records what the map side gives: (unused, batch) with {@code partitionIds}, else
-   *     (partition, row), whatever the static type says
+   * @param records records of the map side: (unused, batch) with {@code partitionIds}, else (partition, row) despite the static type
    * @param partitions number of reduce partitions
    * @param partitionIds how to partition batches; null if the records are rows
    * @param schema the columns of the rows or batches, in order
    * @param processor runs the writer in a map task
-   * @param exchangeMetrics what the tasks report to
-   * @param onDevices whether blocks stay on GPUs where there are any; only with {@code
+   * @param exchangeMetrics metrics that the tasks update
+   * @param onDevices whether blocks stay on GPUs if executors have them; only with {@code
    *     partitionIds}
    */
   ColumnarShuffleDependency(
@@ -62,7 +59,7 @@ public final class ColumnarShuffleDependency
     return schema;
   }
 
-  /** How the rows of a batch are assigned to partitions; empty if the map side gives rows. */
+  /** How the rows of a batch are assigned to partitions; empty if the map side supplies rows. */
   Optional<PartitionIds> partitionIds() {
     return Optional.ofNullable(partitionIds);
   }

@@ -18,16 +18,14 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 
 /**
- * What a reduce task has to read, by where it lies: a map task writes to its executor's GPU where
- * it can use it, else to its host, so the executors are asked.
+ * The blocks of a reduce task, by location. A map task writes to its executor's GPU if it can, else to its host, so the reader asks the executors.
  *
- * @param onDevices map outputs that lie on GPUs, by executor
- * @param onHosts all others
+ * @param onDevices map outputs on GPUs, by executor
+ * @param onHosts all other map outputs
  */
 record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onHosts) {
   /**
-   * Asks executors that have map outputs. Throws Spark's fetch failure, unchecked, where one does
-   * not answer: what it has on a GPU must not be taken for what is nowhere.
+   * Asks the executors that have map outputs. If one does not answer, it throws Spark's checked fetch failure, undeclared. Otherwise outputs on that executor's GPU would be treated as missing.
    */
   static DeviceBlocks of(ShuffleBlocks blocks, TaskContext context) {
     ExecutorGpu gpu = ExecutorGpu.current();
@@ -40,11 +38,11 @@ record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onH
   }
 
   /**
-   * Asks executors that have map outputs.
+   * Asks the executors that have map outputs.
    *
    * @param own this executor, which is not asked
-   * @param held whether an output is on its GPU
-   * @param wanted is asked while it waits, and throws when nobody wants the answer any more
+   * @param held tests whether an output is on this executor's GPU
+   * @param wanted called while it waits; throws if the task was killed
    */
   static DeviceBlocks of(
       ShuffleBlocks blocks,

@@ -19,8 +19,7 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Splits the batches of one map task on the GPU and keeps the partitions there. Batches that lie on
- * the host are uploaded first. For one task thread.
+ * Partitions the batches of one map task on the GPU and keeps the partitions there. Batches on the host are uploaded first. For one task thread.
  *
  * @param <K> unused
  * @param <V> batches
@@ -55,7 +54,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     String name = "shuffle-%d-map-%d".formatted(dependency.shuffleId(), mapId);
     PartitionIds partitions = dependency.partitionIds().orElseThrow();
     this.split = new DeviceSplit(device, partitions, dependency.schema(), name, wanted);
-    freeAtEnd(split::close); // It has a lane, whatever comes of the rest.
+    freeAtEnd(split::close); // It owns a lane, also if the rest of the constructor fails.
     this.units = new DeviceUnits(device, dependency.numPartitions(), wanted);
     this.uploader =
         new DeviceUploader(
@@ -72,7 +71,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
-              // Nobody is told of the output of an attempt that fails after all.
+              // The driver does not know the output of a failed attempt.
               if (ended.isFailed() || ended.isInterrupted()) {
                 device.catalog().remove(key());
               }
@@ -106,7 +105,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     dependency.exchangeMetrics().writtenOnDevice(tables);
   }
 
-  /** Rows keep their order, as partitions may depend on it. */
+  /** Keeps the order of rows, because partitions may depend on it. */
   private void append(ColumnarBatch batch) throws IOException {
     var onDevice = DeviceBatch.of(batch, dependency.schema());
     if (onDevice.isEmpty()) {

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 
-/** Chooses the route of one exchange, and says why. */
+/** Chooses the route of an exchange, with a reason. */
 final class RoutePolicy {
   private RoutePolicy() {}
 
@@ -37,7 +37,7 @@ final class RoutePolicy {
         : measured(exchange);
   }
 
-  /** Why this exchange cannot take the columns route at all. */
+  /** Returns why the columns route does not support this exchange; empty if it does. */
   private static Optional<String> obstacle(ShuffleExchangeExec exchange) {
     Partitioning partitioning = exchange.outputPartitioning();
     if (!known(partitioning)) {
@@ -54,7 +54,7 @@ final class RoutePolicy {
   }
 
   /**
-   * Where batches come in and both routes could carry them: what measuring has shown to be faster.
+   * Chooses for batches that both routes support. The rules follow measurements of which route is faster.
    */
   private static RouteChoice measured(ShuffleExchangeExec exchange) {
     if (SparkFeatures.keepsRowChecksums(exchange.conf())) {
