@@ -210,8 +210,8 @@ class PrivateMemoryTest {
     try (SharedArena arena = open(0, 1, 0)) {
       Extent extent = arena.allocateWorking(SEGMENT);
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
-      assertThatThrownBy(() -> arena.allocateWorking(1)).hasMessageContaining("weft.spill.size");
-      assertThatThrownBy(() -> arena.allocateWorkingNow(1)).hasMessageContaining("weft.spill.size");
+      assertThatThrownBy(() -> arena.allocateWorking(1)).hasMessageContaining("diskBytes");
+      assertThatThrownBy(() -> arena.allocateWorkingNow(1)).hasMessageContaining("diskBytes");
       arena.free(extent);
     }
   }

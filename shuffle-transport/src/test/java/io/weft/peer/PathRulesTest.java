@@ -99,8 +99,7 @@ class PathRulesTest {
       names = {"SHM", "TCP"})
   void onlyAutoUsesNccl(TransportMode mode) {
     PathRules rules = new PathRules(mode, false, false);
-    assertArrays(
-        rules, withGpu("1", "a"), withGpu("2", "a"), TransferPath.SHM, "mode is not auto");
+    assertArrays(rules, withGpu("1", "a"), withGpu("2", "a"), TransferPath.SHM, "mode is not auto");
   }
 
   @Test

@@ -35,7 +35,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The driver side of the plugin. It decides whether Weft serves the application, configures Spark for it, and answers executors.
+ * The driver side of the plugin. It decides whether Weft serves the application, configures Spark
+ * for it, and answers executors.
  *
  * <p>{@link #receive} is called on several of Spark's message threads at the same time.
  */

@@ -7,7 +7,8 @@ public interface BatchPartitioner {
   /**
    * Computes the partitions of a batch's rows.
    *
-   * @param ids receives one id per row, 0 to the number of partitions - 1; at least one element per row
+   * @param ids receives one id per row, 0 to the number of partitions - 1; at least one element per
+   *     row
    */
   void partitionIds(ColumnarBatch batch, int[] ids);
 }

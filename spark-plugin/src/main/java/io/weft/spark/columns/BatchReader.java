@@ -9,13 +9,15 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Reads chunks as batches, in the order of the chunks. Large chunks are read in place; small ones are gathered into larger batches by bulk copy.
+ * Reads chunks as batches, in the order of the chunks. Large chunks are read in place; small ones
+ * are gathered into larger batches by bulk copy.
  *
- * <p>The reader reuses one batch object. The batch and all values read from it are valid until the next call of
- * {@link #hasNext()} or {@link #next()}, or {@link #close()}. Closing a batch or its vectors does
- * nothing.
+ * <p>The reader reuses one batch object. The batch and all values read from it are valid until the
+ * next call of {@link #hasNext()} or {@link #next()}, or {@link #close()}. Closing a batch or its
+ * vectors does nothing.
  *
- * <p>For one task thread. The caller closes the reader, which also closes the chunks. A reader closes itself after its last batch.
+ * <p>For one task thread. The caller closes the reader, which also closes the chunks. A reader
+ * closes itself after its last batch.
  */
 public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable {
   /** Batches of at least this size are read in place, even with few rows. */
@@ -137,7 +139,8 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
   }
 
   /**
-   * Whether more batches may follow the current one. Advances by at most one chunk, so that the current batch stays readable.
+   * Whether more batches may follow the current one. Advances by at most one chunk, so that the
+   * current batch stays readable.
    */
   private boolean another() throws BlockFetchException {
     return cursor.hasNext() || nextChunk();

@@ -15,7 +15,8 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Converts batches to rows and copies arrays of numbers in bulk. Spark's own conversion makes two virtual calls for each element.
+ * Converts batches to rows and copies arrays of numbers in bulk. Spark's own conversion makes two
+ * virtual calls for each element.
  *
  * <p>It reuses one row object, which is valid until the next row. For one task thread.
  */
@@ -44,7 +45,10 @@ public final class BatchRows {
         .anyMatch(field -> field.dataType() instanceof ArrayType array && width(array) > 0);
   }
 
-  /** Returns the bytes of an element if Spark stores elements in the same fixed-width format; else 0. */
+  /**
+   * Returns the bytes of an element if Spark stores elements in the same fixed-width format; else
+   * 0.
+   */
   static int width(ArrayType array) {
     Form form = ColumnLayout.of("element", array.elementType()).form();
     return switch (form) {

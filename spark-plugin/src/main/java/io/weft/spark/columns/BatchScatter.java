@@ -9,7 +9,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 /**
  * Splits a map task's rows by partition, column by column, into batches of its output.
  *
- * <p>Builders collect the rows. A partition's rows become a chunk when they reach the target rows of a batch or about half a mebibyte. If the builders of all partitions exceed the memory budget, the larger half of the partitions is flushed. {@link #finish()} flushes the rest. Rows of a partition keep their order.
+ * <p>Builders collect the rows. A partition's rows become a chunk when they reach the target rows
+ * of a batch or about half a mebibyte. If the builders of all partitions exceed the memory budget,
+ * the larger half of the partitions is flushed. {@link #finish()} flushes the rest. Rows of a
+ * partition keep their order.
  *
  * <p>For one task thread. {@link #close()} frees the builders' memory. Chunks belong to the output.
  */
@@ -34,7 +37,8 @@ public final class BatchScatter implements AutoCloseable {
    * @param partitions at least 1
    * @param output that takes the chunks; not closed
    * @param targetRows rows of a full batch, at least 1; batches of large rows have fewer
-   * @param targetBytes memory for the builders of all partitions, at least 1; exceeded by at most the rows of one append; capped at 1 GiB
+   * @param targetBytes memory for the builders of all partitions, at least 1; exceeded by at most
+   *     the rows of one append; capped at 1 GiB
    */
   public BatchScatter(
       StructType schema, int partitions, MapOutputWriter output, int targetRows, long targetBytes) {

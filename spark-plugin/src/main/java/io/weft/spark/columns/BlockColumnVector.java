@@ -8,7 +8,9 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column vector over the buffers of a chunk or a builder. It owns no memory, and closing it does nothing. Its values are valid as long as the owner keeps the buffers. Later reads, or reads beyond its rows, return foreign memory or crash the process.
+ * A column vector over the buffers of a chunk or a builder. It owns no memory, and closing it does
+ * nothing. Its values are valid as long as the owner keeps the buffers. Later reads, or reads
+ * beyond its rows, return foreign memory or crash the process.
  *
  * <p>A vector is reused for many batches. Not thread-safe.
  */

@@ -6,7 +6,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Off-heap buffers of 64·2ⁿ bytes for the builders of one task. The first touch of new memory costs many times more than a write, so pools outlive their tasks. Closing a pool makes it idle, and the next {@link #borrow()} reuses it. An idle pool keeps at most {@link #KEPT_BYTES}. There are at most about as many idle pools as processors. {@link #freeIdle()} frees them.
+ * Off-heap buffers of 64·2ⁿ bytes for the builders of one task. The first touch of new memory costs
+ * many times more than a write, so pools outlive their tasks. Closing a pool makes it idle, and the
+ * next {@link #borrow()} reuses it. An idle pool keeps at most {@link #KEPT_BYTES}. There are at
+ * most about as many idle pools as processors. {@link #freeIdle()} frees them.
  *
  * <p>Thread-safety: the static methods are thread-safe; a pool belongs to one thread.
  */
@@ -64,7 +67,10 @@ public final class BufferPool implements AutoCloseable {
     return 1L << (sizeClass + SMALLEST_LOG2);
   }
 
-  /** Allocates a buffer of a class. Its content is undefined. It is aligned to 64 bytes if it is part of a block. */
+  /**
+   * Allocates a buffer of a class. Its content is undefined. It is aligned to 64 bytes if it is
+   * part of a block.
+   */
   long allocate(int sizeClass) {
     long bytes = bytes(sizeClass);
     usedBytes += bytes;

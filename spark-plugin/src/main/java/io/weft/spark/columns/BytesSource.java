@@ -13,7 +13,8 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Locates the bytes of strings and binary values of a vector, by position of a selection. It creates no object per value if the vector's bytes are contiguous. Reused.
+ * Locates the bytes of strings and binary values of a vector, by position of a selection. It
+ * creates no object per value if the vector's bytes are contiguous. Reused.
  */
 final class BytesSource {
   private static final Object[] NONE = {};

@@ -10,7 +10,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Builds chunks of rows for a consumer. Each chunk is valid only during the consumer's call. For one task thread.
+ * Builds chunks of rows for a consumer. Each chunk is valid only during the consumer's call. For
+ * one task thread.
  */
 public final class ChunkBuilder implements AutoCloseable {
   private final StructType schema;
@@ -73,7 +74,8 @@ public final class ChunkBuilder implements AutoCloseable {
   }
 
   /**
-   * Appends rows of a batch, which the caller may change afterwards. Flushes earlier rows first if one chunk cannot hold both.
+   * Appends rows of a batch, which the caller may change afterwards. Flushes earlier rows first if
+   * one chunk cannot hold both.
    *
    * @param start first row
    * @param count of rows, 0 or more

@@ -3,7 +3,8 @@ package io.weft.spark.columns;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Iterates over the batches of a chunk, their nodes and buffers, and checks that all are within the chunk. It does not check the values. Reused.
+ * Iterates over the batches of a chunk, their nodes and buffers, and checks that all are within the
+ * chunk. It does not check the values. Reused.
  */
 final class ChunkCursor {
   private ChunkSource source;
@@ -84,7 +85,9 @@ final class ChunkCursor {
     return address;
   }
 
-  /** Returns the address of the next buffer, with the offsets of that many values up to an extent. */
+  /**
+   * Returns the address of the next buffer, with the offsets of that many values up to an extent.
+   */
   long offsets(int values, int extent) {
     long address = buffer(ChunkFormat.offsetBytes(values));
     check(

@@ -3,7 +3,8 @@ package io.weft.spark.columns;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The columns of a chunk with a single batch, read in place. It owns nothing: the caller keeps the chunk while the view is in use. Immutable and thread-safe.
+ * The columns of a chunk with a single batch, read in place. It owns nothing: the caller keeps the
+ * chunk while the view is in use. Immutable and thread-safe.
  */
 public final class ChunkView {
   private final long address;

@@ -3,7 +3,9 @@ package io.weft.spark.columns;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Writes batches in {@link ChunkFormat}: node by node, each followed by its buffers. The caller measures the batch and allocates the memory. {@link #end} checks the measure; there are no other checks.
+ * Writes batches in {@link ChunkFormat}: node by node, each followed by its buffers. The caller
+ * measures the batch and allocates the memory. {@link #end} checks the measure; there are no other
+ * checks.
  */
 final class ChunkWriter {
   private long start;

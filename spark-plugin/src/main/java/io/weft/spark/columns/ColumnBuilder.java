@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
- * Builds one column of the batches of every partition. Its buffers are allocated from a {@link BufferPool} and have the same content as in a chunk. For one task thread.
+ * Builds one column of the batches of every partition. Its buffers are allocated from a {@link
+ * BufferPool} and have the same content as in a chunk. For one task thread.
  *
  * <p>An append that throws may leave a partial row in a partition; {@link #truncate} removes it.
  */

@@ -12,7 +12,8 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
 /**
- * Hashes one column like Spark: the hash of a row's column is the seed for its next column, and a null does not change it. Reused; not thread-safe.
+ * Hashes one column like Spark: the hash of a row's column is the seed for its next column, and a
+ * null does not change it. Reused; not thread-safe.
  */
 abstract class ColumnHash {
   private final FixedSource source = new FixedSource();

@@ -28,7 +28,9 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.UserDefinedType;
 
 /**
- * The layout of a column: its form and the layouts of its children. It is derived from the physical type of the column's Spark type. New Spark types with a known physical type are therefore supported automatically.
+ * The layout of a column: its form and the layouts of its children. It is derived from the physical
+ * type of the column's Spark type. New Spark types with a known physical type are therefore
+ * supported automatically.
  *
  * @param type the type that vectors report; never a user-defined type
  * @param form of the column itself

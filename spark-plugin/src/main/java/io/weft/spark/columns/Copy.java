@@ -17,7 +17,8 @@ final class Copy {
   }
 
   /**
-   * Copies whole words, then the last word aligned to the end, so that few branches depend on the length.
+   * Copies whole words, then the last word aligned to the end, so that few branches depend on the
+   * length.
    */
   private static void few(Object base, long offset, long target, int length) {
     if (length >= 8) {

@@ -8,9 +8,13 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Splits a map task's rows into chunks of an exact number of rows, independent of their size. Readers read each chunk in place as a full batch. Lanes collect the rows. A full lane becomes a chunk of a partition that is chosen at that time. The remaining rows become smaller chunks at the end of their partitions.
+ * Splits a map task's rows into chunks of an exact number of rows, independent of their size.
+ * Readers read each chunk in place as a full batch. Lanes collect the rows. A full lane becomes a
+ * chunk of a partition that is chosen at that time. The remaining rows become smaller chunks at the
+ * end of their partitions.
  *
- * <p>A lane's rows are in the builders' memory until they become a chunk, so a task needs the memory of one batch per lane. For one task thread.
+ * <p>A lane's rows are in the builders' memory until they become a chunk, so a task needs the
+ * memory of one batch per lane. For one task thread.
  */
 public final class ExactScatter implements AutoCloseable {
   private final int chunkRows;

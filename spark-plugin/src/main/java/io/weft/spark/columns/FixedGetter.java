@@ -10,7 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Reads values of fixed width one by one with Spark's getters: from rows and arrays, and from vectors without contiguous memory (dictionaries, constants, vectors of other libraries).
+ * Reads values of fixed width one by one with Spark's getters: from rows and arrays, and from
+ * vectors without contiguous memory (dictionaries, constants, vectors of other libraries).
  */
 abstract class FixedGetter {
   /** Returns the getter for a column of fixed width. */

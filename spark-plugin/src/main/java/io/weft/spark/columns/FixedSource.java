@@ -11,7 +11,8 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Locates the contiguous memory of a vector of values of fixed width, starting at row 0. Reused; the location is valid until the vector is written to.
+ * Locates the contiguous memory of a vector of values of fixed width, starting at row 0. Reused;
+ * the location is valid until the vector is written to.
  */
 final class FixedSource {
   private Object base;

@@ -3,7 +3,8 @@ package io.weft.spark.columns;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The inner loops of the scatter. They copy values of fixed width of selected rows to contiguous memory. Rows must be within the source; there is no check.
+ * The inner loops of the scatter. They copy values of fixed width of selected rows to contiguous
+ * memory. Rows must be within the source; there is no check.
  */
 final class Gather {
   private Gather() {}

@@ -13,7 +13,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Spark's hash partitioning, column by column. The Murmur3 hash of each key column is the seed for the next, and nulls do not change it. The non-negative remainder is the partition.
+ * Spark's hash partitioning, column by column. The Murmur3 hash of each key column is the seed for
+ * the next, and nulls do not change it. The non-negative remainder is the partition.
  */
 public final class HashBatchPartitioner implements BatchPartitioner {
   private static final int SEED = 42;
@@ -32,7 +33,8 @@ public final class HashBatchPartitioner implements BatchPartitioner {
    * Creates a partitioner that gives the same partitions as Spark's partitioning.
    *
    * @param output the columns of the batches
-   * @return a column-by-column partitioner if all keys are plain columns of simple types, else one that evaluates Spark's expression row by row
+   * @return a column-by-column partitioner if all keys are plain columns of simple types, else one
+   *     that evaluates Spark's expression row by row
    */
   public static BatchPartitioner create(HashPartitioning partitioning, Seq<Attribute> output) {
     List<Attribute> columns = CollectionConverters.asJava(output);

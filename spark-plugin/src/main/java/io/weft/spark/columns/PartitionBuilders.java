@@ -121,7 +121,8 @@ final class PartitionBuilders {
   }
 
   /**
-   * Flushes the partitions that are at least as large as the average of those with rows, which is at least half of the bytes. Frees the memory of partitions without rows.
+   * Flushes the partitions that are at least as large as the average of those with rows, which is
+   * at least half of the bytes. Frees the memory of partitions without rows.
    */
   void flushLargest() throws IOException {
     long[] bytes = new long[rows.length];

@@ -1,7 +1,8 @@
 package io.weft.spark.columns;
 
 /**
- * Computes the non-negative remainder of hashes by a constant divisor without a division: Lemire, Kaser and Kurz, "Faster remainder by direct computation" (2019). Immutable.
+ * Computes the non-negative remainder of hashes by a constant divisor without a division: Lemire,
+ * Kaser and Kurz, "Faster remainder by direct computation" (2019). Immutable.
  */
 final class PartitionModulo {
   private final int divisor;

@@ -26,7 +26,10 @@ interface RowField {
    */
   void set(InternalRow row, ColumnVector vector, InternalRow source, int index);
 
-  /** Returns the setter for a type: bulk copies for arrays of numbers, primitive setters for common numbers, objects for all other types. */
+  /**
+   * Returns the setter for a type: bulk copies for arrays of numbers, primitive setters for common
+   * numbers, objects for all other types.
+   */
   static RowField of(int ordinal, DataType type) {
     if (type instanceof ArrayType array && BatchRows.width(array) > 0) {
       return array(ordinal, BatchRows.width(array), any(ordinal, type));

@@ -8,7 +8,9 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Measures how many of a batch's next rows fit into a number of bytes, before they are appended. Strings and binary values count with their length, values of other types with their width. Reused; for one task thread.
+ * Measures how many of a batch's next rows fit into a number of bytes, before they are appended.
+ * Strings and binary values count with their length, values of other types with their width.
+ * Reused; for one task thread.
  */
 public final class RowsAhead {
   /** Bytes of an offset, or of a value without a fixed width. */

@@ -10,7 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Locates the element vectors of a vector of lists or maps, and the run of elements of each selected value. Reused.
+ * Locates the element vectors of a vector of lists or maps, and the run of elements of each
+ * selected value. Reused.
  */
 final class RunSource {
   private final ColumnVector[] children;

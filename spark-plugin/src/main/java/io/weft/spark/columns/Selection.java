@@ -3,7 +3,9 @@ package io.weft.spark.columns;
 import java.util.Arrays;
 
 /**
- * Rows of a vector in the order of their partitions: groups of positions, one group per partition with rows. It lists either rows, or runs of contiguous rows, which can be copied in bulk. Reused; not thread-safe.
+ * Rows of a vector in the order of their partitions: groups of positions, one group per partition
+ * with rows. It lists either rows, or runs of contiguous rows, which can be copied in bulk. Reused;
+ * not thread-safe.
  */
 final class Selection {
   private int groups;

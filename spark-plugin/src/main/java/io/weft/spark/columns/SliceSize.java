@@ -1,13 +1,17 @@
 package io.weft.spark.columns;
 
 /**
- * Adapts the rows of a slice (the rows appended at once) and the rows of a chunk to the size of rows, so that neither has too many bytes.
+ * Adapts the rows of a slice (the rows appended at once) and the rows of a chunk to the size of
+ * rows, so that neither has too many bytes.
  */
 final class SliceSize {
   /** Rows of the first slice, before the size of rows is known. */
   private static final int FIRST_ROWS = 256;
 
-  /** Target bytes of a chunk. Larger chunks do not make reading faster, and their builders exceed a core's caches. */
+  /**
+   * Target bytes of a chunk. Larger chunks do not make reading faster, and their builders exceed a
+   * core's caches.
+   */
   private static final long CHUNK_BYTES = 512L << 10;
 
   private final int partitions;

@@ -10,7 +10,8 @@ import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 
 /**
- * Reads and writes the tensor type in a column's metadata: the key {@value #KEY} has a value like {@code {"dtype": "float32", "shape": [3, 224, 224]}}. Stateless.
+ * Reads and writes the tensor type in a column's metadata: the key {@value #KEY} has a value like
+ * {@code {"dtype": "float32", "shape": [3, 224, 224]}}. Stateless.
  */
 public final class TensorMetadata {
   /** Key of the tensor type in a column's metadata. */
@@ -24,8 +25,8 @@ public final class TensorMetadata {
   /**
    * Creates the metadata of a column of tensors.
    *
-   * @param shape of one row's value, at least one dimension, each 1 or more; the first may be -1
-   *     if it varies
+   * @param shape of one row's value, at least one dimension, each 1 or more; the first may be -1 if
+   *     it varies
    * @throws IllegalArgumentException if the shape is invalid
    */
   public static Metadata of(DataType dtype, long... shape) {
@@ -50,7 +51,7 @@ public final class TensorMetadata {
       throw new IllegalArgumentException(
           "a tensor column has 1 to %d dimensions, each 1 or more, the first also -1, and below"
               + " 2^31 elements; not %s"
-              .formatted(TensorType.MOST_DIMENSIONS - 1, Arrays.toString(shape)));
+                  .formatted(TensorType.MOST_DIMENSIONS - 1, Arrays.toString(shape)));
     }
   }
 

@@ -21,8 +21,8 @@ public final class MapStatuses {
    * Creates the status a map task returns.
    *
    * @param location where readers find the output: {@code blockManager.shuffleServerId()}
-   * @param sizes bytes by partition; must not be 0 where the partition has data, or Spark
-   *     never reads it
+   * @param sizes bytes by partition; must not be 0 where the partition has data, or Spark never
+   *     reads it
    * @param mapId the key's map id
    * @param checksum order-independent checksum over all rows, or 0
    */

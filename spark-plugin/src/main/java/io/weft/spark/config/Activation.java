@@ -5,10 +5,12 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.internal.plugin.PluginContainer;
 
 /**
- * Whether Weft serves an application. The driver decides once, before it creates anything else, and sends the decision to every executor with Spark's plugin context.
+ * Whether Weft serves an application. The driver decides once, before it creates anything else, and
+ * sends the decision to every executor with Spark's plugin context.
  *
  * @param inertReason why Weft is off, as one or two sentences; empty if it is on
- * @param otherRole what Weft does instead of carrying shuffles, as a sentence; empty if it carries them or is off
+ * @param otherRole what Weft does instead of carrying shuffles, as a sentence; empty if it carries
+ *     them or is off
  */
 public record Activation(Optional<String> inertReason, Optional<String> otherRole) {
   /** The plugin's class name, as users write it in {@code spark.plugins}. */

@@ -9,7 +9,8 @@ interface SettingType<T> {
   /**
    * Reads a value.
    *
-   * @throws IllegalArgumentException if the text is not allowed; {@link Setting} adds the key and {@link #allowed()} to the message
+   * @throws IllegalArgumentException if the text is not allowed; {@link Setting} adds the key and
+   *     {@link #allowed()} to the message
    */
   T parse(String text);
 

@@ -18,7 +18,8 @@ public final class SettingsCheck {
   /**
    * Checks every key and value.
    *
-   * @throws InvalidSettingException if a key is unknown or a value not allowed; the message lists every mistake on its own line
+   * @throws InvalidSettingException if a key is unknown or a value not allowed; the message lists
+   *     every mistake on its own line
    */
   public static void check(SparkConf conf) {
     List<String> mistakes = new ArrayList<>();
@@ -56,7 +57,10 @@ public final class SettingsCheck {
         .orElse(mistake + "; docs/configuration.md lists all of them");
   }
 
-  /** Finds the known key that the user probably meant: one with the same last part, else the one with the fewest edits. */
+  /**
+   * Finds the known key that the user probably meant: one with the same last part, else the one
+   * with the fewest edits.
+   */
   private static Optional<String> nearest(String key) {
     LevenshteinDistance distance = new LevenshteinDistance(NEAR);
     Comparator<String> endsOtherwise =

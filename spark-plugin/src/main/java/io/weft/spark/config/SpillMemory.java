@@ -10,7 +10,9 @@ import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 
 /**
- * Checks that private memory is large enough for the tasks that an executor runs at once. It is used only where disks are encrypted. Tasks with too little memory wait for each other; less than one chunk per task is an error.
+ * Checks that private memory is large enough for the tasks that an executor runs at once. It is
+ * used only where disks are encrypted. Tasks with too little memory wait for each other; less than
+ * one chunk per task is an error.
  */
 public final class SpillMemory {
   /** A task holds the chunk it reads, the chunk before it, and the chunk it writes. */
@@ -30,7 +32,10 @@ public final class SpillMemory {
 
   private SpillMemory() {}
 
-  /** Returns the maximum bytes of a chunk, for a segment size. A chunk of a single row may be longer. */
+  /**
+   * Returns the maximum bytes of a chunk, for a segment size. A chunk of a single row may be
+   * longer.
+   */
   public static long mostChunkBytes(long segmentBytes) {
     return Math.min(MOST_CHUNK, Math.max(LEAST_CHUNK, segmentBytes / CHUNKS_PER_SEGMENT));
   }
@@ -92,7 +97,10 @@ public final class SpillMemory {
         chunkBytes(conf));
   }
 
-  /** Returns the assumed number of concurrent tasks; too many rather than too few if the size of executors is unknown. */
+  /**
+   * Returns the assumed number of concurrent tasks; too many rather than too few if the size of
+   * executors is unknown.
+   */
   static int users(SparkConf conf) {
     return tasks(conf).orElse(Math.max(MANY_TASKS, Runtime.getRuntime().availableProcessors()));
   }

@@ -13,7 +13,8 @@ import org.apache.spark.SparkConf;
 /**
  * Every {@code spark.weft.*} setting, declared once.
  *
- * <p>Read one with {@code WeftSettings.FETCH_TIMEOUT.get(conf)}. The argument is a {@code SparkConf} or, for settings of the session, a {@code SQLConf}.
+ * <p>Read one with {@code WeftSettings.FETCH_TIMEOUT.get(conf)}. The argument is a {@code
+ * SparkConf} or, for settings of the session, a {@code SQLConf}.
  */
 public final class WeftSettings {
   /** What every key starts with. */
@@ -480,7 +481,8 @@ public final class WeftSettings {
   private WeftSettings() {}
 
   /**
-   * Returns the size of the arena's segments. It is at most the size of shared memory, and at most half of private memory if that is used.
+   * Returns the size of the arena's segments. It is at most the size of shared memory, and at most
+   * half of private memory if that is used.
    */
   public static long segmentBytes(SparkConf conf) {
     long memory = MEMORY_SIZE.get(conf);

@@ -26,7 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers the messages of executors on the driver. Never blocks, because it is called on Spark's message threads.
+ * Answers the messages of executors on the driver. Never blocks, because it is called on Spark's
+ * message threads.
  *
  * <p>Thread-safe.
  */

@@ -10,7 +10,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs the driver's garbage collector when an executor runs out of memory. Spark frees a shuffle when the driver's last reference to it is collected. A driver with a large heap may not collect for hours.
+ * Runs the driver's garbage collector when an executor runs out of memory. Spark frees a shuffle
+ * when the driver's last reference to it is collected. A driver with a large heap may not collect
+ * for hours.
  *
  * <p>Thread-safe; requests never block. Its thread exists only while it has work.
  */

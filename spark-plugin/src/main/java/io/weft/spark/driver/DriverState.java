@@ -26,7 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The driver's state: whether Weft is on, the addresses of executors and their last reports. Lost executors stay in it, because other executors may still read their blocks on their host.
+ * The driver's state: whether Weft is on, the addresses of executors and their last reports. Lost
+ * executors stay in it, because other executors may still read their blocks on their host.
  *
  * <p>Thread-safe.
  */
@@ -91,7 +92,8 @@ public final class DriverState {
   }
 
   /**
-   * Returns the shuffles of a list that Spark has unregistered. Spark registers a shuffle before its first map task and never reuses its number.
+   * Returns the shuffles of a list that Spark has unregistered. Spark registers a shuffle before
+   * its first map task and never reuses its number.
    */
   static List<Integer> ended(List<Integer> shuffles) {
     SparkEnv env = SparkEnv.get();

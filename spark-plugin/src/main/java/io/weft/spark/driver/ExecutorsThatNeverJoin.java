@@ -10,7 +10,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Logs an error when executors end before Weft has started on them. Stops the application if this repeats and no other executor is alive. A standalone cluster counts such executors as running and would replace them forever, while the application's jobs wait.
+ * Logs an error when executors end before Weft has started on them. Stops the application if this
+ * repeats and no other executor is alive. A standalone cluster counts such executors as running and
+ * would replace them forever, while the application's jobs wait.
  *
  * <p>Called on the thread of Spark's listeners, one event at a time.
  */
@@ -58,7 +60,8 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
       inARow.clear();
       return;
     }
-    // Spark reports the removal of some executors twice: when they announce their end, and when they have ended.
+    // Spark reports the removal of some executors twice: when they announce their end, and when
+    // they have ended.
     boolean another = inARow.add(removed.executorId());
     if (another && limit >= 0 && inARow.size() == Math.max(1, limit)) {
       LOG.error(
@@ -73,7 +76,10 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
     }
   }
 
-  /** Uses a thread without inherited thread locals, because Spark identifies its listener thread by them. */
+  /**
+   * Uses a thread without inherited thread locals, because Spark identifies its listener thread by
+   * them.
+   */
   private void stop() {
     Thread stopping = new Thread(null, stopApplication, "weft-stop-application", 0, false);
     stopping.setDaemon(true);

@@ -18,7 +18,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Frees outputs of shuffles whose end this executor has missed. Spark notifies only executors that it believes to be alive, and may believe that a running one is lost, as after a fetch failure. Once a minute it asks the driver about shuffles that the executor has held for at least a minute.
+ * Frees outputs of shuffles whose end this executor has missed. Spark notifies only executors that
+ * it believes to be alive, and may believe that a running one is lost, as after a fetch failure.
+ * Once a minute it asks the driver about shuffles that the executor has held for at least a minute.
  *
  * <p>One daemon thread, "weft-ended-shuffles", ended by {@link #close()}.
  */
@@ -34,7 +36,10 @@ final class EndedShuffles implements AutoCloseable {
   /** Shuffles held at the last poll. */
   private Set<Integer> before = Set.of();
 
-  /** The last shuffle of the last message. With too many for one message, the next poll continues there. */
+  /**
+   * The last shuffle of the last message. With too many for one message, the next poll continues
+   * there.
+   */
   private int lastAsked = -1;
 
   /**

@@ -34,14 +34,18 @@ final class ExecutorOptions {
     this.executorId = context.executorID();
   }
 
-  /** Returns the host by which other executors reach this one. In local mode Spark does not know it yet, and no executor asks for it. */
+  /**
+   * Returns the host by which other executors reach this one. In local mode Spark does not know it
+   * yet, and no executor asks for it.
+   */
   String host() {
     BlockManagerId id = env.blockManager().blockManagerId();
     return id == null ? conf.get("spark.driver.host", "localhost") : id.host();
   }
 
   /**
-   * Returns the address to listen on. An executor starts with an address that it can bind. A driver, the executor of local mode, may have a name that works only from other hosts.
+   * Returns the address to listen on. An executor starts with an address that it can bind. A
+   * driver, the executor of local mode, may have a name that works only from other hosts.
    */
   String bindHost() {
     return executorId.equals(DRIVER) ? conf.get("spark.driver.bindAddress", host()) : host();

@@ -14,7 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The folders that this JVM's executor has lent to other processes. The driver releases a folder by its number. If another process then still locks the folder's lease, a thread polls the lease and removes the folder once it is unlocked.
+ * The folders that this JVM's executor has lent to other processes. The driver releases a folder by
+ * its number. If another process then still locks the folder's lease, a thread polls the lease and
+ * removes the folder once it is unlocked.
  *
  * <p>Thread-safe.
  */
@@ -43,7 +45,8 @@ public final class LentFolders {
   /**
    * Keeps a folder whose lease also protects another resource.
    *
-   * @param removed frees that resource; run after the lease is removed, on any thread, at least once
+   * @param removed frees that resource; run after the lease is removed, on any thread, at least
+   *     once
    */
   public static synchronized void keep(int number, LentFolder folder, Runnable removed) {
     LENT.computeIfAbsent(number, unused -> new ArrayList<>()).add(new Lent(folder, removed));
@@ -96,7 +99,10 @@ public final class LentFolders {
     } while (isMoreToRemove());
   }
 
-  /** Whether folders are left. If not, the calling thread must end, and the next release starts another one. */
+  /**
+   * Whether folders are left. If not, the calling thread must end, and the next release starts
+   * another one.
+   */
   private static synchronized boolean isMoreToRemove() {
     looking = !RELEASED.isEmpty();
     return looking;

@@ -7,7 +7,8 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.spark.config.WeftSettings;
 
 /**
- * Refuses to create communicators, because the data of ranks would be on disk without encryption although disks must be encrypted. Immutable.
+ * Refuses to create communicators, because the data of ranks would be on disk without encryption
+ * although disks must be encrypted. Immutable.
  *
  * @param executorId id of this executor
  * @param folder the folder on disk

@@ -10,7 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reports to the driver that this executor's shared memory is full, so that it frees unused shuffles. The driver frees them later, if it can. The current allocation does not wait for it.
+ * Reports to the driver that this executor's shared memory is full, so that it frees unused
+ * shuffles. The driver frees them later, if it can. The current allocation does not wait for it.
  *
  * <p>Thread-safe. It never blocks, and reports at most once every few seconds.
  */

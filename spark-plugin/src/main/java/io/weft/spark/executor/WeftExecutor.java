@@ -19,9 +19,11 @@ public final class WeftExecutor {
   private WeftExecutor() {}
 
   /**
-   * Returns the exchange of this executor. A reader that a task opened stays valid until the task closes it, even if the executor stops.
+   * Returns the exchange of this executor. A reader that a task opened stays valid until the task
+   * closes it, even if the executor stops.
    *
-   * @throws IllegalStateException if none runs, because the plugin was not started in this JVM or has been stopped
+   * @throws IllegalStateException if none runs, because the plugin was not started in this JVM or
+   *     has been stopped
    */
   public static ExecutorExchange exchange() {
     return current()
@@ -29,8 +31,7 @@ public final class WeftExecutor {
             () ->
                 new IllegalStateException(
                     "No Weft exchange runs in this JVM. Is spark.plugins set to %s, and has the"
-                        + " application not been stopped?"
-                        .formatted(Activation.PLUGIN)));
+                        + " application not been stopped?".formatted(Activation.PLUGIN)));
   }
 
   /** Returns the exchange of this executor, if one runs. */
@@ -39,7 +40,8 @@ public final class WeftExecutor {
   }
 
   /**
-   * Sends a message to the driver and waits for the answer, at most for Spark's {@code spark.rpc.askTimeout}.
+   * Sends a message to the driver and waits for the answer, at most for Spark's {@code
+   * spark.rpc.askTimeout}.
    *
    * @throws Exception if there is no answer; the driver may have received the message anyway
    */

@@ -46,7 +46,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The executor side of the plugin. It owns the exchange of its JVM from before the first task until after the last. In local mode the driver is the executor.
+ * The executor side of the plugin. It owns the exchange of its JVM from before the first task until
+ * after the last. In local mode the driver is the executor.
  *
  * <p>Spark calls {@link #init} and {@link #shutdown} once each.
  */
@@ -160,7 +161,10 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     return keys.stream().map(BlockKey::shuffleId).distinct().toList();
   }
 
-  /** Creates communicators. The shared memory of ranks is in the executor's folder, which is removed if the executor dies. */
+  /**
+   * Creates communicators. The shared memory of ranks is in the executor's folder, which is removed
+   * if the executor dies.
+   */
   private CommunicatorFactory communicators(
       PluginContext context, ExecutorOptions options, PathRules rules, boolean besideNccl) {
     if (WeftSettings.isDiskEncrypted(context.conf()) && !exchange.isInMemory()) {

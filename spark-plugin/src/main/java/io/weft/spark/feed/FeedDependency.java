@@ -20,8 +20,7 @@ import scala.Product2;
  * The shuffle of a feed: one partition per rank, in chunks of a batch's rows. Created on the
  * driver, immutable, and sent to every task of both sides.
  */
-final class FeedDependency extends PortableDependency<InternalRow>
-    implements ExchangeDependency {
+final class FeedDependency extends PortableDependency<InternalRow> implements ExchangeDependency {
   private final FeedSpec spec;
   private final CollectionAccumulator<MapRows> written;
 

@@ -9,7 +9,8 @@ import io.weft.tensor.TensorType;
 import io.weft.tensor.codec.TensorDecoder;
 
 /**
- * Reads records in place, one after the other. Each tensor is copied once into its own memory, so that it can outlive the record. Not thread-safe.
+ * Reads records in place, one after the other. Each tensor is copied once into its own memory, so
+ * that it can outlive the record. Not thread-safe.
  */
 public final class RecordInput extends Input {
   /** The bytes before a tensor are few, and bytes that are read ahead are read twice. */

@@ -9,7 +9,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Collects one record: the bytes that Kryo writes, and references to the tensors between them. {@link #place} copies everything to its destination once, when the length is known. The tensors must stay open and unchanged until then. Not thread-safe.
+ * Collects one record: the bytes that Kryo writes, and references to the tensors between them.
+ * {@link #place} copies everything to its destination once, when the length is known. The tensors
+ * must stay open and unchanged until then. Not thread-safe.
  */
 public final class RecordOutput extends Output {
   private static final int FIRST_BYTES = 4 << 10;

@@ -12,9 +12,13 @@ import io.weft.tensor.codec.CorruptTensorException;
 import java.lang.ref.Reference;
 
 /**
- * Serializes a tensor as its type and its bytes. A {@link RecordOutput} with a codec encodes the tensor. Streams copy the bytes in small pieces; a {@link RecordOutput} and a {@link RecordInput} copy them once, from memory to memory.
+ * Serializes a tensor as its type and its bytes. A {@link RecordOutput} with a codec encodes the
+ * tensor. Streams copy the bytes in small pieces; a {@link RecordOutput} and a {@link RecordInput}
+ * copy them once, from memory to memory.
  *
- * <p>A deserialized tensor owns its memory, which {@link Tensor#close} or the garbage collector frees. A tensor of shape [0] becomes {@link Tensor#empty}. Like Kryo, it serves one thread at a time.
+ * <p>A deserialized tensor owns its memory, which {@link Tensor#close} or the garbage collector
+ * frees. A tensor of shape [0] becomes {@link Tensor#empty}. Like Kryo, it serves one thread at a
+ * time.
  */
 public final class TensorSerializer extends Serializer<Tensor> {
   static final byte PLAIN = 0;

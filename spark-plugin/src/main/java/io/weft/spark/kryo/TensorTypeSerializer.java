@@ -8,7 +8,10 @@ import com.esotericsoftware.kryo.io.Output;
 import io.weft.collectives.buffer.DataType;
 import io.weft.tensor.TensorType;
 
-/** Serializes a tensor type as the number of the element type, the rank and the sizes. Reading returns the shared object. */
+/**
+ * Serializes a tensor type as the number of the element type, the rank and the sizes. Reading
+ * returns the shared object.
+ */
 public final class TensorTypeSerializer extends Serializer<TensorType> {
   private static final DataType[] BY_CODE = byCode();
 

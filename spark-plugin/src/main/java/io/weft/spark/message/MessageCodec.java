@@ -12,7 +12,8 @@ import java.io.Serializable;
 import java.io.UncheckedIOException;
 
 /**
- * Encodes messages as bytes. Spark's message threads see only Spark's class path, not the jars of {@code spark.jars}. Their messages must therefore be of classes of the JDK.
+ * Encodes messages as bytes. Spark's message threads see only Spark's class path, not the jars of
+ * {@code spark.jars}. Their messages must therefore be of classes of the JDK.
  *
  * <p>Stateless.
  */

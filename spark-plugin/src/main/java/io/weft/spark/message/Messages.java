@@ -8,7 +8,9 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * The messages of executors to the driver, and its answers. Java deserializes records by the names of their fields. Two versions of Weft can therefore read each other's messages and report a version mismatch.
+ * The messages of executors to the driver, and its answers. Java deserializes records by the names
+ * of their fields. Two versions of Weft can therefore read each other's messages and report a
+ * version mismatch.
  */
 public final class Messages {
   private Messages() {}
@@ -26,7 +28,10 @@ public final class Messages {
           AskEnded,
           RankNews {}
 
-  /** The first message: asks whether an executor of this version may join. Answered by a {@link Verdict}. */
+  /**
+   * The first message: asks whether an executor of this version may join. Answered by a {@link
+   * Verdict}.
+   */
   public record Hello(String executorId, String host, String version) implements ToDriver {}
 
   /**
@@ -82,7 +87,8 @@ public final class Messages {
   }
 
   /**
-   * Sent by a rank of a feed when it starts and when it fails. Answered by a {@link Verdict}, which acknowledges it.
+   * Sent by a rank of a feed when it starts and when it fails. Answered by a {@link Verdict}, which
+   * acknowledges it.
    *
    * @param feed its number in the application
    * @param attempt of the ranks' stage, from 0

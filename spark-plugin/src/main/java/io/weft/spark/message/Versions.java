@@ -8,6 +8,6 @@ public final class Versions {
   public static String mismatch(String executorId, String host, String executors, String drivers) {
     return "Executor %s on %s runs Weft %s, but the driver runs Weft %s. Put the same jar in the"
         + " jars folder of every host, or pass it with --jars."
-        .formatted(executorId, host, executors, drivers);
+            .formatted(executorId, host, executors, drivers);
   }
 }

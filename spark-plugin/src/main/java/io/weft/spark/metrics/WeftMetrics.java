@@ -159,8 +159,10 @@ public final class WeftMetrics {
             s -> s.collectives().opened()),
         counter("collectiveCalls", "completed collectives and messages", Line::calls),
         counter("collectiveFailures", "failed collectives and messages", Line::failures),
-        counter("collectiveBytes", "bytes of collectives and messages, counted like in"
-            + " nccl-tests", Line::bytes),
+        counter(
+            "collectiveBytes",
+            "bytes of collectives and messages, counted like in" + " nccl-tests",
+            Line::bytes),
         counter("collectiveNanos", "nanoseconds in collectives and messages", Line::nanos),
         counter(
             "collectiveWaitNanos",
@@ -177,8 +179,16 @@ public final class WeftMetrics {
     return Stream.of(
         counter(
             "collectiveCalls" + end, "operations carried out " + algorithm, algorithm, Line::calls),
-        counter("collectiveBytes" + end, "bytes of operations carried out " + algorithm, algorithm, Line::bytes),
-        counter("collectiveNanos" + end, "nanoseconds of operations carried out " + algorithm, algorithm, Line::nanos));
+        counter(
+            "collectiveBytes" + end,
+            "bytes of operations carried out " + algorithm,
+            algorithm,
+            Line::bytes),
+        counter(
+            "collectiveNanos" + end,
+            "nanoseconds of operations carried out " + algorithm,
+            algorithm,
+            Line::nanos));
   }
 
   private static Metric counter(

@@ -1,5 +1,6 @@
 /**
- * The metrics of executors: one list, from which the metric registry, the UI and {@code docs/metrics.md} are generated.
+ * The metrics of executors: one list, from which the metric registry, the UI and {@code
+ * docs/metrics.md} are generated.
  *
  * <p>Immutable values; no threads, nothing to free.
  */

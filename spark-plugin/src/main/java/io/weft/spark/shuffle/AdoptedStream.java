@@ -14,9 +14,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Receives a map output that a decommissioned executor sends to this one. When the output is published here, the stream notifies the driver in the same way as Spark's resolver. The driver then directs readers to this executor.
+ * Receives a map output that a decommissioned executor sends to this one. When the output is
+ * published here, the stream notifies the driver in the same way as Spark's resolver. The driver
+ * then directs readers to this executor.
  *
- * <p>For one network thread. It keeps an error until the end of the stream, because an exception before the end would close the whole connection.
+ * <p>For one network thread. It keeps an error until the end of the stream, because an exception
+ * before the end would close the whole connection.
  */
 final class AdoptedStream implements StreamCallbackWithID {
   private static final Logger LOG = LoggerFactory.getLogger(AdoptedStream.class);

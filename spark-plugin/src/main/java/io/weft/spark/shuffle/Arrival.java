@@ -52,7 +52,9 @@ interface Arrival extends AutoCloseable {
   }
 
   /**
-   * Creates a sink into this executor's GPU, if the GPU is already in use for exchanges. Otherwise the sink drops the bytes: opening a GPU may take long, and an error would stop the migration of all other outputs.
+   * Creates a sink into this executor's GPU, if the GPU is already in use for exchanges. Otherwise
+   * the sink drops the bytes: opening a GPU may take long, and an error would stop the migration of
+   * all other outputs.
    */
   static Arrival onDevice(ExecutorExchange exchange, BlockKey key) {
     return ExecutorGpu.running()
@@ -84,7 +86,10 @@ interface Arrival extends AutoCloseable {
     };
   }
 
-  /** A sink that drops the output. The driver is not notified, so Spark computes the output again if a task needs it. */
+  /**
+   * A sink that drops the output. The driver is not notified, so Spark computes the output again if
+   * a task needs it.
+   */
   record Dropped(BlockKey key) implements Arrival {
     private static final Logger LOG = LoggerFactory.getLogger(Arrival.class);
 

@@ -5,7 +5,9 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Estimates the size of a partition's first chunk: the bytes that the last map task of the shuffle on this executor wrote to the partition, or a default. A good estimate saves index entries and allocations.
+ * Estimates the size of a partition's first chunk: the bytes that the last map task of the shuffle
+ * on this executor wrote to the partition, or a default. A good estimate saves index entries and
+ * allocations.
  *
  * <p>Thread-safe.
  */
@@ -38,7 +40,10 @@ final class ChunkSizes {
     lastBytes.remove(shuffleId);
   }
 
-  /** Returns the maximum bytes of a chunk, for a number of partitions. A chunk of a single row may be longer. */
+  /**
+   * Returns the maximum bytes of a chunk, for a number of partitions. A chunk of a single row may
+   * be longer.
+   */
   long max(int partitions) {
     long max = SpillMemory.mostChunkBytes(segmentBytes);
     return partitions <= FEW_PARTITIONS ? max : Math.min(max, MAX_OF_MANY);

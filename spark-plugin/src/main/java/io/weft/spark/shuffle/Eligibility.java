@@ -54,8 +54,9 @@ final class Eligibility {
       return Optional.of(WeftSettings.ENABLED.key() + " is false in its session");
     }
     return SparkFeatures.forcesPushBasedShuffle(conf)
-        ? Optional.of("push-based shuffle is on, and Spark before 4.2 cannot exclude a single"
-            + " shuffle from it")
+        ? Optional.of(
+            "push-based shuffle is on, and Spark before 4.2 cannot exclude a single"
+                + " shuffle from it")
         : Optional.empty();
   }
 

@@ -8,7 +8,8 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 
 /**
- * A {@code ShuffleDependency} with its own writer and reader over Weft's exchange. {@link WeftShuffleManager} uses them instead of choosing a route.
+ * A {@code ShuffleDependency} with its own writer and reader over Weft's exchange. {@link
+ * WeftShuffleManager} uses them instead of choosing a route.
  */
 public interface ExchangeDependency {
   /**

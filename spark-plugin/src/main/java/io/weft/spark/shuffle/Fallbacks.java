@@ -8,7 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Counts shuffles that fell back to another path, by reason. Used on the driver, where shuffles are registered. Thread-safe.
+ * Counts shuffles that fell back to another path, by reason. Used on the driver, where shuffles are
+ * registered. Thread-safe.
  */
 public final class Fallbacks {
   private static final Logger LOG = LoggerFactory.getLogger(Fallbacks.class);

@@ -4,7 +4,8 @@ import io.weft.transfer.FetchListener;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
- * Reports a chunk reader's work to Spark's task metrics. Blocks of other executors on this host count as local, because they are not sent over the network.
+ * Reports a chunk reader's work to Spark's task metrics. Blocks of other executors on this host
+ * count as local, because they are not sent over the network.
  *
  * <p>For one task thread.
  */

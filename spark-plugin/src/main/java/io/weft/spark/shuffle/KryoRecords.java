@@ -10,7 +10,8 @@ import scala.Product2;
 import scala.Tuple2;
 
 /**
- * Reads records of {@link KryoWriter}. Each record is a new object that the caller may keep. For one task thread.
+ * Reads records of {@link KryoWriter}. Each record is a new object that the caller may keep. For
+ * one task thread.
  */
 final class KryoRecords<K, C> implements RecordFormat<K, C> {
   /** By name, because this package must not depend on the plugin's entry points. */
@@ -26,7 +27,8 @@ final class KryoRecords<K, C> implements RecordFormat<K, C> {
   }
 
   /**
-   * Whether records of this serializer take the Kryo route. The application must request it, and the serializer must be Spark's own.
+   * Whether records of this serializer take the Kryo route. The application must request it, and
+   * the serializer must be Spark's own.
    */
   static boolean takes(Serializer serializer, SparkConf conf) {
     return serializer.getClass() == KryoSerializer.class

@@ -16,7 +16,9 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Writes the records of an RDD: the key and the value in Kryo's format. A tensor's bytes are copied once, from its memory to the open chunk of the partition, encoded if the application sets a codec. A record is its size as an int64, its bytes, and zeros up to a multiple of 8.
+ * Writes the records of an RDD: the key and the value in Kryo's format. A tensor's bytes are copied
+ * once, from its memory to the open chunk of the partition, encoded if the application sets a
+ * codec. A record is its size as an int64, its bytes, and zeros up to a multiple of 8.
  *
  * <p>For one task thread.
  */

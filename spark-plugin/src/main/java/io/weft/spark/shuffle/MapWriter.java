@@ -14,7 +14,8 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.Option;
 
 /**
- * The common end of the writers of all routes. Frees the output of a task that did not publish it. For one task thread.
+ * The common end of the writers of all routes. Frees the output of a task that did not publish it.
+ * For one task thread.
  *
  * @param <K> type of the records' keys
  * @param <V> type of the records' values
@@ -33,7 +34,9 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
     context.addTaskCompletionListener((TaskCompletionListener) ended -> close());
   }
 
-  /** Adds an action that frees further memory before the output is freed. It may run more than once. */
+  /**
+   * Adds an action that frees further memory before the output is freed. It may run more than once.
+   */
   protected final void freeAtEnd(Runnable memory) {
     scratch = memory;
   }
@@ -48,7 +51,8 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
   }
 
   /**
-   * Whether an output must be published. No task reads empty blocks. But if outputs migrate, a published empty output avoids a second run of its map task.
+   * Whether an output must be published. No task reads empty blocks. But if outputs migrate, a
+   * published empty output avoids a second run of its map task.
    */
   protected static boolean mustPublish(boolean anyRecords) {
     return anyRecords || Decommission.migratesShuffles(SparkEnv.get().conf());

@@ -16,7 +16,9 @@ import org.apache.spark.storage.ShuffleBlockBatchId;
 import scala.Tuple2;
 
 /**
- * The map outputs of this executor, on the host and on its GPU, under the block ids of their migration. The ids are of batches of all partitions, which Spark's own migration never uses. Stateless.
+ * The map outputs of this executor, on the host and on its GPU, under the block ids of their
+ * migration. The ids are of batches of all partitions, which Spark's own migration never uses.
+ * Stateless.
  */
 final class MovedBlocks {
   private static final int HOST = Integer.MAX_VALUE;

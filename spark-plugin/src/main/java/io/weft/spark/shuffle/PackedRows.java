@@ -5,7 +5,8 @@ import org.apache.spark.util.MutablePair;
 import scala.Product2;
 
 /**
- * Reads packed rows in place with one reused row object. As with Spark's reader, a row is valid until the next one, and the last row until the task ends.
+ * Reads packed rows in place with one reused row object. As with Spark's reader, a row is valid
+ * until the next one, and the last row until the task ends.
  */
 final class PackedRows<K, C> implements RecordFormat<K, C> {
   private final UnsafeRow row;

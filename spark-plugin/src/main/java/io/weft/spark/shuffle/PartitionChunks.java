@@ -86,7 +86,9 @@ final class PartitionChunks {
   }
 
   /**
-   * Commits open chunks while the task waits for memory, usually to read more input. Otherwise tasks could wait for each other's open chunks. Empty chunks stay open: the task is about to write to them, or has failed there.
+   * Commits open chunks while the task waits for memory, usually to read more input. Otherwise
+   * tasks could wait for each other's open chunks. Empty chunks stay open: the task is about to
+   * write to them, or has failed there.
    */
   private void giveWay() {
     for (int partition = 0; partition < partitions; partition++) {
@@ -126,7 +128,8 @@ final class PartitionChunks {
   }
 
   /**
-   * Allocates a chunk of the wanted length. If there is no memory, it commits open chunks, so that no task waits for this task's memory. Then it waits for a short chunk.
+   * Allocates a chunk of the wanted length. If there is no memory, it commits open chunks, so that
+   * no task waits for this task's memory. Then it waits for a short chunk.
    */
   private Extent allocate(long bytes, long wanted) throws IOException {
     try {
@@ -138,7 +141,8 @@ final class PartitionChunks {
   }
 
   /**
-   * Commits the chunks that are at least as long as the average, even if they are nearly empty. Later chunks are half as long, so that finally a chunk of every partition fits.
+   * Commits the chunks that are at least as long as the average, even if they are nearly empty.
+   * Later chunks are half as long, so that finally a chunk of every partition fits.
    *
    * @return whether it committed a chunk
    */

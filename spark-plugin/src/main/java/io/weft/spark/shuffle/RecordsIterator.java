@@ -88,7 +88,8 @@ final class RecordsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
     } catch (BlockFetchException e) {
       throw Unchecked.<RuntimeException>raise(blocks.failure(e));
     } catch (FetchInterruptedException e) {
-      context.killTaskIfInterrupted(); // Throws Spark's exception with the reason why the task was killed.
+      context.killTaskIfInterrupted(); // Throws Spark's exception with the reason why the task was
+      // killed.
       throw e;
     }
   }

@@ -12,7 +12,8 @@ import scala.collection.Iterator;
 /**
  * Reads the records of one reduce task in place.
  *
- * <p>For one task thread. Chunks stay readable until the task ends: its completion listener closes the transfers and reports the read metrics to Spark.
+ * <p>For one task thread. Chunks stay readable until the task ends: its completion listener closes
+ * the transfers and reports the read metrics to Spark.
  */
 final class RecordsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleBlocks blocks;

@@ -89,7 +89,8 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
   }
 
   /**
-   * Creates Spark's fetch failure for a block that cannot be read, so that Spark runs the map task again. Creating the exception marks the running task as failed, so create it only to throw it.
+   * Creates Spark's fetch failure for a block that cannot be read, so that Spark runs the map task
+   * again. Creating the exception marks the running task as failed, so create it only to throw it.
    */
   public FetchFailedException failure(BlockFetchException cause) {
     BlockRequest request = cause.request();

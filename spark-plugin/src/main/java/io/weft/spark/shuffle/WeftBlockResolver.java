@@ -25,7 +25,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Resolves shuffle blocks of an executor for Spark. It delegates blocks of Spark's sort shuffle to Spark's resolver. On a decommissioned executor it also offers Weft's map outputs for migration, each as one block: see {@link MovedBlocks}.
+ * Resolves shuffle blocks of an executor for Spark. It delegates blocks of Spark's sort shuffle to
+ * Spark's resolver. On a decommissioned executor it also offers Weft's map outputs for migration,
+ * each as one block: see {@link MovedBlocks}.
  *
  * <p>Thread-safe.
  */

@@ -21,9 +21,12 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 
 /**
- * Chooses the route of each shuffle. A dependency with its own writer and reader uses those. Packed SQL rows take the rows route, RDDs with Weft's Kryo registrator the Kryo route. Spark's sort shuffle carries all other shuffles.
+ * Chooses the route of each shuffle. A dependency with its own writer and reader uses those. Packed
+ * SQL rows take the rows route, RDDs with Weft's Kryo registrator the Kryo route. Spark's sort
+ * shuffle carries all other shuffles.
  *
- * <p>It extends Spark's manager for two reasons. Spark copies each record for other managers, because it assumes that they keep records. And Spark casts the block resolver in several places.
+ * <p>It extends Spark's manager for two reasons. Spark copies each record for other managers,
+ * because it assumes that they keep records. And Spark casts the block resolver in several places.
  *
  * <p>Thread-safe: all tasks of a JVM share it.
  */
@@ -128,7 +131,10 @@ public final class WeftShuffleManager extends SortShuffleManager {
         : new KryoRecords<>(serializer);
   }
 
-  /** Returns the resolver of blocks of Spark's shuffle, which also migrates Weft's blocks of decommissioned executors. */
+  /**
+   * Returns the resolver of blocks of Spark's shuffle, which also migrates Weft's blocks of
+   * decommissioned executors.
+   */
   @Override
   public IndexShuffleBlockResolver shuffleBlockResolver() {
     return resolver;

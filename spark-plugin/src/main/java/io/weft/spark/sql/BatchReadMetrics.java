@@ -4,7 +4,10 @@ import io.weft.spark.shuffle.FetchMetrics;
 import io.weft.transfer.FetchListener;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
-/** Counts the reads of a reduce task, for Spark's shuffle metrics and the node's own metrics. Not thread-safe. */
+/**
+ * Counts the reads of a reduce task, for Spark's shuffle metrics and the node's own metrics. Not
+ * thread-safe.
+ */
 final class BatchReadMetrics implements FetchListener {
   private final ShuffleReadMetricsReporter sparks;
   private final FetchMetrics fetches;

@@ -18,19 +18,22 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Product2;
 
 /**
- * A shuffle of the columns route. Its map side supplies either whole batches, whose rows the writer assigns to partitions by {@link #partitionIds()}, or rows with their partition as the key. Its reduce side returns batches.
+ * A shuffle of the columns route. Its map side supplies either whole batches, whose rows the writer
+ * assigns to partitions by {@link #partitionIds()}, or rows with their partition as the key. Its
+ * reduce side returns batches.
  *
  * <p>Immutable. Created on the driver and sent to every task of both sides.
  */
-public final class ColumnarShuffleDependency
-    extends PortableDependency<ColumnarBatch> implements ExchangeDependency {
+public final class ColumnarShuffleDependency extends PortableDependency<ColumnarBatch>
+    implements ExchangeDependency {
   private final StructType schema;
   private final PartitionIds partitionIds;
   private final ExchangeMetrics exchangeMetrics;
   private final boolean onDevices;
 
   /**
-   * @param records records of the map side: (unused, batch) with {@code partitionIds}, else (partition, row) despite the static type
+   * @param records records of the map side: (unused, batch) with {@code partitionIds}, else
+   *     (partition, row) despite the static type
    * @param partitions number of reduce partitions
    * @param partitionIds how to partition batches; null if the records are rows
    * @param schema the columns of the rows or batches, in order

@@ -23,7 +23,9 @@ import scala.Tuple2;
 import scala.collection.AbstractIterator;
 
 /**
- * Reads the blocks of one reduce task as batches, in place for blocks of this host. A batch is valid until the next one is requested. All memory is released when the task ends. For one task thread.
+ * Reads the blocks of one reduce task as batches, in place for blocks of this host. A batch is
+ * valid until the next one is requested. All memory is released when the task ends. For one task
+ * thread.
  *
  * @param <K> unused
  * @param <C> batches
@@ -99,7 +101,8 @@ public final class ColumnarShuffleReader<K, C> implements ShuffleReader<K, C> {
           ? Unchecked.<RuntimeException>raise(blocks.failure(missing))
           : e;
     } catch (FetchInterruptedException e) {
-      context.killTaskIfInterrupted(); // Throws Spark's exception with the reason why the task was killed.
+      context.killTaskIfInterrupted(); // Throws Spark's exception with the reason why the task was
+      // killed.
       throw e;
     }
   }

@@ -17,7 +17,8 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Scatters the batches or rows of one map task over reduce partitions, as columns in the arena. For one task thread.
+ * Scatters the batches or rows of one map task over reduce partitions, as columns in the arena. For
+ * one task thread.
  *
  * @param <K> unused for batches, the partition of a row
  * @param <V> batches or rows, as declared by the dependency

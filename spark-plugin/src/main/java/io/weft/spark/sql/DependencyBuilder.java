@@ -22,7 +22,9 @@ import scala.collection.immutable.Map;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Creates the dependency of an exchange. Batches stay whole if their partitioning can be computed from columns. Otherwise Spark's own preparation supplies rows with their partition, and the writer builds columns from rows.
+ * Creates the dependency of an exchange. Batches stay whole if their partitioning can be computed
+ * from columns. Otherwise Spark's own preparation supplies rows with their partition, and the
+ * writer builds columns from rows.
  *
  * @param child input of the exchange
  * @param partitioning partitioning of the exchange's output
@@ -100,7 +102,10 @@ record DependencyBuilder(
     return Optional.empty();
   }
 
-  /** Converts batches to rows in Spark's packed format, which Spark's sort before a repartition requires. */
+  /**
+   * Converts batches to rows in Spark's packed format, which Spark's sort before a repartition
+   * requires.
+   */
   private RDD<InternalRow> unsafeRows(RDD<ColumnarBatch> batches) {
     StructType schema = child.schema();
     return NarrowRDD.over(

@@ -24,7 +24,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Reads the tables of blocks on GPUs as batches. A batch is valid until the next call of {@code hasNext}, {@code next} or {@code close}. For one task thread.
+ * Reads the tables of blocks on GPUs as batches. A batch is valid until the next call of {@code
+ * hasNext}, {@code next} or {@code close}. For one task thread.
  */
 final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable {
   private final StructType schema;

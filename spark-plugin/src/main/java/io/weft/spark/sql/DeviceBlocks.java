@@ -18,14 +18,17 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 
 /**
- * The blocks of a reduce task, by location. A map task writes to its executor's GPU if it can, else to its host, so the reader asks the executors.
+ * The blocks of a reduce task, by location. A map task writes to its executor's GPU if it can, else
+ * to its host, so the reader asks the executors.
  *
  * @param onDevices map outputs on GPUs, by executor
  * @param onHosts all other map outputs
  */
 record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onHosts) {
   /**
-   * Asks the executors that have map outputs. If one does not answer, it throws Spark's checked fetch failure, undeclared. Otherwise outputs on that executor's GPU would be treated as missing.
+   * Asks the executors that have map outputs. If one does not answer, it throws Spark's checked
+   * fetch failure, undeclared. Otherwise outputs on that executor's GPU would be treated as
+   * missing.
    */
   static DeviceBlocks of(ShuffleBlocks blocks, TaskContext context) {
     ExecutorGpu gpu = ExecutorGpu.current();

@@ -16,7 +16,8 @@ final class DeviceHere {
   private DeviceHere() {}
 
   /**
-   * Opens the GPU on the first call and waits for the task's turn to use it. Returns empty if there is no usable GPU, and logs the reason once.
+   * Opens the GPU on the first call and waits for the task's turn to use it. Returns empty if there
+   * is no usable GPU, and logs the reason once.
    */
   static Optional<DeviceExchange> find() {
     ExecutorGpu gpu = ExecutorGpu.current();

@@ -16,7 +16,9 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * The batches of a task on the GPU, in order. Batches on the host are uploaded, several at a time. A batch is valid until the next call of {@code hasNext} or {@code next}. All memory is released when the task ends. For one task thread.
+ * The batches of a task on the GPU, in order. Batches on the host are uploaded, several at a time.
+ * A batch is valid until the next call of {@code hasNext} or {@code next}. All memory is released
+ * when the task ends. For one task thread.
  */
 final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   private final Iterator<ColumnarBatch> input;
@@ -88,7 +90,8 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   }
 
   /**
-   * Uploads rows of the host's batch until one table is full. With all tables at once, a task could wait for memory that it holds itself.
+   * Uploads rows of the host's batch until one table is full. With all tables at once, a task could
+   * wait for memory that it holds itself.
    */
   private void fill() throws IOException {
     closeCurrent();
@@ -100,7 +103,10 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
     }
   }
 
-  /** Reads the next input batch. A batch on the GPU follows the gathered rows, and no further batch is read before it is returned. */
+  /**
+   * Reads the next input batch. A batch on the GPU follows the gathered rows, and no further batch
+   * is read before it is returned.
+   */
   private void nextBatch() throws IOException {
     if (!input.hasNext()) {
       ended = true;

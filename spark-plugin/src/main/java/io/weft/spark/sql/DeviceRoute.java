@@ -17,7 +17,8 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Decides on the driver whether the blocks of an exchange stay on GPUs. If an executor then has no GPU, its map tasks write to its host. Stateless.
+ * Decides on the driver whether the blocks of an exchange stay on GPUs. If an executor then has no
+ * GPU, its map tasks write to its host. Stateless.
  */
 final class DeviceRoute {
   private DeviceRoute() {}

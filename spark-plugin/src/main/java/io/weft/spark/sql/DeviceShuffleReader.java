@@ -13,7 +13,10 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * Reads the blocks of one reduce task whose map tasks wrote to GPUs, or to hosts without a GPU. First it reads the blocks on GPUs, as batches on this executor's GPU if it has one, then the other blocks. A batch is valid until the next one is requested. All memory is released when the task ends. For one task thread.
+ * Reads the blocks of one reduce task whose map tasks wrote to GPUs, or to hosts without a GPU.
+ * First it reads the blocks on GPUs, as batches on this executor's GPU if it has one, then the
+ * other blocks. A batch is valid until the next one is requested. All memory is released when the
+ * task ends. For one task thread.
  *
  * @param <K> unused
  * @param <C> batches

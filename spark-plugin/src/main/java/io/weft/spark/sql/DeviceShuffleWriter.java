@@ -19,7 +19,8 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Partitions the batches of one map task on the GPU and keeps the partitions there. Batches on the host are uploaded first. For one task thread.
+ * Partitions the batches of one map task on the GPU and keeps the partitions there. Batches on the
+ * host are uploaded first. For one task thread.
  *
  * @param <K> unused
  * @param <V> batches

@@ -20,7 +20,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Partitions the batches of a map task on the GPU. The GPU computes Spark's hash if it supports the key columns; otherwise the host computes the partitions. For one task thread.
+ * Partitions the batches of a map task on the GPU. The GPU computes Spark's hash if it supports the
+ * key columns; otherwise the host computes the partitions. For one task thread.
  */
 final class DeviceSplit implements AutoCloseable {
   private final DeviceExchange device;

@@ -10,7 +10,8 @@ import org.apache.spark.sql.execution.SparkStrategy;
 import scala.collection.immutable.Seq;
 
 /**
- * Plans the nodes that {@link WeftGpu} adds to a query. Rows stay on the host if they cannot be tables, or if Weft does not exchange them.
+ * Plans the nodes that {@link WeftGpu} adds to a query. Rows stay on the host if they cannot be
+ * tables, or if Weft does not exchange them.
  */
 final class DeviceStrategy extends SparkStrategy {
   @Override

@@ -15,7 +15,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * Uploads the batches of its child to the GPU of its executor. Without a GPU, batches stay on the host.
+ * Uploads the batches of its child to the GPU of its executor. Without a GPU, batches stay on the
+ * host.
  */
 public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatches {
   private final SparkPlan child;

@@ -9,15 +9,18 @@ import org.apache.spark.sql.execution.metric.SQLMetrics;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Metrics of the columns route in addition to Spark's shuffle metrics. They are sent to the tasks with the dependency, and Spark collects them like other accumulators.
+ * Metrics of the columns route in addition to Spark's shuffle metrics. They are sent to the tasks
+ * with the dependency, and Spark collects them like other accumulators.
  *
- * @param dataSize bytes of the written rows in Spark's row format, which adaptive execution compares with its broadcast threshold
+ * @param dataSize bytes of the written rows in Spark's row format, which adaptive execution
+ *     compares with its broadcast threshold
  * @param batchesWritten batches written
  * @param batchesRead batches passed to the parent node
  * @param ownBytes bytes read in place from the reading executor's own arena
  * @param sameHostBytes bytes read in place from other executors on the host
  * @param inPlaceBytes the sum of both
- * @param deviceTablesWritten written batches that are tables on GPUs; null if all blocks are on hosts
+ * @param deviceTablesWritten written batches that are tables on GPUs; null if all blocks are on
+ *     hosts
  * @param deviceTablesRead read batches that are tables on GPUs; null if all blocks are on hosts
  */
 record ExchangeMetrics(

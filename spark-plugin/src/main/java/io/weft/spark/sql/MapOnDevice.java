@@ -11,7 +11,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Logical node that maps each batch on a GPU with a function. Its output columns are new attributes, so Spark creates a new instance if a query has the node twice. Immutable.
+ * Logical node that maps each batch on a GPU with a function. Its output columns are new
+ * attributes, so Spark creates a new instance if a query has the node twice. Immutable.
  */
 public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelation {
   private final Seq<Attribute> output;

@@ -9,7 +9,8 @@ import scala.Enumeration;
 import scala.collection.Iterator;
 
 /**
- * Maps each partition of its parent with a function. Spark's own class for this is internal, and its signature differs between Spark versions.
+ * Maps each partition of its parent with a function. Spark's own class for this is internal, and
+ * its signature differs between Spark versions.
  *
  * @param <T> elements of the parent
  * @param <U> elements of this RDD
@@ -32,7 +33,10 @@ public final class NarrowRDD<T, U> extends RDD<U> {
     this.orderSensitive = orderSensitive;
   }
 
-  /** Creates an RDD whose elements do not depend on the order of the parent's elements. Only their order does. */
+  /**
+   * Creates an RDD whose elements do not depend on the order of the parent's elements. Only their
+   * order does.
+   */
   public static <T, U> RDD<U> over(RDD<T> parent, Class<?> type, PartitionFunction<T, U> function) {
     return new NarrowRDD<>(parent, type, function, false);
   }
@@ -60,7 +64,9 @@ public final class NarrowRDD<T, U> extends RDD<U> {
   }
 
   /**
-   * Returns indeterminate for an order-sensitive function over unordered input, such as a shuffle's. A repeated task then gives other results, and Spark must roll back all stages that read the first ones.
+   * Returns indeterminate for an order-sensitive function over unordered input, such as a
+   * shuffle's. A repeated task then gives other results, and Spark must roll back all stages that
+   * read the first ones.
    */
   @Override
   public Enumeration.Value getOutputDeterministicLevel() {

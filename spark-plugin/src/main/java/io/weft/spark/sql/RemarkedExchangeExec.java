@@ -7,7 +7,8 @@ import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
 import scala.Option;
 
 /**
- * Spark's own exchange of rows, with a remark in the plan. The remark says why the columns route was not taken although it was requested or possible.
+ * Spark's own exchange of rows, with a remark in the plan. The remark says why the columns route
+ * was not taken although it was requested or possible.
  */
 public final class RemarkedExchangeExec extends RoutedExchangeExec {
   /** Spark calls this constructor by reflection to copy the node. */

@@ -6,7 +6,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.random.XORShiftRandom;
 
 /**
- * Assigns each row to the next partition, beginning with the start that Spark chooses for the map partition. It is used only without {@code spark.sql.execution.sortBeforeRepartition}, with which Spark sorts rows first.
+ * Assigns each row to the next partition, beginning with the start that Spark chooses for the map
+ * partition. It is used only without {@code spark.sql.execution.sortBeforeRepartition}, with which
+ * Spark sorts rows first.
  *
  * @param numPartitions at least 2
  */

@@ -5,7 +5,8 @@ package io.weft.spark.sql;
  *
  * @param columns whether the exchange becomes a {@link WeftShuffleExchangeExec}
  * @param reason reason as a clause, for the plan and the log
- * @param shown whether the plan shows the reason: always for the columns route, for rows only if the user could expect columns
+ * @param shown whether the plan shows the reason: always for the columns route, for rows only if
+ *     the user could expect columns
  */
 record RouteChoice(boolean columns, String reason, boolean shown) {
   static RouteChoice columns(String reason) {

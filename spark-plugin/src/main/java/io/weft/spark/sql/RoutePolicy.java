@@ -54,7 +54,8 @@ final class RoutePolicy {
   }
 
   /**
-   * Chooses for batches that both routes support. The rules follow measurements of which route is faster.
+   * Chooses for batches that both routes support. The rules follow measurements of which route is
+   * faster.
    */
   private static RouteChoice measured(ShuffleExchangeExec exchange) {
     if (SparkFeatures.keepsRowChecksums(exchange.conf())) {

@@ -11,7 +11,8 @@ import scala.collection.immutable.Seq;
 /**
  * A shuffle exchange that shows the reason of its route in the plan.
  *
- * <p>Two exchanges are equal only if they are of the same class. If an exchange were equal to the Spark node that it replaces, tree transformations would discard it as "no change".
+ * <p>Two exchanges are equal only if they are of the same class. If an exchange were equal to the
+ * Spark node that it replaces, tree transformations would discard it as "no change".
  */
 abstract class RoutedExchangeExec extends ShuffleExchangeExec {
   private final String reason;

@@ -6,7 +6,9 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Converts a node's output to batches on the host. Spark's conversion does not support strings with a collation, although their bytes have the same format. This class declares them as plain strings. Stateless.
+ * Converts a node's output to batches on the host. Spark's conversion does not support strings with
+ * a collation, although their bytes have the same format. This class declares them as plain
+ * strings. Stateless.
  */
 final class RowBatches {
   private RowBatches() {}

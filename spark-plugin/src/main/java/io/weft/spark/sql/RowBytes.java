@@ -13,7 +13,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Computes the bytes of batches in Spark's row format. Adaptive execution uses this size for broadcasts, so it decides the same on both routes. Exact if all columns have a fixed width, else estimated from sampled rows of each batch. For one task thread.
+ * Computes the bytes of batches in Spark's row format. Adaptive execution uses this size for
+ * broadcasts, so it decides the same on both routes. Exact if all columns have a fixed width, else
+ * estimated from sampled rows of each batch. For one task thread.
  */
 final class RowBytes {
   /** Sampled rows per batch: enough for a mean, and few enough to be cheap. */
@@ -50,7 +52,8 @@ final class RowBytes {
   }
 
   /**
-   * Estimates the bytes of all rows of a table on a GPU without reading it. A string counts half a word for padding, and a null tensor counts like a non-null one.
+   * Estimates the bytes of all rows of a table on a GPU without reading it. A string counts half a
+   * word for padding, and a null tensor counts like a non-null one.
    */
   static long of(TableLayout layout, StructType schema) {
     long row = UnsafeRow.calculateBitSetWidthInBytes(schema.size()) + 8L * schema.size();
@@ -69,7 +72,9 @@ final class RowBytes {
     return row * layout.rows() + strings;
   }
 
-  /** Bytes of a tensor after its word in the row, in whole words; for an array including its header. */
+  /**
+   * Bytes of a tensor after its word in the row, in whole words; for an array including its header.
+   */
   private static long tensor(TableColumn column, DataType type) {
     long head =
         type instanceof BinaryType

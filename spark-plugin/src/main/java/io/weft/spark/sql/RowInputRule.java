@@ -6,7 +6,9 @@ import org.apache.spark.sql.execution.SparkPlan;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Removes Spark's conversion to batches between a row operator and a Weft node that accepts rows. Weft's exchange builds columns partition by partition. Weft's nodes for GPUs also support strings that the conversion does not.
+ * Removes Spark's conversion to batches between a row operator and a Weft node that accepts rows.
+ * Weft's exchange builds columns partition by partition. Weft's nodes for GPUs also support strings
+ * that the conversion does not.
  */
 final class RowInputRule extends Rule<SparkPlan> {
   @Override

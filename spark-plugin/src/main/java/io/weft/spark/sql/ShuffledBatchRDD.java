@@ -24,7 +24,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The reduce side of a columns shuffle, with the partition specs of the plan: single reduce partitions, coalesced ones, parts of a skewed one, or the partitions of one map output.
+ * The reduce side of a columns shuffle, with the partition specs of the plan: single reduce
+ * partitions, coalesced ones, parts of a skewed one, or the partitions of one map output.
  */
 final class ShuffledBatchRDD extends RDD<ColumnarBatch> {
   private ColumnarShuffleDependency dependency;

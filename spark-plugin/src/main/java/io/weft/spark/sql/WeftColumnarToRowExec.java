@@ -11,7 +11,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Converts batches to rows like Spark, but copies arrays of numbers in bulk: see {@link BatchRows}. It is not part of generated code.
+ * Converts batches to rows like Spark, but copies arrays of numbers in bulk: see {@link BatchRows}.
+ * It is not part of generated code.
  */
 public final class WeftColumnarToRowExec extends ColumnarToRowExec {
   /** Spark calls this constructor by reflection to copy the node. */

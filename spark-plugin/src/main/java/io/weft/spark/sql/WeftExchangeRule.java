@@ -11,9 +11,14 @@ import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Replaces Spark's exchange by a {@link WeftShuffleExchangeExec} wherever the columns route is chosen.
+ * Replaces Spark's exchange by a {@link WeftShuffleExchangeExec} wherever the columns route is
+ * chosen.
  *
- * <p>The rule has two variants. With adaptive execution, it runs before the plan is split into stages, because a stage is created either for rows or for batches. Without it, the rule runs before Spark inserts conversions between rows and batches. Adaptive execution also runs the second variant for each stage. The choice has been made by then, and exchanges that stayed unchanged have a tag.
+ * <p>The rule has two variants. With adaptive execution, it runs before the plan is split into
+ * stages, because a stage is created either for rows or for batches. Without it, the rule runs
+ * before Spark inserts conversions between rows and batches. Adaptive execution also runs the
+ * second variant for each stage. The choice has been made by then, and exchanges that stayed
+ * unchanged have a tag.
  */
 final class WeftExchangeRule extends Rule<SparkPlan> {
   private static final TreeNodeTag<String> LEFT_TO_SPARK = new TreeNodeTag<>("weft.leftToSpark");
@@ -29,7 +34,10 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
     return new WeftExchangeRule(true);
   }
 
-  /** Creates the rule for plans without adaptive execution, which runs before conversions are inserted. */
+  /**
+   * Creates the rule for plans without adaptive execution, which runs before conversions are
+   * inserted.
+   */
   static WeftExchangeRule beforeTransitions() {
     return new WeftExchangeRule(false);
   }

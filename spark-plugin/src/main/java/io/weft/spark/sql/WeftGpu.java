@@ -15,13 +15,18 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * Queries with batches on the GPUs of the executors. Its operations are planned and run with the query; docs/gpu.md lists which data stays on the GPU. Columns whose metadata declares tensors of one shape, as for feeds, are tensors there.
+ * Queries with batches on the GPUs of the executors. Its operations are planned and run with the
+ * query; docs/gpu.md lists which data stays on the GPU. Columns whose metadata declares tensors of
+ * one shape, as for feeds, are tensors there.
  */
 public final class WeftGpu {
   private WeftGpu() {}
 
   /**
-   * Puts rows on GPUs: each executor uploads the rows of its tasks to its own GPU. An exchange directly above sends them from there to the GPUs of its readers. Rows stay on the host if an executor has no GPU, or if a column has no place in a table; the log and the Weft tab show the reason. Operators that need the rows on the host get copies.
+   * Puts rows on GPUs: each executor uploads the rows of its tasks to its own GPU. An exchange
+   * directly above sends them from there to the GPUs of its readers. Rows stay on the host if an
+   * executor has no GPU, or if a column has no place in a table; the log and the Weft tab show the
+   * reason. Operators that need the rows on the host get copies.
    *
    * @return the same rows
    */
@@ -31,10 +36,13 @@ public final class WeftGpu {
   }
 
   /**
-   * Maps batches of rows with a function, each on the GPU of its executor. Batches on the host are uploaded. The split of rows into batches is undefined; the rows of a batch are of one partition.
+   * Maps batches of rows with a function, each on the GPU of its executor. Batches on the host are
+   * uploaded. The split of rows into batches is undefined; the rows of a batch are of one
+   * partition.
    *
    * @param schema schema of the function's tables
-   * @throws IllegalArgumentException if a column of the rows or of the schema has no place in a table
+   * @throws IllegalArgumentException if a column of the rows or of the schema has no place in a
+   *     table
    * @throws IllegalStateException if Weft's plugin is off. A task on an executor without a GPU
    *     fails with the reason
    */

@@ -8,7 +8,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * Adds Weft's rules to every session. The plugin appends this class to {@code spark.sql.extensions}.
+ * Adds Weft's rules to every session. The plugin appends this class to {@code
+ * spark.sql.extensions}.
  */
 public final class WeftSessionExtensions
     extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {

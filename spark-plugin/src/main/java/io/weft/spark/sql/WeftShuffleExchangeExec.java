@@ -18,7 +18,9 @@ import scala.Option;
 import scala.collection.immutable.Map;
 
 /**
- * The exchange of the columns route. It accepts rows or batches and returns batches. The methods for adaptive execution (map statistics, cancellation, runtime statistics, shuffle id) are inherited and use the dependency of this class.
+ * The exchange of the columns route. It accepts rows or batches and returns batches. The methods
+ * for adaptive execution (map statistics, cancellation, runtime statistics, shuffle id) are
+ * inherited and use the dependency of this class.
  *
  * <p>Lazy values are created under the node's monitor, like the inherited ones.
  */
@@ -97,7 +99,9 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
     return (RDD<InternalRow>) input;
   }
 
-  /** Creates the shuffle on first use. Range partitioning then samples the child with a Spark job. */
+  /**
+   * Creates the shuffle on first use. Range partitioning then samples the child with a Spark job.
+   */
   synchronized ColumnarShuffleDependency columnarDependency() {
     if (dependency == null) {
       dependency = newDependency();

@@ -90,7 +90,10 @@ final class StatusHtml {
             paths.stream().map(StatusHtml::path));
   }
 
-  /** Returns the title of the table of paths. It includes ended executors, because their blocks may still be read. */
+  /**
+   * Returns the title of the table of paths. It includes ended executors, because their blocks may
+   * still be read.
+   */
   static String pathsTitle(int executors) {
     String title = "Between executors, including ended ones";
     return executors > PathGroup.MOST_EXECUTORS

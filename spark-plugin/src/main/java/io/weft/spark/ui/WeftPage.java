@@ -9,7 +9,8 @@ import scala.xml.Node;
 import scala.xml.Unparsed;
 
 /**
- * The only page of the tab. {@link PageFrame} renders Spark's frame, {@link StatusHtml} the contents.
+ * The only page of the tab. {@link PageFrame} renders Spark's frame, {@link StatusHtml} the
+ * contents.
  */
 final class WeftPage extends WebUIPage {
   private final WeftTab tab;

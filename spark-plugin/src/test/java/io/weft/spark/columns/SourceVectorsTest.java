@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every kind of vector that Spark itself puts in front of an exchange. */
+/** Every kind of vector that Spark produces below an exchange. */
 class SourceVectorsTest {
   static Stream<DataType> dictionaryTypes() {
     return TypeSet.leaves().stream()
@@ -166,7 +166,7 @@ class SourceVectorsTest {
 
   /** A scan leaves old offsets under nulls when it uses a vector again. */
   @Test
-  void ignoresWhatLiesUnderNulls() throws Exception {
+  void ignoresOffsetsOfNulls() throws Exception {
     StructType schema =
         RandomRows.schema(
             List.of(DataType.fromDDL("struct<s: string, l: array<string>>"), DataTypes.StringType));
@@ -188,9 +188,9 @@ class SourceVectorsTest {
     }
   }
 
-  /** Scans fill the same vectors again and again. */
+  /** Scans reuse the same vectors. */
   @Test
-  void takesNothingFromTheBatchBefore() throws Exception {
+  void keepsNothingOfThePreviousBatch() throws Exception {
     StructType schema = RandomRows.schema(List.of(DataTypes.LongType, DataTypes.StringType));
     OnHeapColumnVector[] columns = OnHeapColumnVector.allocateColumns(10, schema);
     Random random = new Random(1);
