@@ -94,7 +94,7 @@ public final class BatchScatter implements AutoCloseable {
     if (slice.wantsSample()) {
       sample();
     }
-    relieve();
+    flushOverBudget();
   }
 
   private void select(int[] ids, int start, int end) {
@@ -184,7 +184,7 @@ public final class BatchScatter implements AutoCloseable {
     if (slice.wantsSample()) {
       slice.sample(builders.measure(partition), builders.rows(partition));
     }
-    relieve();
+    flushOverBudget();
   }
 
   private void again(InternalRow row, int partition, BatchTooLargeException cause)
@@ -202,7 +202,7 @@ public final class BatchScatter implements AutoCloseable {
   }
 
   /** Keeps the builders' memory within its budget. */
-  private void relieve() throws IOException {
+  private void flushOverBudget() throws IOException {
     if (pool.usedBytes() <= targetBytes) {
       return;
     }

@@ -119,13 +119,13 @@ public final class DriverState {
     PathRules rules = PathSettings.rules(conf);
     for (PeerAddress other : peers.values()) {
       if (!other.executorId().equals(address.executorId())) {
-        PathGroup.between(other, address, rules).forEach(this::say);
+        PathGroup.between(other, address, rules).forEach(this::logPath);
       }
     }
   }
 
   /** Logs a path once for all pairs in the same situation. */
-  private void say(PathGroup path) {
+  private void logPath(PathGroup path) {
     if (saidPaths.add(path.toString())) {
       LOG.info("Between executors {} and similar pairs, {}", path.example(), path);
     }

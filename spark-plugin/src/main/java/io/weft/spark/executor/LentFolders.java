@@ -22,11 +22,11 @@ import org.slf4j.LoggerFactory;
  */
 public final class LentFolders {
   private static final Logger LOG = LoggerFactory.getLogger(LentFolders.class);
-  private static final long LOOK_NANOS = Duration.ofMillis(500).toNanos();
+  private static final long POLL_NANOS = Duration.ofMillis(500).toNanos();
 
   private static final Map<Integer, List<Lent>> LENT = new HashMap<>();
   private static final List<Lent> RELEASED = new ArrayList<>();
-  private static boolean looking;
+  private static boolean polling;
 
   private LentFolders() {}
 
@@ -62,7 +62,7 @@ public final class LentFolders {
       RELEASED.addAll(released);
     }
     removeReleased();
-    lookIfNeeded();
+    pollIfNeeded();
   }
 
   /** Releases one folder, of a task that failed. */
@@ -80,21 +80,21 @@ public final class LentFolders {
       RELEASED.add(lent.get());
     }
     removeReleased();
-    lookIfNeeded();
+    pollIfNeeded();
   }
 
-  private static synchronized void lookIfNeeded() {
-    if (!RELEASED.isEmpty() && !looking) {
-      looking = true;
-      Thread thread = new Thread(LentFolders::look, "weft-lent-folders");
+  private static synchronized void pollIfNeeded() {
+    if (!RELEASED.isEmpty() && !polling) {
+      polling = true;
+      Thread thread = new Thread(LentFolders::poll, "weft-lent-folders");
       thread.setDaemon(true);
       thread.start();
     }
   }
 
-  private static void look() {
+  private static void poll() {
     do {
-      LockSupport.parkNanos(LOOK_NANOS);
+      LockSupport.parkNanos(POLL_NANOS);
       removeReleased();
     } while (isMoreToRemove());
   }
@@ -104,8 +104,8 @@ public final class LentFolders {
    * another one.
    */
   private static synchronized boolean isMoreToRemove() {
-    looking = !RELEASED.isEmpty();
-    return looking;
+    polling = !RELEASED.isEmpty();
+    return polling;
   }
 
   /** Two threads may try the same folder. One of them then finds it locked or removed. */

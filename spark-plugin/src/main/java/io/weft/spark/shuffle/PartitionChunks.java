@@ -52,7 +52,7 @@ final class PartitionChunks {
     this.records = new int[partitions];
     this.nextBytes = new long[partitions];
     this.chunks = new Extent[partitions];
-    output.beforeWaiting(this::giveWay);
+    output.beforeWaiting(this::commitWrittenChunks);
   }
 
   /**
@@ -90,7 +90,7 @@ final class PartitionChunks {
    * tasks could wait for each other's open chunks. Empty chunks stay open: the task is about to
    * write to them, or has failed there.
    */
-  private void giveWay() {
+  private void commitWrittenChunks() {
     for (int partition = 0; partition < partitions; partition++) {
       if (records[partition] > 0) {
         commit(partition);

@@ -45,21 +45,21 @@ record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onH
    *
    * @param own this executor, which is not asked
    * @param held tests whether an output is on this executor's GPU
-   * @param wanted called while it waits; throws if the task was killed
+   * @param killCheck called while it waits; throws if the task was killed
    */
   static DeviceBlocks of(
       ShuffleBlocks blocks,
       String own,
       Predicate<BlockKey> held,
       HeldOutputs others,
-      Runnable wanted) {
+      Runnable killCheck) {
     Map<String, List<BlockKey>> asked = new LinkedHashMap<>();
     for (BlockRequest request : blocks.requests()) {
       if (!request.executorId().equals(own)) {
         asked.computeIfAbsent(request.executorId(), id -> new ArrayList<>()).add(request.key());
       }
     }
-    Map<String, Set<BlockKey>> found = found(blocks, asked, others, wanted);
+    Map<String, Set<BlockKey>> found = found(blocks, asked, others, killCheck);
     Map<String, List<BlockRequest>> onDevices = new LinkedHashMap<>();
     List<BlockRequest> onHosts = new ArrayList<>();
     for (BlockRequest request : blocks.requests()) {
@@ -81,11 +81,11 @@ record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onH
       ShuffleBlocks blocks,
       Map<String, List<BlockKey>> asked,
       HeldOutputs others,
-      Runnable wanted) {
+      Runnable killCheck) {
     try {
-      return others.find(asked, wanted);
+      return others.find(asked, killCheck);
     } catch (HeldOutputs.UnansweredException e) {
-      wanted.run();
+      killCheck.run();
       BlockRequest first =
           blocks.requests().stream()
               .filter(request -> request.executorId().equals(e.executor()))
@@ -96,7 +96,7 @@ record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onH
               new BlockFetchException(first, first.startPartition(), e.getMessage(), e)));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      wanted.run();
+      killCheck.run();
       throw new IllegalStateException("interrupted while asking executors " + asked.keySet(), e);
     }
   }

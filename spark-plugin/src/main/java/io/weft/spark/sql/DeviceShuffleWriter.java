@@ -51,18 +51,18 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     this.context = context;
     this.metrics = metrics;
     this.device = device;
-    Runnable wanted = context::killTaskIfInterrupted;
+    Runnable killCheck = context::killTaskIfInterrupted;
     String name = "shuffle-%d-map-%d".formatted(dependency.shuffleId(), mapId);
     PartitionIds partitions = dependency.partitionIds().orElseThrow();
-    this.split = new DeviceSplit(device, partitions, dependency.schema(), name, wanted);
+    this.split = new DeviceSplit(device, partitions, dependency.schema(), name, killCheck);
     freeAtEnd(split::close); // It owns a lane, also if the rest of the constructor fails.
-    this.units = new DeviceUnits(device, dependency.numPartitions(), wanted);
+    this.units = new DeviceUnits(device, dependency.numPartitions(), killCheck);
     this.uploader =
         new DeviceUploader(
             device,
             dependency.schema(),
             name + "-uploads",
-            wanted,
+            killCheck,
             table -> {
               try (ColumnarBatch batch = DeviceBatch.columns(device, table, dependency.schema())) {
                 add(batch, DeviceBatch.of(batch).orElseThrow());

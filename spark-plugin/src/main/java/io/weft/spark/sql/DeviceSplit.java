@@ -26,7 +26,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 final class DeviceSplit implements AutoCloseable {
   private final DeviceExchange device;
   private final PartitionIds partitions;
-  private final Runnable wanted;
+  private final Runnable killCheck;
   private final DeviceUploads uploads;
 
   /** Indexes of the hashed columns; null if the host computes partitions. */
@@ -38,17 +38,17 @@ final class DeviceSplit implements AutoCloseable {
    * Creates a split without batches.
    *
    * @param name of the lane
-   * @param wanted called while it waits; throws if the task was killed
+   * @param killCheck called while it waits; throws if the task was killed
    */
   DeviceSplit(
       DeviceExchange device,
       PartitionIds partitions,
       StructType schema,
       String name,
-      Runnable wanted) {
+      Runnable killCheck) {
     this.device = device;
     this.partitions = partitions;
-    this.wanted = wanted;
+    this.killCheck = killCheck;
     this.keys = keys(partitions, schema).orElse(null);
     this.onHost = keys == null ? partitions.open() : null;
     this.uploads = device.gpu().uploads(name);
@@ -84,7 +84,7 @@ final class DeviceSplit implements AutoCloseable {
     if (keys != null) {
       return device.withRoom(
           scratchBytes(table),
-          wanted,
+          killCheck,
           () ->
               device.partitioner().byHash(uploads.lane(), table, keys, partitions.numPartitions()));
     }
@@ -96,7 +96,7 @@ final class DeviceSplit implements AutoCloseable {
   private PendingPartitions byIds(DeviceTable table, int[] ids) {
     long bytes = 4L * ids.length;
     try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, ids.length));
-        CudaMemory there = device.take(Math.max(1, bytes), wanted)) {
+        CudaMemory there = device.take(Math.max(1, bytes), killCheck)) {
       for (int row = 0; row < ids.length; row++) {
         Memory.putInt(host.address() + 4L * row, ids[row]);
       }
@@ -105,7 +105,7 @@ final class DeviceSplit implements AutoCloseable {
       uploaded.awaitRecorded(device.deadline());
       return device.withRoom(
           scratchBytes(table),
-          wanted,
+          killCheck,
           () ->
               device
                   .partitioner()

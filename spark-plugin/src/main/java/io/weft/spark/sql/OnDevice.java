@@ -9,12 +9,12 @@ import scala.collection.immutable.Seq;
 /** Logical node that requests its child's rows on GPUs. Immutable. */
 public final class OnDevice extends LogicalPlan {
   private final LogicalPlan child;
-  private final AtomicBoolean said;
+  private final AtomicBoolean logged;
 
   /** Spark calls this constructor by reflection to copy the node. */
-  public OnDevice(LogicalPlan child, AtomicBoolean said) {
+  public OnDevice(LogicalPlan child, AtomicBoolean logged) {
     this.child = child;
-    this.said = said;
+    this.logged = logged;
   }
 
   /** Creates the node for a user's request. */
@@ -24,7 +24,7 @@ public final class OnDevice extends LogicalPlan {
 
   /** Logs once why rows stay on the host, even if the node is planned several times. */
   void say(String reason) {
-    if (said.compareAndSet(false, true)) {
+    if (logged.compareAndSet(false, true)) {
       DeviceRoute.say(reason);
     }
   }
@@ -32,7 +32,7 @@ public final class OnDevice extends LogicalPlan {
   /** Spark's reflective copies pass this as the last constructor argument. */
   @Override
   public Seq<Object> otherCopyArgs() {
-    return ScalaInterop.seq((Object) said);
+    return ScalaInterop.seq((Object) logged);
   }
 
   LogicalPlan child() {
@@ -51,7 +51,7 @@ public final class OnDevice extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new OnDevice(children.apply(0), said);
+    return new OnDevice(children.apply(0), logged);
   }
 
   @Override

@@ -19,20 +19,20 @@ final class RoutePolicy {
    * Chooses between the columns route and leaving the exchange as Spark planned it.
    *
    * @param exchange Spark's node
-   * @param wish the session's setting
+   * @param setting the session's setting
    */
-  static RouteChoice choose(ShuffleExchangeExec exchange, Route wish) {
-    if (wish == Route.ROWS) {
+  static RouteChoice choose(ShuffleExchangeExec exchange, Route setting) {
+    if (setting == Route.ROWS) {
       return RouteChoice.rows("spark.weft.route=rows");
     }
-    if (wish == Route.AUTO && !exchange.child().supportsColumnar()) {
+    if (setting == Route.AUTO && !exchange.child().supportsColumnar()) {
       return RouteChoice.rows("its input is rows");
     }
     Optional<String> obstacle = obstacle(exchange);
     if (obstacle.isPresent()) {
       return RouteChoice.refused(obstacle.get());
     }
-    return wish == Route.COLUMNS
+    return setting == Route.COLUMNS
         ? RouteChoice.columns("spark.weft.route=columns")
         : measured(exchange);
   }

@@ -44,7 +44,7 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
 
   @Override
   public SparkPlan apply(SparkPlan plan) {
-    Route wish = wish(plan);
+    Route setting = setting(plan);
     return plan.transformUp(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
@@ -55,13 +55,13 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
 
           @Override
           public SparkPlan apply(SparkPlan node) {
-            return routed((ShuffleExchangeExec) node, wish);
+            return routed((ShuffleExchangeExec) node, setting);
           }
         });
   }
 
   /** Returns the session's route; rows if Weft is off, which changes no plan. */
-  private static Route wish(SparkPlan plan) {
+  private static Route setting(SparkPlan plan) {
     SparkEnv environment = SparkEnv.get();
     boolean ours =
         environment != null && environment.shuffleManager() instanceof WeftShuffleManager;
@@ -70,8 +70,8 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         : Route.ROWS;
   }
 
-  private SparkPlan routed(ShuffleExchangeExec exchange, Route wish) {
-    RouteChoice choice = RoutePolicy.choose(exchange, wish);
+  private SparkPlan routed(ShuffleExchangeExec exchange, Route setting) {
+    RouteChoice choice = RoutePolicy.choose(exchange, setting);
     if (choice.columns()) {
       return replacement(exchange, choice);
     }
