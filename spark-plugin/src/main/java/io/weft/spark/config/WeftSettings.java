@@ -480,10 +480,7 @@ public final class WeftSettings {
 
   private WeftSettings() {}
 
-  /**
-   * Returns the size of the arena's segments. It is at most the size of shared memory, and at most
-   * half of private memory if that is used.
-   */
+  /** Returns the size of segments, limited by shared memory and by half of private memory. */
   public static long segmentBytes(SparkConf conf) {
     long memory = MEMORY_SIZE.get(conf);
     long segment = MEMORY_SEGMENT_SIZE.get(conf);
