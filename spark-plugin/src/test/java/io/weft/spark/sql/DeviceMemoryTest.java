@@ -17,7 +17,10 @@ import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** The memory of one task on a small GPU. Tasks are not retried, so none may wait for its own memory. */
+/**
+ * The memory of one task on a small GPU. Tasks are not retried, so none may wait for its own
+ * memory.
+ */
 class DeviceMemoryTest {
   private static final String SUMS = "sum(hash(id, s)) h, count(*) n, count(distinct id) ids";
 

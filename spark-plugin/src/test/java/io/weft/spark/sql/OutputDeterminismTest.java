@@ -14,7 +14,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The determinism that map stages report to the scheduler. When an indeterminate stage runs again, the scheduler rolls back all readers of its first output. A stage wrongly reported as determinate loses rows and duplicates others.
+ * The determinism that map stages report to the scheduler. When an indeterminate stage runs again,
+ * the scheduler rolls back all readers of its first output. A stage wrongly reported as determinate
+ * loses rows and duplicates others.
  */
 class OutputDeterminismTest {
   @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
