@@ -16,6 +16,7 @@ import java.util.Objects;
  * @param privateMemory memory of kind {@link MemoryKind#PRIVATE}, which is used instead of disk
  *     when shared memory is full; 0 bytes, or at least two segments, one for each part. With it,
  *     only allocations for {@link SpillPolicy.Use#DISK} reach a disk.
+ * @param names the names of these options in messages
  */
 public record ArenaOptions(
     Path folder,
@@ -24,12 +25,14 @@ public record ArenaOptions(
     long memoryBytes,
     long diskBytes,
     long marginBytes,
-    PrivateMemory privateMemory) {
+    PrivateMemory privateMemory,
+    SettingNames names) {
   static final long LEAST_SEGMENT_BYTES = 4096;
   static final long MOST_SEGMENT_BYTES = 1L << 30;
 
   public ArenaOptions {
     Objects.requireNonNull(folder, "folder");
+    Objects.requireNonNull(names, "names");
     diskFolders = List.copyOf(diskFolders);
     if (segmentBytes < LEAST_SEGMENT_BYTES || segmentBytes > MOST_SEGMENT_BYTES) {
       throw new IllegalArgumentException(
@@ -45,6 +48,26 @@ public record ArenaOptions(
           "private memory of %d bytes; allowed are 0 or at least two segments of %d"
               .formatted(privateMemory.bytes(), segmentBytes));
     }
+  }
+
+  /** Options under their own names. */
+  public ArenaOptions(
+      Path folder,
+      List<Path> diskFolders,
+      long segmentBytes,
+      long memoryBytes,
+      long diskBytes,
+      long marginBytes,
+      PrivateMemory privateMemory) {
+    this(
+        folder,
+        diskFolders,
+        segmentBytes,
+        memoryBytes,
+        diskBytes,
+        marginBytes,
+        privateMemory,
+        SettingNames.OWN);
   }
 
   /** Options of an arena without private memory. */

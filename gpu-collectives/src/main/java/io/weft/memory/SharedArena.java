@@ -116,9 +116,16 @@ public final class SharedArena implements AutoCloseable {
         + (plan.timeout().isZero() ? ". " : " within " + seconds + " s. ")
         + ledger.describe()
         + (plan.overflow() == disk
-            ? ". Raise spark.weft.memory.size or spark.weft.spill.size, or make room in"
-                + " spark.local.dir"
-            : ". Raise spark.weft.memory.size or spark.weft.spill.privateMemory");
+            ? ". Raise %s or %s, or make room in %s"
+                .formatted(
+                    names().of("memoryBytes"), names().of("diskBytes"), names().of("diskFolders"))
+            : ". Raise %s or %s"
+                .formatted(names().of("memoryBytes"), names().of("privateMemory")));
+  }
+
+  /** The names of options in messages. */
+  public SettingNames names() {
+    return options.names();
   }
 
   /**

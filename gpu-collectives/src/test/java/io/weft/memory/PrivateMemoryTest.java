@@ -52,7 +52,7 @@ class PrivateMemoryTest {
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("transient private memory: 0 B in use")
           .hasMessageContaining("retained private memory: 128.0 KiB in use of 128.0 KiB reserved")
-          .hasMessageContaining("spark.weft.spill.privateMemory");
+          .hasMessageContaining("privateMemory");
       assertThat(arena.statistics().disk().segments()).as("disk was not requested").isZero();
       assertThat(arena.statistics().privateMemory().reservedBytes()).isEqualTo(2 * SEGMENT);
       all.forEach(arena::free);
@@ -80,7 +80,7 @@ class PrivateMemoryTest {
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
       assertThatThrownBy(() -> arena.allocate(1, Use.DISK))
           .isInstanceOf(ArenaFullException.class)
-          .hasMessageContaining("spark.weft.spill.size")
+          .hasMessageContaining("diskBytes")
           .hasMessageNotContaining("privateMemory");
       arena.free(extent);
     }
@@ -216,9 +216,9 @@ class PrivateMemoryTest {
       Extent extent = arena.allocate(SEGMENT, Use.TRANSIENT);
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
       assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT))
-          .hasMessageContaining("weft.spill.size");
+          .hasMessageContaining("diskBytes");
       assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT_NOW))
-          .hasMessageContaining("weft.spill.size");
+          .hasMessageContaining("diskBytes");
       arena.free(extent);
     }
   }

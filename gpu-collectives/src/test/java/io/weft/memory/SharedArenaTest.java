@@ -51,8 +51,8 @@ class SharedArenaTest {
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("128.0 KiB in use of 128.0 KiB reserved, budget 128.0 KiB")
           .hasMessageContaining("64.0 KiB in use of 64.0 KiB reserved, budget 64.0 KiB")
-          .hasMessageContaining("spark.weft.memory.size")
-          .hasMessageContaining("spark.weft.spill.size");
+          .hasMessageContaining("memoryBytes")
+          .hasMessageContaining("diskBytes");
       arena.free(all.remove(1));
       all.add(arena.allocate(1, Use.RETAINED));
       assertThat(all.get(2).kind()).isEqualTo(MemoryKind.SHARED_MEMORY);

@@ -136,7 +136,7 @@ class WorkingMemoryTest {
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("no room for 64.0 KiB within 0.001 s")
           .hasMessageContaining("transient private memory: 128.0 KiB in use")
-          .hasMessageContaining("spark.weft.spill.privateMemory");
+          .hasMessageContaining("privateMemory");
       all.forEach(arena::free);
     }
   }

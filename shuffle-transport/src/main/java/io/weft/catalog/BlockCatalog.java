@@ -70,7 +70,7 @@ public final class BlockCatalog implements AutoCloseable {
       IntPredicate leased,
       ExchangeCounters counters) {
     this.folder = folder;
-    this.indexes = new IndexFiles(folder, localDirs);
+    this.indexes = new IndexFiles(folder, localDirs, arena.names());
     this.arena = arena;
     this.segmentBytes = segmentBytes;
     this.checksums = checksums;

@@ -1,5 +1,6 @@
 package io.weft.catalog;
 
+import io.weft.memory.SettingNames;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -38,6 +39,7 @@ final class IndexFiles {
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
   private final Path folder;
+  private final SettingNames names;
   private final Optional<Path> overflow;
   private final AtomicBoolean said = new AtomicBoolean();
 
@@ -48,8 +50,9 @@ final class IndexFiles {
    *     its owner
    * @param localDirs the first that is not on the folder's file system takes what does not fit
    */
-  IndexFiles(Path folder, List<Path> localDirs) {
+  IndexFiles(Path folder, List<Path> localDirs, SettingNames names) {
     this.folder = folder;
+    this.names = names;
     this.overflow = openOverflow(folder, localDirs);
   }
 
@@ -112,8 +115,11 @@ final class IndexFiles {
             + overflow.map(link -> " nor through " + link).orElse("")
             + ": "
             + cause
-            + ". Make room there, raise spark.weft.memory.margin, or set spark.local.dir to a disk"
-            + " with room",
+            + ". Make room there, raise "
+            + names.of("marginBytes")
+            + ", or set "
+            + names.of("diskFolders")
+            + " to a disk with room",
         cause);
   }
 

@@ -1,5 +1,6 @@
 package io.weft.exchange;
 
+import io.weft.memory.SettingNames;
 import java.util.Objects;
 
 /**
@@ -12,6 +13,7 @@ import java.util.Objects;
  * @param memory budgets and folders
  * @param network addresses, limits and security
  * @param traffic how blocks are checked, packed and paced
+ * @param names of options in messages
  */
 public record ExchangeOptions(
     String applicationKey,
@@ -19,7 +21,8 @@ public record ExchangeOptions(
     String version,
     MemoryOptions memory,
     NetworkOptions network,
-    TrafficOptions traffic) {
+    TrafficOptions traffic,
+    SettingNames names) {
   public ExchangeOptions {
     Objects.requireNonNull(applicationKey, "applicationKey");
     Objects.requireNonNull(executorId, "executorId");
@@ -27,5 +30,17 @@ public record ExchangeOptions(
     Objects.requireNonNull(memory, "memory");
     Objects.requireNonNull(network, "network");
     Objects.requireNonNull(traffic, "traffic");
+    Objects.requireNonNull(names, "names");
+  }
+
+  /** Options under their own names. */
+  public ExchangeOptions(
+      String applicationKey,
+      String executorId,
+      String version,
+      MemoryOptions memory,
+      NetworkOptions network,
+      TrafficOptions traffic) {
+    this(applicationKey, executorId, version, memory, network, traffic, SettingNames.OWN);
   }
 }

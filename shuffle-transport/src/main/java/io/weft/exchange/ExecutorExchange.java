@@ -70,7 +70,7 @@ public final class ExecutorExchange implements AutoCloseable {
     inMemory = root.sharedMemory();
     folder =
         closing.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
-    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root);
+    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root, options.names());
     arena = closing.add(SharedArena.open(arenaOptions));
     memoryBudgetBytes = arenaOptions.memoryBytes();
     Optional<SealingKey> key = options.memory().encryption().map(DiskEncryption::key);

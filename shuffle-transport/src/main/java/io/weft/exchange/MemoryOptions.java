@@ -3,6 +3,7 @@ package io.weft.exchange;
 import io.weft.host.HostRoot;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.PrivateMemory;
+import io.weft.memory.SettingNames;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -52,7 +53,7 @@ public record MemoryOptions(
   }
 
   /** The arena in a folder of a root. */
-  ArenaOptions arena(Path executorFolder, HostRoot root) throws IOException {
+  ArenaOptions arena(Path executorFolder, HostRoot root, SettingNames names) throws IOException {
     return new ArenaOptions(
         executorFolder,
         localDirs,
@@ -60,7 +61,8 @@ public record MemoryOptions(
         budget(root),
         diskBytes,
         marginBytes,
-        encryption.map(DiskEncryption::memory).orElse(PrivateMemory.NONE));
+        encryption.map(DiskEncryption::memory).orElse(PrivateMemory.NONE),
+        names);
   }
 
   /** What stands in for shared memory on a disk is a disk, where nothing may lie as it is. */

@@ -1,5 +1,6 @@
 package io.weft.peer;
 
+import io.weft.memory.SettingNames;
 import java.util.Comparator;
 import java.util.Objects;
 import java.util.Optional;
@@ -12,16 +13,21 @@ import java.util.stream.Stream;
  * @param mode what the user wants; NCCL and CUDA IPC are used with {@link TransportMode#AUTO} only
  * @param encrypted whether Spark encrypts what it sends between executors
  * @param unencryptedNccl whether NCCL, which does not encrypt, may go between hosts even so
+ * @param names of these options in messages
  */
-public record PathRules(TransportMode mode, boolean encrypted, boolean unencryptedNccl) {
-  /** What allows it, for messages. */
-  public static final String ALLOW_KEY = "spark.weft.nccl.allowUnencrypted";
-
+public record PathRules(
+    TransportMode mode, boolean encrypted, boolean unencryptedNccl, SettingNames names) {
   private static final String ONE_KERNEL = "both run on one kernel";
   private static final String TWO_KERNELS = "they run on two kernels";
 
   public PathRules {
     Objects.requireNonNull(mode, "mode");
+    Objects.requireNonNull(names, "names");
+  }
+
+  /** Options under their own names. */
+  public PathRules(TransportMode mode, boolean encrypted, boolean unencryptedNccl) {
+    this(mode, encrypted, unencryptedNccl, SettingNames.OWN);
   }
 
   /**
@@ -31,7 +37,7 @@ public record PathRules(TransportMode mode, boolean encrypted, boolean unencrypt
    */
   public PathChoice blocks(PathEnd one, PathEnd other) {
     if (mode == TransportMode.TCP) {
-      return new PathChoice(TransferPath.TCP, "spark.weft.transport is tcp");
+      return new PathChoice(TransferPath.TCP, names.of("mode") + " is tcp");
     }
     return one.isOnKernelOf(other)
         ? new PathChoice(TransferPath.SHM, ONE_KERNEL)
@@ -89,7 +95,7 @@ public record PathRules(TransportMode mode, boolean encrypted, boolean unencrypt
   /** Why NCCL is not used; empty where it is. The same whichever end is named first. */
   public Optional<String> obstacle(PathEnd one, PathEnd other) {
     if (mode != TransportMode.AUTO) {
-      return Optional.of("spark.weft.transport is not auto");
+      return Optional.of(names.of("mode") + " is not auto");
     }
     return unusable(one.gpu(), other.gpu())
         .or(() -> mismatch(one.gpu(), other.gpu()))
@@ -120,7 +126,9 @@ public record PathRules(TransportMode mode, boolean encrypted, boolean unencrypt
   private Optional<String> refusal(PathEnd one, PathEnd other) {
     return encrypted && !unencryptedNccl && !one.isOnKernelOf(other)
         ? Optional.of(
-            "Spark encrypts its network and NCCL does not, unless " + ALLOW_KEY + " is true")
+            "Spark encrypts its network and NCCL does not, unless "
+                + names.of("unencryptedNccl")
+                + " is true")
         : Optional.empty();
   }
 }

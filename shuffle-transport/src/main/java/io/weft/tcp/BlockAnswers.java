@@ -11,6 +11,7 @@ import io.netty.channel.Channel;
 import io.weft.catalog.BlockCatalog;
 import io.weft.catalog.OwnedBlocks;
 import io.weft.catalog.OwnedOutput;
+import io.weft.memory.SettingNames;
 import io.weft.metrics.ExchangeCounters;
 import io.weft.wire.BlockRange;
 import io.weft.wire.BlocksOpened;
@@ -41,6 +42,7 @@ final class BlockAnswers {
   private final ServedBudget budget;
   private final ServedStreams streams;
   private final ExchangeCounters counters;
+  private final SettingNames names;
 
   BlockAnswers(
       String executorId,
@@ -49,7 +51,8 @@ final class BlockAnswers {
       Packing packing,
       ServedBudget budget,
       ServedStreams streams,
-      ExchangeCounters counters) {
+      ExchangeCounters counters,
+      SettingNames names) {
     this.executorId = executorId;
     this.incarnation = incarnation;
     this.catalog = catalog;
@@ -57,6 +60,7 @@ final class BlockAnswers {
     this.budget = budget;
     this.streams = streams;
     this.counters = counters;
+    this.names = names;
   }
 
   /** The message that answers a request on a channel. */
@@ -81,7 +85,11 @@ final class BlockAnswers {
               + executorId
               + " holds "
               + budget.bytes()
-              + " bytes for peers (spark.weft.serve.maxBytesInFlight, …PerPeer)");
+              + " bytes for peers ("
+              + names.of("maxServedBytes")
+              + ", "
+              + names.of("maxServedBytesPerPeer")
+              + ")");
     }
     try {
       return open(channel, request);

@@ -84,7 +84,8 @@ public final class BlockServer implements AutoCloseable {
             new Packing(arena),
             budget,
             streams,
-            counters);
+            counters,
+            arena.names());
     BlockRequests requests = new BlockRequests(answers, streams, packers(options.cores()));
     SparkTransport transport =
         new SparkTransport(conf, options.security(), options.secretName(), requests);

@@ -60,7 +60,7 @@ public final class BlockReaders {
     this.mode = mode;
     this.catalog = catalog;
     this.hostPeers = hostPeers;
-    this.paths = new PathLog(mode);
+    this.paths = new PathLog(mode, arena.names());
     this.access =
         new RemoteAccess(
             arena,

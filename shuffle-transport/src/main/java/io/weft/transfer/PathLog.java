@@ -1,6 +1,7 @@
 package io.weft.transfer;
 
 import io.weft.host.ExecutorFolder;
+import io.weft.memory.SettingNames;
 import io.weft.peer.PathChoice;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.TransferPath;
@@ -15,11 +16,13 @@ final class PathLog {
   private static final Logger LOG = LoggerFactory.getLogger(PathLog.class);
 
   private final TransportMode mode;
+  private final SettingNames names;
   private final Set<String> known = ConcurrentHashMap.newKeySet();
   private final Set<PathChoice> said = ConcurrentHashMap.newKeySet();
 
-  PathLog(TransportMode mode) {
+  PathLog(TransportMode mode, SettingNames names) {
     this.mode = mode;
+    this.names = names;
   }
 
   /** Called with every reader; cheap once it was said. */
@@ -34,7 +37,7 @@ final class PathLog {
 
   PathChoice choice(PeerAddress peer, boolean inPlace) {
     if (mode == TransportMode.TCP) {
-      return new PathChoice(TransferPath.TCP, "spark.weft.transport is tcp");
+      return new PathChoice(TransferPath.TCP, names.of("mode") + " is tcp");
     }
     if (inPlace) {
       return new PathChoice(

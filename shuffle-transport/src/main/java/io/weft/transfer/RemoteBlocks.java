@@ -239,7 +239,9 @@ final class RemoteBlocks implements AutoCloseable {
         new TimeoutException(
             "refused until the timeout of "
                 + access.limits().timeout().toMillis()
-                + " ms (spark.weft.fetch.timeout): "
+                + " ms ("
+                + timeoutName()
+                + "): "
                 + reason));
   }
 
@@ -325,8 +327,14 @@ final class RemoteBlocks implements AutoCloseable {
             stage
                 + " within "
                 + access.limits().timeout().toMillis()
-                + " ms (spark.weft.fetch.timeout)"
+                + " ms ("
+                + timeoutName()
+                + ")"
                 + (overtaken ? ", while what was asked for much later comes" : "")));
+  }
+
+  private String timeoutName() {
+    return access.arena().names().of("fetchTimeout");
   }
 
   private BlockFetchException failure(IncomingBlocks failed, Throwable cause) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.weft.host.ExecutorFolder;
 import io.weft.host.HostRoot;
+import io.weft.memory.SettingNames;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -45,7 +46,7 @@ class IndexFilesTest {
 
   @Test
   void liesInTheFolderWhileThereIsRoom() throws IOException {
-    IndexFiles files = new IndexFiles(executor.path(), List.of(disk));
+    IndexFiles files = new IndexFiles(executor.path(), List.of(disk), SettingNames.OWN);
     files.write(output());
     assertThat(executor.path().resolve(MapOutputFormat.fileName(KEY))).isRegularFile();
     assertThat(IndexFiles.read(executor.path(), KEY).key()).isEqualTo(KEY);
@@ -55,7 +56,7 @@ class IndexFilesTest {
 
   @Test
   void liesOnDiskWhenTheFolderTakesNoMore() throws IOException {
-    IndexFiles files = new IndexFiles(executor.path(), List.of(disk));
+    IndexFiles files = new IndexFiles(executor.path(), List.of(disk), SettingNames.OWN);
     blockTheFolder();
     files.write(output());
     assertThat(executor.path().resolve(MapOutputFormat.fileName(KEY))).doesNotExist();
@@ -69,7 +70,7 @@ class IndexFilesTest {
 
   @Test
   void theFolderOnDiskGoesWithTheExecutors() throws IOException {
-    IndexFiles files = new IndexFiles(executor.path(), List.of(disk));
+    IndexFiles files = new IndexFiles(executor.path(), List.of(disk), SettingNames.OWN);
     blockTheFolder();
     files.write(output());
     assertThat(disk).isNotEmptyDirectory();
@@ -79,7 +80,7 @@ class IndexFilesTest {
 
   @Test
   void withoutAnotherPlaceTheErrorSaysWhereAndWhatToDo() throws IOException {
-    IndexFiles files = new IndexFiles(executor.path(), List.of(shared));
+    IndexFiles files = new IndexFiles(executor.path(), List.of(shared), SettingNames.OWN);
     blockTheFolder();
     assertThatThrownBy(() -> files.write(output()))
         .isInstanceOf(IOException.class)

@@ -252,11 +252,11 @@ class EncryptedSpillTest {
       assertThatThrownBy(() -> writer.allocate(1))
           .isInstanceOf(ArenaFullException.class)
           .hasMessageContaining("no room for 1 B within 0.2 s. ")
-          .hasMessageContaining("spark.weft.spill.privateMemory");
+          .hasMessageContaining("privateMemory");
       assertThatThrownBy(reader::next)
           .isInstanceOf(UncheckedIOException.class)
           .hasMessageContaining("no memory to open an encrypted chunk")
-          .hasMessageContaining("spark.weft.spill.privateMemory");
+          .hasMessageContaining("privateMemory");
       writer.release(all);
       assertThat(writer.isCrowded()).isFalse();
     }
@@ -277,7 +277,7 @@ class EncryptedSpillTest {
       Extent most = reader.arena().allocate(TestCluster.SEGMENT_BYTES - CHUNK, Use.RETAINED);
       assertThatThrownBy(() -> readAll(holder))
           .isInstanceOf(UncheckedIOException.class)
-          .hasMessageContaining("spark.weft.spill.privateMemory");
+          .hasMessageContaining("privateMemory");
       for (int i = 0; i < 3; i++) {
         write(owner, new BlockKey(2, i), 1, SIZES);
         assertThat(readAll(reader, List.of(request("owner", new BlockKey(2, i), 0, 1, 2 * CHUNK))))

@@ -78,7 +78,7 @@ class SpillTest {
             .hasMessageContaining("no room for")
             .hasMessageContaining("shared memory: ")
             .hasMessageContaining("disk: ")
-            .hasMessageContaining("spark.weft.spill.size");
+            .hasMessageContaining("diskBytes");
         return published;
       }
     }

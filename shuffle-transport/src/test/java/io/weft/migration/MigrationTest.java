@@ -199,7 +199,7 @@ class MigrationTest {
     byte[] stream = bytes(old);
     try (IncomingOutput incoming = small.incoming(KEY)) {
       assertThatThrownBy(() -> incoming.append(ByteBuffer.wrap(stream)))
-          .hasMessageContaining("spark.weft.spill.size");
+          .hasMessageContaining("diskBytes");
     }
     assertThat(small.outputs()).isEmpty();
     TestCluster.assertNothingHeld(small);

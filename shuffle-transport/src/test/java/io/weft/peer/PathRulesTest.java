@@ -85,7 +85,7 @@ class PathRulesTest {
         one,
         withGpu("2", "b"),
         TransferPath.NONE,
-        "NCCL does not, unless spark.weft.nccl.allowUnencrypted is true; nor do arrays go by");
+        "NCCL does not, unless unencryptedNccl is true; nor do arrays go by");
     PathRules allowed = new PathRules(TransportMode.AUTO, true, true);
     assertArrays(allowed, one, withGpu("2", "b"), TransferPath.NCCL, "a GPU each");
     // Two kernels without a name are not one.
@@ -99,8 +99,7 @@ class PathRulesTest {
       names = {"SHM", "TCP"})
   void onlyAutoUsesNccl(TransportMode mode) {
     PathRules rules = new PathRules(mode, false, false);
-    assertArrays(
-        rules, withGpu("1", "a"), withGpu("2", "a"), TransferPath.SHM, "transport is not auto");
+    assertArrays(rules, withGpu("1", "a"), withGpu("2", "a"), TransferPath.SHM, "mode is not auto");
   }
 
   @Test
@@ -109,7 +108,7 @@ class PathRulesTest {
     assertThat(AUTO.blocks(one, withGpu("2", "a"))).hasToString("shm (both run on one kernel)");
     assertThat(AUTO.blocks(one, withGpu("2", "b"))).hasToString("tcp (they run on two kernels)");
     assertThat(new PathRules(TransportMode.TCP, false, false).blocks(one, withGpu("2", "a")))
-        .hasToString("tcp (spark.weft.transport is tcp)");
+        .hasToString("tcp (mode is tcp)");
   }
 
   @Test

@@ -10,6 +10,7 @@ import io.weft.catalog.BlockCatalog;
 import io.weft.catalog.BlockKey;
 import io.weft.catalog.HostPeers;
 import io.weft.memory.ArenaOptions;
+import io.weft.memory.SettingNames;
 import io.weft.memory.SharedArena;
 import io.weft.metrics.ExchangeCounters;
 import io.weft.peer.KnownPeers;
@@ -82,7 +83,8 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
                 new Packing(ownerMemory),
                 budget,
                 streams,
-                new ExchangeCounters()),
+                new ExchangeCounters(),
+                SettingNames.OWN),
             streams,
             1);
     for (long map = 0; map < MAPS; map++) {

@@ -264,7 +264,7 @@ class StuckReaderTest {
       second.openAll();
       assertThatThrownBy(() -> readAll(reader, requests()))
           .isInstanceOf(BlockFetchException.class)
-          .hasMessageContaining("refused until the timeout of 5000 ms (spark.weft.fetch.timeout)")
+          .hasMessageContaining("refused until the timeout of 5000 ms (fetchTimeout)")
           .hasMessageContaining("executor owner holds " + TOTAL + " bytes for peers");
       TestCluster.assertNothingHeld(reader);
     }

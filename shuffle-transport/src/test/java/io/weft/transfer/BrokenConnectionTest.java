@@ -118,7 +118,7 @@ class BrokenConnectionTest {
     assertThatThrownBy(() -> readAll(poor, requests()))
         .isInstanceOf(UncheckedIOException.class)
         .hasMessageContaining("no memory to receive blocks of executor owner")
-        .hasMessageContaining("spark.weft.memory.size");
+        .hasMessageContaining("memoryBytes");
     poor.removeShuffle(3);
     TestCluster.assertNothingHeld(poor);
     assertThat(readAll(poor, requests())).hasSize(MAPS * 12);

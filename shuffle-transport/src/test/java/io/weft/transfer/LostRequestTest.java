@@ -112,7 +112,7 @@ class LostRequestTest {
       assertThat(failure)
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining(
-              "no answer within 3000 ms (spark.weft.fetch.timeout), while what was asked for much"
+              "no answer within 3000 ms (fetchTimeout), while what was asked for much"
                   + " later comes")
           .hasMessageContaining("executor reader cannot read shuffle 1 map 4");
       assertThat(clients).as("connections").hasSize(1);

@@ -3,6 +3,7 @@ package io.weft.transfer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.host.ExecutorFolder;
+import io.weft.memory.SettingNames;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.TransportMode;
 import org.junit.jupiter.api.Test;
@@ -16,13 +17,13 @@ class PathLogTest {
   @Test
   void theWayHasItsReason() {
     String here = ExecutorFolder.currentBootId();
-    PathLog auto = new PathLog(TransportMode.AUTO);
+    PathLog auto = new PathLog(TransportMode.AUTO, SettingNames.OWN);
     assertThat(auto.choice(peer(here), true))
         .hasToString("shm (it runs on this kernel, and its folder is visible here)");
     assertThat(auto.choice(peer(here), false))
         .hasToString("tcp (it runs on this kernel, but its folder is not visible here)");
     assertThat(auto.choice(peer("another"), false)).hasToString("tcp (it runs on another kernel)");
-    assertThat(new PathLog(TransportMode.TCP).choice(peer(here), false))
-        .hasToString("tcp (spark.weft.transport is tcp)");
+    assertThat(new PathLog(TransportMode.TCP, SettingNames.OWN).choice(peer(here), false))
+        .hasToString("tcp (mode is tcp)");
   }
 }

@@ -35,10 +35,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The driver's side: decides whether Weft serves the application, sets Spark up for it, and answers
- * executors.
+ * The driver side of the plugin. It decides whether Weft serves the application, configures Spark
+ * for it, and answers executors.
  *
- * <p>{@link #receive} is called on Spark's message threads, many at a time.
+ * <p>{@link #receive} is called on several of Spark's message threads at the same time.
  */
 final class WeftDriver implements DriverPlugin {
   private static final Logger LOG = LoggerFactory.getLogger(WeftDriver.class);
@@ -92,7 +92,7 @@ final class WeftDriver implements DriverPlugin {
       conf.set(EXTENSIONS_KEY, others.isBlank() ? OUR_EXTENSIONS : others + "," + OUR_EXTENSIONS);
       if (!others.isBlank()) {
         LOG.info(
-            "{} stays as it is set, '{}'; Weft's rules come behind those", EXTENSIONS_KEY, others);
+            "{} stays as it is set, '{}'; Weft's rules run after those", EXTENSIONS_KEY, others);
       }
     }
     LOG.info("Weft {} carries this application's SQL shuffles", WeftVersion.current());

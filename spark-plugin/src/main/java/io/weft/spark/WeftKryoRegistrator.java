@@ -9,10 +9,10 @@ import io.weft.tensor.TensorType;
 import org.apache.spark.serializer.KryoRegistrator;
 
 /**
- * Makes {@link Tensor}s records of RDDs: they can be shuffled, collected, broadcast and cached in
- * serialized form. With {@code spark.serializer=org.apache.spark.serializer.KryoSerializer} and
- * this class named in {@code spark.kryo.registrator}, shuffles of RDDs that neither aggregate nor
- * sort go through Weft, whatever their records are.
+ * Registers {@link Tensor}s with Kryo, so that RDDs can shuffle, collect, broadcast and cache them
+ * in serialized form. Set {@code spark.serializer=org.apache.spark.serializer.KryoSerializer} and
+ * name this class in {@code spark.kryo.registrator}. Shuffles of RDDs that neither aggregate nor
+ * sort then go through Weft, for all types of records.
  */
 public final class WeftKryoRegistrator implements KryoRegistrator {
   @Override

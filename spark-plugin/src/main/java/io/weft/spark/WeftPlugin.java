@@ -5,7 +5,7 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
 
-/** The one setting that turns Weft on: {@code spark.plugins=io.weft.spark.WeftPlugin}. */
+/** The plugin that turns Weft on: {@code spark.plugins=io.weft.spark.WeftPlugin}. */
 public final class WeftPlugin implements SparkPlugin {
   @Override
   public DriverPlugin driverPlugin() {

@@ -1,7 +1,7 @@
 /**
- * The plugin: what {@code spark.plugins=io.weft.spark.WeftPlugin} starts on the driver and on every
- * executor. The driver side decides at start whether Weft serves the application, sets Spark up for
- * it and tells executors so; what it does afterwards is in {@code driver}, the other side in {@code
- * executor}, what the two say to each other in {@code message}.
+ * The plugin that {@code spark.plugins=io.weft.spark.WeftPlugin} starts on the driver and on every
+ * executor. At start, the driver side decides whether Weft serves the application and configures
+ * Spark for it. Package {@code driver} has the rest of the driver side, {@code executor} the
+ * executor side, and {@code message} the messages between them.
  */
 package io.weft.spark;

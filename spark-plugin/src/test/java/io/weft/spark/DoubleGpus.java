@@ -16,13 +16,13 @@ import java.util.Map;
 import org.awaitility.Awaitility;
 
 /**
- * The GPUs of the {@link TestMachine} as an application sees them: of the doubles, by a root folder
- * with what the NVIDIA driver shows in files.
+ * Makes the GPUs of the {@link TestMachine} visible to an application. With doubles, a root folder
+ * has the files of the NVIDIA driver.
  */
 public final class DoubleGpus {
   private DoubleGpus() {}
 
-  /** What only tests call. */
+  /** Functions for tests only. */
   public interface Controls extends Library {
     void cudaDoublePause(int paused);
 
@@ -44,12 +44,12 @@ public final class DoubleGpus {
     }
   }
 
-  /** Skips the test, with the reason, where there are none. */
+  /** Skips the test with a reason if there are no GPUs. */
   public static void assume() {
     TestMachine.assume(1);
   }
 
-  /** Starts an application whose only executor, in this JVM, has the first of the GPUs. */
+  /** Starts an application whose only executor, in this JVM, has the first GPU. */
   public static LocalSpark start(Map<String, String> settings) {
     assume();
     if (TestMachine.isReal()) {
@@ -64,40 +64,40 @@ public final class DoubleGpus {
     }
   }
 
-  /** A library that is named has the machine looked at anew, once for this application. */
+  /**
+   * Sets the NCCL library. A named library causes a new probe of the machine for this application.
+   */
   private static Map<String, String> withNccl(Map<String, String> settings) {
     Map<String, String> all = new HashMap<>(settings);
     all.put("spark.weft.nccl.library", library("libnccl.so.2").toString());
     return all;
   }
 
-  /** Where the double of a library lies: a process loads one of libcuda, so all tests share it. */
+  /** Path of a library's double. A process loads one libcuda, so all tests share it. */
   public static Path library(String name) {
     return Built.ROOT.resolve(DriverFiles.LIBRARIES).resolve(name);
   }
 
-  /** That of libcuda, which the application has loaded. */
+  /** Controls of the libcuda double that the application has loaded. */
   public static Controls controls() {
     return TestMachine.controls(DoubleBuild.CUDA, Controls.class);
   }
 
-  /**
-   * No rule was broken since this was asked last, and nothing is left behind when all has ended.
-   */
+  /** Asserts that no rule was broken since the last call, and that no handle is left at the end. */
   public static void assertClean() {
     assertThat(violations()).as("rules that were broken").isEmpty();
-    Awaitility.await("the end of what was left behind")
+    Awaitility.await("the end of remaining handles")
         .atMost(Duration.ofSeconds(60))
-        .untilAsserted(() -> assertThat(live()).as("what was left behind").isEmpty());
+        .untilAsserted(() -> assertThat(live()).as("remaining handles").isEmpty());
     assertThat(violations()).as("rules that were broken at the end").isEmpty();
   }
 
-  /** The rules that were broken since this was asked last. */
+  /** Rules broken since the last call. */
   public static String violations() {
     return TestMachine.violations();
   }
 
-  /** The handles that have not been given back. */
+  /** Handles that were not freed. */
   public static String live() {
     return TestMachine.live();
   }

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Compares a page of the documentation with what the code generates, or writes it. */
+/** Compares a page of the documentation with the generated one, or writes it. */
 public final class GeneratedPages {
   private GeneratedPages() {}
 

@@ -15,15 +15,15 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * An application for all tests of a class whose executor, in this JVM, has a GPU on which exchanges
- * keep their blocks. No test may break a rule of the doubles, and none may leave memory behind.
+ * An application for all tests of a class. Its executor, in this JVM, has a GPU where exchanges
+ * keep their blocks. No test may break a rule of the doubles or leak memory.
  */
 public final class GpuSpark implements BeforeAllCallback, AfterEachCallback, AfterAllCallback {
   private final Map<String, String> settings;
   private LocalSpark spark;
 
   /**
-   * @param settings beside those that put exchanges on GPUs
+   * @param settings in addition to those that enable exchanges on GPUs
    */
   public GpuSpark(Map<String, String> settings) {
     this.settings = new HashMap<>(settings);
@@ -38,7 +38,7 @@ public final class GpuSpark implements BeforeAllCallback, AfterEachCallback, Aft
     return spark;
   }
 
-  /** The exchange of the executor; opens the GPU where that has not happened yet. */
+  /** The exchange of the executor. Opens the GPU on first use. */
   public static DeviceExchange device() {
     return ExecutorGpu.current().exchange();
   }
@@ -53,7 +53,7 @@ public final class GpuSpark implements BeforeAllCallback, AfterEachCallback, Aft
     assertThat(DoubleGpus.violations()).as("rules that were broken").isEmpty();
   }
 
-  /** What is taken on the device are blocks: those of a shuffle stay until Spark forgets it. */
+  /** Used GPU memory has blocks of shuffles, which stay until Spark unregisters the shuffle. */
   @Override
   public void afterAll(ExtensionContext context) {
     if (spark == null) {
@@ -61,7 +61,7 @@ public final class GpuSpark implements BeforeAllCallback, AfterEachCallback, Aft
     }
     DeviceCatalog catalog = device().catalog();
     catalog.keys().forEach(key -> catalog.removeShuffle(key.shuffleId()));
-    Awaitility.await("no memory of tasks on the device")
+    Awaitility.await("no memory of tasks on the GPU")
         .atMost(Duration.ofSeconds(60))
         .until(() -> device().tiers().memory().takenBytes() == 0);
     spark.close();

@@ -18,7 +18,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Contexts that come and go in one JVM leave nothing behind. */
+/** Contexts that start and stop in one JVM leak nothing. */
 class LifecycleTest {
   private static final int TIMES = 5;
 
@@ -37,7 +37,7 @@ class LifecycleTest {
       assertThat(files()).isEmpty();
       assertThat(mappings()).isEmpty();
     }
-    // Of those there were before, which are another test's, some may have ended meanwhile.
+    // Threads of earlier tests may have ended meanwhile.
     await()
         .atMost(Duration.ofSeconds(60))
         .untilAsserted(() -> assertThat(before).containsAll(weftThreads()));
@@ -63,7 +63,7 @@ class LifecycleTest {
     }
   }
 
-  /** Mappings of this process that lie in the folder. */
+  /** Mappings of this process in the folder. */
   private List<String> mappings() throws IOException {
     try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
       return lines.filter(line -> line.contains(folder.toString())).toList();

@@ -13,7 +13,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
-/** A Spark application of two threads in this JVM that has Weft's plugin. Close stops it. */
+/** A Spark application with two threads in this JVM and Weft's plugin. Close stops it. */
 public final class LocalSpark implements AutoCloseable {
   private static final String ENABLED = "spark.weft.enabled";
 
@@ -45,7 +45,7 @@ public final class LocalSpark implements AutoCloseable {
     return session;
   }
 
-  /** What the exchange of this JVM has counted so far. */
+  /** Statistics of the exchange of this JVM. */
   public static ExchangeStatistics statistics() {
     return WeftExecutor.current().orElseThrow().statistics();
   }
@@ -55,7 +55,7 @@ public final class LocalSpark implements AutoCloseable {
     return statistics().get(counter);
   }
 
-  /** Runs something with Spark's sort shuffle. */
+  /** Runs a query with Spark's sort shuffle. */
   public <T> T withSortShuffle(Function<SparkSession, T> query) {
     session.conf().set(ENABLED, "false");
     try {
@@ -65,7 +65,7 @@ public final class LocalSpark implements AutoCloseable {
     }
   }
 
-  /** Runs something through Weft, and fails if nothing went that way. */
+  /** Runs a query through Weft. Fails if no shuffle used Weft. */
   public <T> T withWeft(Function<SparkSession, T> query) {
     long before = count(ExchangeCounter.OUTPUTS_PUBLISHED);
     T result = query.apply(session);
@@ -73,7 +73,7 @@ public final class LocalSpark implements AutoCloseable {
     return result;
   }
 
-  /** Fails unless a query gives the same rows, in the same partitions, both ways. */
+  /** Fails unless a query gives the same rows, in the same partitions, with Weft and with Spark. */
   public void assertSameRows(Function<SparkSession, Dataset<Row>> query) {
     List<String> sparks = withSortShuffle(session -> rows(query.apply(session)));
     List<String> ours = withWeft(session -> rows(query.apply(session)));
@@ -86,7 +86,7 @@ public final class LocalSpark implements AutoCloseable {
         .toList();
   }
 
-  /** Waits until Spark's listeners have heard of everything that happened. */
+  /** Waits until Spark's listeners have received all events. */
   public void drainListeners() throws TimeoutException {
     session.sparkContext().listenerBus().waitUntilEmpty(60_000);
   }

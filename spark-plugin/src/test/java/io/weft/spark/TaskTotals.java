@@ -5,7 +5,7 @@ import org.apache.spark.executor.ShuffleWriteMetrics;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 
-/** Adds up the shuffle metrics of all tasks that end while it listens. */
+/** Sums the shuffle metrics of all tasks that end while it is registered. */
 public final class TaskTotals extends SparkListener {
   private long recordsWritten;
   private long bytesWritten;

@@ -9,7 +9,7 @@ import io.weft.tensor.TensorType;
 import java.nio.ByteBuffer;
 import java.util.Map;
 
-/** Tensors whose content follows from a number, and the settings with which RDDs carry them. */
+/** Tensors with content derived from a seed, and the settings for RDDs of tensors. */
 public final class Tensors {
   /** Kryo with tensors registered. */
   public static final Map<String, String> SETTINGS =
@@ -30,7 +30,7 @@ public final class Tensors {
     return tensor;
   }
 
-  /** One whose type and size follow from a number as well: empty, tiny, shared and large ones. */
+  /** A tensor whose type and size are also derived from a seed: empty, tiny, shared or large. */
   public static Tensor varied(int seed) {
     DataType dtype = DataType.values()[seed % DataType.values().length];
     if (seed % 11 == 0) {
@@ -44,7 +44,7 @@ public final class Tensors {
     return tensor;
   }
 
-  /** Fails unless it is as {@link #counting} makes it. */
+  /** Fails unless the tensor equals that of {@link #counting}. */
   public static void assertCounting(Tensor tensor, int seed, long... shape) {
     assertThat(tensor.type()).isEqualTo(TensorType.of(DataType.FLOAT32, shape));
     for (long i = 0; i < tensor.type().elements(); i++) {
@@ -54,7 +54,7 @@ public final class Tensors {
     }
   }
 
-  /** Type and content in a few letters. */
+  /** Type and content as a short text. */
   public static String text(Tensor tensor) {
     ByteBuffer bytes = tensor.byteBuffer();
     return tensor.type() + " #" + bytes.hashCode() + (isShared(tensor) ? " shared" : "");

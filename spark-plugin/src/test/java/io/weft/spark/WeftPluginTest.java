@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
-/** What one setting does to an application, and what it leaves alone. */
+/** The effects of the plugin's setting on an application. */
 class WeftPluginTest {
   @Test
   void oneSettingIsEnough() {
@@ -37,7 +37,7 @@ class WeftPluginTest {
     assertStaysOff("spark.shuffle.manager", "sort");
   }
 
-  /** What lies on disk is encrypted; the tests of {@code EncryptedDisksTest} look there. */
+  /** {@code EncryptedDisksTest} checks that data on disk is encrypted. */
   @Test
   void encryptedLocalFilesLeaveWeftOn() {
     try (LocalSpark spark = LocalSpark.start(Map.of("spark.io.encryption.enabled", "true"))) {

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Spark's own form of an array of numbers, made from a list column's elements by one bulk copy:
+ * Copies the elements of a list column in bulk into an array of numbers in Spark's format:
  *
  * <pre>
  *   0               8                                  header
@@ -13,10 +13,10 @@ import org.apache.spark.unsafe.Platform;
  *  +---------------+----------------------------------+-------------------------+
  * </pre>
  *
- * <p>One array is made after another in the same memory. For one thread.
+ * <p>All arrays use the same memory, one after the other. Not thread-safe.
  */
 final class ArrayCopy {
-  /** What the Java virtual machine allows for the length of a byte array, with room to spare. */
+  /** Maximum length of a byte array in the JVM, with a margin. */
   private static final long MOST_BYTES = Integer.MAX_VALUE - 15;
 
   private final UnsafeArrayData array = new UnsafeArrayData();
@@ -31,10 +31,10 @@ final class ArrayCopy {
   }
 
   /**
-   * Copies elements [start, start + count) that lie at an address, none of them null.
+   * Copies elements [start, start + count) from an address. None of them is null.
    *
    * @return the array, valid until the next call
-   * @throws IllegalArgumentException if it is longer than a Java array can be
+   * @throws IllegalArgumentException if the array would be longer than a Java array can be
    */
   UnsafeArrayData copy(long values, int start, int count) {
     int header = UnsafeArrayData.calculateHeaderPortionInBytes(count);
@@ -45,7 +45,7 @@ final class ArrayCopy {
           "An array of " + count + " elements of " + width + " bytes is too long for a row");
     }
     reserve((int) size);
-    // The padding is set with the last word first: what the last array left there is not for this.
+    // Clears the last word first, because the padding may have bytes of the previous array.
     Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET + size - 8, 0);
     Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET, count);
     for (int word = 8; word < header; word += 8) {

@@ -2,7 +2,7 @@ package io.weft.spark.columns;
 
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Puts small batches together to larger ones. For one task thread. */
+/** Gathers small batches into larger ones. For one task thread. */
 final class BatchGather implements AutoCloseable {
   private static final long MAX_BYTES = 16L << 20;
 
@@ -29,12 +29,12 @@ final class BatchGather implements AutoCloseable {
     return rows == 0;
   }
 
-  /** Whether a batch can still be added to those that are there. */
+  /** Whether another batch fits into the gathered one. */
   boolean hasRoom(int moreRows, long moreBytes) {
     return moreRows <= maxRows - rows && bytes + moreBytes <= MAX_BYTES;
   }
 
-  /** Copies a batch's rows; its memory is no longer needed afterwards. */
+  /** Copies a batch's rows. Its memory may be freed afterwards. */
   void append(BlockColumnVector[] columns, int addedRows, long addedBytes) {
     for (int i = 0; i < builders.length; i++) {
       builders[i].appendRun(columns[i], 0, addedRows, 0);
@@ -43,7 +43,7 @@ final class BatchGather implements AutoCloseable {
     bytes += addedBytes;
   }
 
-  /** What has been gathered; valid until the next append, clear or close. */
+  /** The gathered batch; valid until the next append, clear or close. */
   ColumnarBatch batch() {
     for (int i = 0; i < builders.length; i++) {
       builders[i].expose(0, vectors[i]);
@@ -62,7 +62,7 @@ final class BatchGather implements AutoCloseable {
     }
   }
 
-  /** Gives the memory back. */
+  /** Frees the memory. */
   @Override
   public void close() {
     pool.close();

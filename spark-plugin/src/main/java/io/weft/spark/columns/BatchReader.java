@@ -9,18 +9,18 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Reads chunks as batches: large ones where they lie, small ones gathered into fuller ones by bulk
- * copy, in the order in which the chunks come.
+ * Reads chunks as batches, in the order of the chunks. Large chunks are read in place; small ones
+ * are gathered into larger batches by bulk copy.
  *
- * <p>There is one batch object; it and everything read from it is valid until the next call of
- * {@link #hasNext()} or {@link #next()}, or {@link #close()}. Closing a batch or its vectors does
- * nothing.
+ * <p>The reader reuses one batch object. The batch and all values read from it are valid until the
+ * next call of {@link #hasNext()} or {@link #next()}, or {@link #close()}. Closing a batch or its
+ * vectors does nothing.
  *
- * <p>For one task thread. Whoever opens a reader closes it; that closes the chunks, too. A reader
- * that has come to its end closes itself.
+ * <p>For one task thread. The caller closes the reader, which also closes the chunks. A reader
+ * closes itself after its last batch.
  */
 public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable {
-  /** Batches of as many bytes are worth reading in place, however few their rows are. */
+  /** Batches of at least this size are read in place, even with few rows. */
   private static final long SMALL_BYTES = 128L << 10;
 
   private final ChunkSource chunks;
@@ -29,7 +29,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
   private final int smallRows;
   private final BatchGather gather;
 
-  /** The batch that was read last, where it lies. */
+  /** Vectors over the current chunk's batch, in place. */
   private final BlockColumnVector[] current;
 
   private final ColumnarBatch inPlace;
@@ -45,7 +45,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
   /**
    * Opens a reader.
    *
-   * @param schema that the chunks were written with
+   * @param schema the schema that the chunks were written with
    * @param chunks to read; closed with the reader
    * @param targetRows rows of a full batch, at least 1; batches of less than a quarter of that, and
    *     less than 128 KiB, are gathered
@@ -65,9 +65,9 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
   }
 
   /**
-   * Moves on if need be; the last batch is then no longer valid.
+   * Reads the next batch if necessary, which makes the last batch invalid.
    *
-   * @throws UncheckedIOException with a {@link BlockFetchException} if a block cannot be had
+   * @throws UncheckedIOException with a {@link BlockFetchException} if a block cannot be read
    * @throws IllegalStateException if a chunk is damaged
    */
   @Override
@@ -79,7 +79,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
         throw new UncheckedIOException(e);
       }
       if (ready == null) {
-        // A task may read thousands of partitions in turn; what each holds is not for its end.
+        // A task may read thousands of partitions in turn, so it frees each partition at its end.
         close();
       }
     }
@@ -96,7 +96,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
     return batch;
   }
 
-  /** The next batch to hand out, or null at the end. */
+  /** Returns the next batch, or null at the end. */
   private ColumnarBatch read() throws BlockFetchException {
     gather.clear();
     while (hasCurrent || load()) {
@@ -139,8 +139,8 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
   }
 
   /**
-   * Whether more may follow the current batch. Moves on by one chunk at most, so that the current
-   * batch stays readable.
+   * Whether more batches may follow the current one. Advances by at most one chunk, so that the
+   * current batch stays readable.
    */
   private boolean another() throws BlockFetchException {
     return cursor.hasNext() || nextChunk();

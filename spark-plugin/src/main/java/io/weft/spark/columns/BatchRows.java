@@ -15,10 +15,10 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * The rows of batches whose columns hold arrays of numbers: those are copied in bulk, where Spark's
- * conversion asks for each element by two virtual calls.
+ * Converts batches to rows and copies arrays of numbers in bulk. Spark's own conversion makes two
+ * virtual calls for each element.
  *
- * <p>There is one row object, valid until the next one is asked for. For one task thread.
+ * <p>It reuses one row object, which is valid until the next row. For one task thread.
  */
 public final class BatchRows {
   private final SpecificInternalRow row;
@@ -39,13 +39,16 @@ public final class BatchRows {
     projection = UnsafeProjection.create(schema);
   }
 
-  /** Whether a column of a schema is an array of numbers, which is what this is made for. */
+  /** Whether a schema has a column of arrays of numbers, so that this conversion pays. */
   public static boolean pay(StructType schema) {
     return Arrays.stream(schema.fields())
         .anyMatch(field -> field.dataType() instanceof ArrayType array && width(array) > 0);
   }
 
-  /** Bytes of an element of a fixed width that Spark stores in the same way; 0 for others. */
+  /**
+   * Returns the bytes of an element if Spark stores elements in the same fixed-width format; else
+   * 0.
+   */
   static int width(ArrayType array) {
     Form form = ColumnLayout.of("element", array.elementType()).form();
     return switch (form) {
@@ -57,7 +60,7 @@ public final class BatchRows {
   /**
    * The rows of a batch, in its order.
    *
-   * @param batch valid as long as its rows are read
+   * @param batch must stay valid while its rows are read
    */
   public Iterator<InternalRow> of(ColumnarBatch batch) {
     ColumnVector[] vectors =

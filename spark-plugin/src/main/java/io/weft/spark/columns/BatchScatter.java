@@ -9,16 +9,15 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 /**
  * Splits a map task's rows by partition, column by column, into batches of its output.
  *
- * <p>Rows gather in private builders. A partition's rows become one chunk when there are as many as
- * a batch should have or about half a mebibyte of them, when the builders of all partitions
- * together need too much memory (then the larger half goes), and at {@link #finish()}. The order of
- * rows within a partition is kept.
+ * <p>Builders collect the rows. A partition's rows become a chunk when they reach the target rows
+ * of a batch or about half a mebibyte. If the builders of all partitions exceed the memory budget,
+ * the larger half of the partitions is flushed. {@link #finish()} flushes the rest. Rows of a
+ * partition keep their order.
  *
- * <p>For one task thread. The builders' memory is given back by {@link #close()}; chunks belong to
- * the output.
+ * <p>For one task thread. {@link #close()} frees the builders' memory. Chunks belong to the output.
  */
 public final class BatchScatter implements AutoCloseable {
-  /** Larger budgets would let the parts of one chunk outgrow its 32-bit offsets. */
+  /** With larger budgets, parts of a chunk could exceed its 32-bit offsets. */
   private static final long MAX_BUILDER_BYTES = 1L << 30;
 
   private final int partitions;
@@ -34,13 +33,12 @@ public final class BatchScatter implements AutoCloseable {
   /**
    * Opens a scatter.
    *
-   * @param schema of all batches and rows to come; see {@link ColumnarSchema#unsupportedReason}
+   * @param schema of all batches and rows; see {@link ColumnarSchema#unsupportedReason}
    * @param partitions at least 1
    * @param output that takes the chunks; not closed
-   * @param targetRows rows of a full batch, at least 1; no batch has more, those of large rows have
-   *     fewer
-   * @param targetBytes memory for the builders of all partitions, at least 1; exceeded by no more
-   *     than the rows of one append. More than 1 GiB counts as 1 GiB
+   * @param targetRows rows of a full batch, at least 1; batches of large rows have fewer
+   * @param targetBytes memory for the builders of all partitions, at least 1; exceeded by at most
+   *     the rows of one append; capped at 1 GiB
    */
   public BatchScatter(
       StructType schema, int partitions, MapOutputWriter output, int targetRows, long targetBytes) {
@@ -51,7 +49,7 @@ public final class BatchScatter implements AutoCloseable {
       StructType schema, int partitions, ChunkSink output, int targetRows, long targetBytes) {
     if (partitions < 1 || targetRows < 1 || targetBytes < 1) {
       throw new IllegalArgumentException(
-          "A scatter needs at least one partition, one row and one byte to aim at, but has "
+          "A scatter needs at least one partition, one row and one byte of memory, but has "
               + (partitions + " partitions, " + targetRows + " rows, " + targetBytes + " bytes"));
     }
     ColumnarSchema layout = ColumnarSchema.of(schema);
@@ -96,7 +94,7 @@ public final class BatchScatter implements AutoCloseable {
     if (slice.wantsSample()) {
       sample();
     }
-    relieve();
+    flushOverBudget();
   }
 
   private void select(int[] ids, int start, int end) {
@@ -107,7 +105,7 @@ public final class BatchScatter implements AutoCloseable {
     }
   }
 
-  /** Flushes partitions that would get more rows than a batch should have. */
+  /** Flushes partitions that would exceed the target rows of a batch. */
   private void makeRoom() throws IOException {
     for (int group = 0; group < selection.groups(); group++) {
       int partition = selection.partition(group);
@@ -136,7 +134,7 @@ public final class BatchScatter implements AutoCloseable {
     slice.sample(bytes, sampled);
   }
 
-  /** Appends rows in two halves that did not fit 32-bit offsets together. */
+  /** Appends rows in two halves, because together they exceed 32-bit offsets. */
   private void split(
       ColumnarBatch batch, int[] ids, int start, int end, BatchTooLargeException cause)
       throws IOException {
@@ -186,7 +184,7 @@ public final class BatchScatter implements AutoCloseable {
     if (slice.wantsSample()) {
       slice.sample(builders.measure(partition), builders.rows(partition));
     }
-    relieve();
+    flushOverBudget();
   }
 
   private void again(InternalRow row, int partition, BatchTooLargeException cause)
@@ -204,13 +202,13 @@ public final class BatchScatter implements AutoCloseable {
   }
 
   /** Keeps the builders' memory within its budget. */
-  private void relieve() throws IOException {
+  private void flushOverBudget() throws IOException {
     if (pool.usedBytes() <= targetBytes) {
       return;
     }
     builders.flushLargest();
     boolean stillMuch = pool.usedBytes() > targetBytes / 4 * 3;
-    // Free buffers of sizes that are no longer asked for.
+    // Frees buffers of sizes that are no longer in use.
     boolean scattered = pool.reservedBytes() > 2 * targetBytes + BufferPool.BLOCK_BYTES;
     if (stillMuch || scattered) {
       builders.flushAll(true);
@@ -220,7 +218,7 @@ public final class BatchScatter implements AutoCloseable {
     }
   }
 
-  /** Writes out every partition's last rows. */
+  /** Flushes the remaining rows of every partition. */
   public void finish() throws IOException {
     builders.flushAll(false);
   }
@@ -235,17 +233,17 @@ public final class BatchScatter implements AutoCloseable {
     return builders.batches();
   }
 
-  /** Memory that the builders have in use, in bytes. */
+  /** Bytes of memory that the builders use. */
   long builderBytes() {
     return pool.usedBytes();
   }
 
-  /** Memory that the builders have taken from the system, in bytes. */
+  /** Bytes of memory that the builders have allocated. */
   long reservedBytes() {
     return pool.reservedBytes();
   }
 
-  /** Gives back the builders' memory; rows that were not flushed are lost. Can be repeated. */
+  /** Frees the builders' memory. Rows that were not flushed are lost. Idempotent. */
   @Override
   public void close() {
     if (!closed) {

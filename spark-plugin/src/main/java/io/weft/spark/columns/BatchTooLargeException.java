@@ -1,10 +1,10 @@
 package io.weft.spark.columns;
 
-/** A batch being built would not fit its 32-bit offsets: the builder must be flushed first. */
+/** A batch would exceed its 32-bit offsets, so the builder must be flushed first. */
 final class BatchTooLargeException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** Bytes or elements that one column of one batch can hold. */
+  /** Maximum bytes or elements of a column of one batch. */
   static final int LIMIT = Integer.MAX_VALUE - 64;
 
   BatchTooLargeException() {
@@ -12,7 +12,7 @@ final class BatchTooLargeException extends RuntimeException {
   }
 
   /**
-   * Adds to a number of bytes or elements.
+   * Adds to a number of bytes or elements and checks the limit.
    *
    * @throws BatchTooLargeException if the sum is beyond the limit
    */

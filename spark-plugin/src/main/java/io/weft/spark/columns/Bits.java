@@ -3,8 +3,7 @@ package io.weft.spark.columns;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Bitmaps in memory, lowest bit first. Writing appends: bits above the position may hold anything
- * and are not kept.
+ * Bitmaps in memory, lowest bit first. Writes append, and may overwrite bits above their position.
  */
 final class Bits {
   /** Moves the lowest bit of each of eight bytes into the highest byte, in order. */

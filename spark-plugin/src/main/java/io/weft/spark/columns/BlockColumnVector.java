@@ -8,11 +8,11 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column read straight from the buffers of a chunk or of a builder. It owns no memory: closing it
- * does nothing, and whoever points it at buffers decides how long it may be read. Reading it after
- * that, or beyond its rows, reads foreign memory or ends the process.
+ * A column vector over the buffers of a chunk or a builder. It owns no memory, and closing it does
+ * nothing. Its values are valid as long as the owner keeps the buffers. Later reads, or reads
+ * beyond its rows, return foreign memory or crash the process.
  *
- * <p>One vector is pointed at batch after batch. For one thread.
+ * <p>A vector is reused for many batches. Not thread-safe.
  */
 public final class BlockColumnVector extends ColumnVector {
   private final Form form;
@@ -29,7 +29,7 @@ public final class BlockColumnVector extends ColumnVector {
         layout.children().stream().map(BlockColumnVector::new).toArray(BlockColumnVector[]::new);
   }
 
-  /** Points this node, not those below it, at buffers; 0 for those it does not have. */
+  /** Sets the buffers of this node, without its children. The address of a missing buffer is 0. */
   void point(int nulls, long validity, long offsets, long values) {
     this.nulls = nulls;
     this.validity = validity;
@@ -38,7 +38,7 @@ public final class BlockColumnVector extends ColumnVector {
   }
 
   /**
-   * Points this node and those below it at the next nodes of a batch.
+   * Sets the buffers of this node and its children to the next nodes of a batch.
    *
    * @param count values of this node
    */
@@ -78,7 +78,7 @@ public final class BlockColumnVector extends ColumnVector {
     return form;
   }
 
-  /** Address of the validity bitmap; meaningless without nulls. */
+  /** Address of the validity bitmap; undefined without nulls. */
   public long validity() {
     return validity;
   }
@@ -93,12 +93,12 @@ public final class BlockColumnVector extends ColumnVector {
     return values;
   }
 
-  /** Where the value at a row starts, in bytes or elements. */
+  /** Offset of a row's value, in bytes or elements. */
   public int offset(int row) {
     return Platform.getInt(null, offsets + 4L * row);
   }
 
-  /** Does nothing: the memory belongs to the reader that made the batch. */
+  /** Does nothing. The memory belongs to the reader of the batch. */
   @Override
   public void close() {}
 
@@ -204,7 +204,7 @@ public final class BlockColumnVector extends ColumnVector {
         : Decimal.createUnsafe(getLong(row), precision, scale);
   }
 
-  /** The string at a row, which points into the chunk; null if it is null. */
+  /** Returns a row's string, which refers to the chunk; null if the value is null. */
   @Override
   public UTF8String getUTF8String(int row) {
     if (isNullAt(row)) {
@@ -247,7 +247,7 @@ public final class BlockColumnVector extends ColumnVector {
     return children[ordinal];
   }
 
-  /** Vectors for the columns of a schema that point at nothing yet. */
+  /** Creates vectors for the columns of a schema, without buffers. */
   static BlockColumnVector[] of(ColumnarSchema schema) {
     return schema.columns().stream().map(BlockColumnVector::new).toArray(BlockColumnVector[]::new);
   }

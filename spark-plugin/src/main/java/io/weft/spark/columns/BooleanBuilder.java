@@ -3,7 +3,7 @@ package io.weft.spark.columns;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
-/** Builds columns of booleans, a bit each. */
+/** Builds columns of booleans, one bit each. */
 final class BooleanBuilder extends ColumnBuilder {
   private final PartitionBuffers values;
   private byte[] picked = new byte[0];

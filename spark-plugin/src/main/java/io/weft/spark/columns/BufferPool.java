@@ -6,13 +6,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Private off-heap buffers of 64·2ⁿ bytes for the builders of one task. First touching fresh memory
- * costs many times what writing to it does, so a pool outlives its task: closing it makes it idle,
- * and the next {@link #borrow()} gets it with its memory touched. Idle pools keep at most {@link
- * #KEPT_BYTES} each, and there are no more of them than processors need; {@link #freeIdle()} gives
- * them back.
+ * Off-heap buffers of 64·2ⁿ bytes for the builders of one task. The first touch of new memory costs
+ * many times more than a write, so pools outlive their tasks. Closing a pool makes it idle, and the
+ * next {@link #borrow()} reuses it. An idle pool keeps at most {@link #KEPT_BYTES}. There are at
+ * most about as many idle pools as processors. {@link #freeIdle()} frees them.
  *
- * <p>Thread-safety: the static methods are thread-safe, a pool belongs to one thread.
+ * <p>Thread-safety: the static methods are thread-safe; a pool belongs to one thread.
  */
 public final class BufferPool implements AutoCloseable {
   private static final int SMALLEST_LOG2 = 6;
@@ -39,7 +38,7 @@ public final class BufferPool implements AutoCloseable {
     Arrays.setAll(free, i -> new AddressList());
   }
 
-  /** A pool without a buffer in use; the caller closes it. */
+  /** Returns a pool without buffers in use. The caller closes it. */
   static BufferPool borrow() {
     BufferPool idle = IDLE.pollFirst();
     if (idle == null) {
@@ -49,7 +48,7 @@ public final class BufferPool implements AutoCloseable {
     return idle;
   }
 
-  /** Frees the memory of all idle pools: at the end of the executor. */
+  /** Frees the memory of all idle pools. Called when the executor ends. */
   public static void freeIdle() {
     for (BufferPool pool = IDLE.pollFirst(); pool != null; pool = IDLE.pollFirst()) {
       IDLE_COUNT.decrementAndGet();
@@ -57,7 +56,7 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
-  /** The class of the smallest buffer of at least that many bytes. */
+  /** Returns the class of the smallest buffer with at least that many bytes. */
   static int sizeClass(long bytes) {
     long least = Math.max(bytes, 1L << SMALLEST_LOG2);
     return Long.SIZE - Long.numberOfLeadingZeros(least - 1) - SMALLEST_LOG2;
@@ -68,7 +67,10 @@ public final class BufferPool implements AutoCloseable {
     return 1L << (sizeClass + SMALLEST_LOG2);
   }
 
-  /** A buffer of that class with any content, aligned to 64 bytes where carved from a block. */
+  /**
+   * Allocates a buffer of a class. Its content is undefined. It is aligned to 64 bytes if it is
+   * part of a block.
+   */
   long allocate(int sizeClass) {
     long bytes = bytes(sizeClass);
     usedBytes += bytes;
@@ -79,7 +81,7 @@ public final class BufferPool implements AutoCloseable {
     return bytes <= LARGEST_CARVED ? carve(bytes) : allocateLarge(bytes);
   }
 
-  /** Takes a buffer back. */
+  /** Frees a buffer. */
   void free(long address, int sizeClass) {
     usedBytes -= bytes(sizeClass);
     free[sizeClass].add(address);
@@ -90,7 +92,7 @@ public final class BufferPool implements AutoCloseable {
     return usedBytes;
   }
 
-  /** Bytes taken from the system, in use or not. */
+  /** Bytes allocated from the system, in use or not. */
   long reservedBytes() {
     return (long) BLOCK_BYTES * blocks.size() + largeBytes;
   }
@@ -108,7 +110,7 @@ public final class BufferPool implements AutoCloseable {
     end = 0;
   }
 
-  /** Declares every buffer free and makes the pool idle. The caller must not use it again. */
+  /** Frees every buffer and makes the pool idle. The caller must not use it again. */
   @Override
   public void close() {
     trim(KEPT_BYTES);
@@ -121,8 +123,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Declares every buffer free, whatever its size was, and gives memory back to the system until no
-   * more than that is left.
+   * Frees every buffer and returns memory to the system, until at most that many bytes are left.
    */
   void trim(long keptBytes) {
     while (reservedBytes() > keptBytes && large.size() > 0) {

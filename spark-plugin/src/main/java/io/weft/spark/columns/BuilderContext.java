@@ -1,22 +1,22 @@
 package io.weft.spark.columns;
 
 /**
- * What the builders of one task share.
+ * State that the builders of one task share.
  *
- * @param pool that their buffers come from
- * @param partitions that each of them builds for
- * @param scratch for values on their way from a vector to a buffer
+ * @param pool source of their buffers
+ * @param partitions number of partitions
+ * @param scratch temporary array for values between a vector and a buffer
  */
 record BuilderContext(BufferPool pool, int partitions, Scratch scratch) {
   BuilderContext(BufferPool pool, int partitions) {
     this(pool, partitions, new Scratch());
   }
 
-  /** An array that grows; its content does not outlive the call that filled it. */
+  /** A growing array. Its content is valid only during the call that fills it. */
   static final class Scratch {
     private long[] words = new long[0];
 
-    /** At least that many bytes. */
+    /** Returns an array of at least that many bytes. */
     long[] bytes(long bytes) {
       int needed = Math.toIntExact((bytes + 7) / 8);
       if (words.length < needed) {

@@ -63,7 +63,7 @@ final class BytesBuilder extends ColumnBuilder {
     appendLocated(partition);
   }
 
-  /** Appends a value that is given as an array. */
+  /** Appends a value of an array. */
   void appendValue(byte[] value, int partition) {
     source.locate(value);
     appendLocated(partition);

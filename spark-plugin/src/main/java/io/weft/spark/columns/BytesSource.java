@@ -1,5 +1,7 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OnHeapArrays;
+import io.weft.spark.compat.OpaqueTypes;
 import java.util.Arrays;
 import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.ValueVector;
@@ -11,14 +13,14 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Finds the bytes of strings and binary values of a vector, by position of a selection. Where the
- * vector's bytes lie in one run of memory no object is made per value. Reused.
+ * Locates the bytes of strings and binary values of a vector, by position of a selection. It
+ * creates no object per value if the vector's bytes are contiguous. Reused.
  */
 final class BytesSource {
   private static final Object[] NONE = {};
 
   private final Form form;
-  private final NewerTypes.OpaqueReader opaque;
+  private final OpaqueTypes.Reader opaque;
   private final FixedSource bytes = new FixedSource();
   private Object base;
   private Object[] bases = NONE;
@@ -28,10 +30,10 @@ final class BytesSource {
 
   BytesSource(ColumnLayout layout) {
     form = layout.form();
-    opaque = form == Form.OPAQUE ? new NewerTypes.OpaqueReader(layout.type()) : null;
+    opaque = form == Form.OPAQUE ? new OpaqueTypes.Reader(layout.type()) : null;
   }
 
-  /** Array that holds the value at a position, or null if it is off-heap. */
+  /** Returns the array of the value at a position, or null if the value is off-heap. */
   Object base(int position) {
     return oneBase ? base : bases[position];
   }
@@ -42,7 +44,7 @@ final class BytesSource {
 
   /** Copies the values at some positions one after the other. */
   void copy(int from, int to, long target) {
-    // In locals, because the compiler takes every copy for one that may change the fields.
+    // Local variables, because the JIT compiler assumes that each copy may change the fields.
     Object[] all = oneBase ? null : bases;
     Object common = base;
     long[] starts = offsets;
@@ -60,9 +62,9 @@ final class BytesSource {
   }
 
   /**
-   * Looks up the values at the given rows; a null has no bytes.
+   * Locates the values at the given rows. A null has no bytes.
    *
-   * @param nulls 1 for a null, by position; nothing if there is none
+   * @param nulls 1 for a null, by position; null if there are no nulls
    */
   void locate(ColumnVector vector, int[] rows, int count, byte[] nulls) {
     if (offsets.length < count) {
@@ -78,7 +80,7 @@ final class BytesSource {
     }
   }
 
-  /** A value of a row or an array; a null is not allowed. Fills position 0. */
+  /** Locates a value of a row or an array at position 0. The value must not be null. */
   void locate(SpecializedGetters row, int ordinal) {
     if (offsets.length == 0) {
       offsets = new long[16];
@@ -94,7 +96,7 @@ final class BytesSource {
     }
   }
 
-  /** A value that is in an array. Fills position 0. */
+  /** Locates the bytes of an array at position 0. */
   void locate(byte[] value) {
     if (offsets.length == 0) {
       offsets = new long[16];
@@ -198,7 +200,7 @@ final class BytesSource {
     lengths[position] = length;
   }
 
-  /** Lets go of the values of the last batch. */
+  /** Drops references to the values of the last batch. */
   void forget() {
     base = null;
     if (!oneBase) {

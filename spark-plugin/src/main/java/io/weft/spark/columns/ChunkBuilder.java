@@ -11,8 +11,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Makes chunks of rows for a consumer that is through with each when it returns. For one task
- * thread.
+ * Builds chunks of rows for a consumer. Each chunk is valid only during the consumer's call. For
+ * one task thread.
  */
 public final class ChunkBuilder implements AutoCloseable {
   private final StructType schema;
@@ -23,13 +23,13 @@ public final class ChunkBuilder implements AutoCloseable {
   private final Selection selection = new Selection();
   private boolean closed;
 
-  /** Takes a chunk, which is freed when it returns. */
+  /** Consumes a chunk, which is freed when the call returns. */
   @FunctionalInterface
   public interface Consumer {
     void accept(ChunkView chunk);
   }
 
-  /** Nothing built yet; chunks lie in the arena. */
+  /** Creates a builder whose chunks are allocated in the arena. */
   public ChunkBuilder(StructType schema, SharedArena arena, Consumer consumer) {
     this.schema = schema;
     this.arena = arena;
@@ -61,7 +61,7 @@ public final class ChunkBuilder implements AutoCloseable {
     };
   }
 
-  /** Appends a row, which is free to change afterwards. */
+  /** Appends a row. The caller may change it afterwards. */
   public void append(InternalRow row) {
     try {
       builders.append(row, 0);
@@ -75,8 +75,8 @@ public final class ChunkBuilder implements AutoCloseable {
   }
 
   /**
-   * Appends rows of a batch, which are free to change afterwards; hands on what was appended before
-   * where a chunk cannot hold both.
+   * Appends rows of a batch, which the caller may change afterwards. Flushes earlier rows first if
+   * one chunk cannot hold both.
    *
    * @param start first row
    * @param count of rows, 0 or more
@@ -111,26 +111,26 @@ public final class ChunkBuilder implements AutoCloseable {
     }
   }
 
-  /** Bytes that a chunk of these rows would have. */
+  /** Bytes of a chunk of the appended rows. */
   public long bytes() {
     return builders.measure(0);
   }
 
-  /** Rows that are not in a chunk yet. */
+  /** Number of rows not flushed yet. */
   public int rows() {
     return builders.rows(0);
   }
 
   /**
-   * Hands on what was appended, if anything was.
+   * Passes the appended rows to the consumer, if there are any.
    *
-   * @throws IOException if there is no memory for it
+   * @throws IOException if there is no memory for the chunk
    */
   public void flush() throws IOException {
     builders.flushAll(false);
   }
 
-  /** Gives back private memory; rows that were not handed on are lost. Can be repeated. */
+  /** Frees the builder's memory. Rows that were not flushed are lost. Idempotent. */
   @Override
   public void close() {
     if (!closed) {

@@ -3,8 +3,8 @@ package io.weft.spark.columns;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Walks over the batches of a chunk, a batch's nodes and their buffers, and checks on the way that
- * all of them lie within the chunk. The values themselves are not looked at. Reused.
+ * Iterates over the batches of a chunk, their nodes and buffers, and checks that all are within the
+ * chunk. It does not check the values. Reused.
  */
 final class ChunkCursor {
   private ChunkSource source;
@@ -16,7 +16,7 @@ final class ChunkCursor {
   private long nodesEnd;
   private long buffer;
 
-  /** Starts on the chunk that a source is at. */
+  /** Starts with the current chunk of a source. */
   void open(ChunkSource chunk) {
     source = chunk;
     next = chunk.address();
@@ -30,10 +30,10 @@ final class ChunkCursor {
   }
 
   /**
-   * Moves to the next batch.
+   * Advances to the next batch.
    *
    * @return its rows
-   * @throws IllegalStateException if the chunk is not one of this format, with this many nodes
+   * @throws IllegalStateException if the chunk does not have this format and number of nodes
    */
   int next(int nodes) {
     batch = next;
@@ -53,14 +53,14 @@ final class ChunkCursor {
     return rows;
   }
 
-  /** Bytes of the batch, its header included. */
+  /** Bytes of the batch, including its header. */
   long batchBytes() {
     return batchEnd - batch;
   }
 
-  /** Checks that a batch that has been walked over had no more than that. */
+  /** Checks that the current batch has no further nodes or bytes. */
   void end() {
-    check(node + ChunkFormat.NODE_BYTES == nodesEnd, "a batch has nodes that its schema has not");
+    check(node + ChunkFormat.NODE_BYTES == nodesEnd, "a batch has more nodes than its schema");
     check(buffer == batchEnd, "a batch has bytes that belong to no column");
   }
 
@@ -77,7 +77,7 @@ final class ChunkCursor {
     return Platform.getInt(null, node + ChunkFormat.EXTENT_OFFSET);
   }
 
-  /** Address of the next buffer, which has that many bytes before padding. */
+  /** Returns the address of the next buffer, of that many bytes before padding. */
   long buffer(long bytes) {
     long address = buffer;
     check(bytes >= 0 && bytes <= batchEnd - address, "a column ends outside its batch");
@@ -85,7 +85,9 @@ final class ChunkCursor {
     return address;
   }
 
-  /** Address of the next buffer, which has the offsets of that many values up to an extent. */
+  /**
+   * Returns the address of the next buffer, with the offsets of that many values up to an extent.
+   */
   long offsets(int values, int extent) {
     long address = buffer(ChunkFormat.offsetBytes(values));
     check(

@@ -1,8 +1,9 @@
 package io.weft.spark.columns;
 
 /**
- * The bytes of a batch in a chunk. A chunk holds one batch or several back to back; each starts at
- * a multiple of 64 bytes and is a multiple of 64 bytes long. All numbers are little-endian.
+ * The binary format of a batch in a chunk. A chunk has one or more consecutive batches. Each starts
+ * at a multiple of 64 bytes, and its length is a multiple of 64 bytes. All numbers are
+ * little-endian.
  *
  * <pre>
  *   0                4                8                                16
@@ -16,16 +17,16 @@ package io.weft.spark.columns;
  *  +------------------------------------------------------------------+
  * </pre>
  *
- * <p>Nodes are the columns and, depth first, what they are made of. A top-level node has as many
- * values as the batch has rows, a struct's field as many as the struct, a list's element and a
- * map's key and value as many as the extent of the list or map. Buffers are Arrow's, in Arrow's
- * order, so that a body can be wrapped as Arrow vectors without a copy:
+ * <p>Nodes are the columns and their children, depth first. A top-level node has as many values as
+ * the batch has rows. A struct's field has as many values as the struct. A list's element and a
+ * map's key and value have as many as the extent of the list or map. Buffers have Arrow's format
+ * and order, so that a body can be wrapped as Arrow vectors without a copy:
  *
  * <ul>
- *   <li>validity, where the node has nulls: a bit each, 1 for a value, lowest bit first
- *   <li>booleans: a bit each; other values of fixed width: one after the other
- *   <li>strings and binary: 32-bit offsets, one more than values, then the bytes; the extent is the
- *       number of bytes
+ *   <li>validity, if the node has nulls: one bit per value, 0 for a null, lowest bit first
+ *   <li>booleans: one bit each; other values of fixed width: contiguous
+ *   <li>strings and binary: 32-bit offsets, one more than values, followed by the bytes; the extent
+ *       is the number of bytes
  *   <li>lists and maps: 32-bit offsets, one more than values; the extent is the number of elements.
  *       A map's entries, a struct in Arrow, have no node of their own: they are never null
  *   <li>structs, calendar intervals (months, days, microseconds), variants (value, metadata): no

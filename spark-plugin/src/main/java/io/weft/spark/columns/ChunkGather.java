@@ -7,7 +7,7 @@ import io.weft.memory.SpillPolicy.Use;
 import java.io.InterruptedIOException;
 import org.apache.spark.sql.types.StructType;
 
-/** Copies runs of rows out of several chunks into one of their own. For one task thread. */
+/** Copies runs of rows of several chunks into a new chunk. For one task thread. */
 public final class ChunkGather implements AutoCloseable {
   private final ColumnBuilder[] builders;
   private final int nodes;
@@ -16,7 +16,7 @@ public final class ChunkGather implements AutoCloseable {
   private int rows;
   private boolean closed;
 
-  /** Opens a gather of chunks of that schema. */
+  /** Opens a gather of chunks of a schema. */
   public ChunkGather(StructType schema) {
     ColumnarSchema layout = ColumnarSchema.of(schema);
     BuilderContext context = new BuilderContext(pool, 1);
@@ -27,7 +27,7 @@ public final class ChunkGather implements AutoCloseable {
     this.nodes = layout.nodes();
   }
 
-  /** Copies neighbouring rows of a chunk; it is no longer needed afterwards. */
+  /** Copies contiguous rows of a chunk, which may be freed afterwards. */
   public void append(ChunkView chunk, int start, int count) {
     for (int i = 0; i < builders.length; i++) {
       builders[i].appendRun(chunk.column(i), start, count, 0);
@@ -36,7 +36,7 @@ public final class ChunkGather implements AutoCloseable {
   }
 
   /**
-   * Writes what has been appended, which may be nothing, as a chunk and starts anew.
+   * Writes the appended rows, which may be none, as a chunk and starts a new one.
    *
    * @return the chunk, exactly as long as its content; the caller frees it
    */
@@ -56,7 +56,7 @@ public final class ChunkGather implements AutoCloseable {
     return chunk;
   }
 
-  /** Gives private memory back. Can be repeated. */
+  /** Frees the builders' memory. Idempotent. */
   @Override
   public void close() {
     if (!closed) {

@@ -4,18 +4,18 @@ import io.weft.catalog.MapOutputWriter;
 import io.weft.memory.Extent;
 import java.io.IOException;
 
-/** Where a scatter's chunks go. */
+/** Receives a scatter's chunks. */
 interface ChunkSink {
-  /** A chunk to fill. */
+  /** Allocates a chunk. */
   Extent allocate(long bytes) throws IOException;
 
-  /** Makes it the next chunk of a partition. */
+  /** Appends a chunk to a partition. */
   void commit(int partition, Extent chunk, long usedBytes, int rows);
 
-  /** Gives back a chunk that was not committed. */
+  /** Frees a chunk that was not committed. */
   void release(Extent chunk);
 
-  /** The output of a map task. */
+  /** Adapts the output of a map task. */
   static ChunkSink of(MapOutputWriter output) {
     return new ChunkSink() {
       @Override

@@ -3,22 +3,22 @@ package io.weft.spark.columns;
 import io.weft.transfer.BlockFetchException;
 import io.weft.transfer.ChunkReader;
 
-/** Where a reader's chunks come from; a chunk stays readable until the second next() after it. */
+/** Supplies a reader's chunks. A chunk stays readable until the second next() after it. */
 interface ChunkSource extends AutoCloseable {
-  /** Moves to the next chunk; false if there is none. */
+  /** Advances to the next chunk; false if there is none. */
   boolean next() throws BlockFetchException;
 
   long address();
 
   long length();
 
-  /** Names the chunk, for errors. */
+  /** Describes the chunk, for errors. */
   String describe();
 
   @Override
   void close();
 
-  /** The chunks that an executor's exchange fetches. */
+  /** Adapts the chunks that an exchange fetches. */
   static ChunkSource of(ChunkReader reader) {
     return new ChunkSource() {
       @Override

@@ -3,8 +3,8 @@ package io.weft.spark.columns;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The columns of a chunk that holds a single batch, read where they lie. It owns nothing: whoever
- * made it keeps the chunk for as long as it is read. Immutable; for any thread.
+ * The columns of a chunk with a single batch, read in place. It owns nothing: the caller keeps the
+ * chunk while the view is in use. Immutable and thread-safe.
  */
 public final class ChunkView {
   private final long address;
@@ -20,13 +20,13 @@ public final class ChunkView {
   }
 
   /**
-   * Looks at a chunk. Buffers are checked to lie within it, values are not looked at.
+   * Opens a view of a chunk. Checks that the buffers are within the chunk, but not the values.
    *
-   * @param schema that it was written with
+   * @param schema schema that the chunk was written with
    * @param address of its first byte
    * @param length its bytes
-   * @param name for the error
-   * @throws IllegalStateException if it is not such a chunk
+   * @param name name of the chunk in errors
+   * @throws IllegalStateException if the chunk is damaged or has another schema
    */
   public static ChunkView of(StructType schema, long address, long length, String name) {
     ColumnarSchema layout = ColumnarSchema.of(schema);
@@ -44,7 +44,7 @@ public final class ChunkView {
     return new ChunkView(address, length, rows, columns);
   }
 
-  /** Where the chunk starts, a multiple of 64. */
+  /** Address of the chunk, a multiple of 64. */
   public long address() {
     return address;
   }
@@ -66,7 +66,7 @@ public final class ChunkView {
     return columns[ordinal];
   }
 
-  /** A chunk by itself. */
+  /** A source of a single chunk. */
   private record OneChunk(long address, long length, String describe) implements ChunkSource {
     @Override
     public boolean next() {
@@ -75,7 +75,7 @@ public final class ChunkView {
 
     @Override
     public void close() {
-      // Nothing is owned.
+      // It owns nothing.
     }
   }
 }

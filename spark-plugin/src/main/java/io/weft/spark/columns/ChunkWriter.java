@@ -3,9 +3,9 @@ package io.weft.spark.columns;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Writes one batch after the other in {@link ChunkFormat}: node by node, each followed by its
- * buffers. The caller has measured the batch and allocated that much; nothing is checked here but
- * that the measure was right, at the end.
+ * Writes batches in {@link ChunkFormat}: node by node, each followed by its buffers. The caller
+ * measures the batch and allocates the memory. {@link #end} checks the measure; there are no other
+ * checks.
  */
 final class ChunkWriter {
   private long start;
@@ -23,7 +23,7 @@ final class ChunkWriter {
     zero(node + (long) ChunkFormat.NODE_BYTES * nodes, buffer);
   }
 
-  /** Describes the next node. */
+  /** Writes the header of the next node. */
   void node(int nulls, int extent) {
     Platform.putInt(null, node, nulls);
     Platform.putInt(null, node + ChunkFormat.EXTENT_OFFSET, extent);
@@ -36,7 +36,7 @@ final class ChunkWriter {
     pad(buffer + bytes);
   }
 
-  /** Copies a buffer of bits; what lies above the last one is left out. */
+  /** Copies a buffer of bits and clears the bits after the last one. */
   void bits(long source, int bits) {
     long bytes = ChunkFormat.bitBytes(bits);
     Platform.copyMemory(null, source, null, buffer, bytes);

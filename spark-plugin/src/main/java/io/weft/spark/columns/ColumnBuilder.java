@@ -1,14 +1,15 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OnHeapArrays;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
- * Builds one column of the batches of every partition. Its buffers lie in a {@link BufferPool} and
- * have the content that they will have in a chunk. For one task thread.
+ * Builds one column of the batches of every partition. Its buffers are allocated from a {@link
+ * BufferPool} and have the same content as in a chunk. For one task thread.
  *
- * <p>An append that throws may leave a partition half appended; {@link #truncate} mends that.
+ * <p>An append that throws may leave a partial row in a partition; {@link #truncate} removes it.
  */
 abstract class ColumnBuilder {
   private final int[] rows;
@@ -20,7 +21,7 @@ abstract class ColumnBuilder {
     validity = new Validity(context.pool(), context.partitions());
   }
 
-  /** A builder for a column of that layout. */
+  /** Creates a builder for a column of a layout. */
   static ColumnBuilder of(ColumnLayout layout, BuilderContext context) {
     return switch (layout.form()) {
       case NULL -> new NullBuilder(context);
@@ -35,7 +36,7 @@ abstract class ColumnBuilder {
     };
   }
 
-  /** Number of values a partition has. */
+  /** Number of values of a partition. */
   final int rows(int partition) {
     return rows[partition];
   }
@@ -44,7 +45,7 @@ abstract class ColumnBuilder {
     return validity;
   }
 
-  /** Counts values that were appended. */
+  /** Counts appended values. */
   final void added(int partition, int count) {
     rows[partition] += count;
   }
@@ -52,12 +53,11 @@ abstract class ColumnBuilder {
   /**
    * Appends the selected values to their partitions.
    *
-   * @param parentNulls 1 where the struct around them is null, by position; nothing if there is no
-   *     null
+   * @param parentNulls 1 if the parent struct is null, by position; null if there are no nulls
    */
   abstract void append(ColumnVector vector, Selection selection, byte[] parentNulls);
 
-  /** Appends neighbouring values of a vector over a chunk to one partition. */
+  /** Appends contiguous values of a vector over a chunk to one partition. */
   abstract void appendRun(BlockColumnVector vector, int start, int count, int partition);
 
   /** Appends a value of a row or an array. */
@@ -83,7 +83,7 @@ abstract class ColumnBuilder {
   /** Appends a null. */
   abstract void appendNull(int partition);
 
-  /** Drops the values from a row on. */
+  /** Drops all values after the first rows. */
   void truncate(int partition, int keptRows) {
     if (rows[partition] > keptRows) {
       rows[partition] = keptRows;
@@ -94,28 +94,28 @@ abstract class ColumnBuilder {
   /**
    * Drops all values.
    *
-   * @param release whether the buffers go back to the pool, too
+   * @param release whether the buffers are also freed
    */
   void clear(int partition, boolean release) {
     rows[partition] = 0;
     validity.clear(partition, release);
   }
 
-  /** Bytes of the buffers of this node and those below it in a chunk. */
+  /** Bytes of the buffers of this node and its children in a chunk. */
   long measure(int partition) {
     return validity.measure(partition, rows[partition]);
   }
 
-  /** Writes this node and those below it. */
+  /** Writes this node and its children. */
   abstract void write(int partition, ChunkWriter out);
 
-  /** Points a vector at a partition's values; valid until the next append to it. */
+  /** Sets a vector to a partition's values. It is valid until the next append to the partition. */
   abstract void expose(int partition, BlockColumnVector vector);
 
   /**
    * Finds the nulls among the selected values.
    *
-   * @return 1 for a null, by position; nothing if there is none
+   * @return 1 for a null, by position; null if there are no nulls
    */
   final byte[] nulls(ColumnVector vector, Selection selection, byte[] parentNulls) {
     if (!vector.hasNull()) {
@@ -146,7 +146,7 @@ abstract class ColumnBuilder {
     }
   }
 
-  /** Appends the validity of neighbouring values of a vector over a chunk. */
+  /** Appends the validity of contiguous values of a vector over a chunk. */
   final void appendValidity(BlockColumnVector vector, int start, int count, int partition) {
     if (vector.hasNull()) {
       validity.append(partition, rows[partition], vector.validity(), start, count);

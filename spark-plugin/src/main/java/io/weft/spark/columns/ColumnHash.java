@@ -12,13 +12,13 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
 /**
- * Hashes one column as Spark does: the hash of a row seeds the hash of its next column, a null
- * leaves it as it is. Reused; for one thread.
+ * Hashes one column like Spark: the hash of a row's column is the seed for its next column, and a
+ * null does not change it. Reused; not thread-safe.
  */
 abstract class ColumnHash {
   private final FixedSource source = new FixedSource();
 
-  /** The hash of a column, or null if it takes Spark's own expression to get it right. */
+  /** Creates the hash of a column, or returns null if only Spark's expression hashes that type. */
   static ColumnHash of(DataType declared) {
     if (declared instanceof UserDefinedType) {
       return null;
@@ -47,9 +47,9 @@ abstract class ColumnHash {
   }
 
   /**
-   * Takes a column into the hashes of its rows.
+   * Updates the hashes of rows with a column.
    *
-   * @param hashes of the columns before, one for each row
+   * @param hashes of the previous columns, one per row
    */
   void update(ColumnVector vector, int rows, int[] hashes) {
     if (vector.hasNull()) {
@@ -63,14 +63,14 @@ abstract class ColumnHash {
     }
   }
 
-  /** The same for a column without nulls. */
+  /** Updates the hashes of rows with a column without nulls. */
   void updateAll(ColumnVector vector, int rows, int[] hashes) {
     for (int row = 0; row < rows; row++) {
       hashes[row] = hash(vector, row, hashes[row]);
     }
   }
 
-  /** The hash of one value that is not null. */
+  /** Hashes one value that is not null. */
   abstract int hash(ColumnVector vector, int row, int seed);
 
   final boolean locate(ColumnVector vector, Form form) {
@@ -227,7 +227,7 @@ abstract class ColumnHash {
 
     @Override
     int hash(ColumnVector vector, int row, int seed) {
-      throw new UnsupportedOperationException("Strings are hashed by the batch");
+      throw new UnsupportedOperationException("Strings are hashed in batches");
     }
 
     @Override

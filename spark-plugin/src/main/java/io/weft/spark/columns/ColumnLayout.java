@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OpaqueTypes;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -27,11 +28,11 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.UserDefinedType;
 
 /**
- * A column's form and its children's, derived from its Spark type by way of the type's physical
- * type, so that a type which a later Spark stores like a known one travels without being named
- * here.
+ * The layout of a column: its form and the layouts of its children. It is derived from the physical
+ * type of the column's Spark type. New Spark types with a known physical type are therefore
+ * supported automatically.
  *
- * @param type as the vectors report it; never a user-defined type
+ * @param type the type that vectors report; never a user-defined type
  * @param form of the column itself
  * @param children a list's element; a map's key and value; a struct's fields; an interval's months,
  *     days and microseconds; a variant's value and metadata; else empty
@@ -51,10 +52,10 @@ record ColumnLayout(DataType type, Form form, List<ColumnLayout> children) {
           Map.entry(PhysicalBinaryType.class, Form.BINARY));
 
   /**
-   * Finds out how a column lies in a chunk.
+   * Determines the layout of a column in a chunk.
    *
    * @param path the column's name, for the message
-   * @throws UnsupportedTypeException if it, or something within it, has no form
+   * @throws UnsupportedTypeException if the type or a nested type has no layout
    */
   static ColumnLayout of(String path, DataType declared) {
     DataType type = declared;
@@ -66,7 +67,7 @@ record ColumnLayout(DataType type, Form form, List<ColumnLayout> children) {
     return leaf != null ? leaf(type, leaf) : nested(path, type, physical);
   }
 
-  /** Nodes of this column in a chunk's header: itself and everything below. */
+  /** Nodes of this column in a chunk's header, including all children. */
   int nodes() {
     return 1 + children.stream().mapToInt(ColumnLayout::nodes).sum();
   }
@@ -80,7 +81,7 @@ record ColumnLayout(DataType type, Form form, List<ColumnLayout> children) {
     if (form == null) {
       form = LEAVES.get(physical.getClass().getSuperclass());
     }
-    return form == null && NewerTypes.isOpaque(physical) ? Form.OPAQUE : form;
+    return form == null && OpaqueTypes.isOpaque(physical) ? Form.OPAQUE : form;
   }
 
   private static ColumnLayout nested(String path, DataType type, PhysicalDataType physical) {

@@ -14,9 +14,9 @@ public final class ColumnarSchema {
   }
 
   /**
-   * Says why batches of a schema cannot travel.
+   * Returns why batches of a schema are not supported.
    *
-   * @return the first column that cannot and its type, or nothing if all can
+   * @return the first unsupported column and its type; empty if all columns are supported
    */
   public static Optional<String> unsupportedReason(StructType schema) {
     try {
@@ -28,9 +28,9 @@ public final class ColumnarSchema {
   }
 
   /**
-   * Lays out a schema.
+   * Determines the layouts of a schema.
    *
-   * @throws UnsupportedTypeException if a column cannot travel
+   * @throws UnsupportedTypeException if a column is not supported
    */
   static ColumnarSchema of(StructType schema) {
     return new ColumnarSchema(

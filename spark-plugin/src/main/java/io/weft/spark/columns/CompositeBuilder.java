@@ -2,7 +2,7 @@ package io.weft.spark.columns;
 
 import org.apache.spark.sql.vectorized.ColumnVector;
 
-/** Builds columns whose values are made of one value of each child. */
+/** Builds columns whose values consist of one value of each child. */
 abstract class CompositeBuilder extends ColumnBuilder {
   private final ColumnBuilder[] children;
 
@@ -43,7 +43,7 @@ abstract class CompositeBuilder extends ColumnBuilder {
       child.append(vector, selection, nulls);
       return;
     }
-    // A constant struct that is null need not have children.
+    // A constant null struct may have no children.
     for (int group = 0; group < selection.groups(); group++) {
       for (int i = selection.from(group); i < selection.from(group + 1); i++) {
         child.appendNull(selection.partition(group));
@@ -51,7 +51,7 @@ abstract class CompositeBuilder extends ColumnBuilder {
     }
   }
 
-  /** Ends a value whose children have been appended. */
+  /** Completes a value after its children were appended. */
   final void endValue(int partition) {
     validity().appendValid(partition, rows(partition), 1);
     added(partition, 1);

@@ -2,7 +2,7 @@ package io.weft.spark.columns;
 
 import org.apache.spark.unsafe.Platform;
 
-/** Copies of any length to off-heap memory; short ones without a call. */
+/** Copies bytes to off-heap memory. Short copies are inlined. */
 final class Copy {
   private static final int SHORT = 64;
 
@@ -17,7 +17,8 @@ final class Copy {
   }
 
   /**
-   * Whole words, then the last one again from the end on, so that few branches depend on length.
+   * Copies whole words, then the last word aligned to the end, so that few branches depend on the
+   * length.
    */
   private static void few(Object base, long offset, long target, int length) {
     if (length >= 8) {

@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.Platform;
 public final class Decimal128 {
   private Decimal128() {}
 
-  /** Writes an unscaled value that is given as big-endian two's complement of any length. */
+  /** Writes an unscaled value from big-endian two's complement of any length. */
   static void put(byte[] bigEndian, Object base, long offset) {
     int length = bigEndian.length;
     long low = length == 0 || bigEndian[0] >= 0 ? 0 : -1;
@@ -22,7 +22,7 @@ public final class Decimal128 {
     Platform.putLong(base, offset + 8, high);
   }
 
-  /** Reads a value of a precision and scale. */
+  /** Reads a value with a precision and scale. */
   public static Decimal get(Object base, long offset, int precision, int scale) {
     long low = Platform.getLong(base, offset);
     long high = Platform.getLong(base, offset + 8);
@@ -33,7 +33,7 @@ public final class Decimal128 {
     return Decimal.apply(value, precision, scale);
   }
 
-  /** All 16 bytes of a value, highest first. */
+  /** Returns the 16 bytes of a value, highest first. */
   private static byte[] bigEndian(long low, long high) {
     byte[] bytes = new byte[16];
     Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET, Long.reverseBytes(high));

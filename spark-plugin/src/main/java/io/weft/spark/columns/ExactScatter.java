@@ -8,13 +8,13 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Cuts a map task's rows into chunks of exactly so many rows, whatever their size, so that each can
- * be read in place as a full batch. Rows gather in lanes; a lane that is full becomes a chunk of
- * the partition that is asked for then. What is left at the end becomes smaller chunks, the last
- * ones of their partitions.
+ * Splits a map task's rows into chunks of an exact number of rows, independent of their size.
+ * Readers read each chunk in place as a full batch. Lanes collect the rows. A full lane becomes a
+ * chunk of a partition that is chosen at that time. The remaining rows become smaller chunks at the
+ * end of their partitions.
  *
- * <p>A lane's rows lie in private memory until they are a chunk: a task needs the memory of a batch
- * per lane. For one task thread.
+ * <p>A lane's rows are in the builders' memory until they become a chunk, so a task needs the
+ * memory of one batch per lane. For one task thread.
  */
 public final class ExactScatter implements AutoCloseable {
   private final int chunkRows;
@@ -27,10 +27,10 @@ public final class ExactScatter implements AutoCloseable {
   /**
    * Opens a scatter.
    *
-   * @param schema of the rows, whose further columns are left out
-   * @param lanes chunks that are built at a time, at least 1
-   * @param partitions of the output
-   * @param partitionOf names the partition of a lane's chunk; called once for each chunk
+   * @param schema schema of the chunks; further columns of the rows are ignored
+   * @param lanes number of chunks that are built at the same time, at least 1
+   * @param partitions number of partitions of the output
+   * @param partitionOf chooses the partition of a lane's chunk; called once per chunk
    * @param output that takes the chunks; not closed
    * @param chunkRows rows of a full chunk, at least 1
    */
@@ -74,9 +74,8 @@ public final class ExactScatter implements AutoCloseable {
   /**
    * Appends a row.
    *
-   * @param row free to change afterwards
-   * @throws IOException if the output has no room for a chunk, or a chunk's rows are too large to
-   *     be one
+   * @param row the caller may change it afterwards
+   * @throws IOException if the output has no room for a chunk, or a chunk's rows are too large
    */
   public void append(InternalRow row, int lane) throws IOException {
     try {
@@ -92,7 +91,7 @@ public final class ExactScatter implements AutoCloseable {
     }
   }
 
-  /** Writes out what is left in the lanes. */
+  /** Writes the remaining rows of the lanes. */
   public void finish() throws IOException {
     builders.flushAll(false);
   }
@@ -107,7 +106,7 @@ public final class ExactScatter implements AutoCloseable {
     return builders.batches();
   }
 
-  /** Gives back private memory; rows that were not written are lost. Can be repeated. */
+  /** Frees the builders' memory. Rows that were not written are lost. Idempotent. */
   @Override
   public void close() {
     if (!closed) {

@@ -136,7 +136,7 @@ final class FixedBuilder extends ColumnBuilder {
     added(partition, 1);
   }
 
-  /** Room for more values; returns where they go. */
+  /** Reserves space for more values and returns its address. */
   private long reserve(int partition, int count) {
     int rows = rows(partition);
     long used = (long) width * rows;

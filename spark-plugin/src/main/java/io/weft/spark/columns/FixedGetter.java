@@ -10,11 +10,11 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Reads values of fixed width one by one through Spark's getters, from rows and arrays and from
- * vectors without plain memory (dictionaries, constants, vectors of other libraries).
+ * Reads values of fixed width one by one with Spark's getters: from rows and arrays, and from
+ * vectors without contiguous memory (dictionaries, constants, vectors of other libraries).
  */
 abstract class FixedGetter {
-  /** The getter for a column of fixed width. */
+  /** Returns the getter for a column of fixed width. */
   static FixedGetter of(ColumnLayout layout) {
     return switch (layout.form()) {
       case BYTE -> new Bytes();
@@ -32,17 +32,17 @@ abstract class FixedGetter {
   /**
    * Writes a value that is not null.
    *
-   * @return false if it does not fit its type and counts as null, as in Spark's own rows
+   * @return false if the value does not fit its type and becomes null, as in Spark's rows
    */
   abstract boolean put(SpecializedGetters source, int ordinal, long target);
 
-  /** Writes a value of a vector that is not null. */
+  /** Writes a non-null value of a vector. */
   abstract void put(ColumnVector source, int row, Object base, long offset);
 
   /**
-   * Writes the values at the given rows one after the other, zeros for nulls.
+   * Writes the values at the given rows contiguously, zeros for nulls.
    *
-   * @param nulls 1 for a null, by position; nothing if there is none
+   * @param nulls 1 for a null, by position; null if there are no nulls
    */
   void gather(ColumnVector source, int[] rows, int count, byte[] nulls, long[] target, int width) {
     long at = Platform.LONG_ARRAY_OFFSET;
@@ -139,7 +139,7 @@ abstract class FixedGetter {
     }
   }
 
-  /** A decimal of the type's own precision and scale, or null if the value does not fit it. */
+  /** Returns a decimal with the type's precision and scale, or null if the value does not fit. */
   private static Decimal fit(Decimal value, DecimalType type) {
     if (value.precision() == type.precision() && value.scale() == type.scale()) {
       return value;

@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OnHeapArrays;
 import org.apache.arrow.vector.BaseFixedWidthVector;
 import org.apache.arrow.vector.ValueVector;
 import org.apache.spark.sql.execution.vectorized.OffHeapColumnVector;
@@ -7,29 +8,30 @@ import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.Platform;
 
 /**
- * Finds the plain memory behind a vector of values of fixed width: one value after the other,
- * starting at row 0. Reused; what it found is valid as long as the vector is not written to.
+ * Locates the contiguous memory of a vector of values of fixed width, starting at row 0. Reused;
+ * the location is valid until the vector is written to.
  */
 final class FixedSource {
   private Object base;
   private long offset;
 
-  /** The array that holds the values, or null if they are off-heap. */
+  /** Returns the array with the values, or null if they are off-heap. */
   Object base() {
     return base;
   }
 
-  /** Where row 0 is. */
+  /** Returns the offset or address of row 0. */
   long offset() {
     return offset;
   }
 
   /**
-   * Looks for the values.
+   * Locates the values.
    *
-   * @return false if they do not lie in plain memory, or not in the width of the form
+   * @return false if they are not contiguous in memory, or do not have the width of the form
    */
   boolean locate(ColumnVector vector, Form form) {
     if (vector instanceof OnHeapColumnVector onHeap) {
@@ -51,8 +53,32 @@ final class FixedSource {
   }
 
   private boolean onHeap(OnHeapColumnVector vector, Form form) {
-    Object array = OnHeapArrays.of(vector, form);
-    return array != null && found(array, OnHeapArrays.offset(form));
+    Object array = array(vector, form);
+    return array != null && found(array, arrayOffset(form));
+  }
+
+  /** Returns the array with the vector's values, or null if there is none of that form. */
+  static Object array(OnHeapColumnVector vector, Form form) {
+    return switch (form) {
+      case BYTE -> OnHeapArrays.bytes(vector);
+      case SHORT -> OnHeapArrays.shorts(vector);
+      case INT -> OnHeapArrays.ints(vector);
+      case LONG, DECIMAL64 -> OnHeapArrays.longs(vector);
+      case FLOAT -> OnHeapArrays.floats(vector);
+      case DOUBLE -> OnHeapArrays.doubles(vector);
+      default -> null;
+    };
+  }
+
+  private static long arrayOffset(Form form) {
+    return switch (form) {
+      case BYTE -> Platform.BYTE_ARRAY_OFFSET;
+      case SHORT -> Platform.SHORT_ARRAY_OFFSET;
+      case INT -> Platform.INT_ARRAY_OFFSET;
+      case FLOAT -> Platform.FLOAT_ARRAY_OFFSET;
+      case DOUBLE -> Platform.DOUBLE_ARRAY_OFFSET;
+      default -> Platform.LONG_ARRAY_OFFSET;
+    };
   }
 
   private static boolean narrow(OffHeapColumnVector vector, Form form) {

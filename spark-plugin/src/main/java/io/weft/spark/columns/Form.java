@@ -1,10 +1,10 @@
 package io.weft.spark.columns;
 
-/** How the values of a column lie in a chunk; see {@link ChunkFormat} for the buffers of each. */
+/** The storage format of a column's values in a chunk; see {@link ChunkFormat} for the buffers. */
 enum Form {
   /** No buffers, every value is null. */
   NULL(0),
-  /** One bit each. */
+  /** One bit per value. */
   BOOLEAN(0),
   BYTE(1),
   SHORT(2),
@@ -19,7 +19,7 @@ enum Form {
   /** UTF-8. */
   STRING(0),
   BINARY(0),
-  /** Bytes that only Spark interprets, behind an accessor that differs by Spark version. */
+  /** Bytes that only Spark interprets; their accessor depends on the Spark version. */
   OPAQUE(0),
   LIST(0),
   MAP(0),
@@ -35,7 +35,7 @@ enum Form {
     this.width = width;
   }
 
-  /** Bytes of one value where all have the same, else 0. */
+  /** Bytes of a value of fixed width, else 0. */
   int width() {
     return width;
   }

@@ -3,18 +3,18 @@ package io.weft.spark.columns;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The inner loops of the scatter: values of fixed width, picked by row from plain memory and laid
- * one after the other. Nothing is checked: rows must lie within the source.
+ * The inner loops of the scatter. They copy values of fixed width of selected rows to contiguous
+ * memory. Rows must be within the source; there is no check.
  */
 final class Gather {
   private Gather() {}
 
   /**
-   * Copies picked values.
+   * Copies the values of selected rows.
    *
-   * @param base the array that holds the source, or null if it is off-heap
+   * @param base array of the source, or null if it is off-heap
    * @param offset of row 0
-   * @param rows picked rows, of which positions {@code from} to {@code to} count
+   * @param rows selected rows; copies positions {@code from} (inclusive) to {@code to} (exclusive)
    */
   static void values(
       int width, Object base, long offset, int[] rows, int from, int to, long target) {

@@ -13,8 +13,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Spark's hash partitioning, column by column: the Murmur3 hash of each key column seeds that of
- * the next, nulls leave it as it is, and the non-negative remainder is the partition.
+ * Spark's hash partitioning, column by column. The Murmur3 hash of each key column is the seed for
+ * the next, and nulls do not change it. The non-negative remainder is the partition.
  */
 public final class HashBatchPartitioner implements BatchPartitioner {
   private static final int SEED = 42;
@@ -30,11 +30,11 @@ public final class HashBatchPartitioner implements BatchPartitioner {
   }
 
   /**
-   * A partitioner that agrees with a partitioning on every row.
+   * Creates a partitioner that gives the same partitions as Spark's partitioning.
    *
    * @param output the columns of the batches
-   * @return one that works column by column if all keys are plain columns of simple types, else one
-   *     that evaluates Spark's own expression row by row
+   * @return a column-by-column partitioner if all keys are plain columns of simple types, else one
+   *     that evaluates Spark's expression row by row
    */
   public static BatchPartitioner create(HashPartitioning partitioning, Seq<Attribute> output) {
     List<Attribute> columns = CollectionConverters.asJava(output);
@@ -56,10 +56,10 @@ public final class HashBatchPartitioner implements BatchPartitioner {
   }
 
   /**
-   * The columns whose hash is the partition, in their order.
+   * Returns the indexes of the hashed columns, in order.
    *
    * @param output the columns of the batches
-   * @return nothing where a partitioning expression is more than a column
+   * @return empty if a partitioning expression is not a plain column
    */
   public static Optional<int[]> plainColumns(HashPartitioning partitioning, Seq<Attribute> output) {
     List<Attribute> columns = CollectionConverters.asJava(output);

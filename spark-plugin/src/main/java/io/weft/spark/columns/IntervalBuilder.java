@@ -27,7 +27,7 @@ final class IntervalBuilder extends CompositeBuilder {
     }
   }
 
-  /** For vectors, like Arrow's, that store intervals in one buffer and have no children. */
+  /** For vectors that store intervals in one buffer and have no children, like Arrow's. */
   private void appendOneByOne(ColumnVector vector, Selection selection, byte[] nulls) {
     int[] rows = selection.rows();
     for (int group = 0; group < selection.groups(); group++) {

@@ -3,7 +3,7 @@ package io.weft.spark.columns;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
-/** Builds columns of the null type: it counts. */
+/** Builds columns of the null type: counts their values. */
 final class NullBuilder extends ColumnBuilder {
   NullBuilder(BuilderContext context) {
     super(context);

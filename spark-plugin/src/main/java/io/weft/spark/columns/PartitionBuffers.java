@@ -2,7 +2,7 @@ package io.weft.spark.columns;
 
 import org.apache.spark.unsafe.Platform;
 
-/** One growable buffer per partition; none until it is first needed. */
+/** One growable buffer per partition, allocated when first needed. */
 final class PartitionBuffers {
   private final BufferPool pool;
   private final long[] addresses;
@@ -14,16 +14,16 @@ final class PartitionBuffers {
     this.sizeClasses = new byte[partitions];
   }
 
-  /** The address of a partition's buffer, 0 if it has none. */
+  /** Returns the address of a partition's buffer, or 0 if it has none. */
   long address(int partition) {
     return addresses[partition];
   }
 
   /**
-   * Makes room.
+   * Grows a partition's buffer if necessary.
    *
-   * @param used bytes at the start that must keep their content
-   * @param bytes that the buffer is to hold at least
+   * @param used bytes at the start that keep their content
+   * @param bytes minimum size of the buffer
    * @return its address, which may have changed
    */
   long reserve(int partition, long used, long bytes) {
@@ -34,7 +34,7 @@ final class PartitionBuffers {
     return grow(partition, used, bytes);
   }
 
-  /** Gives a partition's buffer back to the pool. */
+  /** Frees a partition's buffer. */
   void release(int partition) {
     if (addresses[partition] != 0) {
       pool.free(addresses[partition], sizeClasses[partition]);

@@ -5,7 +5,7 @@ import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** The batch that every partition is building, and its way into a chunk. For one task thread. */
+/** Builds the current batch of every partition and writes it as a chunk. For one task thread. */
 final class PartitionBuilders {
   private final ColumnBuilder[] columns;
   private final int nodes;
@@ -25,17 +25,17 @@ final class PartitionBuilders {
     this.output = output;
   }
 
-  /** Rows that a partition's batch has so far. */
+  /** Number of rows of a partition's batch. */
   int rows(int partition) {
     return rows[partition];
   }
 
-  /** Chunks committed. */
+  /** Number of committed chunks. */
   long batches() {
     return batches;
   }
 
-  /** Appends selected rows; counts them only if all columns took them. */
+  /** Appends selected rows. Counts them only if all columns succeed. */
   void append(ColumnarBatch batch, Selection selection) {
     for (int i = 0; i < columns.length; i++) {
       columns[i].append(batch.column(i), selection, null);
@@ -45,7 +45,7 @@ final class PartitionBuilders {
     }
   }
 
-  /** Appends a row; counts it only if all columns took it. */
+  /** Appends a row. Counts it only if all columns succeed. */
   void append(InternalRow row, int partition) {
     for (int i = 0; i < columns.length; i++) {
       columns[i].append(row, i, partition);
@@ -53,14 +53,14 @@ final class PartitionBuilders {
     rows[partition]++;
   }
 
-  /** Drops what was appended to a partition but not counted. */
+  /** Drops values of a partition that were appended but not counted. */
   void rollBack(int partition) {
     for (ColumnBuilder column : columns) {
       column.truncate(partition, rows[partition]);
     }
   }
 
-  /** Bytes that the partition's batch would have in a chunk. */
+  /** Bytes of the partition's batch in a chunk. */
   long measure(int partition) {
     long bytes = ChunkFormat.headerBytes(nodes);
     for (ColumnBuilder column : columns) {
@@ -121,8 +121,8 @@ final class PartitionBuilders {
   }
 
   /**
-   * Flushes the partitions that are at least as large as the average of those with rows, so that at
-   * least half of the bytes go, and gives back the memory of those without.
+   * Flushes the partitions that are at least as large as the average of those with rows, which is
+   * at least half of the bytes. Frees the memory of partitions without rows.
    */
   void flushLargest() throws IOException {
     long[] bytes = new long[rows.length];

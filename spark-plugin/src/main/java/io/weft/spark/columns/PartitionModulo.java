@@ -1,16 +1,16 @@
 package io.weft.spark.columns;
 
 /**
- * The non-negative remainder of hashes by a number that is known for long, without a division:
- * Lemire, Kaser and Kurz, "Faster remainder by direct computation" (2019). Immutable.
+ * Computes the non-negative remainder of hashes by a constant divisor without a division: Lemire,
+ * Kaser and Kurz, "Faster remainder by direct computation" (2019). Immutable.
  */
 final class PartitionModulo {
   private final int divisor;
 
-  /** 2⁶⁴ / divisor, rounded up; 0 for the divisor 1, which leaves no remainder. */
+  /** 2⁶⁴ / divisor, rounded up; 0 for the divisor 1, whose remainder is always 0. */
   private final long inverse;
 
-  /** What the remainder of a negative hash has too much when it is taken for an unsigned one. */
+  /** Excess of a negative hash's remainder when the hash is treated as unsigned. */
   private final int unsignedExcess;
 
   /**
@@ -31,7 +31,7 @@ final class PartitionModulo {
 
   int of(int hash) {
     long fraction = inverse * (hash & 0xffffffffL);
-    // The fraction is unsigned, multiplyHigh takes it for signed.
+    // The fraction is unsigned, but multiplyHigh treats it as signed.
     long high = Math.multiplyHigh(fraction, divisor) + (fraction >> 63 & divisor);
     int remainder = (int) high - (hash >> 31 & unsignedExcess);
     return remainder + (remainder >> 31 & divisor);

@@ -14,15 +14,15 @@ final class PartitionOffsets {
     return buffers.address(partition);
   }
 
-  /** Where the values of the first {@code rows} rows end. */
+  /** Returns the end offset of the first {@code rows} rows. */
   int end(int partition, int rows) {
     return rows == 0 ? 0 : Platform.getInt(null, buffers.address(partition) + 4L * rows);
   }
 
   /**
-   * Makes room for the ends of more values.
+   * Reserves space for the end offsets of more values.
    *
-   * @return where the end of the next value goes
+   * @return the address of the next end offset
    */
   long reserve(int partition, int rows, int count) {
     int sum = BatchTooLargeException.add(rows, count);
@@ -34,12 +34,12 @@ final class PartitionOffsets {
     return address + ChunkFormat.offsetBytes(rows);
   }
 
-  /** Appends one end. */
+  /** Appends one end offset. */
   void append(int partition, int rows, int end) {
     Platform.putInt(null, reserve(partition, rows, 1), end);
   }
 
-  /** Appends the ends of neighbouring values, moved by as much as their start moves. */
+  /** Appends the end offsets of contiguous values, adjusted to their new start. */
   void appendRun(int partition, int rows, long source, int start, int count) {
     long target = reserve(partition, rows, count);
     int shift = end(partition, rows) - Platform.getInt(null, source + 4L * start);

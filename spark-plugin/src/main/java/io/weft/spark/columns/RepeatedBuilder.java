@@ -3,7 +3,7 @@ package io.weft.spark.columns;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
 
-/** Builds columns whose values are made of any number of elements: lists and maps. */
+/** Builds columns whose values have a variable number of elements: lists and maps. */
 abstract class RepeatedBuilder extends ColumnBuilder {
   private final ColumnBuilder[] children;
   private final PartitionOffsets offsets;
@@ -19,7 +19,7 @@ abstract class RepeatedBuilder extends ColumnBuilder {
     source = new RunSource(children.length);
   }
 
-  /** Appends the elements of one value of a vector that has none within reach. */
+  /** Appends the elements of one value of a vector without accessible element vectors. */
   abstract void appendElements(ColumnVector vector, int row, int partition);
 
   final ColumnBuilder child(int ordinal) {
@@ -73,7 +73,7 @@ abstract class RepeatedBuilder extends ColumnBuilder {
     }
   }
 
-  /** Ends a value whose elements have been appended. */
+  /** Completes a value after its elements were appended. */
   final void endValue(int partition) {
     offsets.append(partition, rows(partition), children[0].rows(partition));
     validity().appendValid(partition, rows(partition), 1);

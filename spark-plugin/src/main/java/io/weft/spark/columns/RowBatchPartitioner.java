@@ -10,7 +10,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Evaluates Spark's expression for the partition id row by row, as generated code. */
+/** Computes partition ids row by row with generated code of Spark's expression. */
 final class RowBatchPartitioner implements BatchPartitioner {
   private final UnsafeProjection projection;
 

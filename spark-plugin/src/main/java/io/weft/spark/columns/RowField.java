@@ -13,20 +13,23 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import scala.Function2;
 
-/** Sets one field of a row to a value of a column that is not null. */
+/** Sets one field of a row to a non-null value of a column. */
 @FunctionalInterface
 interface RowField {
   /**
    * Sets the field.
    *
-   * @param row to set the field of
+   * @param the row to change
    * @param vector the column
    * @param source the row of the batch
-   * @param index of that row
+   * @param index of the source row
    */
   void set(InternalRow row, ColumnVector vector, InternalRow source, int index);
 
-  /** Arrays of numbers in bulk, the common numbers as they are, all others as objects. */
+  /**
+   * Returns the setter for a type: bulk copies for arrays of numbers, primitive setters for common
+   * numbers, objects for all other types.
+   */
   static RowField of(int ordinal, DataType type) {
     if (type instanceof ArrayType array && BatchRows.width(array) > 0) {
       return array(ordinal, BatchRows.width(array), any(ordinal, type));
@@ -51,7 +54,7 @@ interface RowField {
     return (row, vector, source, index) -> row.update(ordinal, getter.apply(source, ordinal));
   }
 
-  /** Arrays with nulls, and those of other vectors than ours, are left to Spark. */
+  /** Falls back to Spark for arrays with nulls and for vectors of other classes. */
   private static RowField array(int ordinal, int width, RowField otherwise) {
     ArrayCopy copy = new ArrayCopy(width);
     return (row, vector, source, index) -> {

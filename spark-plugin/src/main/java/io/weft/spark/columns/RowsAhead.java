@@ -8,12 +8,12 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Measures how many of a batch's next rows fit into some bytes, before they are appended anywhere.
- * Strings and binary values count with what they have; a value of another type with its width.
+ * Measures how many of a batch's next rows fit into a number of bytes, before they are appended.
+ * Strings and binary values count with their length, values of other types with their width.
  * Reused; for one task thread.
  */
 public final class RowsAhead {
-  /** Of an offset, or of a value without a width of its own. */
+  /** Bytes of an offset, or of a value without a fixed width. */
   private static final int SMALL_BYTES = 4;
 
   private final List<Sized> sized = new ArrayList<>();
@@ -23,18 +23,18 @@ public final class RowsAhead {
   private byte[] nulls = new byte[0];
   private long fittingBytes;
 
-  /** A column whose values differ in size, by its number. */
+  /** A column of values of variable size, by index. */
   private record Sized(int column, BytesSource source) {}
 
-  /** For batches of a schema whose columns can travel. */
+  /** Creates a measure for batches of a supported schema. */
   public RowsAhead(StructType schema) {
     this(schema, new long[schema.size()]);
   }
 
   /**
-   * For batches some of whose columns take the same for each value, whatever it is.
+   * Creates a measure for batches with some columns of a known size per value.
    *
-   * @param widths for each column what a value of it takes, null or not; 0 where it is measured
+   * @param widths bytes of each column's values, nulls included; 0 if the column is measured
    */
   public RowsAhead(StructType schema, long... widths) {
     long fixed = 0;
@@ -54,9 +54,9 @@ public final class RowsAhead {
   }
 
   /**
-   * How many rows from a first one fit.
+   * Returns how many rows fit, starting at the first.
    *
-   * @param most rows that are looked at, within the batch
+   * @param most maximum number of rows, within the batch
    * @param room bytes
    * @return 0 to {@code most}
    */
@@ -71,7 +71,7 @@ public final class RowsAhead {
     return fitting;
   }
 
-  /** Of the rows that were found to fit the last time. */
+  /** Bytes of the rows of the last result. */
   public long bytes() {
     return fittingBytes;
   }

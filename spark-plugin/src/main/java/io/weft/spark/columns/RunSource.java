@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Finds, for lists and maps of a vector, the vectors of their elements and the run of elements that
- * belongs to each selected value. Reused.
+ * Locates the element vectors of a vector of lists or maps, and the run of elements of each
+ * selected value. Reused.
  */
 final class RunSource {
   private final ColumnVector[] children;
@@ -26,21 +26,21 @@ final class RunSource {
     this.children = new ColumnVector[children];
   }
 
-  /** The vector of elements, or of keys (0) and values (1). */
+  /** Returns the vector of elements, or of keys (0) and values (1). */
   ColumnVector child(int ordinal) {
     return children[ordinal];
   }
 
-  /** The elements of the selected values, grouped as these are. */
+  /** Returns the elements of the selected values, in the same groups. */
   Selection elements() {
     return elements;
   }
 
   /**
-   * Looks for the elements of the selected values.
+   * Locates the elements of the selected values.
    *
-   * @param nulls 1 for a null, by position; nothing if there is none
-   * @return false if the vector has no element vectors within reach
+   * @param nulls 1 for a null, by position; null if there are no nulls
+   * @return false if the vector has no accessible element vectors
    */
   boolean locate(ColumnVector vector, Selection selection, byte[] nulls) {
     writable = null;

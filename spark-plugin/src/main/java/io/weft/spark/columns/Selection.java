@@ -3,9 +3,9 @@ package io.weft.spark.columns;
 import java.util.Arrays;
 
 /**
- * Rows of a vector in the order in which they go to partitions: groups of positions, one group per
- * partition that gets any. It either lists its rows, or runs of neighbouring rows, which can be
- * copied in bulk. Reused; for one thread.
+ * Rows of a vector in the order of their partitions: groups of positions, one group per partition
+ * with rows. It lists either rows, or runs of contiguous rows, which can be copied in bulk. Reused;
+ * not thread-safe.
  */
 final class Selection {
   private int groups;
@@ -24,7 +24,7 @@ final class Selection {
 
   private int[] counts = new int[0];
 
-  /** Number of partitions that get rows. */
+  /** Number of partitions with rows. */
   int groups() {
     return groups;
   }
@@ -33,7 +33,7 @@ final class Selection {
     return partitions[group];
   }
 
-  /** First position of a group; of one past the last group: the number of positions. */
+  /** First position of a group. For the index after the last group: the number of positions. */
   int from(int group) {
     return from[group];
   }
@@ -43,12 +43,12 @@ final class Selection {
     return count;
   }
 
-  /** Whether it knows its runs. */
+  /** Whether it lists runs. */
   boolean hasRuns() {
     return hasRuns;
   }
 
-  /** First run of a group; of one past the last group: the number of runs. */
+  /** First run of a group. For the index after the last group: the number of runs. */
   int runFrom(int group) {
     return runFrom[group];
   }
@@ -69,7 +69,7 @@ final class Selection {
     return rows;
   }
 
-  /** Sorts rows by partition, keeping their order within each: a counting sort. */
+  /** Sorts rows by partition with a stable counting sort. */
   void byPartition(int[] ids, int start, int end, int allPartitions) {
     clear();
     hasRows = true;
@@ -95,14 +95,14 @@ final class Selection {
     }
   }
 
-  /** Selects neighbouring rows for one partition. */
+  /** Selects contiguous rows for one partition. */
   void run(int partition, int start, int length) {
     beginRuns();
     beginGroup(partition);
     addRun(start, length);
   }
 
-  /** Starts an empty selection that is made of runs. */
+  /** Starts an empty selection of runs. */
   void beginRuns() {
     clear();
     hasRuns = true;
@@ -116,7 +116,7 @@ final class Selection {
     runFrom[groups] = runs;
   }
 
-  /** Adds neighbouring rows to the current group. */
+  /** Adds contiguous rows to the current group. */
   void addRun(int start, int length) {
     if (length == 0) {
       return;

@@ -1,14 +1,17 @@
 package io.weft.spark.columns;
 
 /**
- * How many rows of a batch are appended at once, and how many make a chunk, so that neither grows
- * too large in bytes, whatever the size of the rows turns out to be.
+ * Adapts the rows of a slice (the rows appended at once) and the rows of a chunk to the size of
+ * rows, so that neither has too many bytes.
  */
 final class SliceSize {
-  /** Before anything is known of rows of varying size. */
+  /** Rows of the first slice, before the size of rows is known. */
   private static final int FIRST_ROWS = 256;
 
-  /** Larger chunks make reading no faster and the builders too large for a core's caches. */
+  /**
+   * Target bytes of a chunk. Larger chunks do not make reading faster, and their builders exceed a
+   * core's caches.
+   */
   private static final long CHUNK_BYTES = 512L << 10;
 
   private final int partitions;
@@ -20,9 +23,9 @@ final class SliceSize {
   private long slices;
 
   /**
-   * @param partitions that a slice's rows go to
-   * @param maxRows of a slice or a chunk, at least 1
-   * @param sliceBytes of a slice
+   * @param partitions number of partitions
+   * @param maxRows maximum rows of a slice or a chunk, at least 1
+   * @param sliceBytes target bytes of a slice
    */
   SliceSize(int partitions, int maxRows, long sliceBytes) {
     this.partitions = partitions;
@@ -42,7 +45,7 @@ final class SliceSize {
     return chunkRows;
   }
 
-  /** Counts a slice; whether this is the time to take a sample: less and less often. */
+  /** Counts a slice. Returns whether to take a sample, at growing intervals. */
   boolean wantsSample() {
     if (++slices < nextSample) {
       return false;
@@ -51,7 +54,7 @@ final class SliceSize {
     return true;
   }
 
-  /** Takes note of the size of some rows. */
+  /** Records the size of sampled rows. */
   void sample(long bytes, long sampledRows) {
     long bytesPerRow = Math.max(1, bytes / Math.max(1, sampledRows));
     chunkRows = rows(CHUNK_BYTES / bytesPerRow);

@@ -10,11 +10,11 @@ import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 
 /**
- * What the metadata of a column says of its tensors: under the key {@value #KEY} lies {@code
- * {"dtype": "float32", "shape": [3, 224, 224]}}. Stateless.
+ * Reads and writes the tensor type in a column's metadata: the key {@value #KEY} has a value like
+ * {@code {"dtype": "float32", "shape": [3, 224, 224]}}. Stateless.
  */
 public final class TensorMetadata {
-  /** Under which a column's metadata holds its tensor type. */
+  /** Key of the tensor type in a column's metadata. */
   public static final String KEY = "weft.tensor";
 
   private static final String DTYPE_KEY = "dtype";
@@ -23,11 +23,11 @@ public final class TensorMetadata {
   private TensorMetadata() {}
 
   /**
-   * The metadata of a column of tensors.
+   * Creates the metadata of a column of tensors.
    *
-   * @param shape of one row's value, at least one dimension, each 1 or more; the first may be -1
-   *     where it varies
-   * @throws IllegalArgumentException if it is no such shape
+   * @param shape of one row's value, at least one dimension, each 1 or more; the first may be -1 if
+   *     it varies
+   * @throws IllegalArgumentException if the shape is invalid
    */
   public static Metadata of(DataType dtype, long... shape) {
     check(shape);
@@ -49,16 +49,17 @@ public final class TensorMetadata {
     }
     if (!valid) {
       throw new IllegalArgumentException(
-          "a tensor column has 1 to %d dimensions, each 1 or more, the first also -1, and below 2^31 elements; not %s"
-              .formatted(TensorType.MOST_DIMENSIONS - 1, Arrays.toString(shape)));
+          "a tensor column has 1 to %d dimensions, each 1 or more, the first also -1, and below"
+              + " 2^31 elements; not %s"
+                  .formatted(TensorType.MOST_DIMENSIONS - 1, Arrays.toString(shape)));
     }
   }
 
   /**
-   * The type of one value where all have the same shape.
+   * Returns the tensor type of a column whose values all have the same shape.
    *
-   * @return empty for a column without such metadata, and where the first dimension varies
-   * @throws IllegalArgumentException if the metadata is there but damaged
+   * @return empty for a column without such metadata, or if the first dimension varies
+   * @throws IllegalArgumentException if the metadata is malformed
    */
   public static Optional<TensorType> typeOf(StructField field) {
     return shapeOf(field)
@@ -67,10 +68,10 @@ public final class TensorMetadata {
   }
 
   /**
-   * The shape of a column's values as its metadata has it, -1 for a first dimension that varies.
+   * Returns the shape in a column's metadata, with -1 for a variable first dimension.
    *
    * @return empty for a column without such metadata
-   * @throws IllegalArgumentException if the metadata is there but damaged
+   * @throws IllegalArgumentException if the metadata is malformed
    */
   public static Optional<long[]> shapeOf(StructField field) {
     return tensor(field)
@@ -87,10 +88,10 @@ public final class TensorMetadata {
   }
 
   /**
-   * The element type of a column's values.
+   * Returns the element type in a column's metadata.
    *
    * @return empty for a column without such metadata
-   * @throws IllegalArgumentException if the metadata is there but damaged
+   * @throws IllegalArgumentException if the metadata is malformed
    */
   public static Optional<DataType> dtypeOf(StructField field) {
     return tensor(field)
@@ -104,7 +105,7 @@ public final class TensorMetadata {
             });
   }
 
-  /** The type of Spark's numbers as elements; empty for what is no number of a fixed width. */
+  /** Returns the element type of a Spark type; empty if it is not a number of fixed width. */
   public static Optional<DataType> elementType(org.apache.spark.sql.types.DataType type) {
     return Optional.ofNullable(
         switch (type.typeName()) {
@@ -118,7 +119,7 @@ public final class TensorMetadata {
         });
   }
 
-  /** Whether the elements of an array of Spark's are those of a tensor, bit by bit. */
+  /** Whether elements of a Spark array have the same bits as elements of a tensor. */
   public static boolean fits(org.apache.spark.sql.types.DataType element, DataType dtype) {
     boolean half = dtype == DataType.FLOAT16 || dtype == DataType.BFLOAT16;
     return elementType(element).filter(half ? DataType.INT16::equals : dtype::equals).isPresent();
@@ -136,7 +137,7 @@ public final class TensorMetadata {
 
   private static IllegalArgumentException damaged(StructField field, Exception cause) {
     return new IllegalArgumentException(
-        "column %s: its metadata under %s is no tensor's: %s"
+        "column %s: its metadata under %s is not a tensor's: %s"
             .formatted(field.name(), KEY, field.metadata()),
         cause);
   }

@@ -1,16 +1,16 @@
 package io.weft.spark.columns;
 
 /**
- * A column whose values may be arrays of one length, none of whose elements is null: they lie one
- * behind the other and can be copied in bulk. For one thread.
+ * A column whose values may be arrays of one length without null elements. Their elements are
+ * contiguous and can be copied in bulk. Not thread-safe.
  */
 public interface TensorVector {
-  /** Whether its values are; nothing else is asked where they are not. */
+  /** Whether the values are such arrays. If not, the other methods must not be called. */
   boolean hasTensors();
 
-  /** Where the elements of a value lie, which is not null. */
+  /** Returns the address of the elements of a non-null value. */
   long elements(int row);
 
-  /** Elements of each value. */
+  /** Number of elements of each value. */
   int elementsOfValue();
 }

@@ -2,7 +2,7 @@ package io.weft.spark.columns;
 
 import org.apache.spark.sql.types.DataType;
 
-/** A column has a type for which there is no layout. */
+/** A column has a type without a columnar layout. */
 final class UnsupportedTypeException extends IllegalArgumentException {
   private static final long serialVersionUID = 1L;
 

@@ -1,8 +1,7 @@
 package io.weft.spark.columns;
 
 /**
- * Which values of a builder are null, per partition. A partition without nulls has no bitmap; the
- * first null makes it.
+ * The validity bitmaps of a builder, per partition. A partition has no bitmap until its first null.
  */
 final class Validity {
   private final int[] nulls;
@@ -17,7 +16,7 @@ final class Validity {
     return nulls[partition];
   }
 
-  /** Where the bitmap of a partition with nulls is. */
+  /** Address of the bitmap of a partition with nulls. */
   long address(int partition) {
     return bits.address(partition);
   }
@@ -36,9 +35,9 @@ final class Validity {
   }
 
   /**
-   * Appends values of which some may be null.
+   * Appends values, some of which may be null.
    *
-   * @param mask 1 for a null, by position; nothing if there is none
+   * @param mask 1 for a null, by position; null if there are no nulls
    */
   void append(int partition, int rows, byte[] mask, int from, int to) {
     int added = mask == null ? 0 : ones(mask, from, to);
@@ -51,7 +50,7 @@ final class Validity {
     nulls[partition] += added;
   }
 
-  /** Appends what another bitmap says, where 1 is a value. */
+  /** Appends bits of another bitmap, where 0 is a null. */
   void append(int partition, int rows, long source, long from, int count) {
     int added = Bits.zeros(source, from, count);
     if (added == 0) {

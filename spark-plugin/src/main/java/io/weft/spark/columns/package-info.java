@@ -1,11 +1,11 @@
 /**
- * Batches on their way through the exchange: column-wise scatter into chunks on the map side,
- * vectors over those chunks on the reduce side, and the partition id of every row.
+ * Batches of the columns route: the map side scatters rows into chunks column by column, and the
+ * reduce side reads vectors over those chunks. Also computes the partition of every row.
  *
- * <p>A chunk is described in {@link io.weft.spark.columns.ChunkFormat}; which types travel, and
- * how, in {@link io.weft.spark.columns.ColumnLayout}. Everything here belongs to one task thread.
- * Builders take their memory from a {@link io.weft.spark.columns.BufferPool} that is lent to the
- * task and goes back when its scatter or reader is closed; chunks belong to the map output that
- * they were allocated from; vectors own nothing and are valid until their reader moves on.
+ * <p>{@link io.weft.spark.columns.ChunkFormat} describes a chunk, {@link
+ * io.weft.spark.columns.ColumnLayout} the supported types. Objects belong to one task thread.
+ * Builders allocate from a {@link io.weft.spark.columns.BufferPool}, which the task returns when it
+ * closes its scatter or reader. Chunks belong to their map output. Vectors own nothing and are
+ * valid until their reader advances.
  */
 package io.weft.spark.columns;

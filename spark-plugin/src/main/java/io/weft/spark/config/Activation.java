@@ -5,37 +5,37 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.internal.plugin.PluginContainer;
 
 /**
- * Whether Weft serves an application. The driver decides once, before anything else is made, and
- * tells every executor by Spark's own way for plugins.
+ * Whether Weft serves an application. The driver decides once, before it creates anything else, and
+ * sends the decision to every executor with Spark's plugin context.
  *
- * @param inertReason why Weft stays off, as a whole sentence or two; empty if it is on
- * @param otherRole what Weft does instead of carrying shuffles, as a whole sentence; empty if it
- *     carries them, or is off
+ * @param inertReason why Weft is off, as one or two sentences; empty if it is on
+ * @param otherRole what Weft does instead of carrying shuffles, as a sentence; empty if it carries
+ *     them or is off
  */
 public record Activation(Optional<String> inertReason, Optional<String> otherRole) {
-  /** The plugin, by the name that users give Spark. */
+  /** The plugin's class name, as users write it in {@code spark.plugins}. */
   public static final String PLUGIN = "io.weft.spark.WeftPlugin";
 
-  /** The shuffle manager that the plugin asks Spark for. */
+  /** Class name of the shuffle manager that the plugin sets. */
   public static final String MANAGER = "io.weft.spark.shuffle.WeftShuffleManager";
 
   public static final String MANAGER_KEY = "spark.shuffle.manager";
 
-  /** Keys of what the driver side hands to the executor side. */
+  /** Key of the flag that Weft carries shuffles, from the driver to the executors. */
   public static final String ACTIVE = "active";
 
-  /** True where executors start Weft, whether it carries shuffles or has another role. */
+  /** Key of the flag that executors start Weft, to carry shuffles or for another role. */
   public static final String RUNS = "runs";
 
   public static final String APPLICATION_KEY = "applicationKey";
   public static final String VERSION = "version";
 
-  /** On, or off for this reason. */
+  /** An activation without another role: on, or off for this reason. */
   public Activation(Optional<String> inertReason) {
     this(inertReason, Optional.empty());
   }
 
-  /** Decides by the application's settings as the user made them. */
+  /** Decides from the settings that the user made for the application. */
   public static Activation decide(SparkConf conf) {
     return new Activation(
         foreignManager(conf).or(() -> oldFetchProtocol(conf)).or(() -> externalService(conf)));
@@ -72,9 +72,10 @@ public record Activation(Optional<String> inertReason, Optional<String> otherRol
     return conf.getBoolean("spark.shuffle.service.enabled", false)
             && conf.getBoolean("spark.dynamicAllocation.enabled", false)
         ? Optional.of(
-            "spark.dynamicAllocation.enabled removes idle executors because"
-                + " spark.shuffle.service.enabled serves what they wrote, and that service does not"
-                + " serve Weft's blocks. Spark's sort shuffle carries every shuffle; use"
+            "spark.dynamicAllocation.enabled removes idle executors because the external shuffle"
+                + " service (spark.shuffle.service.enabled) serves their output, and that"
+                + " service does not serve Weft's blocks. Spark's sort shuffle carries every"
+                + " shuffle; use"
                 + " spark.dynamicAllocation.shuffleTracking.enabled instead of the service.")
         : Optional.empty();
   }
@@ -82,8 +83,8 @@ public record Activation(Optional<String> inertReason, Optional<String> otherRol
   private static Optional<String> oldFetchProtocol(SparkConf conf) {
     return conf.getBoolean("spark.shuffle.useOldFetchProtocol", false)
         ? Optional.of(
-            "spark.shuffle.useOldFetchProtocol is true, with which two attempts of a map task"
-                + " cannot be told apart. Spark's sort shuffle carries every shuffle.")
+            "spark.shuffle.useOldFetchProtocol is true, so two attempts of a map task cannot be"
+                + " distinguished. Spark's sort shuffle carries every shuffle.")
         : Optional.empty();
   }
 }

@@ -1,6 +1,9 @@
 package io.weft.spark.config;
 
-/** A {@code spark.weft.*} setting that cannot be used; the message says which, why and what can. */
+/**
+ * A {@code spark.weft.*} setting is invalid. The message names the key, the mistake and the allowed
+ * values.
+ */
 public final class InvalidSettingException extends IllegalArgumentException {
   private static final long serialVersionUID = 1L;
 

@@ -4,7 +4,7 @@ import io.weft.peer.PathRules;
 import java.util.List;
 import org.apache.spark.SparkConf;
 
-/** What the settings say of the ways between executors. Stateless. */
+/** Settings that decide the paths between executors. Stateless. */
 public final class PathSettings {
   private static final List<String> ENCRYPTION =
       List.of(
@@ -14,16 +14,17 @@ public final class PathSettings {
 
   private PathSettings() {}
 
-  /** Whether Spark encrypts what executors send each other. */
+  /** Whether Spark encrypts data between executors. */
   public static boolean isNetworkEncrypted(SparkConf conf) {
     return ENCRYPTION.stream().anyMatch(key -> conf.getBoolean(key, false));
   }
 
-  /** By which the ways are chosen, the same on the driver and on all executors. */
+  /** Returns the rules that choose paths. They are the same on the driver and on all executors. */
   public static PathRules rules(SparkConf conf) {
     return new PathRules(
         WeftSettings.TRANSPORT.get(conf),
         isNetworkEncrypted(conf),
-        WeftSettings.NCCL_ALLOW_UNENCRYPTED.get(conf));
+        WeftSettings.NCCL_ALLOW_UNENCRYPTED.get(conf),
+        OptionNames.settings());
   }
 }

@@ -1,11 +1,11 @@
 package io.weft.spark.config;
 
-/** Which way a session's SQL shuffles take where more than one can carry them. */
+/** The route of a session's SQL shuffles. */
 public enum Route {
-  /** Columns where the plan below and above works in columns, rows elsewhere. */
+  /** Columns if the input arrives in batches of columns, rows elsewhere. */
   AUTO,
-  /** Rows always: no plan is changed. */
+  /** Always rows. No plan is changed. */
   ROWS,
-  /** Columns wherever the types can travel. */
+  /** Columns wherever Weft supports all column types. */
   COLUMNS
 }

@@ -38,7 +38,7 @@ public final class Setting<T> {
     return key;
   }
 
-  /** The value where the user sets none. */
+  /** The value if the user sets none. */
   public T defaultValue() {
     return defaultValue;
   }
@@ -48,12 +48,12 @@ public final class Setting<T> {
     return scope;
   }
 
-  /** What the setting does, in sentences. */
+  /** The documentation, in sentences. */
   public String doc() {
     return doc;
   }
 
-  /** What is allowed, as the rest of a sentence. */
+  /** The allowed values, as the end of a sentence. */
   public String allowed() {
     return type.allowed();
   }
@@ -84,7 +84,7 @@ public final class Setting<T> {
   }
 
   /**
-   * The value a text stands for.
+   * Parses a text.
    *
    * @throws InvalidSettingException if the text is not allowed; the message names the key, the text
    *     and what is allowed

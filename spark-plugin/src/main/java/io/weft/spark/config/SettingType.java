@@ -1,7 +1,7 @@
 package io.weft.spark.config;
 
 /**
- * How the text of a setting becomes a value, and what text is allowed.
+ * Parses and formats the values of a setting.
  *
  * @param <T> the value's type
  */
@@ -9,15 +9,15 @@ interface SettingType<T> {
   /**
    * Reads a value.
    *
-   * @throws IllegalArgumentException if the text is not one of the allowed values; the message need
-   *     not say more, {@link Setting} names the key and {@link #allowed()}
+   * @throws IllegalArgumentException if the text is not allowed; {@link Setting} adds the key and
+   *     {@link #allowed()} to the message
    */
   T parse(String text);
 
-  /** Writes a value the way {@link #parse} reads it and a person likes to see it. */
+  /** Formats a value for people. {@link #parse} can read it. */
   String format(T value);
 
-  /** What is allowed, as the rest of a sentence: "a size from 1m to 1g". */
+  /** The allowed values, as the end of a sentence: "a size from 1m to 1g". */
   String allowed();
 
   /** A word for the type in the documentation. */

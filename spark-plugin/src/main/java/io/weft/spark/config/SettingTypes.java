@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.apache.spark.network.util.JavaUtils;
 
-/** The types a setting can have. */
+/** The types of settings. */
 final class SettingTypes {
   private static final long KIB = 1024;
 
@@ -42,7 +42,7 @@ final class SettingTypes {
     };
   }
 
-  /** A size in bytes; a number without a unit is bytes. Zero is allowed only where min is zero. */
+  /** A size in bytes; a number without a unit is bytes. Zero is allowed only if min is zero. */
   static SettingType<Long> bytes(long min, long max) {
     return new Ranged<>(min, max, "size") {
       @Override
@@ -57,7 +57,7 @@ final class SettingTypes {
     };
   }
 
-  /** A size in bytes that is zero, with a meaning of its own, or within a range. */
+  /** A size in bytes: zero, with a special meaning, or a value within a range. */
   static SettingType<Long> bytesOrZero(String meaningOfZero, long min, long max) {
     SettingType<Long> range = bytes(min, max);
     return new SettingType<>() {
@@ -97,7 +97,7 @@ final class SettingTypes {
     };
   }
 
-  /** A duration; a number without a unit is seconds, as for Spark's own timeouts. */
+  /** A duration; a number without a unit is seconds, as in Spark's timeouts. */
   static SettingType<Duration> duration(Duration min, Duration max) {
     return new Ranged<>(min, max, "duration") {
       @Override
@@ -116,7 +116,7 @@ final class SettingTypes {
     return text.chars().allMatch(Character::isDigit) ? text + "s" : text;
   }
 
-  /** An absolute path, or empty text with a meaning of its own. */
+  /** An absolute path, or empty text with a special meaning. */
   static SettingType<String> absolutePath(String empty) {
     return new SettingType<>() {
       @Override

@@ -19,7 +19,7 @@ public final class SettingsCheck {
    * Checks every key and value.
    *
    * @throws InvalidSettingException if a key is unknown or a value not allowed; the message lists
-   *     every mistake, a line each
+   *     every mistake on its own line
    */
   public static void check(SparkConf conf) {
     List<String> mistakes = new ArrayList<>();
@@ -57,7 +57,10 @@ public final class SettingsCheck {
         .orElse(mistake + "; docs/configuration.md lists all of them");
   }
 
-  /** The known key that could be meant: one that ends alike, else the one with the fewest edits. */
+  /**
+   * Finds the known key that the user probably meant: one with the same last part, else the one
+   * with the fewest edits.
+   */
   private static Optional<String> nearest(String key) {
     LevenshteinDistance distance = new LevenshteinDistance(NEAR);
     Comparator<String> endsOtherwise =

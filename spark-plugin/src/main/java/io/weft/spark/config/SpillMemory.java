@@ -10,18 +10,19 @@ import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 
 /**
- * Whether private memory, where disks are encrypted, is enough for the tasks that an executor runs
- * at once: those that have too little wait for each other, and less than a chunk each is refused.
+ * Checks that private memory is large enough for the tasks that an executor runs at once. It is
+ * used only where disks are encrypted. Tasks with too little memory wait for each other; less than
+ * one chunk per task is an error.
  */
 public final class SpillMemory {
-  /** A task reads a chunk while it still has the one before it, and writes a third. */
+  /** A task holds the chunk it reads, the chunk before it, and the chunk it writes. */
   private static final int CHUNKS_OF_A_TASK = 3;
 
   private static final int MANY_TASKS = 32;
   private static final long LEAST_CHUNK = 4L << 10;
   private static final long MOST_CHUNK = 4L << 20;
 
-  /** A segment has room for at least so many chunks, or open ones would waste whole segments. */
+  /** Minimum number of chunks in a segment. With fewer, open chunks would waste whole segments. */
   private static final long CHUNKS_PER_SEGMENT = 16;
 
   private static final String ADVICE = ". Raise it, or make spark.weft.memory.segmentSize smaller";
@@ -31,12 +32,15 @@ public final class SpillMemory {
 
   private SpillMemory() {}
 
-  /** Bytes no chunk grows beyond, unless one row needs more, in segments of that size. */
+  /**
+   * Returns the maximum bytes of a chunk, for a segment size. A chunk of a single row may be
+   * longer.
+   */
   public static long mostChunkBytes(long segmentBytes) {
     return Math.min(MOST_CHUNK, Math.max(LEAST_CHUNK, segmentBytes / CHUNKS_PER_SEGMENT));
   }
 
-  /** How much private memory an executor may use where disks are encrypted, and for whom. */
+  /** Returns the private memory of an executor, for applications with encrypted disks. */
   public static PrivateMemory of(SparkConf conf) {
     return new PrivateMemory(
         SPILL_PRIVATE_MEMORY.get(conf), users(conf), WeftSettings.FETCH_TIMEOUT.get(conf));
@@ -54,12 +58,12 @@ public final class SpillMemory {
     }
   }
 
-  /** What to know, where tasks may wait for each other until they fail. */
+  /** Returns a warning if tasks may wait for each other until they time out. */
   public static Optional<String> remark(SparkConf conf) {
     return isShort(conf, CHUNKS_OF_A_TASK)
         ? Optional.of(
             describe(conf, "which is less than the three that each may need")
-                + ": while shared memory is full they wait for each other, and may fail of it"
+                + ": while shared memory is full, they wait for each other and may time out"
                 + ADVICE)
         : Optional.empty();
   }
@@ -81,7 +85,8 @@ public final class SpillMemory {
 
   private static String describe(SparkConf conf, String finding) {
     String text =
-        "%s is %d bytes, of which %d are for the %d tasks that an executor runs at once, %s; a chunk"
+        "%s is %d bytes, of which %d are for the %d tasks that an executor runs at once, %s; a"
+            + " chunk"
             + " has up to %d bytes";
     return text.formatted(
         SPILL_PRIVATE_MEMORY.key(),
@@ -92,12 +97,15 @@ public final class SpillMemory {
         chunkBytes(conf));
   }
 
-  /** Tasks that are taken to run at once: on executors of unknown size, rather too many. */
+  /**
+   * Returns the assumed number of concurrent tasks; too many rather than too few if the size of
+   * executors is unknown.
+   */
   static int users(SparkConf conf) {
     return tasks(conf).orElse(Math.max(MANY_TASKS, Runtime.getRuntime().availableProcessors()));
   }
 
-  /** Tasks that an executor runs at once; empty where only the executor will know. */
+  /** Returns the tasks that an executor runs at once; empty if only the executor knows. */
   static OptionalInt tasks(SparkConf conf) {
     OptionalInt cores = cores(conf);
     int each = Math.max(1, conf.getInt("spark.task.cpus", 1));

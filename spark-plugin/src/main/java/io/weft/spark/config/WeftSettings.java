@@ -3,7 +3,6 @@ package io.weft.spark.config;
 import static io.weft.spark.config.Setting.Scope.APPLICATION;
 import static io.weft.spark.config.Setting.Scope.SESSION;
 
-import io.weft.peer.PathRules;
 import io.weft.peer.TransportMode;
 import io.weft.tensor.codec.CodecKind;
 import io.weft.wire.Compression;
@@ -14,14 +13,14 @@ import org.apache.spark.SparkConf;
 /**
  * Every {@code spark.weft.*} setting, declared once.
  *
- * <p>Read one with {@code WeftSettings.FETCH_TIMEOUT.get(conf)}, from a {@code SparkConf} or, where
- * its scope is the session, from a {@code SQLConf}.
+ * <p>Read one with {@code WeftSettings.FETCH_TIMEOUT.get(conf)}. The argument is a {@code
+ * SparkConf} or, for settings of the session, a {@code SQLConf}.
  */
 public final class WeftSettings {
   /** What every key starts with. */
   public static final String PREFIX = "spark.weft.";
 
-  /** Spark's setting for what lies in its local folders. */
+  /** Spark's setting that encrypts its local folders. */
   public static final String DISK_ENCRYPTION = "spark.io.encryption.enabled";
 
   private static final long KIB = 1L << 10;
@@ -36,68 +35,71 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           SESSION,
-          "Whether SQL shuffles go through Weft. When false, new queries of the session use Spark's"
-              + " sort shuffle and no plan is changed.");
+          "Whether SQL shuffles go through Weft. When false, new queries of the session use"
+              + " Spark's sort shuffle and no plan is changed.");
 
-  /** Which route SQL shuffles take. */
+  /** The route of SQL shuffles. */
   public static final Setting<Route> ROUTE =
       new Setting<>(
           PREFIX + "route",
           SettingTypes.choice(Route.class),
           Route.AUTO,
           SESSION,
-          "Which way SQL shuffles take. rows copies packed rows and changes no plan; columns swaps"
-              + " the exchange node wherever all column types can travel; auto takes columns where the"
-              + " input comes in batches of columns, and rows elsewhere, also where Spark's row"
-              + " checksums are on (spark.sql.shuffle.orderIndependentChecksum.*, the default of"
-              + " Spark 4.2), which only the rows route keeps.");
+          "The route of SQL shuffles. rows copies packed rows and changes no plan. columns"
+              + " replaces the exchange node wherever Weft supports all column types. auto"
+              + " takes columns where the input arrives in batches of columns, and rows"
+              + " elsewhere. auto also takes rows where Spark's row checksums are on"
+              + " (spark.sql.shuffle.orderIndependentChecksum.*, the default of Spark 4.2),"
+              + " because only the rows route keeps them.");
 
-  /** Which way blocks of other executors come. */
+  /** How blocks of other executors are read. */
   public static final Setting<TransportMode> TRANSPORT =
       new Setting<>(
           PREFIX + "transport",
           SettingTypes.choice(TransportMode.class),
           TransportMode.AUTO,
           APPLICATION,
-          "How blocks of other executors are read. auto reads in place what lies on the same host and"
-              + " the rest by TCP; shm is auto, but fails where memory on the same host cannot be"
-              + " mapped; tcp reads everything of other executors by TCP. With auto, arrays that tasks"
-              + " exchange between GPUs go by NCCL where both executors can use it, else by"
-              + " CUDA IPC on one host, else through memory of the hosts, and so do blocks of"
-              + " shuffles that lie on GPUs; those on the host never go by NCCL. The Weft tab and the"
-              + " logs say which way is taken and why.");
+          "How an executor reads blocks of other executors. auto reads blocks of the same host"
+              + " in place and all others by TCP. shm is like auto, but fails if memory on the"
+              + " same host cannot be mapped. tcp reads all blocks of other executors by TCP."
+              + " With auto, arrays that tasks exchange between GPUs use NCCL if both executors"
+              + " support it, else CUDA IPC on one host, else memory of the hosts. Shuffle"
+              + " blocks in GPU memory use the same paths; blocks in host memory never use"
+              + " NCCL. The Weft tab and the logs show each path and its reason.");
 
-  /** Which NCCL is loaded. */
+  /** The NCCL library to load. */
   public static final Setting<String> NCCL_LIBRARY =
       new Setting<>(
           PREFIX + "nccl.library",
-          SettingTypes.absolutePath("empty (look for it)"),
+          SettingTypes.absolutePath("empty (search)"),
           "",
           APPLICATION,
-          "The libnccl.so.2 that executors with a GPU load. Empty takes the first in LD_LIBRARY_PATH,"
-              + " the usual folders and Python's packages.");
+          "The libnccl.so.2 that executors with a GPU load. Empty takes the first one found in"
+              + " LD_LIBRARY_PATH, the usual folders and Python's packages.");
 
-  /** Whether NCCL may go between hosts where Spark encrypts its network. */
+  /** Whether NCCL may transfer unencrypted data between hosts where Spark encrypts its network. */
   public static final Setting<Boolean> NCCL_ALLOW_UNENCRYPTED =
       new Setting<>(
-          PathRules.ALLOW_KEY,
+          PREFIX + "nccl.allowUnencrypted",
           SettingTypes.bool(),
           false,
           APPLICATION,
-          "NCCL does not encrypt. Where Spark encrypts its network (spark.network.crypto.enabled,"
-              + " spark.authenticate.enableSaslEncryption or spark.ssl.rpc.enabled) it is therefore"
-              + " not used between hosts, unless this is true. What the two ends agree on over sockets"
-              + " (keys, sizes, failures) is not encrypted then either.");
+          "Whether NCCL may transfer data between hosts although Spark encrypts its network"
+              + " (spark.network.crypto.enabled, spark.authenticate.enableSaslEncryption or"
+              + " spark.ssl.rpc.enabled). NCCL does not encrypt. When false, NCCL is not used"
+              + " between hosts of such an application. When true, the control messages over"
+              + " sockets (keys, sizes, failures) are not encrypted either.");
 
-  /** Where the executor's block server listens. */
+  /** The port of the executor's block server. */
   public static final Setting<Integer> PORT =
       new Setting<>(
           PREFIX + "port",
           SettingTypes.integer(0, 65535),
           0,
           APPLICATION,
-          "Port on which each executor serves blocks to executors of other hosts. 0 takes any free"
-              + " one; otherwise the next ports are tried too, as for spark.blockManager.port.");
+          "Port on which each executor serves blocks to executors of other hosts. 0 takes any"
+              + " free port. If the port is in use, the next ports are tried, as for"
+              + " spark.blockManager.port.");
 
   /** Budget of shared memory for each executor. */
   public static final Setting<Long> MEMORY_SIZE =
@@ -106,8 +108,9 @@ public final class WeftSettings {
           SettingTypes.bytesOrZero("choose", MIB, 64 * TIB),
           0L,
           APPLICATION,
-          "Shared memory each executor may use for shuffle data. 0 takes a quarter of the shared"
-              + " memory file system, at most 4g. What does not fit goes to Spark's local folders.");
+          "Shared memory that each executor may use for shuffle data. 0 takes a quarter of the"
+              + " shared memory file system, at most 4g. Data beyond this size goes to Spark's"
+              + " local folders.");
 
   /** Size of a segment of the arena. */
   public static final Setting<Long> MEMORY_SEGMENT_SIZE =
@@ -116,28 +119,28 @@ public final class WeftSettings {
           SettingTypes.bytes(MIB, GIB),
           64 * MIB,
           APPLICATION,
-          "Memory is reserved in segments of this size and reused until the executor ends. A row"
-              + " larger than a segment gets a segment of its own.");
+          "Memory is reserved in segments of this size, which are reused until the executor"
+              + " ends. A row larger than a segment gets a segment of its own.");
 
-  /** Where segments live. */
+  /** The folder of the segments. */
   public static final Setting<String> MEMORY_FOLDER =
       new Setting<>(
           PREFIX + "memory.folder",
           SettingTypes.absolutePath("empty (choose)"),
           "",
           APPLICATION,
-          "Folder of a memory file system for the segments. Empty takes /dev/shm, or the first of"
-              + " Spark's local folders where /dev/shm is absent, read-only or too small.");
+          "Folder of a memory file system for the segments. Empty takes /dev/shm, or the first"
+              + " of Spark's local folders if /dev/shm is absent, read-only or too small.");
 
-  /** What is left free of the shared memory file system. */
+  /** Free bytes that Weft leaves on each file system. */
   public static final Setting<Long> MEMORY_MARGIN =
       new Setting<>(
           PREFIX + "memory.margin",
           SettingTypes.bytes(0, TIB),
           32 * MIB,
           APPLICATION,
-          "Bytes that Weft leaves free for others on every file system it puts memory on: shared"
-              + " memory, and the local folders when it spills.");
+          "Bytes that Weft leaves free for other programs on every file system where it"
+              + " reserves memory: shared memory, and the local folders when it spills.");
 
   /** Budget on disk for each executor. */
   public static final Setting<Long> SPILL_SIZE =
@@ -146,99 +149,101 @@ public final class WeftSettings {
           SettingTypes.bytes(0, 1024 * TIB),
           TIB,
           APPLICATION,
-          "Bytes of Spark's local folders each executor may use for shuffle data that does not fit"
-              + " into its shared memory. 0 forbids it: a task that finds no memory then fails.");
+          "Bytes of Spark's local folders that each executor may use for shuffle data beyond"
+              + " its shared memory. With 0 it does not spill, and a task that finds no memory"
+              + " fails.");
 
-  /** Memory that chunks are encrypted from and decrypted into. */
+  /** Private memory for encrypting and decrypting chunks. */
   public static final Setting<Long> SPILL_PRIVATE_MEMORY =
       new Setting<>(
           PREFIX + "spill.privateMemory",
           SettingTypes.bytes(2 * MIB, TIB),
           GIB,
           APPLICATION,
-          "With spark.io.encryption.enabled: memory of its own that each executor may use, while"
-              + " shared memory is full, instead of Spark's local folders, where everything is"
-              + " encrypted. Half of it, in whole segments, is for what stays: GPU memory that was"
-              + " spilled, arrays that were received, batches of feeds. The rest is for map tasks and"
-              + " readers, which have it for moments and wait for each other, at most"
-              + " spark.weft.fetch.timeout. It is taken when it is needed and given back after a"
-              + " minute. Without encryption none is. Segments, also those in shared memory, are no"
-              + " longer than half of this, and chunks no longer than a sixteenth of a segment, so a"
-              + " size below twice spark.weft.memory.segmentSize makes both shorter. An application"
-              + " whose executors run more tasks at once than there are chunks in the part for tasks"
-              + " does not start.");
+          "Private memory of each executor for applications with spark.io.encryption.enabled."
+              + " It is used while shared memory is full, because Spark's local folders then"
+              + " take encrypted data only. Half of it, in whole segments, is retained memory:"
+              + " spilled GPU memory, received arrays and batches of feeds. The rest is"
+              + " transient memory of map tasks and readers, which wait for each other for at"
+              + " most spark.weft.fetch.timeout. It is allocated when needed and freed after a"
+              + " minute without use.  No segment is longer than half of this size, and no chunk"
+              + " longer than a sixteenth of a segment: below twice"
+              + " spark.weft.memory.segmentSize, both are shorter. An application"
+              + " does not start if its executors run more tasks at once than there are chunks"
+              + " in the transient part.");
 
-  /** How long a fetch may make no progress. */
+  /** The timeout of a fetch without progress. */
   public static final Setting<Duration> FETCH_TIMEOUT =
       new Setting<>(
           PREFIX + "fetch.timeout",
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
           Duration.ofMinutes(2),
           APPLICATION,
-          "A request to another executor that makes no progress for this long fails, and Spark runs"
-              + " the map task again. Requests of all tasks to one executor share a connection and"
-              + " come in order, so what was asked for before, or less than this time after it,"
-              + " counts as its progress. Also how long a reader keeps asking the driver for an"
-              + " executor's address, and how long a task waits for private memory"
+          "Timeout of a request to another executor without progress. The request then fails,"
+              + " and Spark runs the map task again. Requests of all tasks to one executor"
+              + " share a connection and are answered in order. Bytes of earlier requests, and"
+              + " of requests sent less than this time later, therefore count as progress. This"
+              + " is also the time for which a reader asks the driver for an executor's"
+              + " address, and for which a task waits for private memory"
               + " (spark.weft.spill.privateMemory). A number without a unit is seconds.");
 
-  /** How much is asked of one peer at a time. */
+  /** Bytes of one fetch request. */
   public static final Setting<Long> FETCH_REQUEST_SIZE =
       new Setting<>(
           PREFIX + "fetch.requestSize",
           SettingTypes.bytes(KIB, GIB),
           8 * MIB,
           APPLICATION,
-          "Bytes asked of another executor in one request over TCP, many blocks together.");
+          "Bytes of one request to another executor over TCP. One request fetches many blocks.");
 
-  /** How much a reader holds in flight. */
+  /** Maximum bytes in flight of a reader. */
   public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT =
       new Setting<>(
           PREFIX + "fetch.maxBytesInFlight",
           SettingTypes.bytes(KIB, 16 * GIB),
           48 * MIB,
           APPLICATION,
-          "Bytes one reader has at most asked for over TCP and not yet used.");
+          "Maximum bytes that one reader has requested over TCP and not yet used.");
 
-  /** How much a reader holds in flight of one peer. */
+  /** Maximum bytes in flight of a reader from one peer. */
   public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT_PER_PEER =
       new Setting<>(
           PREFIX + "fetch.maxBytesInFlightPerPeer",
           SettingTypes.bytes(KIB, 16 * GIB),
           48 * MIB,
           APPLICATION,
-          "Of these, bytes asked of one executor.");
+          "Maximum bytes in flight of one reader from one executor.");
 
-  /** How much all readers of an executor hold in flight. */
+  /** Maximum bytes in flight of all readers of an executor. */
   public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT_PER_EXECUTOR =
       new Setting<>(
           PREFIX + "fetch.maxBytesInFlightPerExecutor",
           SettingTypes.bytes(KIB, TIB),
           GIB,
           APPLICATION,
-          "Bytes all readers of an executor together have at most asked for over TCP and not yet"
-              + " used. A reader with nothing under way still sends one request.");
+          "Maximum bytes that all readers of an executor together have requested over TCP and"
+              + " not yet used. A reader with nothing in flight still sends one request.");
 
-  /** How much an executor holds for peers. */
+  /** Maximum bytes that an executor has opened for peers. */
   public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT =
       new Setting<>(
           PREFIX + "serve.maxBytesInFlight",
           SettingTypes.bytes(KIB, TIB),
           GIB,
           APPLICATION,
-          "Bytes an executor has at most opened for others over TCP and not sent yet. Who asks for"
-              + " more is told to ask again in a moment.");
+          "Maximum bytes that an executor has opened for other executors over TCP and not sent"
+              + " yet. It refuses further requests for the moment, and the peers retry.");
 
-  /** How much an executor holds for one peer. */
+  /** Maximum bytes that an executor has opened for one peer. */
   public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER =
       new Setting<>(
           PREFIX + "serve.maxBytesInFlightPerPeer",
           SettingTypes.bytes(KIB, TIB),
           256 * MIB,
           APPLICATION,
-          "Of these, bytes for one executor, or for each of its connections where"
-              + " spark.shuffle.io.numConnectionsPerPeer is more than 1. One that does not take what"
-              + " it asked for cannot keep it from the others.");
+          "Maximum opened bytes for one executor, or for each of its connections if"
+              + " spark.shuffle.io.numConnectionsPerPeer is more than 1. The limit keeps a slow"
+              + " peer from using the budget of the others.");
 
   /** Whether blocks are verified. */
   public static final Setting<Boolean> CHECKSUMS =
@@ -247,19 +252,20 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether every block that comes by TCP, or lay on disk, is held against a CRC32C made"
-              + " where it was written. A wrong one is fetched once more, then Spark computes it"
+          "Whether a reader verifies every block from TCP or disk against a CRC32C that its"
+              + " writer computed. A damaged block is fetched once more, then Spark computes it"
               + " again. Blocks in shared memory are not checked.");
 
-  /** How blocks are packed. */
+  /** How blocks are compressed. */
   public static final Setting<Compression> COMPRESSION =
       new Setting<>(
           PREFIX + "compression",
           SettingTypes.choice(Compression.class),
           Compression.NONE,
           APPLICATION,
-          "How blocks are packed on their way over TCP: none, lz4 or zstd. Blocks that do not shrink"
-              + " to nine tenths are sent as they are. Pays on networks of about 1 Gbit/s and less.");
+          "How blocks are compressed for TCP: none, lz4 or zstd. Blocks that stay above nine"
+              + " tenths of their size are sent uncompressed. Compression pays on networks of"
+              + " about 1 Gbit/s and less.");
 
   /** Rows of a batch. */
   public static final Setting<Integer> BATCH_ROWS =
@@ -268,30 +274,30 @@ public final class WeftSettings {
           SettingTypes.integer(1, 1 << 20),
           8192,
           APPLICATION,
-          "Rows a batch of the columns route is filled to.");
+          "Target number of rows of a batch of the columns route.");
 
-  /** Bytes of a batch. */
+  /** Memory of a map task's batches. */
   public static final Setting<Long> BATCH_SIZE =
       new Setting<>(
           PREFIX + "batch.size",
           SettingTypes.bytes(KIB, GIB),
           4 * MIB,
           APPLICATION,
-          "Memory in which a map task of the columns route collects rows, over all partitions, before it"
-              + " writes the fullest to the arena. It is native memory of every running task, beside"
-              + " the arena. More of it makes larger batches where there are many partitions, up to"
-              + " 512k each.");
+          "Memory in which a map task of the columns route collects rows of all partitions,"
+              + " before it flushes the largest to the arena. It is native memory of each"
+              + " running task, in addition to the arena. With many partitions, more memory"
+              + " makes larger batches, up to 512k each.");
 
-  /** How long collectives of barrier tasks may take. */
+  /** The timeout of collectives of barrier tasks. */
   public static final Setting<Duration> COLLECTIVES_TIMEOUT =
       new Setting<>(
           PREFIX + "collectives.timeout",
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
           Duration.ofMinutes(2),
           APPLICATION,
-          "How long the tasks of a barrier stage wait for each other, when their communicator is"
-              + " created and in every operation on it, before all fail with the names of those who"
-              + " are late. A number without a unit is seconds.");
+          "Timeout of the tasks of a barrier stage when they create their communicator, and of"
+              + " each operation on it. All tasks then fail with the names of the late ones. A"
+              + " number without a unit is seconds.");
 
   /** Bytes of a batch of transfers. */
   public static final Setting<Long> TRANSFERS_BATCH_SIZE =
@@ -300,7 +306,7 @@ public final class WeftSettings {
           SettingTypes.bytes(1, GIB),
           4 * MIB,
           APPLICATION,
-          "Bytes at which a batch of deferred transfers between executors leaves.");
+          "Bytes at which a batch of deferred transfers between executors is sent.");
 
   /** Age of a batch of transfers. */
   public static final Setting<Duration> TRANSFERS_BATCH_AGE =
@@ -309,39 +315,39 @@ public final class WeftSettings {
           SettingTypes.duration(Duration.ofMillis(1), Duration.ofMinutes(1)),
           Duration.ofMillis(5),
           APPLICATION,
-          "Age at which a batch of deferred transfers leaves even with fewer bytes. A batch that"
-              + " somebody waits for leaves at once.");
+          "Age at which a batch of deferred transfers is sent even with fewer bytes. A batch"
+              + " that a task waits for is sent at once.");
 
-  /** How long a transfer may take. */
+  /** The timeout of a transfer. */
   public static final Setting<Duration> TRANSFERS_DEADLINE =
       new Setting<>(
           PREFIX + "transfers.deadline",
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
           Duration.ofMinutes(2),
           APPLICATION,
-          "How long a transfer between executors may take, from when it leaves, before it fails with"
-              + " the names of both ends. A number without a unit is seconds.");
+          "Timeout of a transfer between executors, from the time it is sent. It then fails"
+              + " with the names of both ends. A number without a unit is seconds.");
 
-  /** When a communicator of transfers is given up. */
+  /** The idle time of a communicator of transfers. */
   public static final Setting<Duration> TRANSFERS_IDLE =
       new Setting<>(
           PREFIX + "transfers.idle",
           SettingTypes.duration(Duration.ofSeconds(1), Duration.ofDays(1)),
           Duration.ofMinutes(5),
           APPLICATION,
-          "Two executors give up the communicator between them when both had nothing to transfer"
-              + " for so long; the next transfer makes a new one. A number without a unit is"
-              + " seconds.");
+          "Idle time after which two executors close the communicator between them, if neither"
+              + " had anything to transfer. The next transfer creates a new one. A number"
+              + " without a unit is seconds.");
 
-  /** Memory of a GPU for arrays that arrive. */
+  /** GPU memory for received arrays. */
   public static final Setting<Long> TRANSFERS_GPU_MEMORY =
       new Setting<>(
           PREFIX + "transfers.gpuMemory",
           SettingTypes.bytes(MIB, TIB),
           GIB,
           APPLICATION,
-          "Memory of its GPU that each executor may use for arrays it receives there. It is taken as"
-              + " transfers need it and kept until the executor ends.");
+          "GPU memory that each executor may use for arrays it receives there. It is allocated"
+              + " as transfers need it and kept until the executor ends.");
 
   /** Whether NCCL gets arrays before the GPU has written them. */
   public static final Setting<Boolean> TRANSFERS_FOLLOW_DEVICES =
@@ -350,41 +356,43 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether the GPU waits for work that writes an array it sends by NCCL, or the host: false"
-              + " where that work may hang, or needs what the same two GPUs exchange later.");
+          "Whether the GPU waits for the work that writes an array before NCCL sends it. When"
+              + " false, the host waits. Set it to false if that work may hang, or needs data"
+              + " that the same two GPUs exchange later.");
 
-  /** Memory of a GPU for feeds. */
+  /** GPU memory for feeds. */
   public static final Setting<Long> GPU_MEMORY =
       new Setting<>(
           PREFIX + "gpu.memory",
           SettingTypes.bytes(MIB, TIB),
           4 * GIB,
           APPLICATION,
-          "Memory of its GPU that each executor may use for batches of feeds, and for what feeds"
-              + " export there. It is taken as tasks need it and kept until the executor ends. A rank"
-              + " needs room for two batches at least, an export for all of its batches.");
+          "GPU memory that each executor may use for batches of feeds, and for data that feeds"
+              + " export there. It is allocated as tasks need it and kept until the executor"
+              + " ends. A rank needs space for at least two batches, and an export for all of"
+              + " its batches.");
 
-  /** Memory of a GPU for rows that go from GPU to GPU. */
+  /** GPU memory for rows that go from GPU to GPU. */
   public static final Setting<Long> GPU_EXCHANGE_MEMORY =
       new Setting<>(
           PREFIX + "gpu.exchangeMemory",
           SettingTypes.bytes(MIB, TIB),
           4 * GIB,
           APPLICATION,
-          "Memory of its GPU that each executor may use for batches of queries that lie there, to"
-              + " partition rows of queries and feeds that go from GPU to GPU, and to keep them until"
-              + " they are read. What does not fit goes to pinned memory of the host, then to"
-              + " spark.weft.memory.size and the local folders, and comes back when it is read.");
+          "GPU memory that each executor may use for batches of queries and for rows that go"
+              + " from GPU to GPU.  Data beyond this size goes to pinned memory of the host,"
+              + " then to spark.weft.memory.size and the local folders. It returns to the GPU"
+              + " when it is read.");
 
-  /** Pinned memory for what does not fit on a GPU. */
+  /** Pinned memory for data beyond the GPU's budget. */
   public static final Setting<Long> GPU_PINNED_MEMORY =
       new Setting<>(
           PREFIX + "gpu.pinnedMemory",
           SettingTypes.bytes(4 * MIB, TIB),
           256 * MIB,
           APPLICATION,
-          "Pinned memory of the host that each executor may use for what does not fit into"
-              + " spark.weft.gpu.exchangeMemory. It is taken when that is full.");
+          "Pinned memory of the host that each executor may use for data beyond"
+              + " spark.weft.gpu.exchangeMemory. It is allocated when that memory is full.");
 
   /** How tensors are encoded in shuffles of RDDs. */
   public static final Setting<CodecKind> TENSORS_CODEC =
@@ -393,32 +401,33 @@ public final class WeftSettings {
           SettingTypes.choice(CodecKind.class),
           CodecKind.NONE,
           APPLICATION,
-          "How the elements of tensors travel in shuffles of RDDs. zstd packs all types without loss."
-              + " bfloat16, float8_e4m3 and float8_e5m2 round float32 elements to 2 bytes or 1, the"
-              + " 8-bit ones scaled by the largest element of each tensor, and leave other types as"
-              + " they are: what comes out of the shuffle is no longer what went in.");
+          "How the elements of tensors are encoded in shuffles of RDDs. zstd compresses all"
+              + " types without loss. bfloat16, float8_e4m3 and float8_e5m2 are lossy: they"
+              + " round float32 elements to 2 bytes or 1 byte and leave other types unchanged."
+              + " The 8-bit codecs scale by the largest element of each tensor.");
 
-  /** The step at which ranks of a feed write down what they see. */
+  /** The batch at which ranks of a feed write a debug file. */
   public static final Setting<Integer> DEBUG_DUMP_STEP =
       new Setting<>(
           PREFIX + "debug.dumpStep",
           SettingTypes.integer(-1, Integer.MAX_VALUE),
           -1,
           SESSION,
-          "The batch, counted from 0 through the feed's epochs, at which every rank writes the"
-              + " exchange's plan, what was transferred and statistics of its batch's tensors to a"
-              + " file. A rank that ends before that step says so in its log and its file. -1: never.");
+          "The batch, counted from 0 through the feed's epochs, at which every rank writes a"
+              + " debug file. The file has the exchange's plan, the transferred data and"
+              + " statistics of the tensors of its batch. A rank that ends before that batch"
+              + " notes this in its log and its file. -1: never.");
 
-  /** Where it is written down. */
+  /** The folder of the debug files. */
   public static final Setting<String> DEBUG_DUMP_FOLDER =
       new Setting<>(
           PREFIX + "debug.dumpFolder",
           SettingTypes.absolutePath("empty (choose)"),
           "",
           SESSION,
-          "Folder on the executors' hosts for these files, APPLICATION-feed-7-rank-0.json and so"
-              + " on for the feed with number 7; made if it is not there. Empty takes weft-dump in"
-              + " the executor's working folder.");
+          "Folder on the executors' hosts for the debug files, with names like"
+              + " APPLICATION-feed-7-rank-0.json for the feed with number 7. It is created if"
+              + " absent. Empty takes weft-dump in the executor's working folder.");
 
   /** Whether the Spark UI gets a Weft tab. */
   public static final Setting<Boolean> UI_ENABLED =
@@ -471,10 +480,7 @@ public final class WeftSettings {
 
   private WeftSettings() {}
 
-  /**
-   * Size of the segments that are really made: none is larger than the memory there is, or than
-   * half of private memory where that is used.
-   */
+  /** Returns the size of segments, limited by shared memory and by half of private memory. */
   public static long segmentBytes(SparkConf conf) {
     long memory = MEMORY_SIZE.get(conf);
     long segment = MEMORY_SEGMENT_SIZE.get(conf);
@@ -482,7 +488,7 @@ public final class WeftSettings {
     return Math.min(memory > 0 ? Math.min(segment, memory) : segment, most);
   }
 
-  /** Whether Spark encrypts what it writes to its local folders, so Weft does as well. */
+  /** Whether Spark encrypts its local folders, so that Weft does as well. */
   public static boolean isDiskEncrypted(SparkConf conf) {
     return conf.getBoolean(DISK_ENCRYPTION, false);
   }

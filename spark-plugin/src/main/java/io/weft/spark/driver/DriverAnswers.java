@@ -26,7 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the driver answers executors. Never blocks: it is called on Spark's message threads.
+ * Answers the messages of executors on the driver. Never blocks, because it is called on Spark's
+ * message threads.
  *
  * <p>Thread-safe.
  */
@@ -39,19 +40,19 @@ public final class DriverAnswers {
   private final Consumer<String> pressed;
 
   /**
-   * What the driver keeps for transfers.
+   * The driver's state for transfers.
    *
-   * @param cliques where the ends of cliques meet
-   * @param departed executors that are gone
+   * @param cliques rendezvous of the members of cliques
+   * @param departed lost executors
    */
   public record TransferMeetings(CliqueMeetings cliques, DepartedExecutors departed) {}
 
   /**
-   * Answers from a state.
+   * Creates the answers from the driver's state.
    *
-   * @param meetings where the tasks of barrier stages find each other
-   * @param transfers what executors ask for their transfers
-   * @param pressed is told the id of an executor that runs out of memory
+   * @param meetings rendezvous of the tasks of barrier stages
+   * @param transfers state that executors request for their transfers
+   * @param pressed receives the id of an executor that runs out of memory
    */
   public DriverAnswers(
       DriverState state,
@@ -64,7 +65,7 @@ public final class DriverAnswers {
     this.pressed = pressed;
   }
 
-  /** The answer to a message; null where it needs none. */
+  /** Returns the answer to a message, or null if it needs none. */
   public Object to(Object message) {
     if (!(message instanceof ToDriver known)) {
       throw new IllegalArgumentException(

@@ -10,11 +10,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Collects the driver's garbage when an executor runs out of memory. Spark frees a shuffle when the
- * driver's last reference to it is collected, and a driver with a large heap may not collect for
- * hours.
+ * Runs the driver's garbage collector when an executor runs out of memory. Spark frees a shuffle
+ * when the driver's last reference to it is collected. A driver with a large heap may not collect
+ * for hours.
  *
- * <p>Thread-safe; requests never block. Its thread exists only while it has something to do.
+ * <p>Thread-safe; requests never block. Its thread exists only while it has work.
  */
 public final class DriverGarbage implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DriverGarbage.class);
@@ -37,13 +37,13 @@ public final class DriverGarbage implements AutoCloseable {
     return thread;
   }
 
-  /** Collects soon, unless that was done a moment ago. */
+  /** Requests a collection, unless the last one was a short time ago. */
   public void collect(String executorId) {
     long next = nextNanos.get();
     long now = System.nanoTime();
     if (now - next >= 0 && nextNanos.compareAndSet(next, now + PAUSE_NANOS)) {
       LOG.info(
-          "Collecting the driver's garbage: executor {} needs memory of shuffles nobody uses",
+          "Collecting the driver's garbage: executor {} needs memory of unused shuffles",
           executorId);
       thread.execute(System::gc);
     }

@@ -26,8 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the driver knows: whether Weft is on, where executors are and what they reported last.
- * Executors that are gone stay known, because their blocks may still be read on their host.
+ * The driver's state: whether Weft is on, the addresses of executors and their last reports. Lost
+ * executors stay in it, because other executors may still read their blocks on their host.
  *
  * <p>Thread-safe.
  */
@@ -47,7 +47,7 @@ public final class DriverState {
     this.conf = conf;
   }
 
-  /** Whether Weft is on, and else why not. */
+  /** Whether Weft is on, and if not, why. */
   public Activation activation() {
     return activation;
   }
@@ -64,7 +64,7 @@ public final class DriverState {
         .toList();
   }
 
-  /** What a user should know of an executor, by its id: its host, and a sentence. */
+  /** Warnings about executors, by executor id: the host and a sentence. */
   public Map<String, String> remarks() {
     return new TreeMap<>(remarks);
   }
@@ -92,8 +92,8 @@ public final class DriverState {
   }
 
   /**
-   * Those of some shuffles that Spark has forgotten: it registers a shuffle before its first map
-   * task, forgets it for good, and gives no number twice.
+   * Returns the shuffles of a list that Spark has unregistered. Spark registers a shuffle before
+   * its first map task and never reuses its number.
    */
   static List<Integer> ended(List<Integer> shuffles) {
     SparkEnv env = SparkEnv.get();
@@ -107,7 +107,7 @@ public final class DriverState {
     greeted.add(executorId);
   }
 
-  /** Whether an executor's plugin ever spoke to the driver. */
+  /** Whether the driver ever received a message of an executor's plugin. */
   boolean wasGreeted(String executorId) {
     return greeted.contains(executorId);
   }
@@ -119,26 +119,26 @@ public final class DriverState {
     PathRules rules = PathSettings.rules(conf);
     for (PeerAddress other : peers.values()) {
       if (!other.executorId().equals(address.executorId())) {
-        PathGroup.between(other, address, rules).forEach(this::say);
+        PathGroup.between(other, address, rules).forEach(this::logPath);
       }
     }
   }
 
-  /** Pairs in the same situation are not named again. */
-  private void say(PathGroup path) {
+  /** Logs a path once for all pairs in the same situation. */
+  private void logPath(PathGroup path) {
     if (saidPaths.add(path.toString())) {
-      LOG.info("Between executors {}, and others alike, {}", path.example(), path);
+      LOG.info("Between executors {} and similar pairs, {}", path.example(), path);
     }
   }
 
-  /** How the executors that ever announced themselves exchange what, and why. */
+  /** Returns the paths between all executors that ever announced themselves, with reasons. */
   public List<PathGroup> paths() {
     List<PeerAddress> executors =
         peers.values().stream().sorted(Comparator.comparing(PeerAddress::executorId)).toList();
     return PathGroup.of(executors, PathSettings.rules(conf));
   }
 
-  /** What a user should know of an executor; said once for a host and a remark. */
+  /** Records a warning about an executor. Each warning is logged once per host. */
   void remarked(PeerAddress address, String remark) {
     if (remark != null) {
       boolean news = !remarks.containsValue(address.host() + ": " + remark);
@@ -149,12 +149,12 @@ public final class DriverState {
     }
   }
 
-  /** Where an executor is, or null if it has not announced itself. */
+  /** Returns the address of an executor, or null if it has not announced itself. */
   PeerAddress peer(String executorId) {
     return peers.get(executorId);
   }
 
-  /** How many executors ever announced themselves. */
+  /** Number of executors that ever announced themselves. */
   public int peers() {
     return peers.size();
   }

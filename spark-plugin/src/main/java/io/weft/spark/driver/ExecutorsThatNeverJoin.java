@@ -10,21 +10,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Says what is wrong when executors end before Weft has started on them, and ends the application
- * when nothing else happens any more and no other executor lives. A standalone cluster counts such
- * executors as running ones and would start the next for ever, while the application's jobs wait.
+ * Logs an error when executors end before Weft has started on them. Stops the application if this
+ * repeats and no other executor is alive. A standalone cluster counts such executors as running and
+ * would replace them forever, while the application's jobs wait.
  *
  * <p>Called on the thread of Spark's listeners, one event at a time.
  */
 public final class ExecutorsThatNeverJoin extends SparkListener {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorsThatNeverJoin.class);
 
-  /** How often a standalone cluster says that it would try; negative means for ever. */
+  /** Maximum retries of a standalone cluster; negative means unlimited. */
   private static final String LIMIT_KEY = "spark.deploy.maxExecutorRetries";
 
   private static final int DEFAULT_LIMIT = 10;
 
-  /** How Spark calls an end that the driver itself asked for. */
+  /** Spark's reason for an executor that the driver itself removed. */
   private static final String KILLED = "Executor killed by driver";
 
   private final DriverState state;
@@ -37,7 +37,7 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
   /**
    * Listens for an application.
    *
-   * @param stopApplication called at most once, on a thread of its own
+   * @param stopApplication called at most once, on its own thread
    */
   public ExecutorsThatNeverJoin(DriverState state, SparkConf conf, Runnable stopApplication) {
     this.state = state;
@@ -52,15 +52,16 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
       return;
     }
     if (removed.reason().startsWith(KILLED)) {
-      return; // Dynamic allocation took one back that it no longer needs: nothing is wrong with it.
+      return; // Dynamic allocation removed an idle executor. This is not an error.
     }
     hint(removed);
     if (state.peers() > ended.size()) {
-      // Others work: the application goes on, whatever is wrong with this host.
+      // Other executors work, so the application continues.
       inARow.clear();
       return;
     }
-    // Spark removes some executors twice: when they say that they end, and when they have ended.
+    // Spark reports the removal of some executors twice: when they announce their end, and when
+    // they have ended.
     boolean another = inARow.add(removed.executorId());
     if (another && limit >= 0 && inARow.size() == Math.max(1, limit)) {
       LOG.error(
@@ -75,7 +76,10 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
     }
   }
 
-  /** On a thread that inherits nothing: Spark knows its listeners' thread by what it hands down. */
+  /**
+   * Uses a thread without inherited thread locals, because Spark identifies its listener thread by
+   * them.
+   */
   private void stop() {
     Thread stopping = new Thread(null, stopApplication, "weft-stop-application", 0, false);
     stopping.setDaemon(true);
@@ -86,7 +90,8 @@ public final class ExecutorsThatNeverJoin extends SparkListener {
     if (!hinted && !state.wasGreeted(removed.executorId())) {
       hinted = true;
       LOG.error(
-          "Executor {} ended before Weft started on it ({}). If its log says ClassNotFoundException:"
+          "Executor {} ended before Weft started on it ({}). If its log says"
+              + " ClassNotFoundException:"
               + " {}, Weft's jar is on the driver only: pass it with --jars (spark.jars), or put it"
               + " in the jars folder of every host.",
           removed.executorId(),

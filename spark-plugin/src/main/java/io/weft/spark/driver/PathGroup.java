@@ -9,24 +9,24 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Pairs of executors that exchange something in the same way for the same reason.
+ * Pairs of executors that use the same path for the same reason.
  *
- * @param what is exchanged
- * @param choice the way, and why
- * @param pairs how many pairs
- * @param example the first of them, such as "1 and 2"
+ * @param what they exchange
+ * @param choice the path and its reason
+ * @param pairs number of pairs
+ * @param example the first pair, such as "1 and 2"
  */
 public record PathGroup(String what, PathChoice choice, long pairs, String example) {
-  /** Of more executors the first are looked at, as every pair is. */
+  /** Maximum number of executors whose pairs are grouped. Further executors are left out. */
   public static final int MOST_EXECUTORS = 200;
 
   private static final String BLOCKS = "blocks of shuffles";
   private static final String ARRAYS = "arrays of tasks";
 
-  /** What a group has in common. */
+  /** The key of a group. */
   private record Kind(String what, PathChoice choice) {}
 
-  /** The groups of all pairs of these executors, in the order in which they appear. */
+  /** Groups all pairs of these executors, in the order of their first pairs. */
   public static List<PathGroup> of(List<PeerAddress> executors, PathRules rules) {
     Map<Kind, PathGroup> groups = new LinkedHashMap<>();
     int count = Math.min(executors.size(), MOST_EXECUTORS);
@@ -39,7 +39,7 @@ public record PathGroup(String what, PathChoice choice, long pairs, String examp
     return new ArrayList<>(groups.values());
   }
 
-  /** The two groups of one pair. */
+  /** Returns the two groups of one pair. */
   static List<PathGroup> between(PeerAddress one, PeerAddress other, PathRules rules) {
     String pair = one.executorId() + " and " + other.executorId();
     return List.of(
@@ -55,7 +55,7 @@ public record PathGroup(String what, PathChoice choice, long pairs, String examp
     return new PathGroup(what, choice, pairs + more.pairs(), example);
   }
 
-  /** Such as "blocks of shuffles go by shm (both run on one kernel)". */
+  /** A text such as "blocks of shuffles go by shm (both run on one kernel)". */
   @Override
   public String toString() {
     return what + " go by " + choice;

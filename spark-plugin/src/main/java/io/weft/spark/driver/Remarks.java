@@ -12,11 +12,11 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkConf;
 
-/** Combinations of settings of which a user should know what they mean. */
+/** Warnings about combinations of settings. */
 public final class Remarks {
   private Remarks() {}
 
-  /** One line for each combination that is set. */
+  /** Returns one warning for each combination that is set. */
   public static List<String> on(SparkConf conf) {
     List<String> remarks = new ArrayList<>();
     onWeft(conf, remarks);
@@ -52,7 +52,7 @@ public final class Remarks {
     if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
       remarks.add(
           "spark.shuffle.service.enabled: the external shuffle service does not serve Weft's"
-              + " blocks; what an executor wrote is computed again if the executor is removed");
+              + " blocks; the output of a removed executor is computed again");
     }
     if (conf.getBoolean("spark.shuffle.push.enabled", false)) {
       remarks.add("spark.shuffle.push.enabled: shuffles that Weft carries are not pushed");

@@ -1,8 +1,8 @@
 /**
- * What the driver keeps and does while an application runs: the directory of peers, the last
- * reports, the answers to executors, hints to the user.
+ * The driver side while an application runs: the directory of peers, the last reports, the answers
+ * to executors, and warnings for the user.
  *
- * <p>Executors are answered on Spark's message threads without ever blocking one. The garbage
- * thread belongs to the driver plugin, which stops it.
+ * <p>It answers executors on Spark's message threads without blocking. The driver plugin owns and
+ * stops the garbage thread.
  */
 package io.weft.spark.driver;

@@ -13,8 +13,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.api.plugin.PluginContext;
 
 /**
- * Asks the driver where executors are, again and again until a deadline: the driver may be busy,
- * and an executor's announcement may still be on its way.
+ * Asks the driver for the addresses of executors. It retries until a timeout, because the driver
+ * may be busy or may not have received an executor's announcement yet.
  *
  * <p>Thread-safe; blocks the calling task thread, outside locks.
  */

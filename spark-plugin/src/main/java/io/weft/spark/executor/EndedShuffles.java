@@ -18,9 +18,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Frees what this executor holds of shuffles whose end it has missed: Spark tells only executors
- * that it believes to live, and may take one for lost that goes on, as after a fetch failure. Once
- * a minute the driver is asked about shuffles that were held a minute before too.
+ * Frees outputs of shuffles whose end this executor has missed. Spark notifies only executors that
+ * it believes to be alive, and may believe that a running one is lost, as after a fetch failure.
+ * Once a minute it asks the driver about shuffles that the executor has held for at least a minute.
  *
  * <p>One daemon thread, "weft-ended-shuffles", ended by {@link #close()}.
  */
@@ -33,17 +33,20 @@ final class EndedShuffles implements AutoCloseable {
   private final IntConsumer free;
   private final ScheduledExecutorService thread;
 
-  /** Held when it looked last. */
+  /** Shuffles held at the last poll. */
   private Set<Integer> before = Set.of();
 
-  /** Of more than one message has, the next ones are asked about next time. */
+  /**
+   * The last shuffle of the last message. With too many for one message, the next poll continues
+   * there.
+   */
   private int lastAsked = -1;
 
   /**
-   * Looks at nothing yet.
+   * Creates a poller that has not started.
    *
-   * @param held shuffles of which outputs are here, repeated or not
-   * @param free frees what is here of one
+   * @param held shuffles whose outputs this executor holds; may have duplicates
+   * @param free frees the outputs of one shuffle
    */
   EndedShuffles(PluginContext context, Supplier<Collection<Integer>> held, IntConsumer free) {
     this.context = context;
@@ -58,14 +61,14 @@ final class EndedShuffles implements AutoCloseable {
     return thread;
   }
 
-  /** Looks from time to time. */
+  /** Starts to poll. */
   EndedShuffles start() {
     var unused =
         thread.scheduleWithFixedDelay(this::look, PERIOD_SECONDS, PERIOD_SECONDS, TimeUnit.SECONDS);
     return this;
   }
 
-  /** Looks once; on one thread at a time. */
+  /** Polls once. Called by one thread at a time. */
   void look() {
     try {
       List<Integer> asked = next();
@@ -75,7 +78,7 @@ final class EndedShuffles implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Exception e) {
-      LOG.debug("The driver was not heard on shuffles that have ended; later it may be", e);
+      LOG.debug("The driver did not answer which shuffles have ended; the next poll asks again", e);
     }
   }
 
@@ -96,7 +99,7 @@ final class EndedShuffles implements AutoCloseable {
         (Ended) MessageCodec.decode(context.ask(MessageCodec.encode(new AskEnded(asked))));
     for (int shuffle : ended.shuffles()) {
       if (asked.contains(shuffle)) {
-        LOG.info("Shuffle {} has ended, of which this executor was not told: it is freed", shuffle);
+        LOG.info("Freeing shuffle {}, which has ended without a message to this executor", shuffle);
         free.accept(shuffle);
       }
     }

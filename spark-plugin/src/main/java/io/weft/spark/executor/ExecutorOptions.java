@@ -6,6 +6,7 @@ import io.weft.exchange.ExchangeOptions;
 import io.weft.exchange.MemoryOptions;
 import io.weft.exchange.NetworkOptions;
 import io.weft.exchange.TrafficOptions;
+import io.weft.spark.config.OptionNames;
 import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.message.WeftVersion;
@@ -19,7 +20,7 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.storage.BlockManagerId;
 import scala.Option;
 
-/** Turns the settings and what Spark knows of this executor into the exchange's options. */
+/** Builds the exchange's options from the settings and from Spark's data about this executor. */
 final class ExecutorOptions {
   private static final String DRIVER = "driver";
 
@@ -33,21 +34,24 @@ final class ExecutorOptions {
     this.executorId = context.executorID();
   }
 
-  /** Where other executors reach this one. In local mode Spark does not know yet, nobody asks. */
+  /**
+   * Returns the host by which other executors reach this one. In local mode Spark does not know it
+   * yet, and no executor asks for it.
+   */
   String host() {
     BlockManagerId id = env.blockManager().blockManagerId();
     return id == null ? conf.get("spark.driver.host", "localhost") : id.host();
   }
 
   /**
-   * The address to listen on. An executor is started with one that it can bind; a driver, which is
-   * the executor of local mode, may be known by a name that only leads to it from outside.
+   * Returns the address to listen on. An executor starts with an address that it can bind. A
+   * driver, the executor of local mode, may have a name that works only from other hosts.
    */
   String bindHost() {
     return executorId.equals(DRIVER) ? conf.get("spark.driver.bindAddress", host()) : host();
   }
 
-  /** Options for an application whose random key the driver chose. */
+  /** Builds the options of an application, with the random key that the driver chose. */
   ExchangeOptions build(String applicationKey) {
     return new ExchangeOptions(
         conf.get("spark.app.id", "local") + "-" + applicationKey,
@@ -55,7 +59,8 @@ final class ExecutorOptions {
         WeftVersion.current(),
         memory(),
         network(),
-        traffic());
+        traffic(),
+        OptionNames.settings());
   }
 
   private MemoryOptions memory() {

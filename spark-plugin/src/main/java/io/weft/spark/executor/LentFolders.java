@@ -14,26 +14,26 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The folders that this JVM's executor has lent to other processes, by the number under which the
- * driver releases them. A folder that is released while another process has a lock on its lease is
- * removed once it does not; a thread looks for that while there is such a folder.
+ * The folders that this JVM's executor has lent to other processes. The driver releases a folder by
+ * its number. If another process then still locks the folder's lease, a thread polls the lease and
+ * removes the folder once it is unlocked.
  *
  * <p>Thread-safe.
  */
 public final class LentFolders {
   private static final Logger LOG = LoggerFactory.getLogger(LentFolders.class);
-  private static final long LOOK_NANOS = Duration.ofMillis(500).toNanos();
+  private static final long POLL_NANOS = Duration.ofMillis(500).toNanos();
 
   private static final Map<Integer, List<Lent>> LENT = new HashMap<>();
   private static final List<Lent> RELEASED = new ArrayList<>();
-  private static boolean looking;
+  private static boolean polling;
 
   private LentFolders() {}
 
   /**
-   * A folder, and what else its lease keeps.
+   * A folder, and an action for its removal.
    *
-   * @param removed run when the lease is gone, once or more
+   * @param removed run after the lease is removed, at least once
    */
   private record Lent(LentFolder folder, Runnable removed) {}
 
@@ -43,15 +43,16 @@ public final class LentFolders {
   }
 
   /**
-   * As {@link #keep(int, LentFolder)}, of a folder whose lease keeps something else, too.
+   * Keeps a folder whose lease also protects another resource.
    *
-   * @param removed gives that back; run when the lease was removed, on any thread, and maybe again
+   * @param removed frees that resource; run after the lease is removed, on any thread, at least
+   *     once
    */
   public static synchronized void keep(int number, LentFolder folder, Runnable removed) {
     LENT.computeIfAbsent(number, unused -> new ArrayList<>()).add(new Lent(folder, removed));
   }
 
-  /** Removes the folders of a number, if there are any, or lets that happen later. */
+  /** Removes the folders of a number now, or later if they are leased. */
   public static void release(int number) {
     synchronized (LentFolders.class) {
       List<Lent> released = LENT.remove(number);
@@ -61,10 +62,10 @@ public final class LentFolders {
       RELEASED.addAll(released);
     }
     removeReleased();
-    lookIfNeeded();
+    pollIfNeeded();
   }
 
-  /** As {@link #release(int)}, of one folder: that of a task which came to nothing after all. */
+  /** Releases one folder, of a task that failed. */
   public static void release(int number, LentFolder folder) {
     synchronized (LentFolders.class) {
       List<Lent> kept = LENT.getOrDefault(number, List.of());
@@ -79,32 +80,35 @@ public final class LentFolders {
       RELEASED.add(lent.get());
     }
     removeReleased();
-    lookIfNeeded();
+    pollIfNeeded();
   }
 
-  private static synchronized void lookIfNeeded() {
-    if (!RELEASED.isEmpty() && !looking) {
-      looking = true;
-      Thread thread = new Thread(LentFolders::look, "weft-lent-folders");
+  private static synchronized void pollIfNeeded() {
+    if (!RELEASED.isEmpty() && !polling) {
+      polling = true;
+      Thread thread = new Thread(LentFolders::poll, "weft-lent-folders");
       thread.setDaemon(true);
       thread.start();
     }
   }
 
-  private static void look() {
+  private static void poll() {
     do {
-      LockSupport.parkNanos(LOOK_NANOS);
+      LockSupport.parkNanos(POLL_NANOS);
       removeReleased();
     } while (isMoreToRemove());
   }
 
-  /** If not, the thread that asks ends: then the next release starts another. */
+  /**
+   * Whether folders are left. If not, the calling thread must end, and the next release starts
+   * another one.
+   */
   private static synchronized boolean isMoreToRemove() {
-    looking = !RELEASED.isEmpty();
-    return looking;
+    polling = !RELEASED.isEmpty();
+    return polling;
   }
 
-  /** Two threads may try the same folder: to one of them it looks held, or gone. */
+  /** Two threads may try the same folder. One of them then finds it locked or removed. */
   private static void removeReleased() {
     List<Lent> released;
     synchronized (LentFolders.class) {
@@ -120,13 +124,13 @@ public final class LentFolders {
     try {
       return lent.folder().removeUnlessHeld(lent.removed());
     } catch (IOException | RuntimeException e) {
-      // Of any kind: the thread that looks has other folders, too.
+      // Catches every exception, because the thread also serves other folders.
       if (Files.exists(lent.folder().lease())) {
         LOG.debug("{} is not removed yet", lent.folder().path(), e);
-        return false; // What its lease keeps is kept.
+        return false; // Its lease is still in use.
       }
       LOG.warn("{} was not removed: {}", lent.folder().path(), e.toString());
-      return true; // What is left goes with the executor's folder.
+      return true; // The rest is removed with the executor's folder.
     }
   }
 }

@@ -21,16 +21,16 @@ import org.apache.spark.resource.ResourceInformation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The GPU of this executor: the first that Spark gave it, else the first that it sees. */
+/** Finds the GPU of this executor: the first that Spark assigned, else the first visible one. */
 final class OwnGpu {
   private static final Logger LOG = LoggerFactory.getLogger(OwnGpu.class);
 
-  /** As Spark's resources of executors call it. */
+  /** Name of the resource in Spark. */
   private static final String RESOURCE = "gpu";
 
   private OwnGpu() {}
 
-  /** Looks for it, unless the settings say that none is to be used. */
+  /** Finds the GPU, unless the settings exclude it. */
   static GpuEnd find(PluginContext context) {
     GpuEnd found = search(context);
     LOG.info("Executor {} has {}", context.executorID(), found);
@@ -51,9 +51,9 @@ final class OwnGpu {
   }
 
   /**
-   * The GPU that was announced, as an end of transfers; empty if there is none.
+   * Returns the announced GPU as an end of transfers; empty if there is none.
    *
-   * @param besideNccl makes the communicators of hosts beside those of NCCL
+   * @param besideNccl creates communicators over hosts for GPUs without NCCL
    */
   static Optional<TransferGpu> end(
       SparkConf conf, PeerAddress own, CommunicatorFactory besideNccl) {
@@ -71,7 +71,7 @@ final class OwnGpu {
         : Optional.empty();
   }
 
-  /** The GPU that was announced, or why there is none, for tasks. */
+  /** Returns the announced GPU for tasks, or the reason for its absence. */
   static ExecutorGpu forTasks(SparkConf conf, PeerAddress own, ExecutorExchange exchange) {
     return new ExecutorGpu(
         new ExecutorGpu.Options(
@@ -85,7 +85,7 @@ final class OwnGpu {
             WeftSettings.TRANSFERS_DEADLINE.get(conf)));
   }
 
-  /** Where NCCL is looked for, by the settings. */
+  /** Returns the settings' search path of NCCL. */
   private static ProbeOptions libraries(SparkConf conf) {
     String named = WeftSettings.NCCL_LIBRARY.get(conf);
     ProbeOptions defaults = ProbeOptions.defaults();

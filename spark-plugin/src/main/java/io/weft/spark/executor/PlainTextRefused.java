@@ -7,11 +7,11 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.spark.config.WeftSettings;
 
 /**
- * Makes no communicators: what ranks share would lie on a disk as it is, and disks are to be
- * encrypted. Immutable.
+ * Refuses to create communicators, because the data of ranks would be on disk without encryption
+ * although disks must be encrypted. Immutable.
  *
- * @param executorId whose
- * @param folder where it would lie
+ * @param executorId id of this executor
+ * @param folder the folder on disk
  */
 record PlainTextRefused(String executorId, String folder) implements CommunicatorFactory {
   @Override
@@ -19,10 +19,10 @@ record PlainTextRefused(String executorId, String folder) implements Communicato
     throw new IllegalStateException(
         "executor "
             + executorId
-            + " has no shared memory, and what ranks share would lie unencrypted on disk in "
+            + " has no shared memory, and the shared data of ranks would be unencrypted on disk in "
             + folder
             + " although "
             + WeftSettings.DISK_ENCRYPTION
-            + " is true. Give it a memory file system, /dev/shm or spark.weft.memory.folder");
+            + " is true. Provide a memory file system: /dev/shm or spark.weft.memory.folder");
   }
 }

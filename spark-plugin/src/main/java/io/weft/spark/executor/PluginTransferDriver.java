@@ -12,7 +12,7 @@ import java.io.Serializable;
 import java.util.List;
 import org.apache.spark.api.plugin.PluginContext;
 
-/** Asks the driver's plugin by Spark's messages. Thread-safe. */
+/** Sends the calls of transfers to the driver's plugin. Thread-safe. */
 final class PluginTransferDriver implements TransferDriver {
   private final PluginContext context;
 

@@ -10,10 +10,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells the driver that this executor's shared memory is full, so that it lets go of shuffles
- * nobody uses. The driver frees them later, if it can: the allocation at hand does not wait.
+ * Reports to the driver that this executor's shared memory is full, so that it frees unused
+ * shuffles. The driver frees them later, if it can. The current allocation does not wait for it.
  *
- * <p>Thread-safe; never blocks, and says it at most every few seconds.
+ * <p>Thread-safe. It never blocks, and reports at most once every few seconds.
  */
 final class PressureReport implements Runnable {
   private static final Logger LOG = LoggerFactory.getLogger(PressureReport.class);
@@ -36,7 +36,7 @@ final class PressureReport implements Runnable {
     try {
       context.send(MessageCodec.encode(new MemoryPressure(context.executorID())));
     } catch (IOException | RuntimeException e) {
-      LOG.debug("The driver could not be told that memory is full", e);
+      LOG.debug("The report that memory is full did not reach the driver", e);
     }
   }
 }

@@ -15,9 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Sends this executor's figures to the driver for the UI, while they change.
+ * Sends this executor's metrics to the driver for the UI whenever they change.
  *
- * <p>One daemon thread, ended by {@link #close()}; none where the UI is off.
+ * <p>It has one daemon thread, which {@link #close()} ends; none if the UI is off.
  */
 final class StatusReporter implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(StatusReporter.class);
@@ -40,7 +40,7 @@ final class StatusReporter implements AutoCloseable {
     this.thread = thread;
   }
 
-  /** Starts to report, unless nobody looks. */
+  /** Starts to report, unless the UI is off. */
   static StatusReporter start(
       PluginContext context, String host, Supplier<ExecutorStatistics> statistics) {
     ScheduledExecutorService thread =
@@ -72,7 +72,7 @@ final class StatusReporter implements AutoCloseable {
         last = now;
       }
     } catch (IOException | RuntimeException e) {
-      LOG.debug("No report reached the driver; the next one may", e);
+      LOG.debug("The report did not reach the driver; the next one may", e);
     }
   }
 

@@ -8,7 +8,7 @@ import java.util.Optional;
 import org.apache.spark.api.plugin.PluginContext;
 
 /**
- * The executor's end of Weft in this JVM.
+ * Access to the running Weft of this JVM's executor.
  *
  * <p>Thread-safe.
  */
@@ -19,35 +19,36 @@ public final class WeftExecutor {
   private WeftExecutor() {}
 
   /**
-   * The exchange of this executor. What a task opened from it stays readable until the task closes
-   * it, also when the executor stops meanwhile.
+   * Returns the exchange of this executor. A reader that a task opened stays valid until the task
+   * closes it, even if the executor stops.
    *
-   * @throws IllegalStateException if none runs: the plugin was not started in this JVM, or has been
-   *     stopped
+   * @throws IllegalStateException if none runs, because the plugin was not started in this JVM or
+   *     has been stopped
    */
   public static ExecutorExchange exchange() {
     return current()
         .orElseThrow(
             () ->
                 new IllegalStateException(
-                    "No Weft exchange runs in this JVM. Is spark.plugins set to %s, and has the application not been stopped?"
-                        .formatted(Activation.PLUGIN)));
+                    "No Weft exchange runs in this JVM. Is spark.plugins set to %s, and has the"
+                        + " application not been stopped?".formatted(Activation.PLUGIN)));
   }
 
-  /** The exchange of this executor, if one runs. */
+  /** Returns the exchange of this executor, if one runs. */
   public static Optional<ExecutorExchange> current() {
     return Optional.ofNullable(running);
   }
 
   /**
-   * Asks the driver's Weft, and waits for the answer, at most Spark's {@code spark.rpc.askTimeout}.
+   * Sends a message to the driver and waits for the answer, at most for Spark's {@code
+   * spark.rpc.askTimeout}.
    *
-   * @throws Exception when there is no answer; the driver may have the message for all that
+   * @throws Exception if there is no answer; the driver may have received the message anyway
    */
   public static Object ask(ToDriver message) throws Exception {
     PluginContext context = driver;
     if (context == null) {
-      throw new IllegalStateException("no Weft runs in this JVM any more to tell " + message);
+      throw new IllegalStateException("Weft has stopped in this JVM and cannot send " + message);
     }
     return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
   }

@@ -46,8 +46,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The executor's side: owns the exchange of its JVM from before the first task until after the
- * last. In local mode the driver is the executor.
+ * The executor side of the plugin. It owns the exchange of its JVM from before the first task until
+ * after the last. In local mode the driver is the executor.
  *
  * <p>Spark calls {@link #init} and {@link #shutdown} once each.
  */
@@ -83,7 +83,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     begin(context, options, peers);
   }
 
-  /** Asks the driver whether this executor may join, before it takes any memory. */
+  /** Asks the driver whether this executor may join, before it allocates memory. */
   private static void greet(PluginContext context, String host, String driversVersion) {
     String ours = WeftVersion.current();
     String refusal = refusal(ask(context, new Hello(context.executorID(), host, ours)));
@@ -95,7 +95,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
   }
 
-  /** Announces the exchange, and what this executor can do beside it. */
+  /** Announces the exchange and this executor's GPU. */
   private PeerAddress announce(PluginContext context) {
     try {
       PeerAddress own = exchange.address().withGpu(OwnGpu.find(context));
@@ -110,7 +110,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
   }
 
-  /** Spark does not interrupt a task that it kills, unless it is told to. */
+  /** Throws if the task was killed. Spark does not interrupt killed tasks by default. */
   private static void stopIfKilled() {
     TaskContext task = TaskContext.get();
     if (task != null) {
@@ -154,14 +154,17 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     gpu.start();
   }
 
-  /** On the host and on the GPU. */
+  /** Returns the shuffles with outputs on the host or the GPU. */
   private List<Integer> heldShuffles() {
     List<BlockKey> keys = new ArrayList<>(exchange.outputs());
     gpu.openExchange().ifPresent(device -> keys.addAll(device.catalog().keys()));
     return keys.stream().map(BlockKey::shuffleId).distinct().toList();
   }
 
-  /** What ranks share lies in the executor's folder, and is swept with it if the executor dies. */
+  /**
+   * Creates communicators. The shared memory of ranks is in the executor's folder, which is removed
+   * if the executor dies.
+   */
   private CommunicatorFactory communicators(
       PluginContext context, ExecutorOptions options, PathRules rules, boolean besideNccl) {
     if (WeftSettings.isDiskEncrypted(context.conf()) && !exchange.isInMemory()) {
@@ -174,9 +177,9 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   }
 
   /**
-   * Whether ranks may be on several hosts: what they send there is not encrypted.
+   * Decides whether ranks may be on several hosts. Data between hosts is not encrypted.
    *
-   * @param besideNccl whether it joins GPUs that NCCL cannot, so that NCCL's permission counts
+   * @param besideNccl whether it connects GPUs without NCCL, so that NCCL's permission applies
    */
   static HostOptions overHosts(PathRules rules, boolean besideNccl) {
     boolean network = !rules.encrypted() || (besideNccl && rules.unencryptedNccl());

@@ -1,7 +1,7 @@
 /**
- * The executor's side of the plugin: it owns the one {@code ExecutorExchange} of its JVM, opens it
- * before the first task, reports to the driver from time to time, and closes it after the last.
+ * The executor side of the plugin. It owns the {@code ExecutorExchange} of its JVM: it opens it
+ * before the first task, reports to the driver periodically, and closes it after the last task.
  *
- * <p>Spark starts and stops it on one thread; tasks ask for the exchange on theirs.
+ * <p>Spark starts and stops it on one thread. Tasks get the exchange on their own threads.
  */
 package io.weft.spark.executor;

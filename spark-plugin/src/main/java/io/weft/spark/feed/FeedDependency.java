@@ -1,12 +1,10 @@
 package io.weft.spark.feed;
 
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.PortableDependency;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks;
-import io.weft.spark.sql.ScalaInterop;
-import org.apache.spark.PartitionIdPassthrough;
-import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -15,17 +13,14 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriteProcessor;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.execution.UnsafeRowSerializer;
 import org.apache.spark.util.CollectionAccumulator;
-import scala.Option;
 import scala.Product2;
 
 /**
  * The shuffle of a feed: one partition per rank, in chunks of a batch's rows. Created on the
  * driver, immutable, and sent to every map and reduce task.
  */
-final class FeedDependency extends ShuffleDependency<Object, InternalRow, InternalRow>
-    implements ExchangeDependency {
+final class FeedDependency extends PortableDependency<InternalRow> implements ExchangeDependency {
   private final FeedSpec spec;
   private final CollectionAccumulator<MapRows> written;
 
@@ -36,19 +31,12 @@ final class FeedDependency extends ShuffleDependency<Object, InternalRow, Intern
   FeedDependency(RDD<InternalRow> rows, FeedSpec spec, CollectionAccumulator<MapRows> written) {
     super(
         records(rows),
-        new PartitionIdPassthrough(spec.ranks()),
-        new UnsafeRowSerializer(spec.schema().size(), null),
-        Option.empty(),
-        Option.empty(),
-        false,
+        spec.ranks(),
+        spec.schema().size(),
         new ShuffleWriteProcessor(),
-        ScalaInterop.erasedTag(Integer.TYPE),
-        ScalaInterop.tag(InternalRow.class),
-        ScalaInterop.tag(InternalRow.class));
+        InternalRow.class);
     this.spec = spec;
     this.written = written;
-    // Merged shuffles consist of Spark's data files, which this shuffle does not write.
-    setShuffleMergeAllowed(false);
   }
 
   /**

@@ -9,25 +9,24 @@ import io.weft.tensor.TensorType;
 import io.weft.tensor.codec.TensorDecoder;
 
 /**
- * Reads one record after the other where it lies. Tensors are copied into memory of their own, so
- * that they can be kept for longer than the record: once, and with no array between. For one
- * thread.
+ * Reads records in place, one after the other. Each tensor is copied once into its own memory, so
+ * that it can outlive the record. Not thread-safe.
  */
 public final class RecordInput extends Input {
-  /** What lies before a tensor is short, and what is read ahead is read twice. */
+  /** The bytes before a tensor are few, and bytes that are read ahead are read twice. */
   private static final int AHEAD_BYTES = 256;
 
   private final TensorSlab slab = new TensorSlab();
   private long next;
   private long end;
 
-  /** An input of no bytes. */
+  /** Creates an input without a record. */
   public RecordInput() {
     super(AHEAD_BYTES);
     setLimit(0);
   }
 
-  /** Turns to another record; its memory is only read. */
+  /** Starts another record. Its memory is only read. */
   public void open(long address, long bytes) {
     next = address;
     end = address + bytes;
@@ -47,7 +46,7 @@ public final class RecordInput extends Input {
     return bytes;
   }
 
-  /** Skips bytes and returns where they are. */
+  /** Skips bytes and returns their address. */
   private long take(long bytes) {
     int ahead = limit - position;
     long address = next - ahead;
@@ -68,7 +67,7 @@ public final class RecordInput extends Input {
     return tensor;
   }
 
-  /** One whose codec and type stand before its elements. */
+  /** Reads a tensor whose codec and type precede its elements. */
   Tensor readEncoded() {
     long bytes = Memory.getLong(take(Long.BYTES));
     long address = take(bytes);

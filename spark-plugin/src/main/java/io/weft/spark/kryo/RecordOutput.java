@@ -9,17 +9,17 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Collects one record: what Kryo writes, and between it the tensors, whose bytes stay where they
- * are until the record is placed. Then the length is known, and everything is copied to its place
- * once. The tensors must stay open and unchanged in between. For one thread.
+ * Collects one record: the bytes that Kryo writes, and references to the tensors between them.
+ * {@link #place} copies everything to its destination once, when the length is known. The tensors
+ * must stay open and unchanged until then. Not thread-safe.
  */
 public final class RecordOutput extends Output {
   private static final int FIRST_BYTES = 4 << 10;
   private static final int KEPT_BYTES = 1 << 20;
 
-  /** A tensor that belongs behind so many bytes of what Kryo wrote. */
+  /** A tensor, inserted after a number of bytes that Kryo wrote. */
   private record Insertion(int behind, Tensor tensor, TensorEncoder encoder) {
-    /** An encoded tensor has its length before it. */
+    /** Maximum bytes. The length of an encoded tensor precedes it. */
     long bound() {
       return encoder == null ? tensor.type().bytes() : Long.BYTES + encoder.bound();
     }
@@ -29,14 +29,14 @@ public final class RecordOutput extends Output {
   private final List<Insertion> insertions = new ArrayList<>();
 
   /**
-   * @param codec for the tensors whose type it encodes
+   * @param codec encodes the tensors of its types
    */
   public RecordOutput(CodecKind codec) {
     super(FIRST_BYTES, -1);
     this.codec = codec;
   }
 
-  /** Makes it empty for the next record. */
+  /** Empties the output for the next record. */
   public void reset() {
     insertions.clear();
     if (capacity > KEPT_BYTES) {
@@ -50,7 +50,7 @@ public final class RecordOutput extends Output {
     if (kind == CodecKind.NONE || tensor.type().elements() == 0) {
       writeByte(TensorSerializer.PLAIN);
       TensorTypeSerializer.write(this, tensor.type());
-      tensor.buffer(); // Fails here if it is closed.
+      tensor.buffer(); // Throws here if the tensor is closed.
       insertions.add(new Insertion(position, tensor, null));
     } else {
       writeByte(TensorSerializer.ENCODED);
@@ -58,7 +58,7 @@ public final class RecordOutput extends Output {
     }
   }
 
-  /** Most bytes the record may need. */
+  /** Maximum bytes of the record. */
   public long bound() {
     long bound = position;
     for (Insertion insertion : insertions) {
@@ -68,9 +68,9 @@ public final class RecordOutput extends Output {
   }
 
   /**
-   * Copies the record to a place of {@link #bound} bytes.
+   * Copies the record to an address with room for {@link #bound} bytes.
    *
-   * @return bytes it has there
+   * @return bytes written
    */
   public long place(long address) {
     long at = address;

@@ -12,12 +12,13 @@ import io.weft.tensor.codec.CorruptTensorException;
 import java.lang.ref.Reference;
 
 /**
- * Writes a tensor's type and its bytes, or, into a {@link RecordOutput} that has a codec, the
- * tensor encoded. Between a stream and the tensor's memory bytes go in small pieces; a {@link
- * RecordOutput} and a {@link RecordInput} copy them from memory to memory, once.
+ * Serializes a tensor as its type and its bytes. A {@link RecordOutput} with a codec encodes the
+ * tensor. Streams copy the bytes in small pieces; a {@link RecordOutput} and a {@link RecordInput}
+ * copy them once, from memory to memory.
  *
- * <p>A tensor that is read has memory of its own, which {@link Tensor#close} or the collector
- * frees; one of shape [0] is {@link Tensor#empty}. As with Kryo, for one thread at a time.
+ * <p>A deserialized tensor owns its memory, which {@link Tensor#close} or the garbage collector
+ * frees. A tensor of shape [0] becomes {@link Tensor#empty}. Like Kryo, it serves one thread at a
+ * time.
  */
 public final class TensorSerializer extends Serializer<Tensor> {
   static final byte PLAIN = 0;
@@ -42,7 +43,7 @@ public final class TensorSerializer extends Serializer<Tensor> {
     try {
       writePieces(output, tensor.address(), tensor.type().bytes());
     } finally {
-      // Or the collector may free the memory under the loop.
+      // Without this, the garbage collector may free the memory during the loop.
       Reference.reachabilityFence(tensor);
     }
   }
@@ -64,7 +65,7 @@ public final class TensorSerializer extends Serializer<Tensor> {
       return record == null ? readPieces(input, type) : record.readTensor(type);
     }
     if (form != ENCODED || record == null) {
-      throw new KryoException("no tensor: it has the form " + form);
+      throw new KryoException("not a tensor: its form is " + form);
     }
     try {
       return record.readEncoded();

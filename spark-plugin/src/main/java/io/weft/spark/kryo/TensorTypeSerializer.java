@@ -8,7 +8,10 @@ import com.esotericsoftware.kryo.io.Output;
 import io.weft.collectives.buffer.DataType;
 import io.weft.tensor.TensorType;
 
-/** Writes the number of the element type, the rank and the sizes; reads the shared object. */
+/**
+ * Serializes a tensor type as the number of the element type, the rank and the sizes. Reading
+ * returns the shared object.
+ */
 public final class TensorTypeSerializer extends Serializer<TensorType> {
   private static final DataType[] BY_CODE = byCode();
 
@@ -47,7 +50,7 @@ public final class TensorTypeSerializer extends Serializer<TensorType> {
     int rank = input.readByte() & 0xff;
     if (BY_CODE[code] == null || rank > TensorType.MOST_DIMENSIONS) {
       throw new KryoException(
-          "no type of a tensor: element type number " + code + ", " + rank + " dimensions");
+          "not a tensor type: element type number " + code + ", " + rank + " dimensions");
     }
     long[] shape = new long[rank];
     for (int i = 0; i < rank; i++) {
@@ -56,7 +59,7 @@ public final class TensorTypeSerializer extends Serializer<TensorType> {
     try {
       return TensorType.of(BY_CODE[code], shape);
     } catch (IllegalArgumentException e) {
-      throw new KryoException("no type of a tensor: " + e.getMessage(), e);
+      throw new KryoException("not a tensor type: " + e.getMessage(), e);
     }
   }
 }

@@ -8,15 +8,15 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * An executor's figures at one moment.
+ * The metrics of an executor at one time.
  *
  * @param executorId Spark's executor id
  * @param host where it runs
- * @param values by the metrics' names
+ * @param values values by metric name
  */
 public record ExecutorReport(String executorId, String host, Map<String, Long> values)
     implements Serializable {
-  /** What an executor says of itself now. */
+  /** Creates the report of an executor. */
   public static ExecutorReport of(String executorId, String host, ExecutorStatistics statistics) {
     Map<String, Long> values = new HashMap<>();
     for (Metric metric : WeftMetrics.all()) {
@@ -30,7 +30,7 @@ public record ExecutorReport(String executorId, String host, Map<String, Long> v
     return get(metric.name());
   }
 
-  /** The value of the metric with a name; 0 if the executor has none such. */
+  /** The value of the metric with a name; 0 if there is no such metric. */
   public long get(String name) {
     return values.getOrDefault(name, 0L);
   }

@@ -12,8 +12,8 @@ import java.io.Serializable;
 import java.io.UncheckedIOException;
 
 /**
- * Messages as bytes. Spark's message threads know only Spark's own class path, not the jars that
- * come by {@code spark.jars}, so whatever travels through them has to be a class of the JDK.
+ * Encodes messages as bytes. Spark's message threads see only Spark's class path, not the jars of
+ * {@code spark.jars}. Their messages must therefore be of classes of the JDK.
  *
  * <p>Stateless.
  */
@@ -36,7 +36,7 @@ public final class MessageCodec {
   /**
    * Reads what {@link #encode} wrote.
    *
-   * @throws IllegalArgumentException if it is something else
+   * @throws IllegalArgumentException if the argument is anything else
    */
   public static Object decode(Object bytes) {
     if (!(bytes instanceof byte[] encoded)) {

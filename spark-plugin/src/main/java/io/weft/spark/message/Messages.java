@@ -8,8 +8,9 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * What executors say to the driver and hear back. Records, because Java reads a record by the names
- * of its fields, so that two versions of Weft understand each other well enough to part politely.
+ * The messages of executors to the driver, and its answers. Java deserializes records by the names
+ * of their fields. Two versions of Weft can therefore read each other's messages and report a
+ * version mismatch.
  */
 public final class Messages {
   private Messages() {}
@@ -27,51 +28,54 @@ public final class Messages {
           AskEnded,
           RankNews {}
 
-  /** Asked first: may an executor of this version join? Answered by a {@link Verdict}. */
+  /**
+   * The first message: asks whether an executor of this version may join. Answered by a {@link
+   * Verdict}.
+   */
   public record Hello(String executorId, String host, String version) implements ToDriver {}
 
   /**
-   * Asked once the exchange runs. Answered by a {@link Verdict}.
+   * Sent when the executor's exchange has started. Answered by a {@link Verdict}.
    *
-   * @param remark what a user should know of the executor, as a sentence; null if nothing
+   * @param remark a warning for the user, as a sentence; null if there is none
    */
   public record Announce(PeerAddress address, String remark) implements ToDriver {}
 
-  /** Asks where an executor is. Answered by a {@link Found}. */
+  /** Asks for the address of an executor. Answered by a {@link Found}. */
   public record Lookup(String executorId) implements ToDriver {}
 
-  /** Sent when an executor's arena runs full of shuffles that perhaps nobody needs any more. */
+  /** Sent when an executor's arena is full, perhaps of shuffles that are no longer needed. */
   public record MemoryPressure(String executorId) implements ToDriver {}
 
-  /** Sent from time to time for the UI. */
+  /** Sent periodically for the UI. */
   public record Report(ExecutorReport report) implements ToDriver {}
 
   /**
-   * Asked by a task of a barrier stage, again and again. Answered by a {@link
+   * Polled by a task of a barrier stage. Answered by a {@link
    * io.weft.spark.collectives.MeetingAnswer}.
    */
   public record Meet(MeetingCall call) implements ToDriver {}
 
   /**
-   * Asked by one end of a clique of transfers, again and again. Answered by a {@link
+   * Polled by one member of a clique of transfers. Answered by a {@link
    * io.weft.spark.transfers.CliqueAnswer}.
    */
   public record MeetClique(CliqueCall call) implements ToDriver {}
 
   /**
-   * Asks which executors are gone. Answered by {@link Departures}.
+   * Asks for the lost executors. Answered by {@link Departures}.
    *
-   * @param known how many of them the executor has heard of
+   * @param known number of lost executors that the sender already knows
    */
   public record AskDepartures(int known) implements ToDriver {}
 
   /**
    * Asks which of these shuffles have ended. Answered by {@link Ended}.
    *
-   * @param shuffles at most {@link #MOST} of which the executor holds outputs
+   * @param shuffles at most {@link #MOST} shuffles whose outputs the executor holds
    */
   public record AskEnded(List<Integer> shuffles) implements ToDriver {
-    /** So many go into one message. */
+    /** Maximum number of shuffles in one message. */
     public static final int MOST = 4096;
 
     public AskEnded {
@@ -83,25 +87,25 @@ public final class Messages {
   }
 
   /**
-   * Told by a rank of a feed when it begins and when it fails. Answered by a {@link Verdict}, so
-   * that the rank knows that the driver has it.
+   * Sent by a rank of a feed when it starts and when it fails. Answered by a {@link Verdict}, which
+   * acknowledges it.
    *
    * @param feed its number in the application
    * @param attempt of the ranks' stage, from 0
-   * @param own whether the rank's function failed of itself
-   * @param error what it failed of; null where it begins
+   * @param own whether the rank's own function failed
+   * @param error the error; null if the rank starts
    */
   public record RankNews(int feed, int attempt, int rank, boolean own, String error)
       implements ToDriver {}
 
-  /** Shuffles that Spark does not know any more. */
+  /** Shuffles that Spark has unregistered. */
   public record Ended(List<Integer> shuffles) implements Serializable {
     public Ended {
       shuffles = List.copyOf(shuffles);
     }
   }
 
-  /** Executors that are gone, in the order in which the driver heard of it. */
+  /** Lost executors, in the order in which the driver noticed. */
   public record Departures(List<Departure> departures) implements Serializable {
     public Departures {
       departures = List.copyOf(departures);
@@ -109,7 +113,7 @@ public final class Messages {
   }
 
   /**
-   * Whether an executor may go on.
+   * Whether an executor may continue.
    *
    * @param refusal why not, as a sentence; null if it may
    */

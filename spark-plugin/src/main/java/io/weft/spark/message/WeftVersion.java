@@ -5,13 +5,13 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.Properties;
 
-/** The version of the Weft that runs in this JVM. */
+/** The version of Weft in this JVM. */
 public final class WeftVersion {
   private static final String CURRENT = read();
 
   private WeftVersion() {}
 
-  /** The version, as the build wrote it. */
+  /** Returns the version that the build wrote. */
   public static String current() {
     return CURRENT;
   }

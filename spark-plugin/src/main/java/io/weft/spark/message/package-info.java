@@ -1,7 +1,6 @@
 /**
- * What driver and executors of an application say to each other, and how it is written: as bytes,
- * because the threads of Spark's message system do not see the classes of jars that came with the
- * application.
+ * The messages between the driver and the executors of an application, and their encoding. They are
+ * sent as bytes, because Spark's message threads do not see the classes of the application's jars.
  *
  * <p>Values and stateless functions: thread-safe, and nothing to free.
  */

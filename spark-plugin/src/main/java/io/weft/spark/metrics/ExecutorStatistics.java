@@ -5,11 +5,11 @@ import io.weft.exchange.ExchangeStatistics;
 import io.weft.spark.collectives.CollectiveStatistics;
 
 /**
- * All that an executor counts, at one moment. Immutable.
+ * All statistics of an executor at one time. Immutable.
  *
- * @param exchange of blocks
- * @param collectives of barrier tasks
- * @param transfers with other executors
+ * @param exchange statistics of blocks
+ * @param collectives statistics of barrier tasks
+ * @param transfers statistics of transfers with other executors
  */
 public record ExecutorStatistics(
     ExchangeStatistics exchange, CollectiveStatistics collectives, TransferStatistics transfers) {}

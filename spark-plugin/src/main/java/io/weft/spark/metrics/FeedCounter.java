@@ -1,15 +1,15 @@
 package io.weft.spark.metrics;
 
-/** What the feeds of an executor count, each from its start. */
+/** Counters of an executor's feeds, from the executor's start. */
 public enum FeedCounter {
-  BATCHES_IN_PLACE("batches that ranks read where the exchange put them"),
-  BATCHES_GATHERED("batches put together from the remainders of map tasks"),
-  ROWS_GATHERED("rows copied for these"),
-  BYTES_GATHERED("bytes copied for these"),
+  BATCHES_IN_PLACE("batches that ranks read in place"),
+  BATCHES_GATHERED("batches gathered from the remainders of map tasks"),
+  ROWS_GATHERED("rows copied for gathered batches"),
+  BYTES_GATHERED("bytes copied for gathered batches"),
   FILES_EXPORTED("Arrow files written for other processes"),
-  BYTES_EXPORTED("bytes of these"),
+  BYTES_EXPORTED("bytes of exported files"),
   GPU_BATCHES("batches uploaded to the GPU"),
-  GPU_BYTES("bytes of these");
+  GPU_BYTES("bytes of batches uploaded to the GPU");
 
   private final String description;
 
@@ -17,7 +17,7 @@ public enum FeedCounter {
     this.description = description;
   }
 
-  /** One line for a table of metrics. */
+  /** The description, in one line. */
   public String description() {
     return description;
   }

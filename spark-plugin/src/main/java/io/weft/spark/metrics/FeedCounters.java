@@ -4,7 +4,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Adds up what the feeds of this JVM do. Thread-safe. */
+/** The counters of all feeds of this JVM. Thread-safe. */
 public final class FeedCounters {
   private static final Map<FeedCounter, LongAdder> COUNTS = new EnumMap<>(FeedCounter.class);
 
@@ -16,12 +16,12 @@ public final class FeedCounters {
 
   private FeedCounters() {}
 
-  /** Counts on. */
+  /** Adds to a counter. */
   public static void add(FeedCounter counter, long amount) {
     COUNTS.get(counter).add(amount);
   }
 
-  /** The count so far. */
+  /** The current count. */
   public static long get(FeedCounter counter) {
     return COUNTS.get(counter).sum();
   }

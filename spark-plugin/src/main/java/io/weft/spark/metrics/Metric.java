@@ -3,24 +3,24 @@ package io.weft.spark.metrics;
 import java.util.function.ToLongFunction;
 
 /**
- * One figure of an executor.
+ * A metric of an executor.
  *
- * @param name as in the metric registry
- * @param kind whether it only grows
- * @param doc what it says, in one line
- * @param source where its value is found
+ * @param name name in the metric registry
+ * @param kind counter or gauge
+ * @param doc the meaning, in one line
+ * @param source reads the value
  */
 public record Metric(
     String name, Kind kind, String doc, ToLongFunction<ExecutorStatistics> source) {
-  /** How a value moves. */
+  /** Whether a metric only grows. */
   public enum Kind {
     /** Grows from the executor's start. */
     COUNTER,
-    /** Goes up and down. */
+    /** Rises and falls. */
     GAUGE
   }
 
-  /** The value at one moment. */
+  /** Reads the value. */
   public long read(ExecutorStatistics statistics) {
     return source.applyAsLong(statistics);
   }

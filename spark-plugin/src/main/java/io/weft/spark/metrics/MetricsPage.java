@@ -9,11 +9,11 @@ public final class MetricsPage {
       """
       # Metrics
 
-      Generated from `io.weft.spark.metrics.WeftMetrics`; a test compares this page with the code.
+      Generated from `WeftMetrics`; a test compares this page with the code.
 
       Every executor registers these with Spark's metrics system under `plugin.io.weft.spark.WeftPlugin.<name>`:
       `/metrics/json/`, `/metrics/prometheus/` and every sink of `metrics.properties` show them. The Weft tab
-      of the Spark UI shows the most telling ones. Counters count from the executor's start.
+      of the Spark UI shows the most important ones. Counters start at 0 when the executor starts.
 
       | name | kind | meaning |
       |---|---|---|

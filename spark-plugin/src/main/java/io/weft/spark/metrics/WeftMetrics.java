@@ -15,11 +15,11 @@ import org.apache.commons.text.CaseUtils;
 
 /** Every metric of an executor. */
 public final class WeftMetrics {
-  /** Bytes that wait for readers before they can be freed. */
+  /** Bytes of removed shuffles that still have readers. */
   public static final Metric RETIRED_BYTES =
       gauge(
           "retiredBytes",
-          "bytes of removed shuffles that wait for their last reader",
+          "bytes of removed shuffles that are not freed yet, because they still have readers",
           s -> s.exchange().retiredBytes());
 
   /** Bytes of shared memory in use. */
@@ -33,7 +33,7 @@ public final class WeftMetrics {
   public static final Metric MEMORY_RESERVED =
       gauge(
           "memoryReserved",
-          "bytes of shared memory reserved: used now, or kept for what comes next",
+          "bytes of shared memory reserved: in use, or kept for reuse",
           s -> s.exchange().arena().memory().reservedBytes());
 
   /** Budget of shared memory. */
@@ -47,7 +47,7 @@ public final class WeftMetrics {
   public static final Metric DISK_USED =
       gauge(
           "diskUsed",
-          "bytes of the local folders in use, for what did not fit into shared memory",
+          "bytes of the local folders in use, for data beyond shared memory",
           s -> s.exchange().arena().disk().usedBytes());
 
   private static final Metric DISK_RESERVED =
@@ -59,42 +59,42 @@ public final class WeftMetrics {
   private static final Metric PEAK_USED =
       gauge(
           "peakUsed",
-          "most bytes ever in use at once, on disk too",
+          "peak of the bytes in use, disk included",
           s -> s.exchange().arena().peakUsedBytes());
 
   private static final Metric MEMORY_FRESH =
       new Metric(
           "memoryFresh",
           COUNTER,
-          "bytes of shared memory touched for the first time; stands still while memory is reused",
+          "bytes of shared memory touched for the first time; does not grow while memory is reused",
           s -> s.exchange().arena().memory().freshBytes());
 
   private static final Metric PRIVATE_RESERVED =
       gauge(
           "privateReserved",
-          "bytes of private memory for what is encrypted on disk; given back when not used for a"
-              + " minute",
+          "bytes of private memory reserved, for applications with encrypted disks; freed after"
+              + " a minute without use",
           s -> s.exchange().arena().privateMemory().reservedBytes());
 
   private static final Metric OPEN_READERS =
-      gauge("openReaders", "readers of running tasks", s -> s.exchange().openReaders());
+      gauge("openReaders", "open readers of running tasks", s -> s.exchange().openReaders());
 
   private static final Metric RECEIVING_BYTES =
       gauge(
           "receivingBytes",
-          "bytes that these readers have asked for over the network and not yet used",
+          "bytes that open readers have requested over the network and not yet used",
           s -> s.exchange().receivingBytes());
 
   private static final Metric OPEN_STREAMS =
-      gauge("openStreams", "answers to peers that are being sent", s -> s.exchange().openStreams());
+      gauge("openStreams", "answers to peers in flight", s -> s.exchange().openStreams());
 
   private static final Metric SERVED_BYTES =
-      gauge("servedBytes", "bytes of these answers", s -> s.exchange().servedBytes());
+      gauge("servedBytes", "bytes of answers to peers in flight", s -> s.exchange().servedBytes());
 
   private static final Metric MAPPED_PEER_SEGMENTS =
       gauge(
           "mappedPeerSegments",
-          "segments of other executors on this host that are mapped",
+          "mapped segments of other executors on this host",
           s -> s.exchange().mappedPeerSegments());
 
   private static final List<Metric> ALL =
@@ -127,7 +127,7 @@ public final class WeftMetrics {
 
   private WeftMetrics() {}
 
-  /** The reference is for tests, and failures have a metric of their own. */
+  /** The reference is for tests, and failures have their own metric. */
   private static boolean isCarriedOut(Algorithm algorithm) {
     return algorithm != Algorithm.REFERENCE && algorithm != Algorithm.UNFINISHED;
   }
@@ -137,7 +137,7 @@ public final class WeftMetrics {
     return ALL;
   }
 
-  /** The name under which a counter of the exchange is found. */
+  /** The metric's name of a counter of the exchange. */
   public static String name(ExchangeCounter counter) {
     return CaseUtils.toCamelCase(counter.name(), false, '_');
   }
@@ -155,15 +155,18 @@ public final class WeftMetrics {
         new Metric(
             "communicatorsOpened",
             COUNTER,
-            "communicators that barrier tasks got",
+            "communicators created for barrier tasks",
             s -> s.collectives().opened()),
-        counter("collectiveCalls", "collectives and messages that ended well", Line::calls),
-        counter("collectiveFailures", "collectives and messages that failed", Line::failures),
-        counter("collectiveBytes", "bytes, as nccl-tests counts an operation's size", Line::bytes),
+        counter("collectiveCalls", "completed collectives and messages", Line::calls),
+        counter("collectiveFailures", "failed collectives and messages", Line::failures),
+        counter(
+            "collectiveBytes",
+            "bytes of collectives and messages, counted like in" + " nccl-tests",
+            Line::bytes),
         counter("collectiveNanos", "nanoseconds in collectives and messages", Line::nanos),
         counter(
             "collectiveWaitNanos",
-            "nanoseconds of these spent waiting for others",
+            "nanoseconds of waiting for other ranks in collectives and messages",
             Line::waitNanos));
   }
 
@@ -176,8 +179,16 @@ public final class WeftMetrics {
     return Stream.of(
         counter(
             "collectiveCalls" + end, "operations carried out " + algorithm, algorithm, Line::calls),
-        counter("collectiveBytes" + end, "bytes of these", algorithm, Line::bytes),
-        counter("collectiveNanos" + end, "nanoseconds of these", algorithm, Line::nanos));
+        counter(
+            "collectiveBytes" + end,
+            "bytes of operations carried out " + algorithm,
+            algorithm,
+            Line::bytes),
+        counter(
+            "collectiveNanos" + end,
+            "nanoseconds of operations carried out " + algorithm,
+            algorithm,
+            Line::nanos));
   }
 
   private static Metric counter(
@@ -185,7 +196,7 @@ public final class WeftMetrics {
     return new Metric(name, COUNTER, doc, s -> s.collectives().sum(algorithm, figure));
   }
 
-  /** The name under which a counter of transfers is found. */
+  /** The metric's name of a counter of transfers. */
   public static String name(TransferCounter counter) {
     return CaseUtils.toCamelCase("TRANSFER_" + counter.name(), false, '_');
   }
@@ -195,7 +206,7 @@ public final class WeftMetrics {
         name(counter), COUNTER, counter.description(), s -> s.transfers().get(counter));
   }
 
-  /** The name under which a counter of feeds is found. */
+  /** The metric's name of a counter of feeds. */
   public static String name(FeedCounter counter) {
     return CaseUtils.toCamelCase("FEED_" + counter.name(), false, '_');
   }
@@ -210,36 +221,36 @@ public final class WeftMetrics {
         new Metric(
             "transferCommunicatorsCreated",
             COUNTER,
-            "communicators made for cliques of transfers",
+            "communicators created for cliques of transfers",
             s -> s.transfers().cliques().created()),
         new Metric(
             "transferCommunicatorsEvicted",
             COUNTER,
-            "of these, those given up: one end had broken them, or both did not need them",
+            "clique communicators closed, because one end had broken them or both were idle",
             s -> s.transfers().cliques().evicted()),
         new Metric(
             "transferCommunicatorsAborted",
             COUNTER,
-            "of these, those broken because an executor was lost",
+            "clique communicators aborted, because an executor was lost",
             s -> s.transfers().cliques().aborted()),
         gauge(
             "transferCommunicatorsOpen",
-            "communicators of cliques now",
+            "open communicators of cliques",
             s -> s.transfers().cliques().open()),
         new Metric(
             "transferBuffersAllocated",
             COUNTER,
-            "receive buffers for which memory was allocated",
+            "receive buffers allocated",
             s -> s.transfers().buffers().allocated()),
         new Metric(
             "transferBuffersReused",
             COUNTER,
-            "receive buffers that had been used before",
+            "receive buffers reused",
             s -> s.transfers().buffers().reused()),
         gauge("transferBuffersOut", "receive buffers in use", s -> s.transfers().buffers().out()),
         gauge(
             "transferBuffersIdle",
-            "bytes of receive buffers kept for the next transfers",
+            "bytes of idle receive buffers, kept for reuse",
             s -> s.transfers().buffers().idleBytes()));
   }
 

@@ -1,6 +1,6 @@
 /**
- * What executors measure: one list, from which the metric registry, the UI and {@code
- * docs/metrics.md} are made.
+ * The metrics of executors: one list, from which the metric registry, the UI and {@code
+ * docs/metrics.md} are generated.
  *
  * <p>Immutable values; no threads, nothing to free.
  */

@@ -14,12 +14,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A map output of Weft's that an executor which is about to end sends to this one. Once it is
- * published here the driver is told, in the words in which Spark's own resolver would, and from
- * then on tells readers to come here.
+ * Receives a map output that a decommissioned executor sends to this one. When the output is
+ * published here, the stream notifies the driver in the same way as Spark's resolver. The driver
+ * then directs readers to this executor.
  *
- * <p>For one network thread. What goes wrong is kept until the stream is over, as an exception in
- * its midst would take the whole connection with it.
+ * <p>For one network thread. It keeps an error until the end of the stream, because an exception
+ * before the end would close the whole connection.
  */
 final class AdoptedStream implements StreamCallbackWithID {
   private static final Logger LOG = LoggerFactory.getLogger(AdoptedStream.class);

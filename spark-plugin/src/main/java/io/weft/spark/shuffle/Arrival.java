@@ -12,24 +12,24 @@ import java.util.OptionalLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What takes in the bytes of a map output that moves here. For one thread. */
+/** Receives the bytes of a map output that migrates to this executor. Not thread-safe. */
 interface Arrival extends AutoCloseable {
-  /** Takes the next bytes, all of them. */
+  /** Consumes the next bytes completely. */
   void append(ByteBuffer bytes) throws IOException;
 
   /**
-   * Publishes the output here, after its last byte.
+   * Publishes the output on this executor, after its last byte.
    *
-   * @return its bytes; empty where it was not wanted here
-   * @throws IOException if bytes are missing or not as they were sent
+   * @return number of bytes; empty if the output was dropped
+   * @throws IOException if bytes are missing or damaged
    */
   OptionalLong finish() throws IOException;
 
-  /** Frees what was not published. */
+  /** Frees an output that was not published. */
   @Override
   void close();
 
-  /** To this executor's arena. */
+  /** Creates a sink into this executor's arena. */
   static Arrival onHost(ExecutorExchange exchange, BlockKey key) {
     return new Arrival() {
       private final IncomingOutput output = exchange.incoming(key);
@@ -52,8 +52,9 @@ interface Arrival extends AutoCloseable {
   }
 
   /**
-   * To this executor's device, where it has exchanged rows before. Else the bytes are dropped:
-   * taking up a GPU may take long, and an error here would end the moves of all other outputs.
+   * Creates a sink into this executor's GPU, if the GPU is already in use for exchanges. Otherwise
+   * the sink drops the bytes: opening a GPU may take long, and an error would stop the migration of
+   * all other outputs.
    */
   static Arrival onDevice(ExecutorExchange exchange, BlockKey key) {
     return ExecutorGpu.running()
@@ -85,7 +86,10 @@ interface Arrival extends AutoCloseable {
     };
   }
 
-  /** Nobody is told of it, so it is computed again when somebody wants it. */
+  /**
+   * A sink that drops the output. The driver is not notified, so Spark computes the output again if
+   * a task needs it.
+   */
   record Dropped(BlockKey key) implements Arrival {
     private static final Logger LOG = LoggerFactory.getLogger(Arrival.class);
 
@@ -102,7 +106,7 @@ interface Arrival extends AutoCloseable {
 
     @Override
     public void close() {
-      // It keeps nothing.
+      // It owns nothing.
     }
   }
 }

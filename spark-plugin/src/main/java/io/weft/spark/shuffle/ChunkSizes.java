@@ -5,9 +5,9 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * How large the first chunk of a partition is to be: what the last map task of the same shuffle on
- * this executor wrote to it, or a guess. A good first chunk spares copies of nothing, but index
- * entries and trips to the arena.
+ * Estimates the size of a partition's first chunk: the bytes that the last map task of the shuffle
+ * on this executor wrote to the partition, or a default. A good estimate saves index entries and
+ * allocations.
  *
  * <p>Thread-safe.
  */
@@ -20,7 +20,7 @@ final class ChunkSizes {
   private final Map<Integer, long[]> lastBytes = new ConcurrentHashMap<>();
   private final long segmentBytes;
 
-  /** Sizes for an arena of such segments. */
+  /** Creates sizes for an arena with segments of that size. */
   ChunkSizes(long segmentBytes) {
     this.segmentBytes = segmentBytes;
   }
@@ -30,7 +30,7 @@ final class ChunkSizes {
     return lastBytes.get(shuffleId);
   }
 
-  /** Remembers a map output. */
+  /** Records the sizes of a map output. */
   void wrote(int shuffleId, long[] partitionBytes) {
     lastBytes.put(shuffleId, partitionBytes);
   }
@@ -40,16 +40,19 @@ final class ChunkSizes {
     lastBytes.remove(shuffleId);
   }
 
-  /** Bytes no chunk of a shuffle of so many partitions grows beyond, unless one row needs more. */
+  /**
+   * Returns the maximum bytes of a chunk, for a number of partitions. A chunk of a single row may
+   * be longer.
+   */
   long max(int partitions) {
     long max = SpillMemory.mostChunkBytes(segmentBytes);
     return partitions <= FEW_PARTITIONS ? max : Math.min(max, MAX_OF_MANY);
   }
 
   /**
-   * Bytes of a partition's first chunk.
+   * Returns the bytes of a partition's first chunk.
    *
-   * @param last what {@link #last} returned
+   * @param last the result of {@link #last}
    */
   static long first(long[] last, int partition, int partitions, long max) {
     long guess = partitions <= FEW_PARTITIONS ? MEDIUM : SMALL;

@@ -1,34 +1,34 @@
 package io.weft.spark.shuffle;
 
+import io.weft.spark.compat.RowSerializer;
+import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftSettings;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
-import org.apache.spark.package$;
 import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.sql.internal.SQLConf;
-import org.apache.spark.util.Utils;
 
-/** Decides, on the driver, which shuffles Weft carries. */
+/** Decides on the driver which shuffles Weft carries. */
 final class Eligibility {
   private final SparkConf conf;
   private final boolean started;
 
-  /** Decides for one application. */
+  /** Creates the rules for an application. */
   Eligibility(SparkConf conf) {
     this.conf = conf;
     this.started = Activation.isActive(conf);
   }
 
-  /** Why a shuffle cannot be carried, or empty if it can. */
+  /** Returns why Weft does not carry a shuffle; empty if it does. */
   Optional<String> refusal(ShuffleDependency<?, ?, ?> dependency) {
     if (!started) {
       return Optional.of("the plugin does not serve this application");
     }
     if (dependency instanceof ExchangeDependency) {
-      return Optional.empty(); // Whoever made it has looked at the settings already.
+      return Optional.empty(); // Its planner has already read the settings.
     }
     return shape(dependency).or(this::settings);
   }
@@ -53,21 +53,16 @@ final class Eligibility {
     if (!enabled()) {
       return Optional.of(WeftSettings.ENABLED.key() + " is false in its session");
     }
-    return pushStaysOn()
-        ? Optional.of("push-based shuffle is on, which Spark before 4.2 cannot leave out for one")
+    return SparkFeatures.forcesPushBasedShuffle(conf)
+        ? Optional.of(
+            "push-based shuffle is on, and Spark before 4.2 cannot exclude a single"
+                + " shuffle from it")
         : Optional.empty();
   }
 
-  /** The session's setting; outside a session, the application's. */
+  /** Returns the session's setting, or the application's outside a session. */
   private boolean enabled() {
     String session = SQLConf.get().getConfString(WeftSettings.ENABLED.key(), null);
     return session == null ? WeftSettings.ENABLED.get(conf) : WeftSettings.ENABLED.parse(session);
-  }
-
-  /** From 4.2 a manager can exclude a shuffle while it registers it; earlier that is undone. */
-  private boolean pushStaysOn() {
-    String version = package$.MODULE$.SPARK_VERSION();
-    return (version.startsWith("4.0.") || version.startsWith("4.1."))
-        && Utils.isPushBasedShuffleEnabled(conf, true, true);
   }
 }

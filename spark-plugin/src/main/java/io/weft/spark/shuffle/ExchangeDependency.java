@@ -8,13 +8,13 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 
 /**
- * A {@code ShuffleDependency} that brings its own writer and reader over Weft's exchange. {@link
- * WeftShuffleManager} asks it instead of choosing a route.
+ * A {@code ShuffleDependency} with its own writer and reader over Weft's exchange. {@link
+ * WeftShuffleManager} uses them instead of choosing a route.
  */
 public interface ExchangeDependency {
   /**
    * Creates the writer of one map task. The writer publishes under (shuffle id, {@code mapId}) and
-   * frees everything if it is stopped without success.
+   * frees its output if it is stopped without success.
    */
   <K, V> ShuffleWriter<K, V> newWriter(
       long mapId,
@@ -25,7 +25,7 @@ public interface ExchangeDependency {
   /**
    * Creates the reader of one reduce task.
    *
-   * @param blocks what to read; also names the failure to throw where a block cannot be read
+   * @param blocks the blocks to read; also creates the exception for a block that cannot be read
    */
   <K, C> ShuffleReader<K, C> newReader(
       ShuffleBlocks blocks,

@@ -8,8 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Why shuffles went another way than they might have, and how often. Lives on the driver, where
- * shuffles are registered. Thread-safe.
+ * Counts shuffles that fell back to another path, by reason. Used on the driver, where shuffles are
+ * registered. Thread-safe.
  */
 public final class Fallbacks {
   private static final Logger LOG = LoggerFactory.getLogger(Fallbacks.class);
@@ -18,9 +18,9 @@ public final class Fallbacks {
   private final String what;
 
   /**
-   * None so far.
+   * Starts without counts.
    *
-   * @param what goes another way, for the log
+   * @param what falls back, for the log
    */
   Fallbacks(String what) {
     this.what = what;
@@ -29,7 +29,7 @@ public final class Fallbacks {
   /**
    * Counts one shuffle, and logs the reason if it is new.
    *
-   * @param reason the end of "it does, because …"; of few different texts
+   * @param reason the reason as a clause; there must be few different ones
    */
   public void record(String reason) {
     if (counts.merge(reason, 1L, Long::sum) == 1) {
@@ -37,7 +37,7 @@ public final class Fallbacks {
     }
   }
 
-  /** Shuffles by reason so far. */
+  /** Number of shuffles by reason. */
   public Map<String, Long> counts() {
     return new TreeMap<>(counts);
   }

@@ -4,8 +4,8 @@ import io.weft.transfer.FetchListener;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
- * Passes what a chunk reader did on to Spark's task metrics. Blocks of another executor on this
- * host count as local: no byte of them was sent.
+ * Reports a chunk reader's work to Spark's task metrics. Blocks of other executors on this host
+ * count as local, because they are not sent over the network.
  *
  * <p>For one task thread.
  */
@@ -15,7 +15,7 @@ public final class FetchMetrics implements FetchListener {
   private final ShuffleReadMetricsReporter reporter;
   private long unreportedNanos;
 
-  /** Reports to one task's metrics. */
+  /** Creates a listener for one task's metrics. */
   public FetchMetrics(ShuffleReadMetricsReporter reporter) {
     this.reporter = reporter;
   }
@@ -37,7 +37,7 @@ public final class FetchMetrics implements FetchListener {
     reporter.incRemoteBytesRead(bytes);
   }
 
-  /** Spark counts whole milliseconds: what is left over is kept for the next time. */
+  /** Spark counts whole milliseconds, so the remainder is carried over to the next call. */
   @Override
   public void waited(long nanos) {
     unreportedNanos += nanos;

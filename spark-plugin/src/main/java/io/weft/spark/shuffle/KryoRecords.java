@@ -10,11 +10,11 @@ import scala.Product2;
 import scala.Tuple2;
 
 /**
- * Reads what {@link KryoWriter} wrote. Records are objects of their own, so they can be kept. For
+ * Reads records of {@link KryoWriter}. Each record is a new object that the caller may keep. For
  * one task thread.
  */
 final class KryoRecords<K, C> implements RecordFormat<K, C> {
-  /** By name: it is among the plugin's entry points, which nothing here knows. */
+  /** By name, because this package must not depend on the plugin's entry points. */
   static final String REGISTRATOR = "io.weft.spark.WeftKryoRegistrator";
 
   private static final String REGISTRATORS = "spark.kryo.registrator";
@@ -27,8 +27,8 @@ final class KryoRecords<K, C> implements RecordFormat<K, C> {
   }
 
   /**
-   * Whether records of this serializer take this route: the application has to ask for it, and Kryo
-   * has to be Spark's own.
+   * Whether records of this serializer take the Kryo route. The application must request it, and
+   * the serializer must be Spark's own.
    */
   static boolean takes(Serializer serializer, SparkConf conf) {
     return serializer.getClass() == KryoSerializer.class
@@ -36,7 +36,7 @@ final class KryoRecords<K, C> implements RecordFormat<K, C> {
             .anyMatch(name -> name.trim().equals(REGISTRATOR));
   }
 
-  /** A Kryo with all that Spark and the application register. */
+  /** Creates a Kryo with the registrations of Spark and the application. */
   static Kryo newKryo(Serializer serializer) {
     return ((KryoSerializer) serializer).newKryo();
   }

@@ -16,16 +16,16 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Writes the records of an RDD, key then value in Kryo's words. A tensor's bytes are copied from
- * its memory to the open chunk of the partition and nowhere else; encoded, if the application wants
- * that. A record is its size as an int64, its bytes, and zeros to a multiple of 8.
+ * Writes the records of an RDD: the key and the value in Kryo's format. A tensor's bytes are copied
+ * once, from its memory to the open chunk of the partition, encoded if the application sets a
+ * codec. A record is its size as an int64, its bytes, and zeros up to a multiple of 8.
  *
  * <p>For one task thread.
  */
 final class KryoWriter<K, V> extends RecordsWriter<K, V> {
   private static final int ALIGNMENT = Long.BYTES;
 
-  /** What an extent can hold, less the size in front of the record and the zeros behind it. */
+  /** Maximum bytes of a record: the size of an extent without the record's size and padding. */
   private static final long MOST_BYTES = Integer.MAX_VALUE - 127L;
 
   private final ShuffleDependency<?, ?, ?> dependency;

@@ -3,6 +3,7 @@ package io.weft.spark.shuffle;
 import io.weft.catalog.BlockKey;
 import io.weft.catalog.MapOutputWriter;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.MapStatuses;
 import io.weft.spark.config.Decommission;
 import java.util.Arrays;
 import org.apache.spark.SparkEnv;
@@ -13,11 +14,11 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.Option;
 
 /**
- * How the writers of all routes end: whatever way the task does, what was not published is freed.
+ * The common end of the writers of all routes. Frees the output of a task that did not publish it.
  * For one task thread.
  *
- * @param <K> of the records' keys
- * @param <V> of the records' values
+ * @param <K> type of the records' keys
+ * @param <V> type of the records' values
  */
 public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
   private final BlockKey key;
@@ -33,7 +34,9 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
     context.addTaskCompletionListener((TaskCompletionListener) ended -> close());
   }
 
-  /** What is freed besides the output, before it; may be run more than once. */
+  /**
+   * Adds an action that frees further memory before the output is freed. It may run more than once.
+   */
   protected final void freeAtEnd(Runnable memory) {
     scratch = memory;
   }
@@ -42,25 +45,25 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
     return key;
   }
 
-  /** Belongs to this. */
+  /** The map output, owned by this writer. */
   protected final MapOutputWriter output() {
     return output;
   }
 
   /**
-   * Whether an output has to be published. Nobody asks for empty blocks, but one that migrates
-   * spares its map task a second run.
+   * Whether an output must be published. No task reads empty blocks. But if outputs migrate, a
+   * published empty output avoids a second run of its map task.
    */
   protected static boolean mustPublish(boolean anyRecords) {
     return anyRecords || Decommission.migratesShuffles(SparkEnv.get().conf());
   }
 
-  /** Bytes of all partitions so far. */
+  /** Bytes written to all partitions. */
   protected final long writtenBytes() {
     return Arrays.stream(partitionBytes()).sum();
   }
 
-  /** Of the records, in no order; 0 where Spark wants none. */
+  /** The order-independent checksum of the records; 0 if Spark needs none. */
   protected long checksum() {
     return 0;
   }
@@ -81,7 +84,7 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
         SparkEnv.get().blockManager().shuffleServerId(), partitionBytes(), key.mapId(), checksum());
   }
 
-  /** What was published stays. */
+  /** Frees the output unless it was published. */
   private void close() {
     try {
       scratch.run();
@@ -95,7 +98,7 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
     return partitionBytes();
   }
 
-  /** Bytes of each partition so far; not 0 where it has rows. */
+  /** Bytes written to each partition; not 0 if it has rows. */
   protected long[] partitionBytes() {
     return output.partitionBytes();
   }

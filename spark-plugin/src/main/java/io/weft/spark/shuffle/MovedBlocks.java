@@ -16,8 +16,8 @@ import org.apache.spark.storage.ShuffleBlockBatchId;
 import scala.Tuple2;
 
 /**
- * What Weft holds of map outputs here, on the host and on a device, under the names by which it
- * moves to other executors: batches of all partitions, which Spark's own migration never uses.
+ * The map outputs of this executor, on the host and on its GPU, under the block ids of their
+ * migration. The ids are of batches of all partitions, which Spark's own migration never uses.
  * Stateless.
  */
 final class MovedBlocks {
@@ -26,25 +26,25 @@ final class MovedBlocks {
 
   private MovedBlocks() {}
 
-  /** Whether what moves under this name was on a device. */
+  /** Whether the block of this id was on a GPU. */
   static boolean isOnDevice(ShuffleBlockBatchId block) {
     return block.endReduceId() == DEVICE;
   }
 
-  /** All that is here. */
+  /** Returns the keys of all map outputs of this executor. */
   static List<BlockKey> keys(ExecutorExchange exchange) {
     List<BlockKey> keys = new ArrayList<>(exchange.outputs());
     device().map(DeviceCatalog::keys).ifPresent(keys::addAll);
     return keys;
   }
 
-  /** Whether an output is here. */
+  /** Whether this executor has an output. */
   static boolean holds(ExecutorExchange exchange, BlockKey key) {
     return exchange.holds(key) || isOnDevice(key);
   }
 
   /**
-   * An output, ready to be sent.
+   * Prepares an output to be sent.
    *
    * @throws IOException if it was removed
    */

@@ -5,15 +5,15 @@ import org.apache.spark.util.MutablePair;
 import scala.Product2;
 
 /**
- * Points one row object at row after row where they lie. As with Spark's own reader, a row is good
- * until the next one is asked for; the last one until the task ends.
+ * Reads packed rows in place with one reused row object. As with Spark's reader, a row is valid
+ * until the next one, and the last row until the task ends.
  */
 final class PackedRows<K, C> implements RecordFormat<K, C> {
   private final UnsafeRow row;
   private final Product2<K, C> pair;
 
   /**
-   * @param fields columns of a row
+   * @param fields number of columns of a row
    */
   @SuppressWarnings("unchecked")
   PackedRows(int fields) {

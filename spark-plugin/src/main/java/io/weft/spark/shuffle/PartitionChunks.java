@@ -7,16 +7,16 @@ import java.io.IOException;
 import org.apache.spark.TaskContext;
 
 /**
- * The open chunk of every partition, to which a writer copies records. A record lies in one chunk.
+ * The open chunk of every partition, to which a writer copies records. A record never spans chunks.
  *
  * <p>For one task thread. Chunks belong to the {@link MapOutputWriter}, which frees them when it is
  * closed.
  */
 final class PartitionChunks {
-  /** Each partition has its next byte's address and its chunk's end, side by side. */
+  /** Index of a chunk's end, after the address of its next byte. */
   private static final int LIMIT = 1;
 
-  /** Bytes below which no chunk is made smaller, unless its only record is. */
+  /** Minimum bytes of a chunk, unless its only record is smaller. */
   private static final long LEAST = 512;
 
   private final MapOutputWriter output;
@@ -34,8 +34,8 @@ final class PartitionChunks {
   /**
    * Chunks of one map task.
    *
-   * @param lastBytes what the previous map output of the shuffle held by partition, or null
-   * @param maxChunk bytes no chunk grows beyond unless one record needs more
+   * @param lastBytes bytes by partition of the shuffle's previous map output, or null
+   * @param maxChunk maximum bytes of a chunk, unless one record needs more
    */
   PartitionChunks(
       MapOutputWriter output,
@@ -52,14 +52,14 @@ final class PartitionChunks {
     this.records = new int[partitions];
     this.nextBytes = new long[partitions];
     this.chunks = new Extent[partitions];
-    output.beforeWaiting(this::giveWay);
+    output.beforeWaiting(this::commitWrittenChunks);
   }
 
   /**
-   * Finds room for a partition's next record, which {@link #wrote} then makes a part of the chunk.
+   * Reserves space for a partition's next record. {@link #wrote} then adds the record to the chunk.
    *
-   * @param bytes most that the record may need
-   * @return where it is to be written
+   * @param bytes maximum bytes of the record
+   * @return the address to write to
    * @throws IOException if the arena is full
    */
   long room(int partition, long bytes) throws IOException {
@@ -69,9 +69,9 @@ final class PartitionChunks {
   }
 
   /**
-   * Takes the record that was written.
+   * Adds the written record to the chunk.
    *
-   * @param end behind its last byte
+   * @param end address after its last byte
    */
   void wrote(int partition, long end) {
     ends[2 * partition] = end;
@@ -86,11 +86,11 @@ final class PartitionChunks {
   }
 
   /**
-   * The task waits for memory, as a rule to read on: its chunks are not to be what others wait for
-   * that wait for the same. A chunk that nothing is in is about to be written to, or of a task that
-   * failed there.
+   * Commits open chunks while the task waits for memory, usually to read more input. Otherwise
+   * tasks could wait for each other's open chunks. Empty chunks stay open: the task is about to
+   * write to them, or has failed there.
    */
-  private void giveWay() {
+  private void commitWrittenChunks() {
     for (int partition = 0; partition < partitions; partition++) {
       if (records[partition] > 0) {
         commit(partition);
@@ -104,12 +104,12 @@ final class PartitionChunks {
     }
   }
 
-  /** Nanoseconds spent on getting and committing chunks: all but the copy itself. */
+  /** Nanoseconds spent on allocating and committing chunks, without the copies. */
   long nanos() {
     return nanos;
   }
 
-  /** Replaces a partition's chunk by one with room for so many bytes; returns its address. */
+  /** Replaces a partition's chunk by one with enough space. Returns its address. */
   private long open(int partition, long bytes) throws IOException {
     long start = System.nanoTime();
     context.killTaskIfInterrupted();
@@ -128,8 +128,8 @@ final class PartitionChunks {
   }
 
   /**
-   * A chunk as long as is wanted. Where there is no room the others are committed, so that nobody
-   * waits for memory that this task has, and a short one is waited for.
+   * Allocates a chunk of the wanted length. If there is no memory, it commits open chunks, so that
+   * no task waits for this task's memory. Then it waits for a short chunk.
    */
   private Extent allocate(long bytes, long wanted) throws IOException {
     try {
@@ -141,10 +141,10 @@ final class PartitionChunks {
   }
 
   /**
-   * Commits the chunks that are at least as long as the average, however little is in them. Those
-   * that follow are half as long, so that in the end there is room for one of every partition.
+   * Commits the chunks that are at least as long as the average, even if they are nearly empty.
+   * Later chunks are half as long, so that finally a chunk of every partition fits.
    *
-   * @return whether there was one
+   * @return whether it committed a chunk
    */
   private boolean commitLargest() {
     long total = 0;

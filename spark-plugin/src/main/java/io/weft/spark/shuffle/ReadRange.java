@@ -1,9 +1,9 @@
 package io.weft.spark.shuffle;
 
 /**
- * Which part of a shuffle a reduce task reads.
+ * The part of a shuffle that a reduce task reads.
  *
- * @param shuffleId which shuffle
+ * @param shuffleId Spark's id of the shuffle
  * @param startMapIndex first map output
  * @param endMapIndex one past the last, or {@code Integer.MAX_VALUE} for all
  * @param startPartition first partition

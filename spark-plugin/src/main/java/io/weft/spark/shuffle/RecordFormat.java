@@ -2,7 +2,7 @@ package io.weft.spark.shuffle;
 
 import scala.Product2;
 
-/** How the bytes of a record become a record. For one task thread. */
+/** Reads records from bytes. For one task thread. */
 interface RecordFormat<K, C> {
   /**
    * Reads a record.

@@ -11,7 +11,7 @@ import scala.Product2;
 import scala.collection.AbstractIterator;
 
 /**
- * Goes over the records of one reduce task, chunk by chunk.
+ * Iterates over the records of one reduce task, chunk by chunk.
  *
  * <p>For one task thread.
  */
@@ -63,13 +63,13 @@ final class RecordsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
     return format.read(start, (int) size);
   }
 
-  /** Reports the records read since the last report. */
+  /** Reports records read since the last report. */
   void report() {
     metrics.incRecordsRead(recordsOfChunk);
     recordsOfChunk = 0;
   }
 
-  /** Moves to the next chunk that has records. */
+  /** Advances to the next chunk with records. */
   private boolean advance() {
     context.killTaskIfInterrupted();
     try {
@@ -77,7 +77,7 @@ final class RecordsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
         endChunk();
         if (!chunks.next()) {
           at = end = 0;
-          // Asking the reader again would give back the memory of the last record.
+          // Another call of the reader would free the memory of the last record.
           ended = true;
           return false;
         }
@@ -88,7 +88,8 @@ final class RecordsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
     } catch (BlockFetchException e) {
       throw Unchecked.<RuntimeException>raise(blocks.failure(e));
     } catch (FetchInterruptedException e) {
-      context.killTaskIfInterrupted(); // Spark's own exception says why the task was killed.
+      context.killTaskIfInterrupted(); // Throws Spark's exception with the reason why the task was
+      // killed.
       throw e;
     }
   }

@@ -10,10 +10,10 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Reads the records of one reduce task from where they lie.
+ * Reads the records of one reduce task in place.
  *
  * <p>For one task thread. Chunks stay readable until the task ends: its completion listener closes
- * the transfers and hands the read metrics over to Spark.
+ * the transfers and reports the read metrics to Spark.
  */
 final class RecordsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleBlocks blocks;

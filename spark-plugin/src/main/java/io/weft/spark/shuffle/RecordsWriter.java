@@ -10,7 +10,7 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Writes the records of one map task into the arena; how a record looks there is the subclass's.
+ * Writes the records of one map task into the arena. The subclass defines the format of a record.
  *
  * <p>For one task thread.
  */
@@ -47,10 +47,10 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
     publish(chunks, count);
   }
 
-  /** Writes all records; returns how many there were. */
+  /** Writes all records and returns their number. */
   abstract long append(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException;
 
-  /** Called once the output can be read. */
+  /** Called after the output is published. */
   void published() {}
 
   private void publish(PartitionChunks chunks, long count) throws IOException {

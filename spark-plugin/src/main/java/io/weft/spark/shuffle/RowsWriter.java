@@ -2,6 +2,8 @@ package io.weft.spark.shuffle;
 
 import io.weft.catalog.BlockKey;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.RowChecksums;
+import io.weft.spark.compat.RowSerializer;
 import java.io.IOException;
 import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;
@@ -13,8 +15,8 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Writes packed SQL rows: a copy to the open chunk of the partition, the only one that a row sees
- * on the way to its reader. A row is its size as an int64 followed by its bytes.
+ * Writes packed SQL rows. A row is copied once between its writer and its reader: to the open chunk
+ * of its partition. Its format is the size as an int64, followed by the bytes.
  *
  * <p>For one task thread.
  */

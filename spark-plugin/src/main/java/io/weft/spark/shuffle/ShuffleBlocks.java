@@ -19,9 +19,9 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What a reduce task has to read, and where Spark believes it to be.
+ * The blocks of a reduce task, and their locations as known to Spark.
  *
- * @param requests one for each map output that has data in the task's partitions
+ * @param requests one for each map output with data in the task's partitions
  * @param locations Spark's address of every executor named in a request
  */
 public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManagerId> locations) {
@@ -31,9 +31,9 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
   }
 
   /**
-   * Asks Spark's map output tracker. Blocks until the sizes have come from the driver.
+   * Reads Spark's map output tracker. Blocks until the driver has sent the sizes.
    *
-   * <p>Throws Spark's fetch failure, unchecked, where a map output is missing.
+   * <p>Throws Spark's checked fetch failure, undeclared, if a map output is missing.
    */
   public static ShuffleBlocks of(ReadRange range) {
     Iterator<Tuple2<BlockManagerId, scala.collection.Seq<Tuple3<BlockId, Object, Object>>>>
@@ -89,8 +89,8 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
   }
 
   /**
-   * What Spark is to be told when a block cannot be read, so that it runs the map task again.
-   * Creating it marks the running task as failed by it: create one only to throw it.
+   * Creates Spark's fetch failure for a block that cannot be read, so that Spark runs the map task
+   * again. Creating the exception marks the running task as failed, so create it only to throw it.
    */
   public FetchFailedException failure(BlockFetchException cause) {
     BlockRequest request = cause.request();

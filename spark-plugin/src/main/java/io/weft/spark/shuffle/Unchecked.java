@@ -1,10 +1,10 @@
 package io.weft.spark.shuffle;
 
-/** Throws Spark's checked exceptions where Scala's interfaces declare none. */
+/** Throws checked exceptions of Spark from methods of Scala interfaces, which declare none. */
 public final class Unchecked {
   private Unchecked() {}
 
-  /** Throws the exception as it is; declared to return so that callers can write {@code throw}. */
+  /** Throws the exception unchanged. The return type lets callers write {@code throw}. */
   @SuppressWarnings("unchecked")
   public static <E extends Throwable> RuntimeException raise(Throwable exception) throws E {
     throw (E) exception;

@@ -25,9 +25,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What Spark asks about blocks that lie on an executor. For those of its own shuffle Spark's
- * resolver answers. An executor that is decommissioned also offers what Weft holds: each map output
- * as one block, see {@link MovedBlocks}.
+ * Resolves shuffle blocks of an executor for Spark. It delegates blocks of Spark's sort shuffle to
+ * Spark's resolver. On a decommissioned executor it also offers Weft's map outputs for migration,
+ * each as one block: see {@link MovedBlocks}.
  *
  * <p>Thread-safe.
  */
@@ -37,7 +37,7 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   private final IndexShuffleBlockResolver sorted;
   private final Set<Integer> skipped = ConcurrentHashMap.newKeySet();
 
-  /** Answers beside the resolver that Spark's manager has made for itself. */
+  /** Wraps the resolver of Spark's shuffle manager. */
   WeftBlockResolver(SparkConf conf, IndexShuffleBlockResolver sorted) {
     super(conf);
     this.sorted = sorted;
@@ -87,14 +87,14 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
         : sorted.putShuffleBlockAsStream(block, serializers);
   }
 
-  /** Spark will remove the shuffle soon, and has its blocks left where they are. */
+  /** Excludes a shuffle from migration, because Spark will remove it soon. */
   @Override
   public void addShuffleToSkip(int shuffleId) {
     skipped.add(shuffleId);
     sorted.addShuffleToSkip(shuffleId);
   }
 
-  /** The shuffle is removed. */
+  /** Forgets a removed shuffle. */
   void forget(int shuffleId) {
     skipped.remove(shuffleId);
   }

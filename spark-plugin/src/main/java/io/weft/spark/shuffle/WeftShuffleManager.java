@@ -2,6 +2,7 @@ package io.weft.spark.shuffle;
 
 import io.weft.catalog.BlockKey;
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.RowSerializer;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.executor.LentFolders;
 import io.weft.spark.executor.WeftExecutor;
@@ -20,21 +21,21 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 
 /**
- * Routes shuffles: a dependency that brings its own writer and reader gets those, packed SQL rows
- * take the rows route, records of RDDs that may hold tensors the Kryo route, and Spark's sort
- * shuffle carries everything else.
+ * Chooses the route of each shuffle. A dependency with its own writer and reader uses those. Packed
+ * SQL rows take the rows route, RDDs with Weft's Kryo registrator the Kryo route. Spark's sort
+ * shuffle carries all other shuffles.
  *
- * <p>Extends Spark's manager because Spark takes a manager that does not for one that keeps records
- * (it would copy each), and because its block resolver is cast in several places.
+ * <p>It extends Spark's manager for two reasons. Spark copies each record for other managers,
+ * because it assumes that they keep records. And Spark casts the block resolver in several places.
  *
- * <p>Thread-safety: shared by all tasks of a JVM.
+ * <p>Thread-safe: all tasks of a JVM share it.
  */
 public final class WeftShuffleManager extends SortShuffleManager {
   private final Eligibility eligibility;
   private final ChunkSizes sizes;
   private final WeftBlockResolver resolver;
   private final Fallbacks fallbacks =
-      new Fallbacks("Spark's sort shuffle carries a shuffle that Weft does not take");
+      new Fallbacks("Spark's sort shuffle carries a shuffle instead of Weft");
   private final Fallbacks hostFeeds =
       new Fallbacks("The rows of a feed go from host to host instead of GPU to GPU");
   private final Fallbacks hostExchanges =
@@ -48,17 +49,17 @@ public final class WeftShuffleManager extends SortShuffleManager {
     this.resolver = new WeftBlockResolver(conf, super.shuffleBlockResolver());
   }
 
-  /** Why shuffles were left to Spark's sort shuffle; filled on the driver only. */
+  /** Reasons of shuffles left to Spark's sort shuffle; filled on the driver only. */
   public Fallbacks fallbacks() {
     return fallbacks;
   }
 
-  /** Why feeds that were to go from GPU to GPU do not; filled on the driver only. */
+  /** Reasons of feeds that go between hosts instead of GPUs; filled on the driver only. */
   public Fallbacks hostFeeds() {
     return hostFeeds;
   }
 
-  /** Why batches on GPUs are exchanged between hosts; filled on the driver only. */
+  /** Reasons of batches on GPUs that are exchanged between hosts; filled on the driver only. */
   public Fallbacks hostExchanges() {
     return hostExchanges;
   }
@@ -71,7 +72,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
       fallbacks.record(refusal.get());
       return super.registerShuffle(shuffleId, dependency);
     }
-    // Push-based shuffle would look for the data file of a sort shuffle.
+    // Push-based shuffle needs the data file of a sort shuffle.
     dependency.setShuffleMergeAllowed(false);
     return new WeftShuffleHandle<>(shuffleId, dependency);
   }
@@ -130,7 +131,10 @@ public final class WeftShuffleManager extends SortShuffleManager {
         : new KryoRecords<>(serializer);
   }
 
-  /** Spark's own for what Spark's shuffle wrote; also lets decommissioned executors' blocks go. */
+  /**
+   * Returns the resolver of blocks of Spark's shuffle, which also migrates Weft's blocks of
+   * decommissioned executors.
+   */
   @Override
   public IndexShuffleBlockResolver shuffleBlockResolver() {
     return resolver;

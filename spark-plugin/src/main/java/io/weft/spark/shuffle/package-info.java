@@ -1,8 +1,9 @@
 /**
- * The shuffle manager and two routes through the executor's arena: the rows route, a SQL row
- * shuffle read in place, and the Kryo route, a shuffle of an RDD whose records may hold tensors.
+ * The shuffle manager and two routes through the executor's arena. The rows route shuffles packed
+ * SQL rows, which readers read in place. The Kryo route shuffles RDDs, whose records may hold
+ * tensors.
  *
- * <p>Writers and readers belong to one task thread and are closed by that task's completion
- * listener; the manager is shared by all tasks of a JVM.
+ * <p>Writers and readers belong to one task thread, whose completion listener closes them. All
+ * tasks of a JVM share the manager.
  */
 package io.weft.spark.shuffle;

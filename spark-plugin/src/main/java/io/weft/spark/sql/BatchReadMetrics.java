@@ -4,7 +4,10 @@ import io.weft.spark.shuffle.FetchMetrics;
 import io.weft.transfer.FetchListener;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
-/** Counts what a reduce task reads, for Spark's shuffle metrics and the node's own. One thread. */
+/**
+ * Counts the reads of a reduce task, for Spark's shuffle metrics and the node's own metrics. Not
+ * thread-safe.
+ */
 final class BatchReadMetrics implements FetchListener {
   private final ShuffleReadMetricsReporter sparks;
   private final FetchMetrics fetches;
@@ -40,13 +43,13 @@ final class BatchReadMetrics implements FetchListener {
     fetches.waited(nanos);
   }
 
-  /** A batch went to the plan above. */
+  /** Counts a batch passed to the parent node. */
   void batch(int rows) {
     sparks.incRecordsRead(rows);
     ours.batchesRead().add(1);
   }
 
-  /** A batch on the GPU went to the plan above. */
+  /** Counts a batch on the GPU passed to the parent node. */
   void deviceBatch(int rows) {
     batch(rows);
     ours.readOnDevice();

@@ -1,12 +1,11 @@
 package io.weft.spark.sql;
 
 import io.weft.exchange.ExecutorExchange;
+import io.weft.spark.compat.PortableDependency;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks;
 import java.util.Optional;
-import org.apache.spark.PartitionIdPassthrough;
-import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -14,35 +13,33 @@ import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriteProcessor;
 import org.apache.spark.shuffle.ShuffleWriter;
-import org.apache.spark.sql.execution.UnsafeRowSerializer;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import scala.Option;
 import scala.Product2;
 
 /**
- * A shuffle of the columns route. Its map side gives either whole batches, whose rows the writer
- * assigns to partitions by {@link #partitionIds()}, or rows with their partition as the key; its
- * reduce side gives batches.
+ * A shuffle of the columns route. Its map side supplies either whole batches, whose rows the writer
+ * assigns to partitions by {@link #partitionIds()}, or rows with their partition as the key. Its
+ * reduce side returns batches.
  *
- * <p>Created on the driver, immutable, and sent to every task of both sides.
+ * <p>Immutable. Created on the driver and sent to every task of both sides.
  */
-public final class ColumnarShuffleDependency
-    extends ShuffleDependency<Object, ColumnarBatch, ColumnarBatch> implements ExchangeDependency {
+public final class ColumnarShuffleDependency extends PortableDependency<ColumnarBatch>
+    implements ExchangeDependency {
   private final StructType schema;
   private final PartitionIds partitionIds;
   private final ExchangeMetrics exchangeMetrics;
   private final boolean onDevices;
 
   /**
-   * @param records what the map side gives: (unused, batch) with {@code partitionIds}, else
-   *     (partition, row), whatever the static type says
+   * @param records records of the map side: (unused, batch) with {@code partitionIds}, else
+   *     (partition, row) despite the static type
    * @param partitions number of reduce partitions
    * @param partitionIds how to partition batches; null if the records are rows
    * @param schema the columns of the rows or batches, in order
    * @param processor runs the writer in a map task
-   * @param exchangeMetrics what the tasks report to
-   * @param onDevices whether blocks stay on GPUs where there are any; only with {@code
+   * @param exchangeMetrics metrics that the tasks update
+   * @param onDevices whether blocks stay on GPUs if executors have them; only with {@code
    *     partitionIds}
    */
   ColumnarShuffleDependency(
@@ -53,24 +50,11 @@ public final class ColumnarShuffleDependency
       ShuffleWriteProcessor processor,
       ExchangeMetrics exchangeMetrics,
       boolean onDevices) {
-    // Of Spark's constructors this is the one that 4.0, 4.1 and 4.2 have in common.
-    super(
-        records,
-        new PartitionIdPassthrough(partitions),
-        new UnsafeRowSerializer(schema.size(), null),
-        Option.empty(),
-        Option.empty(),
-        false,
-        processor,
-        ScalaInterop.erasedTag(Integer.TYPE),
-        ScalaInterop.tag(ColumnarBatch.class),
-        ScalaInterop.tag(ColumnarBatch.class));
+    super(records, partitions, schema.size(), processor, ColumnarBatch.class);
     this.schema = schema;
     this.partitionIds = partitionIds;
     this.exchangeMetrics = exchangeMetrics;
     this.onDevices = onDevices;
-    // A merged shuffle is made of Spark's data files, which this one does not write.
-    setShuffleMergeAllowed(false);
   }
 
   /** The columns, in order. */
@@ -78,7 +62,7 @@ public final class ColumnarShuffleDependency
     return schema;
   }
 
-  /** How the rows of a batch are assigned to partitions; empty if the map side gives rows. */
+  /** How the rows of a batch are assigned to partitions; empty if the map side supplies rows. */
   Optional<PartitionIds> partitionIds() {
     return Optional.ofNullable(partitionIds);
   }

@@ -23,8 +23,8 @@ import scala.Tuple2;
 import scala.collection.AbstractIterator;
 
 /**
- * Reads the blocks of one reduce task as batches, in place where they lie on this host. A batch is
- * valid until the next one is asked for, and all are let go of when the task ends. For one task
+ * Reads the blocks of one reduce task as batches, in place for blocks of this host. A batch is
+ * valid until the next one is requested. All memory is released when the task ends. For one task
  * thread.
  *
  * @param <K> unused
@@ -37,7 +37,7 @@ public final class ColumnarShuffleReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleReadMetricsReporter metrics;
   private final ExecutorExchange exchange;
 
-  /** Prepares to read; nothing is fetched before {@link #read()}. */
+  /** Creates a reader. Fetching starts with {@link #read()}. */
   public ColumnarShuffleReader(
       ColumnarShuffleDependency dependency,
       ShuffleBlocks blocks,
@@ -70,7 +70,7 @@ public final class ColumnarShuffleReader<K, C> implements ShuffleReader<K, C> {
         (scala.collection.Iterator<Product2<K, C>>) (Object) new Records(batches, listener));
   }
 
-  /** The batches as shuffle records, with failures in Spark's words. */
+  /** The batches as shuffle records. Failures are thrown as Spark's exceptions. */
   private final class Records extends AbstractIterator<Product2<Object, ColumnarBatch>> {
     private final Iterator<ColumnarBatch> batches;
     private final BatchReadMetrics counted;
@@ -101,7 +101,8 @@ public final class ColumnarShuffleReader<K, C> implements ShuffleReader<K, C> {
           ? Unchecked.<RuntimeException>raise(blocks.failure(missing))
           : e;
     } catch (FetchInterruptedException e) {
-      context.killTaskIfInterrupted(); // Spark's own exception says why the task was killed.
+      context.killTaskIfInterrupted(); // Throws Spark's exception with the reason why the task was
+      // killed.
       throw e;
     }
   }

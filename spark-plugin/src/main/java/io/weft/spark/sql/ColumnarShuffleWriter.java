@@ -17,11 +17,11 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Scatters the batches or rows of one map task over its reduce partitions, as columns in the arena.
- * For one task thread.
+ * Scatters the batches or rows of one map task over reduce partitions, as columns in the arena. For
+ * one task thread.
  *
  * @param <K> unused for batches, the partition of a row
- * @param <V> batches or rows, as the dependency says
+ * @param <V> batches or rows, as declared by the dependency
  */
 public final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
   private final ColumnarShuffleDependency dependency;

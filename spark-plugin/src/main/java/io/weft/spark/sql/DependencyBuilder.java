@@ -22,14 +22,14 @@ import scala.collection.immutable.Map;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Makes the dependency of an exchange. Batches stay whole where the partitioning can be computed on
- * them; otherwise Spark's own preparation gives rows with their partition, and the columns are
- * built from those.
+ * Creates the dependency of an exchange. Batches stay whole if their partitioning can be computed
+ * from columns. Otherwise Spark's own preparation supplies rows with their partition, and the
+ * writer builds columns from rows.
  *
- * @param child what the exchange reads
- * @param partitioning the partitioning it produces
+ * @param child input of the exchange
+ * @param partitioning partitioning of the exchange's output
  * @param metrics the metrics of the node
- * @param onDevices whether blocks of batches stay on GPUs where there are any
+ * @param onDevices whether blocks of batches stay on GPUs if executors have them
  */
 record DependencyBuilder(
     SparkPlan child, Partitioning partitioning, Map<String, SQLMetric> metrics, boolean onDevices) {
@@ -74,7 +74,7 @@ record DependencyBuilder(
         onDevices && ids != null);
   }
 
-  /** Why batches are taken apart into rows before they are split; empty where they are not. */
+  /** Returns why batches are converted to rows before partitioning; empty if they are not. */
   static Optional<String> rowsObstacle(Partitioning partitioning, SQLConf conf) {
     boolean sorts =
         partitioning instanceof RoundRobinPartitioning
@@ -102,7 +102,10 @@ record DependencyBuilder(
     return Optional.empty();
   }
 
-  /** The rows of batches in Spark's own format, which its sort before a repartition insists on. */
+  /**
+   * Converts batches to rows in Spark's packed format, which Spark's sort before a repartition
+   * requires.
+   */
   private RDD<InternalRow> unsafeRows(RDD<ColumnarBatch> batches) {
     StructType schema = child.schema();
     return NarrowRDD.over(
@@ -117,7 +120,7 @@ record DependencyBuilder(
         });
   }
 
-  /** Rows where the type says batches: the dependency carries either. */
+  /** Casts the records. The dependency carries rows or batches, but its type says batches. */
   @SuppressWarnings({"unchecked", "rawtypes"})
   private static RDD<Product2<Object, ColumnarBatch>> erased(RDD<?> records) {
     return (RDD) records;

@@ -24,8 +24,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * The tables of blocks on GPUs, one after the other, as batches. A batch is valid until the next
- * one is asked for, or it is known that there is none, or this is closed. For one task thread.
+ * Reads the tables of blocks on GPUs as batches. A batch is valid until the next call of {@code
+ * hasNext}, {@code next} or {@code close}. For one task thread.
  */
 final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable {
   private final StructType schema;
@@ -37,10 +37,10 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   private FetchedTable current;
 
   /**
-   * Nothing fetched yet.
+   * Creates a reader without fetching.
    *
-   * @param blocks that failures are told of
-   * @param onDevices map outputs by the executor that has them on its GPU
+   * @param blocks creates the exceptions for failed blocks
+   * @param onDevices map outputs by the executor whose GPU has them
    */
   DeviceBlockReader(
       StructType schema,
@@ -63,7 +63,7 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
         });
   }
 
-  /** A block for each partition, in the order of map outputs and partitions. */
+  /** Returns one block per partition, in the order of map outputs and partitions. */
   private List<DeviceBlock> blocksOf(List<BlockRequest> all) {
     List<DeviceBlock> wanted = new ArrayList<>();
     for (BlockRequest request : all) {
@@ -85,7 +85,7 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
       }
       fetches.remove().close();
     }
-    closeCurrent(); // A task may go on for long, and what it holds cannot be spilled.
+    closeCurrent(); // The task may run for long, and a table in use cannot be spilled.
     return false;
   }
 

@@ -18,16 +18,17 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 
 /**
- * What a reduce task has to read, by where it lies: a map task writes to its executor's GPU where
- * it can use it, else to its host, so the executors are asked.
+ * The blocks of a reduce task, by location. A map task writes to its executor's GPU if it can, else
+ * to its host, so the reader asks the executors.
  *
- * @param onDevices map outputs that lie on GPUs, by executor
- * @param onHosts all others
+ * @param onDevices map outputs on GPUs, by executor
+ * @param onHosts all other map outputs
  */
 record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onHosts) {
   /**
-   * Asks executors that have map outputs. Throws Spark's fetch failure, unchecked, where one does
-   * not answer: what it has on a GPU must not be taken for what is nowhere.
+   * Asks the executors that have map outputs. If one does not answer, it throws Spark's checked
+   * fetch failure, undeclared. Otherwise outputs on that executor's GPU would be treated as
+   * missing.
    */
   static DeviceBlocks of(ShuffleBlocks blocks, TaskContext context) {
     ExecutorGpu gpu = ExecutorGpu.current();
@@ -40,25 +41,25 @@ record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onH
   }
 
   /**
-   * Asks executors that have map outputs.
+   * Asks the executors that have map outputs.
    *
    * @param own this executor, which is not asked
-   * @param held whether an output is on its GPU
-   * @param wanted is asked while it waits, and throws when nobody wants the answer any more
+   * @param held tests whether an output is on this executor's GPU
+   * @param killCheck called while it waits; throws if the task was killed
    */
   static DeviceBlocks of(
       ShuffleBlocks blocks,
       String own,
       Predicate<BlockKey> held,
       HeldOutputs others,
-      Runnable wanted) {
+      Runnable killCheck) {
     Map<String, List<BlockKey>> asked = new LinkedHashMap<>();
     for (BlockRequest request : blocks.requests()) {
       if (!request.executorId().equals(own)) {
         asked.computeIfAbsent(request.executorId(), id -> new ArrayList<>()).add(request.key());
       }
     }
-    Map<String, Set<BlockKey>> found = found(blocks, asked, others, wanted);
+    Map<String, Set<BlockKey>> found = found(blocks, asked, others, killCheck);
     Map<String, List<BlockRequest>> onDevices = new LinkedHashMap<>();
     List<BlockRequest> onHosts = new ArrayList<>();
     for (BlockRequest request : blocks.requests()) {
@@ -80,11 +81,11 @@ record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onH
       ShuffleBlocks blocks,
       Map<String, List<BlockKey>> asked,
       HeldOutputs others,
-      Runnable wanted) {
+      Runnable killCheck) {
     try {
-      return others.find(asked, wanted);
+      return others.find(asked, killCheck);
     } catch (HeldOutputs.UnansweredException e) {
-      wanted.run();
+      killCheck.run();
       BlockRequest first =
           blocks.requests().stream()
               .filter(request -> request.executorId().equals(e.executor()))
@@ -95,7 +96,7 @@ record DeviceBlocks(Map<String, List<BlockRequest>> onDevices, ShuffleBlocks onH
               new BlockFetchException(first, first.startPartition(), e.getMessage(), e)));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      wanted.run();
+      killCheck.run();
       throw new IllegalStateException("interrupted while asking executors " + asked.keySet(), e);
     }
   }

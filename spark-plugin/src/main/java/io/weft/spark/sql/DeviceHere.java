@@ -8,7 +8,7 @@ import org.apache.spark.TaskContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The GPU of the executor that runs a task, if it can be used. Thread-safe. */
+/** The GPU of the executor that runs a task, if it is usable. Thread-safe. */
 final class DeviceHere {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceHere.class);
   private static final AtomicReference<String> SAID = new AtomicReference<>("");
@@ -16,8 +16,8 @@ final class DeviceHere {
   private DeviceHere() {}
 
   /**
-   * Opens it, the first time, and waits for the task's turn to use it. Where there is none, says
-   * once why.
+   * Opens the GPU on the first call and waits for the task's turn to use it. Returns empty if there
+   * is no usable GPU, and logs the reason once.
    */
   static Optional<DeviceExchange> find() {
     ExecutorGpu gpu = ExecutorGpu.current();

@@ -16,9 +16,9 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * The batches of a task on the device, in their order: those that are there as they are, those on
- * the host uploaded, several at a time. A batch is valid until the next call of {@code hasNext} or
- * {@code next}, and all are let go of when the task ends. For one task thread.
+ * The batches of a task on the GPU, in order. Batches on the host are uploaded, several at a time.
+ * A batch is valid until the next call of {@code hasNext} or {@code next}. All memory is released
+ * when the task ends. For one task thread.
  */
 final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   private final Iterator<ColumnarBatch> input;
@@ -27,7 +27,7 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   private final Queue<Batch> ready = new ArrayDeque<>();
   private Batch current;
 
-  /** Of the host, with rows from {@code nextRow} on that are not uploaded yet. */
+  /** A batch on the host whose rows from {@code nextRow} on are not uploaded yet. */
   private ColumnarBatch rest;
 
   private int nextRow;
@@ -36,7 +36,7 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
   /**
    * A batch and its table.
    *
-   * @param isUploaded whether it is this iterator's to close
+   * @param isUploaded whether this iterator closes it
    */
   record Batch(ColumnarBatch batch, DeviceBatch table, boolean isUploaded) {
     void close() {
@@ -62,7 +62,7 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
             table -> add(DeviceBatch.columns(device, table, schema), true));
   }
 
-  /** The batches of the running task. */
+  /** Creates the input of the running task. */
   static DeviceInput of(Iterator<ColumnarBatch> batches, StructType schema, DeviceExchange device) {
     TaskContext context = TaskContext.get();
     DeviceInput input = new DeviceInput(batches, schema, device, context);
@@ -84,14 +84,14 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
       throw new UncheckedIOException(e);
     }
     if (ready.isEmpty()) {
-      closeCurrent(); // A task may go on for long, and what it holds cannot be spilled.
+      closeCurrent(); // The task may run for long, and a table in use cannot be spilled.
     }
     return !ready.isEmpty();
   }
 
   /**
-   * Goes on with the batch of the host until a table is full: with all of its tables at a time a
-   * task would wait for memory that it holds itself.
+   * Uploads rows of the host's batch until one table is full. With all tables at once, a task could
+   * wait for memory that it holds itself.
    */
   private void fill() throws IOException {
     closeCurrent();
@@ -103,7 +103,10 @@ final class DeviceInput extends AbstractIterator<DeviceInput.Batch> {
     }
   }
 
-  /** A batch on the device goes behind what was gathered before, and is the last one asked for. */
+  /**
+   * Reads the next input batch. A batch on the GPU follows the gathered rows, and no further batch
+   * is read before it is returned.
+   */
   private void nextBatch() throws IOException {
     if (!input.hasNext()) {
       ended = true;

@@ -21,13 +21,13 @@ import scala.collection.Iterator;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
-/** Runs a program's function on each batch, on the GPU of the executor that runs it. */
+/** Runs a user's function on each batch, on the GPU of its executor. */
 public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches {
   private final Seq<Attribute> output;
   private final MappedTables tables;
   private final SparkPlan child;
 
-  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  /** Spark calls this constructor by reflection to copy the node. */
   public DeviceMapExec(Seq<Attribute> output, MappedTables tables, SparkPlan child) {
     this.output = output;
     this.tables = tables;
@@ -53,7 +53,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
     return mapped(RowBatches.of(child), child.schema(), tables.made(), tables.function());
   }
 
-  /** Static, so that the plan does not travel to the tasks. */
+  /** Static, so that the plan is not serialized with the tasks. */
   private static RDD<ColumnarBatch> mapped(
       RDD<ColumnarBatch> input, StructType from, StructType to, DeviceFunction function) {
     return NarrowRDD.over(
@@ -65,7 +65,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
         });
   }
 
-  /** What the function made of the batches; each is valid until the next one is asked for. */
+  /** The results of the function. Each is valid until the next one is requested. */
   private static final class Results extends AbstractIterator<ColumnarBatch> {
     private final Iterator<DeviceInput.Batch> input;
     private final DeviceExchange device;
@@ -84,7 +84,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
       this.work = work;
     }
 
-    /** Those of the running task. */
+    /** Creates the results of the running task. */
     static Results of(
         Iterator<DeviceInput.Batch> input,
         DeviceExchange device,
@@ -103,7 +103,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
       if (input.hasNext()) {
         return true;
       }
-      closeCurrent(); // A task may go on for long, and what it holds cannot be spilled.
+      closeCurrent(); // The task may run for long, and a table in use cannot be spilled.
       return false;
     }
 
@@ -130,8 +130,8 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
       Objects.requireNonNull(made, "a function on batches of a GPU returned no table");
       if (made == batch) {
         throw new IllegalStateException(
-            "a function on batches of a GPU returned the batch that it was given: it is to make a"
-                + " table of its own");
+            "a function on batches of a GPU returned the batch that it was given: it must create"
+                + " a new table");
       }
       return made;
     }
@@ -149,7 +149,7 @@ public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches
     }
   }
 
-  /** For callers that ask for rows without looking whether this node gives them. */
+  /** For callers that request rows from a columnar node. */
   @Override
   public RDD<InternalRow> doExecute() {
     return new ColumnarToRowExec(this).execute();

@@ -17,13 +17,13 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Whether the blocks of an exchange stay on GPUs: what the driver knows before the first row moves.
- * Where an executor has no GPU after all, its map tasks write to its host. Stateless.
+ * Decides on the driver whether the blocks of an exchange stay on GPUs. If an executor then has no
+ * GPU, its map tasks write to its host. Stateless.
  */
 final class DeviceRoute {
   private DeviceRoute() {}
 
-  /** Whether batches of a node lie on GPUs, where there are any. */
+  /** Whether batches of a node are on GPUs, if executors have them. */
   static boolean isGiven(SparkPlan node) {
     if (node instanceof AQEShuffleReadExec read) {
       return isGiven(read.child());
@@ -39,10 +39,10 @@ final class DeviceRoute {
   }
 
   /**
-   * Why batches on GPUs are exchanged between hosts.
+   * Returns why batches on GPUs are exchanged between hosts; empty if they are not.
    *
-   * @param schema of the batches
-   * @param partitions that the exchange makes
+   * @param schema schema of the batches
+   * @param partitions number of the exchange's partitions
    */
   static Optional<String> obstacle(StructType schema, int partitions) {
     SparkEnv environment = SparkEnv.get();

@@ -13,10 +13,10 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * Reads the blocks of one reduce task whose map tasks wrote to GPUs, or to hosts where they had
- * none: first what lies on GPUs, as batches on this executor's where it has one, then the rest. A
- * batch is valid until the next one is asked for, and all are let go of when the task ends. For one
- * task thread.
+ * Reads the blocks of one reduce task whose map tasks wrote to GPUs, or to hosts without a GPU.
+ * First it reads the blocks on GPUs, as batches on this executor's GPU if it has one, then the
+ * other blocks. A batch is valid until the next one is requested. All memory is released when the
+ * task ends. For one task thread.
  *
  * @param <K> unused
  * @param <C> batches
@@ -28,7 +28,7 @@ final class DeviceShuffleReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleReadMetricsReporter metrics;
   private final ExecutorExchange exchange;
 
-  /** Prepares to read; nothing is fetched before {@link #read()}. */
+  /** Creates a reader. Fetching starts with {@link #read()}. */
   DeviceShuffleReader(
       ColumnarShuffleDependency dependency,
       ShuffleBlocks blocks,

@@ -19,8 +19,8 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Splits the batches of one map task on the GPU and keeps the partitions there. Batches that lie on
- * the host are uploaded first. For one task thread.
+ * Partitions the batches of one map task on the GPU and keeps the partitions there. Batches on the
+ * host are uploaded first. For one task thread.
  *
  * @param <K> unused
  * @param <V> batches
@@ -51,18 +51,18 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     this.context = context;
     this.metrics = metrics;
     this.device = device;
-    Runnable wanted = context::killTaskIfInterrupted;
+    Runnable killCheck = context::killTaskIfInterrupted;
     String name = "shuffle-%d-map-%d".formatted(dependency.shuffleId(), mapId);
     PartitionIds partitions = dependency.partitionIds().orElseThrow();
-    this.split = new DeviceSplit(device, partitions, dependency.schema(), name, wanted);
-    freeAtEnd(split::close); // It has a lane, whatever comes of the rest.
-    this.units = new DeviceUnits(device, dependency.numPartitions(), wanted);
+    this.split = new DeviceSplit(device, partitions, dependency.schema(), name, killCheck);
+    freeAtEnd(split::close); // It owns a lane, also if the rest of the constructor fails.
+    this.units = new DeviceUnits(device, dependency.numPartitions(), killCheck);
     this.uploader =
         new DeviceUploader(
             device,
             dependency.schema(),
             name + "-uploads",
-            wanted,
+            killCheck,
             table -> {
               try (ColumnarBatch batch = DeviceBatch.columns(device, table, dependency.schema())) {
                 add(batch, DeviceBatch.of(batch).orElseThrow());
@@ -72,7 +72,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
-              // Nobody is told of the output of an attempt that fails after all.
+              // The driver does not know the output of a failed attempt.
               if (ended.isFailed() || ended.isInterrupted()) {
                 device.catalog().remove(key());
               }
@@ -106,7 +106,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     dependency.exchangeMetrics().writtenOnDevice(tables);
   }
 
-  /** Rows keep their order, as partitions may depend on it. */
+  /** Keeps the order of rows, because partitions may depend on it. */
   private void append(ColumnarBatch batch) throws IOException {
     var onDevice = DeviceBatch.of(batch, dependency.schema());
     if (onDevice.isEmpty()) {

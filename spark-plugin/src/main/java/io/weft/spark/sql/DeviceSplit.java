@@ -20,41 +20,41 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Splits the batches of a map task on the device: by Spark's hash where the keys are columns that
- * it can hash, else by partitions that are computed on the host. For one task thread.
+ * Partitions the batches of a map task on the GPU. The GPU computes Spark's hash if it supports the
+ * key columns; otherwise the host computes the partitions. For one task thread.
  */
 final class DeviceSplit implements AutoCloseable {
   private final DeviceExchange device;
   private final PartitionIds partitions;
-  private final Runnable wanted;
+  private final Runnable killCheck;
   private final DeviceUploads uploads;
 
-  /** Numbers of the columns that are hashed; null where the host computes partitions. */
+  /** Indexes of the hashed columns; null if the host computes partitions. */
   private final int[] keys;
 
   private final BatchPartitioner onHost;
 
   /**
-   * Nothing split yet.
+   * Creates a split without batches.
    *
    * @param name of the lane
-   * @param wanted is asked while it waits, and throws when nobody wants the output any more
+   * @param killCheck called while it waits; throws if the task was killed
    */
   DeviceSplit(
       DeviceExchange device,
       PartitionIds partitions,
       StructType schema,
       String name,
-      Runnable wanted) {
+      Runnable killCheck) {
     this.device = device;
     this.partitions = partitions;
-    this.wanted = wanted;
+    this.killCheck = killCheck;
     this.keys = keys(partitions, schema).orElse(null);
     this.onHost = keys == null ? partitions.open() : null;
     this.uploads = device.gpu().uploads(name);
   }
 
-  /** The columns that the device hashes, in their order; empty where it cannot. */
+  /** Returns the indexes of the columns that the GPU hashes, in order; empty if it cannot. */
   static Optional<int[]> keys(PartitionIds partitions, StructType schema) {
     if (partitions instanceof SingleIds) {
       return Optional.of(new int[0]);
@@ -75,16 +75,16 @@ final class DeviceSplit implements AutoCloseable {
   }
 
   /**
-   * Starts to split a batch.
+   * Starts to partition a batch.
    *
-   * @return what counts its partitions; the caller packs and closes it
+   * @return the pending partitions; the caller packs and closes them
    */
   PendingPartitions split(ColumnarBatch batch, DeviceBatch onDevice) {
     DeviceTable table = onDevice.table();
     if (keys != null) {
       return device.withRoom(
           scratchBytes(table),
-          wanted,
+          killCheck,
           () ->
               device.partitioner().byHash(uploads.lane(), table, keys, partitions.numPartitions()));
     }
@@ -96,7 +96,7 @@ final class DeviceSplit implements AutoCloseable {
   private PendingPartitions byIds(DeviceTable table, int[] ids) {
     long bytes = 4L * ids.length;
     try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, ids.length));
-        CudaMemory there = device.take(Math.max(1, bytes), wanted)) {
+        CudaMemory there = device.take(Math.max(1, bytes), killCheck)) {
       for (int row = 0; row < ids.length; row++) {
         Memory.putInt(host.address() + 4L * row, ids[row]);
       }
@@ -105,7 +105,7 @@ final class DeviceSplit implements AutoCloseable {
       uploaded.awaitRecorded(device.deadline());
       return device.withRoom(
           scratchBytes(table),
-          wanted,
+          killCheck,
           () ->
               device
                   .partitioner()
@@ -113,12 +113,12 @@ final class DeviceSplit implements AutoCloseable {
     }
   }
 
-  /** About what partitioning takes besides the result. */
+  /** Estimates the memory of partitioning, without the result. */
   private static long scratchBytes(DeviceTable table) {
     return 24L * Math.max(1, table.rows());
   }
 
-  /** Waits for what is under way. Can be repeated. */
+  /** Waits for operations in progress. Idempotent. */
   @Override
   public void close() {
     uploads.close();

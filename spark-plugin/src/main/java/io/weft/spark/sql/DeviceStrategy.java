@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution.SparkStrategy;
 import scala.collection.immutable.Seq;
 
 /**
- * Plans what {@link WeftGpu} put into a query. Rows that cannot be tables, or that nobody of Weft
- * would exchange, stay where they are.
+ * Plans the nodes that {@link WeftGpu} adds to a query. Rows stay on the host if they cannot be
+ * tables, or if Weft does not exchange them.
  */
 final class DeviceStrategy extends SparkStrategy {
   @Override
@@ -35,7 +35,7 @@ final class DeviceStrategy extends SparkStrategy {
       return false;
     }
     if (plan.schema().isEmpty()) {
-      return false; // Rows that are only counted: there is nothing to exchange.
+      return false; // Rows without columns are only counted, so there is nothing to exchange.
     }
     Optional<String> obstacle = DeviceRoute.obstacle(plan.schema(), 1);
     obstacle.ifPresent(plan::say);

@@ -15,13 +15,13 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * Uploads the batches of its child to the GPU of the executor that runs it. Where that has none
- * they stay as they are.
+ * Uploads the batches of its child to the GPU of its executor. Without a GPU, batches stay on the
+ * host.
  */
 public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatches {
   private final SparkPlan child;
 
-  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  /** Spark calls this constructor by reflection to copy the node. */
   public DeviceUploadExec(SparkPlan child) {
     this.child = child;
   }
@@ -55,7 +55,7 @@ public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatc
     return uploaded(RowBatches.of(child), child.schema());
   }
 
-  /** Static, so that the plan does not travel to the tasks. */
+  /** Static, so that the plan is not serialized with the tasks. */
   private static RDD<ColumnarBatch> uploaded(RDD<ColumnarBatch> input, StructType schema) {
     return NarrowRDD.over(
         input,
@@ -68,7 +68,7 @@ public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatc
         });
   }
 
-  /** For callers that ask for rows without looking whether this node gives them. */
+  /** For callers that request rows from a columnar node. */
   @Override
   public RDD<InternalRow> doExecute() {
     return new ColumnarToRowExec(this).execute();

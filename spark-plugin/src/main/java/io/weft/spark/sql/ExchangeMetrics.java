@@ -9,19 +9,19 @@ import org.apache.spark.sql.execution.metric.SQLMetrics;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What the columns route counts beside Spark's own shuffle metrics; travels to the tasks with the
- * dependency, where Spark collects it like any accumulator.
+ * Metrics of the columns route in addition to Spark's shuffle metrics. They are sent to the tasks
+ * with the dependency, and Spark collects them like other accumulators.
  *
- * @param dataSize bytes the written rows would take as Spark's own rows: what adaptive execution
+ * @param dataSize bytes of the written rows in Spark's row format, which adaptive execution
  *     compares with its broadcast threshold
- * @param batchesWritten batches put into the arena
- * @param batchesRead batches handed to the plan above
+ * @param batchesWritten batches written
+ * @param batchesRead batches passed to the parent node
  * @param ownBytes bytes read in place from the reading executor's own arena
  * @param sameHostBytes bytes read in place from other executors on the host
  * @param inPlaceBytes the sum of both
- * @param deviceTablesWritten those of the batches written that are tables on GPUs; null where all
- *     blocks lie on hosts
- * @param deviceTablesRead those of the batches read, or null likewise
+ * @param deviceTablesWritten written batches that are tables on GPUs; null if all blocks are on
+ *     hosts
+ * @param deviceTablesRead read batches that are tables on GPUs; null if all blocks are on hosts
  */
 record ExchangeMetrics(
     SQLMetric dataSize,
@@ -43,13 +43,13 @@ record ExchangeMetrics(
   static final String DEVICE_TABLES_WRITTEN = "weftDeviceTablesWritten";
   static final String DEVICE_TABLES_READ = "weftDeviceTablesRead";
 
-  /** What Spark leaves out when it shows the minimum over the tasks. */
+  /** Initial value, which Spark ignores in the minimum over tasks. */
   private static final long UNSET = -1;
 
   /**
-   * Spark's metrics of the node with ours added, as the node's {@code metrics} shows them.
+   * Adds these metrics to Spark's metrics of the node.
    *
-   * @param onDevices whether blocks may lie on GPUs, which is counted then
+   * @param onDevices whether blocks may be on GPUs, which adds their metrics
    */
   static scala.collection.immutable.Map<String, SQLMetric> addTo(
       scala.collection.immutable.Map<String, SQLMetric> sparks,
@@ -72,7 +72,7 @@ record ExchangeMetrics(
     return SQLMetrics.createSizeMetric(context, name, UNSET);
   }
 
-  /** The metrics the tasks report to, out of the node's. */
+  /** Returns these metrics from the node's. */
   static ExchangeMetrics of(scala.collection.immutable.Map<String, SQLMetric> metrics) {
     return new ExchangeMetrics(
         metrics.apply(DATA_SIZE),
@@ -85,14 +85,14 @@ record ExchangeMetrics(
         metrics.getOrElse(DEVICE_TABLES_READ, () -> null));
   }
 
-  /** Tables were written to a GPU. */
+  /** Counts tables written to a GPU. */
   void writtenOnDevice(long tables) {
     if (deviceTablesWritten != null) {
       deviceTablesWritten.add(tables);
     }
   }
 
-  /** A table that lies on a GPU was read. */
+  /** Counts a table read on a GPU. */
   void readOnDevice() {
     if (deviceTablesRead != null) {
       deviceTablesRead.add(1);

@@ -1,7 +1,7 @@
 package io.weft.spark.sql;
 
 /**
- * A plan node whose batches lie on the GPU of the executor that runs it, wherever there is one: see
- * {@link io.weft.spark.gpu.DeviceBatch}.
+ * A plan node whose batches are on the GPU of its executor, if the executor has one: see {@link
+ * io.weft.spark.gpu.DeviceBatch}.
  */
 interface GivesDeviceBatches {}

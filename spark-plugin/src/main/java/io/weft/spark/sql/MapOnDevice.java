@@ -11,15 +11,15 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What a function makes of each batch on a GPU. Its columns are new ones, so a query that has it
- * twice asks for another instance. Immutable.
+ * Logical node that maps each batch on a GPU with a function. Its output columns are new
+ * attributes, so Spark creates a new instance if a query has the node twice. Immutable.
  */
 public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelation {
   private final Seq<Attribute> output;
   private final MappedTables tables;
   private final LogicalPlan child;
 
-  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  /** Spark calls this constructor by reflection to copy the node. */
   public MapOnDevice(Seq<Attribute> output, MappedTables tables, LogicalPlan child) {
     this.output = output;
     this.tables = tables;
@@ -53,7 +53,7 @@ public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelat
     return new MapOnDevice(ScalaInterop.seq(columns), tables, child);
   }
 
-  /** The function may look at all columns, so none is left out. */
+  /** All columns, because the function may read all of them. */
   @Override
   public AttributeSet references() {
     return child.outputSet();

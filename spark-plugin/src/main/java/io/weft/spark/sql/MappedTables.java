@@ -5,17 +5,17 @@ import java.io.Serializable;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * What maps tables on a device, and all that it is told of them. Shapes of tensors lie in metadata,
- * which Spark leaves out where it compares columns of plans: without them here, it would take the
- * rows of one shape for those of another one. Immutable; travels with plans to tasks of compiled
+ * A function on tables and the schemas of its input and output. The schemas have the shapes of
+ * tensors in their metadata, which Spark ignores when it compares plans. Without the schemas here,
+ * Spark would reuse rows of one shape for another. Immutable; serialized with the plans of compiled
  * stages.
  *
- * @param given columns of the tables that the function gets
- * @param made columns of those that it makes
+ * @param given columns of the input tables
+ * @param made columns of the output tables
  */
 record MappedTables(DeviceFunction function, StructType given, StructType made)
     implements Serializable {
-  /** For plans that are shown, whose nodes say their columns themselves. */
+  /** For displayed plans, whose nodes already list their columns. */
   @Override
   public String toString() {
     return function.toString();

@@ -9,14 +9,14 @@ import scala.Enumeration;
 import scala.collection.Iterator;
 
 /**
- * Maps each partition of its parent by a function. Spark's own counterpart is internal, and its
- * signature differs between the versions that Weft runs on.
+ * Maps each partition of its parent with a function. Spark's own class for this is internal, and
+ * its signature differs between Spark versions.
  *
- * @param <T> what the parent holds
- * @param <U> what this RDD holds
+ * @param <T> elements of the parent
+ * @param <U> elements of this RDD
  */
 public final class NarrowRDD<T, U> extends RDD<U> {
-  /** A function from a partition's elements to this RDD's. Travels to the tasks. */
+  /** A function from a partition's elements to this RDD's. Serialized with the tasks. */
   public interface PartitionFunction<T, U> extends Serializable {
     Iterator<U> apply(Iterator<T> elements);
   }
@@ -33,12 +33,15 @@ public final class NarrowRDD<T, U> extends RDD<U> {
     this.orderSensitive = orderSensitive;
   }
 
-  /** The result does not depend on the order of the parent's elements, beyond its own order. */
+  /**
+   * Creates an RDD whose elements do not depend on the order of the parent's elements. Only their
+   * order does.
+   */
   public static <T, U> RDD<U> over(RDD<T> parent, Class<?> type, PartitionFunction<T, U> function) {
     return new NarrowRDD<>(parent, type, function, false);
   }
 
-  /** What becomes of an element may depend on the elements before it. */
+  /** Creates an RDD in which the result of an element may depend on earlier elements. */
   public static <T, U> RDD<U> orderSensitive(
       RDD<T> parent, Class<?> type, PartitionFunction<T, U> function) {
     return new NarrowRDD<>(parent, type, function, true);
@@ -61,9 +64,9 @@ public final class NarrowRDD<T, U> extends RDD<U> {
   }
 
   /**
-   * An order-sensitive function over input whose order may change, such as a shuffle's, gives other
-   * results when a task is run again: Spark then has to roll back everything that read the first
-   * ones.
+   * Returns indeterminate for an order-sensitive function over unordered input, such as a
+   * shuffle's. A repeated task then gives other results, and Spark must roll back all stages that
+   * read the first ones.
    */
   @Override
   public Enumeration.Value getOutputDeterministicLevel() {

@@ -6,33 +6,33 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
-/** Rows that are to lie on GPUs from here on; otherwise what its child is. Immutable. */
+/** Logical node that requests its child's rows on GPUs. Immutable. */
 public final class OnDevice extends LogicalPlan {
   private final LogicalPlan child;
-  private final AtomicBoolean said;
+  private final AtomicBoolean logged;
 
-  /** Found by reflection: Spark copies plan nodes through their public constructor. */
-  public OnDevice(LogicalPlan child, AtomicBoolean said) {
+  /** Spark calls this constructor by reflection to copy the node. */
+  public OnDevice(LogicalPlan child, AtomicBoolean logged) {
     this.child = child;
-    this.said = said;
+    this.logged = logged;
   }
 
-  /** Of rows that a program asked for. */
+  /** Creates the node for a user's request. */
   static OnDevice of(LogicalPlan child) {
     return new OnDevice(child, new AtomicBoolean());
   }
 
-  /** Says why rows stay on the host, however often they are planned. */
+  /** Logs once why rows stay on the host, even if the node is planned several times. */
   void say(String reason) {
-    if (said.compareAndSet(false, true)) {
+    if (logged.compareAndSet(false, true)) {
       DeviceRoute.say(reason);
     }
   }
 
-  /** Makes Spark's reflective copies pass it on as the last constructor argument. */
+  /** Spark's reflective copies pass this as the last constructor argument. */
   @Override
   public Seq<Object> otherCopyArgs() {
-    return ScalaInterop.seq((Object) said);
+    return ScalaInterop.seq((Object) logged);
   }
 
   LogicalPlan child() {
@@ -51,7 +51,7 @@ public final class OnDevice extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new OnDevice(children.apply(0), said);
+    return new OnDevice(children.apply(0), logged);
   }
 
   @Override

@@ -4,12 +4,13 @@ import io.weft.spark.columns.BatchPartitioner;
 import java.io.Serializable;
 
 /**
- * How a shuffle assigns the rows of a batch to its reduce partitions; the same row gets the same
- * partition as from Spark's own exchange. Travels to the map tasks.
+ * Assigns the rows of a batch to reduce partitions. Each row gets the same partition as from
+ * Spark's exchange. Serialized with the map tasks.
  */
 interface PartitionIds extends Serializable {
   /**
-   * The function for one map task. Call it on the task's thread; it may keep state across batches.
+   * Creates the function for one map task. It is called on the task's thread and may keep state
+   * across batches.
    */
   BatchPartitioner open();
 
@@ -17,8 +18,8 @@ interface PartitionIds extends Serializable {
   int numPartitions();
 
   /**
-   * Whether the ids depend on the order in which rows arrive, so that a map task that is run again
-   * over unordered input may assign them differently.
+   * Whether the ids depend on the order of rows, so that a repeated map task over unordered input
+   * may assign other ids.
    */
   default boolean orderSensitive() {
     return false;

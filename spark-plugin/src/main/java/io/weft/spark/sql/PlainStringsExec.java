@@ -12,11 +12,11 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The rows of its child, all of whose strings say that they are of the default collation. */
+/** Returns the rows of its child and declares all strings with the default collation. */
 public final class PlainStringsExec extends SparkPlan {
   private final SparkPlan child;
 
-  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  /** Spark calls this constructor by reflection to copy the node. */
   public PlainStringsExec(SparkPlan child) {
     this.child = child;
   }

@@ -23,7 +23,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Ranges of the sort keys between bounds that Spark's range partitioner draws from a sample.
+ * Partitions by ranges of the sort keys, between bounds that Spark's range partitioner samples.
  *
  * @param bounds holds the sampled bounds
  * @param keys the sort keys over {@code output}
@@ -33,7 +33,7 @@ record RangeIds(
     RangePartitioner<InternalRow, Object> bounds, Seq<Expression> keys, Seq<Attribute> output)
     implements PartitionIds {
 
-  /** Samples the keys of the input: runs a Spark job over it, on the calling thread. */
+  /** Samples the keys of the input with a Spark job on the calling thread. */
   static RangeIds sample(
       RangePartitioning partitioning, Seq<Attribute> output, RDD<ColumnarBatch> input) {
     List<SortOrder> orders = CollectionConverters.asJava(partitioning.ordering());
@@ -60,7 +60,7 @@ record RangeIds(
     return order.copy(child, order.direction(), order.nullOrdering(), order.sameOrderExpressions());
   }
 
-  /** Pairs of (copied key, nothing), one per row, for the sample. */
+  /** Pairs of (copied key, null), one per row, for the sample. */
   private static RDD<Product2<InternalRow, Object>> keyedBy(
       Seq<Expression> keys, Seq<Attribute> output, RDD<ColumnarBatch> input) {
     return NarrowRDD.over(
@@ -87,7 +87,7 @@ record RangeIds(
     };
   }
 
-  /** May be fewer than asked for: few distinct keys give few bounds. */
+  /** May be less than requested, because few distinct keys give few bounds. */
   @Override
   public int numPartitions() {
     return bounds.numPartitions();

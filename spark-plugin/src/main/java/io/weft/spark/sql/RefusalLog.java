@@ -5,11 +5,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Says once per reason and JVM that an exchange could not take the columns route. Thread-safe. */
+/** Logs why exchanges do not take the columns route, once per reason and JVM. Thread-safe. */
 final class RefusalLog {
   private static final Logger LOG = LoggerFactory.getLogger(RefusalLog.class);
 
-  /** Reasons name types, and there is no end to types: beyond so many, silence. */
+  /** Maximum number of logged reasons. Reasons name types, whose number is unlimited. */
   private static final int MAX_REASONS = 1000;
 
   private static final Set<String> SAID = ConcurrentHashMap.newKeySet();

@@ -7,11 +7,11 @@ import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
 import scala.Option;
 
 /**
- * Spark's own exchange, row by row, with a remark in the plan: the columns route was asked for or
- * possible, and the remark says why it was not taken.
+ * Spark's own exchange of rows, with a remark in the plan. The remark says why the columns route
+ * was not taken although it was requested or possible.
  */
 public final class RemarkedExchangeExec extends RoutedExchangeExec {
-  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  /** Spark calls this constructor by reflection to copy the node. */
   public RemarkedExchangeExec(
       Partitioning partitioning,
       SparkPlan child,

@@ -6,9 +6,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.random.XORShiftRandom;
 
 /**
- * One row after the other to the next partition, from the start that Spark draws for the map
- * partition. Only for rows in the order of the input: with {@code
- * spark.sql.execution.sortBeforeRepartition} Spark sorts them first.
+ * Assigns each row to the next partition, beginning with the start that Spark chooses for the map
+ * partition. It is used only without {@code spark.sql.execution.sortBeforeRepartition}, with which
+ * Spark sorts rows first.
  *
  * @param numPartitions at least 2
  */
@@ -24,7 +24,7 @@ record RoundRobinIds(int numPartitions) implements PartitionIds {
     return true;
   }
 
-  /** Holds the position between batches. One task thread. */
+  /** Keeps the position between batches. For one task thread. */
   private static final class Dealer implements BatchPartitioner {
     private final int partitions;
     private int position;
@@ -37,7 +37,7 @@ record RoundRobinIds(int numPartitions) implements PartitionIds {
     @Override
     public void partitionIds(ColumnarBatch batch, int[] ids) {
       for (int row = 0; row < batch.numRows(); row++) {
-        // The position overflows into negative numbers like Spark's, hence floorMod and not %.
+        // Like Spark's, the position overflows into negative numbers, so this uses floorMod.
         ids[row] = Math.floorMod(++position, partitions);
       }
     }

@@ -1,8 +1,8 @@
 package io.weft.spark.sql;
 
 import io.weft.spark.columns.ColumnarSchema;
+import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.config.Route;
-import java.util.NoSuchElementException;
 import java.util.Optional;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
@@ -10,37 +10,34 @@ import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
-import org.apache.spark.sql.internal.SQLConf;
 
-/** Chooses the route of one exchange, and says why. */
+/** Chooses the route of an exchange, with a reason. */
 final class RoutePolicy {
-  private static final String CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum.";
-
   private RoutePolicy() {}
 
   /**
    * Chooses between the columns route and leaving the exchange as Spark planned it.
    *
    * @param exchange Spark's node
-   * @param wish the session's setting
+   * @param setting the session's setting
    */
-  static RouteChoice choose(ShuffleExchangeExec exchange, Route wish) {
-    if (wish == Route.ROWS) {
+  static RouteChoice choose(ShuffleExchangeExec exchange, Route setting) {
+    if (setting == Route.ROWS) {
       return RouteChoice.rows("spark.weft.route=rows");
     }
-    if (wish == Route.AUTO && !exchange.child().supportsColumnar()) {
+    if (setting == Route.AUTO && !exchange.child().supportsColumnar()) {
       return RouteChoice.rows("its input is rows");
     }
     Optional<String> obstacle = obstacle(exchange);
     if (obstacle.isPresent()) {
       return RouteChoice.refused(obstacle.get());
     }
-    return wish == Route.COLUMNS
+    return setting == Route.COLUMNS
         ? RouteChoice.columns("spark.weft.route=columns")
         : measured(exchange);
   }
 
-  /** Why this exchange cannot take the columns route at all. */
+  /** Returns why the columns route does not support this exchange; empty if it does. */
   private static Optional<String> obstacle(ShuffleExchangeExec exchange) {
     Partitioning partitioning = exchange.outputPartitioning();
     if (!known(partitioning)) {
@@ -56,26 +53,13 @@ final class RoutePolicy {
         || partitioning == SinglePartition$.MODULE$;
   }
 
-  /** Whether Spark wants to see from checksums that a repeated map task made other rows. */
-  private static boolean keepsRowChecksums(SQLConf conf) {
-    return isOn(conf, CHECKSUMS + "enabled") || isOn(conf, CHECKSUMS + "enableFullRetryOnMismatch");
-  }
-
-  private static boolean isOn(SQLConf conf, String key) {
-    try {
-      return Boolean.parseBoolean(conf.getConfString(key));
-    } catch (NoSuchElementException e) {
-      // Spark 4.0 does not have it.
-      return false;
-    }
-  }
-
   /**
-   * Where batches come in and both routes could carry them: what measuring has shown to be faster.
+   * Chooses for batches that both routes support. The rules follow measurements of which route is
+   * faster.
    */
   private static RouteChoice measured(ShuffleExchangeExec exchange) {
-    if (keepsRowChecksums(exchange.conf())) {
-      return RouteChoice.refused("row checksums are on (" + CHECKSUMS + "*)");
+    if (SparkFeatures.keepsRowChecksums(exchange.conf())) {
+      return RouteChoice.refused("row checksums are on (" + SparkFeatures.ROW_CHECKSUMS + "*)");
     }
     return DependencyBuilder.rowsObstacle(exchange.outputPartitioning(), exchange.conf())
         .map(RouteChoice::refused)

@@ -9,10 +9,10 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * A shuffle exchange that knows why it takes the route it takes, and shows it in the plan.
+ * A shuffle exchange that shows the reason of its route in the plan.
  *
- * <p>Two of them are equal only if they are of the same class: an exchange that were equal to the
- * Spark node it replaces would be dropped by every tree transformation as "no change".
+ * <p>Two exchanges are equal only if they are of the same class. If an exchange were equal to the
+ * Spark node that it replaces, tree transformations would discard it as "no change".
  */
 abstract class RoutedExchangeExec extends ShuffleExchangeExec {
   private final String reason;
@@ -27,12 +27,12 @@ abstract class RoutedExchangeExec extends ShuffleExchangeExec {
     this.reason = reason;
   }
 
-  /** Why this exchange takes its route: one clause. */
+  /** The reason of the route, as a clause. */
   final String reason() {
     return reason;
   }
 
-  /** What the plan says about this exchange beside Spark's own words. */
+  /** Text for this exchange in the plan, in addition to Spark's text. */
   abstract String remark();
 
   @Override
@@ -47,7 +47,7 @@ abstract class RoutedExchangeExec extends ShuffleExchangeExec {
     return copy(outputPartitioning(), child, shuffleOrigin(), advisoryPartitionSize());
   }
 
-  /** Makes Spark's reflective copies pass the reason on as the last constructor argument. */
+  /** Spark's reflective copies pass the reason as the last constructor argument. */
   @Override
   public final Seq<Object> otherCopyArgs() {
     return ScalaInterop.seq((Object) reason);

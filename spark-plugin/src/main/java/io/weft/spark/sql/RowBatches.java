@@ -6,13 +6,14 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Batches on the host of what a node gives. Spark's conversion of rows takes no strings with a
- * collation, though these are the same bytes as others: it is told of plain ones. Stateless.
+ * Converts a node's output to batches on the host. Spark's conversion does not support strings with
+ * a collation, although their bytes have the same format. This class declares them as plain
+ * strings. Stateless.
  */
 final class RowBatches {
   private RowBatches() {}
 
-  /** The node's batches where it gives batches, else its rows as batches. */
+  /** Returns the node's batches, or converts its rows to batches. */
   static RDD<ColumnarBatch> of(SparkPlan node) {
     return node.supportsColumnar()
         ? node.executeColumnar()

@@ -13,12 +13,12 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * How many bytes the rows of batches would take as Spark's own rows: the measure by which adaptive
- * execution decides on broadcasts, so that it decides the same on either route. Exact where all
- * columns have a fixed width, else estimated from some rows of each batch. One task thread.
+ * Computes the bytes of batches in Spark's row format. Adaptive execution uses this size for
+ * broadcasts, so it decides the same on both routes. Exact if all columns have a fixed width, else
+ * estimated from sampled rows of each batch. For one task thread.
  */
 final class RowBytes {
-  /** Rows looked at per batch: enough for a mean, few enough not to show in the time. */
+  /** Sampled rows per batch: enough for a mean, and few enough to be cheap. */
   private static final int SAMPLES = 32;
 
   private final StructType schema;
@@ -31,7 +31,7 @@ final class RowBytes {
         Arrays.stream(schema.fields()).allMatch(field -> UnsafeRow.isFixedLength(field.dataType()));
   }
 
-  /** Bytes of all rows of a batch. */
+  /** Returns the bytes of all rows of a batch. */
   long of(ColumnarBatch batch) {
     int rows = batch.numRows();
     if (rows == 0) {
@@ -52,8 +52,8 @@ final class RowBytes {
   }
 
   /**
-   * Bytes of all rows of a table on a device, without a look at them: a string counts half a word
-   * for what is behind it, and a tensor that is null as any other.
+   * Estimates the bytes of all rows of a table on a GPU without reading it. A string counts half a
+   * word for padding, and a null tensor counts like a non-null one.
    */
   static long of(TableLayout layout, StructType schema) {
     long row = UnsafeRow.calculateBitSetWidthInBytes(schema.size()) + 8L * schema.size();
@@ -72,7 +72,9 @@ final class RowBytes {
     return row * layout.rows() + strings;
   }
 
-  /** What is behind the word of a tensor, in whole words: of an array also its head. */
+  /**
+   * Bytes of a tensor after its word in the row, in whole words; for an array including its header.
+   */
   private static long tensor(TableColumn column, DataType type) {
     long head =
         type instanceof BinaryType

@@ -6,9 +6,9 @@ import org.apache.spark.sql.execution.SparkPlan;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Takes out the conversion to batches that Spark puts between a row operator and a node of ours
- * that takes rows as they are: our exchange builds its columns partition by partition, and those
- * for GPUs know strings that the conversion does not.
+ * Removes Spark's conversion to batches between a row operator and a Weft node that accepts rows.
+ * Weft's exchange builds columns partition by partition. Weft's nodes for GPUs also support strings
+ * that the conversion does not.
  */
 final class RowInputRule extends Rule<SparkPlan> {
   @Override

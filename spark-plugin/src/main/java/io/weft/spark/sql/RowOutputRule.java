@@ -10,11 +10,11 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Puts our conversion to rows in the place of Spark's where it stands right above our exchange and
- * there are arrays of numbers to convert.
+ * Replaces Spark's conversion to rows by Weft's, directly above Weft's exchange and if there are
+ * arrays of numbers to convert.
  *
- * <p>It also keeps our vectors away from the elements of flat arrays without nulls: compiled code
- * that has seen only Spark's vectors there reads those twice as fast.
+ * <p>This also keeps Weft's vectors out of Spark's code that reads elements of flat arrays without
+ * nulls. JIT-compiled code that has seen only Spark's vectors there is twice as fast.
  */
 final class RowOutputRule extends Rule<SparkPlan> {
   @Override

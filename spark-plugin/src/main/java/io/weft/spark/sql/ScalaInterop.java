@@ -7,7 +7,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
-/** The few Scala values that Spark's constructors ask for, made from Java ones. */
+/** Converts Java values to the Scala values that Spark's constructors need. */
 public final class ScalaInterop {
   private ScalaInterop() {}
 
@@ -29,7 +29,7 @@ public final class ScalaInterop {
     return ClassTag$.MODULE$.apply(type);
   }
 
-  /** The tag of a generic type, whose class knows less than its type. */
+  /** Returns the tag of a generic type, from its erased class. */
   @SuppressWarnings("unchecked")
   public static <T> ClassTag<T> erasedTag(Class<?> type) {
     return (ClassTag<T>) tag(type);

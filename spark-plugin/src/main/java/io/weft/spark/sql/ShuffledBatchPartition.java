@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.ShufflePartitionSpec;
  * reduce partitions.
  *
  * @param index position in the RDD
- * @param blocks which blocks it reads
+ * @param blocks the blocks that it reads
  */
 record ShuffledBatchPartition(int index, Blocks blocks) implements Partition {
 

@@ -24,9 +24,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The reduce side of a columns shuffle, in the arrangement that the plan asks for: reduce
- * partitions one by one, several to a task, parts of a skewed one, or the partitions of one map
- * output.
+ * The reduce side of a columns shuffle, with the partition specs of the plan: single reduce
+ * partitions, coalesced ones, parts of a skewed one, or the partitions of one map output.
  */
 final class ShuffledBatchRDD extends RDD<ColumnarBatch> {
   private ColumnarShuffleDependency dependency;
@@ -34,7 +33,7 @@ final class ShuffledBatchRDD extends RDD<ColumnarBatch> {
   private final transient ShuffledBatchPartition[] arrangement;
   private final transient Option<Partitioner> arrangedPartitioner;
 
-  /** Every reduce partition by itself. */
+  /** Creates an RDD with one partition per reduce partition. */
   ShuffledBatchRDD(ColumnarShuffleDependency dependency, Map<String, SQLMetric> metrics) {
     this(dependency, metrics, oneByOne(dependency.numPartitions()));
   }
@@ -59,7 +58,7 @@ final class ShuffledBatchRDD extends RDD<ColumnarBatch> {
         .toArray(ShufflePartitionSpec[]::new);
   }
 
-  /** Known as long as every task reads whole reduce partitions and no partition is read twice. */
+  /** Known only if every task reads whole reduce partitions and no partition is read twice. */
   private static Option<Partitioner> partitionerOf(
       ColumnarShuffleDependency dependency, ShufflePartitionSpec[] specs) {
     int[] starts =
@@ -81,7 +80,7 @@ final class ShuffledBatchRDD extends RDD<ColumnarBatch> {
 
   @Override
   public Option<Partitioner> partitioner() {
-    // Tasks do not need it, and it does not travel to them.
+    // Tasks do not need it, so it is not serialized.
     return arrangedPartitioner == null ? Option.empty() : arrangedPartitioner;
   }
 

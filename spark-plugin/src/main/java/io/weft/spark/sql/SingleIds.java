@@ -3,7 +3,7 @@ package io.weft.spark.sql;
 import io.weft.spark.columns.BatchPartitioner;
 import java.util.Arrays;
 
-/** Everything in one partition. */
+/** Assigns all rows to one partition. */
 record SingleIds() implements PartitionIds {
   @Override
   public BatchPartitioner open() {

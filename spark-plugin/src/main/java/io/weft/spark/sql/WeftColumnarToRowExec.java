@@ -11,11 +11,11 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Spark's conversion of batches to rows, with arrays of numbers copied in bulk: see {@link
- * BatchRows}. It is not part of generated code.
+ * Converts batches to rows like Spark, but copies arrays of numbers in bulk: see {@link BatchRows}.
+ * It is not part of generated code.
  */
 public final class WeftColumnarToRowExec extends ColumnarToRowExec {
-  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  /** Spark calls this constructor by reflection to copy the node. */
   public WeftColumnarToRowExec(SparkPlan child) {
     super(child);
   }
@@ -39,7 +39,7 @@ public final class WeftColumnarToRowExec extends ColumnarToRowExec {
         longMetric("numOutputRows"));
   }
 
-  /** Static, so that the plan does not travel to the tasks. */
+  /** Static, so that the plan is not serialized with the tasks. */
   private static RDD<InternalRow> rows(
       RDD<ColumnarBatch> input, StructType schema, SQLMetric batches, SQLMetric rows) {
     return NarrowRDD.over(

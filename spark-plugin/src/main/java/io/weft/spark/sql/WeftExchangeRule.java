@@ -11,14 +11,14 @@ import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Puts a {@link WeftShuffleExchangeExec} in the place of Spark's exchange wherever the columns
- * route is chosen.
+ * Replaces Spark's exchange by a {@link WeftShuffleExchangeExec} wherever the columns route is
+ * chosen.
  *
- * <p>It runs at one of two moments. With adaptive execution, before the plan is cut into stages: a
- * stage is made for rows or for batches once and for all. Without, before Spark puts its
- * conversions between rows and batches. Adaptive execution comes through the second moment too,
- * stage by stage; by then the choice has been made, and exchanges that were left as they are carry
- * a tag.
+ * <p>The rule has two variants. With adaptive execution, it runs before the plan is split into
+ * stages, because a stage is created either for rows or for batches. Without it, the rule runs
+ * before Spark inserts conversions between rows and batches. Adaptive execution also runs the
+ * second variant for each stage. The choice has been made by then, and exchanges that stayed
+ * unchanged have a tag.
  */
 final class WeftExchangeRule extends Rule<SparkPlan> {
   private static final TreeNodeTag<String> LEFT_TO_SPARK = new TreeNodeTag<>("weft.leftToSpark");
@@ -29,19 +29,22 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
     this.beforeStages = beforeStages;
   }
 
-  /** For adaptive execution, before it creates stages. */
+  /** Creates the rule for adaptive execution, which runs before it creates stages. */
   static WeftExchangeRule beforeStages() {
     return new WeftExchangeRule(true);
   }
 
-  /** For plans without adaptive execution, before conversions are put in. */
+  /**
+   * Creates the rule for plans without adaptive execution, which runs before conversions are
+   * inserted.
+   */
   static WeftExchangeRule beforeTransitions() {
     return new WeftExchangeRule(false);
   }
 
   @Override
   public SparkPlan apply(SparkPlan plan) {
-    Route wish = wish(plan);
+    Route setting = setting(plan);
     return plan.transformUp(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
@@ -52,13 +55,13 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
 
           @Override
           public SparkPlan apply(SparkPlan node) {
-            return routed((ShuffleExchangeExec) node, wish);
+            return routed((ShuffleExchangeExec) node, setting);
           }
         });
   }
 
-  /** The route the session asks for; rows, which changes no plan, where Weft is off. */
-  private static Route wish(SparkPlan plan) {
+  /** Returns the session's route; rows if Weft is off, which changes no plan. */
+  private static Route setting(SparkPlan plan) {
     SparkEnv environment = SparkEnv.get();
     boolean ours =
         environment != null && environment.shuffleManager() instanceof WeftShuffleManager;
@@ -67,8 +70,8 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         : Route.ROWS;
   }
 
-  private SparkPlan routed(ShuffleExchangeExec exchange, Route wish) {
-    RouteChoice choice = RoutePolicy.choose(exchange, wish);
+  private SparkPlan routed(ShuffleExchangeExec exchange, Route setting) {
+    RouteChoice choice = RoutePolicy.choose(exchange, setting);
     if (choice.columns()) {
       return replacement(exchange, choice);
     }

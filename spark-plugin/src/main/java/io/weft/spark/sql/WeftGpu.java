@@ -15,18 +15,18 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * Queries whose batches lie on the GPUs of the executors. What is asked for is planned with the
- * query and runs with it; see docs/gpu.md for what stays on the device. Columns that say by their
- * metadata that they are tensors of one shape, as for feeds, are tensors there.
+ * Queries with batches on the GPUs of the executors. Its operations are planned and run with the
+ * query; docs/gpu.md lists which data stays on the GPU. Columns whose metadata declares tensors of
+ * one shape, as for feeds, are tensors there.
  */
 public final class WeftGpu {
   private WeftGpu() {}
 
   /**
-   * Rows that lie on GPUs: each executor uploads those of its tasks to its own. An exchange right
-   * above takes them from there to the GPUs of its readers. On an executor without a GPU, and where
-   * a column has no place in a table, rows stay on the host; the log and the Weft tab say why.
-   * Whatever asks for the rows on the host gets them, copied back.
+   * Puts rows on GPUs: each executor uploads the rows of its tasks to its own GPU. An exchange
+   * directly above sends them from there to the GPUs of its readers. Rows stay on the host if an
+   * executor has no GPU, or if a column has no place in a table; the log and the Weft tab show the
+   * reason. Operators that need the rows on the host get copies.
    *
    * @return the same rows
    */
@@ -36,12 +36,12 @@ public final class WeftGpu {
   }
 
   /**
-   * What a function makes of the batches of some rows, each on the GPU of the executor that has it.
-   * Batches that are not there yet are uploaded. How rows are cut into batches is not defined; all
-   * of a batch are of one partition.
+   * Maps batches of rows with a function, each on the GPU of its executor. Batches on the host are
+   * uploaded. The split of rows into batches is undefined; the rows of a batch are of one
+   * partition.
    *
-   * @param schema of the tables that the function makes
-   * @throws IllegalArgumentException if a column of the rows, or of the schema, has no place in a
+   * @param schema schema of the function's tables
+   * @throws IllegalArgumentException if a column of the rows or of the schema has no place in a
    *     table
    * @throws IllegalStateException if Weft's plugin is off. A task on an executor without a GPU
    *     fails with the reason

@@ -8,8 +8,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * Adds Weft's rules to every session; named in {@code spark.sql.extensions}, where the plugin puts
- * it behind what the user has there.
+ * Adds Weft's rules to every session. The plugin appends this class to {@code
+ * spark.sql.extensions}.
  */
 public final class WeftSessionExtensions
     extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
@@ -24,7 +24,7 @@ public final class WeftSessionExtensions
     return BoxedUnit.UNIT;
   }
 
-  /** What happens at both sides of an exchange once Spark has put its conversions there. */
+  /** Adapts both sides of an exchange after Spark has inserted its conversions. */
   private static final class ExchangeEdges extends Rule<SparkPlan> {
     private final RowInputRule input = new RowInputRule();
     private final RowOutputRule output = new RowOutputRule();
@@ -35,7 +35,7 @@ public final class WeftSessionExtensions
     }
   }
 
-  /** What happens around Spark's own conversions between rows and batches. */
+  /** Weft's rules before and after Spark inserts conversions between rows and batches. */
   private static final class ExchangeColumnarRule extends ColumnarRule {
     @Override
     public Rule<SparkPlan> preColumnarTransitions() {

@@ -18,18 +18,18 @@ import scala.Option;
 import scala.collection.immutable.Map;
 
 /**
- * The exchange of the columns route: takes rows or batches, gives batches. Everything that adaptive
- * execution asks of an exchange (map statistics, cancelling, runtime statistics, shuffle id) is
- * inherited and works on the dependency made here.
+ * The exchange of the columns route. It accepts rows or batches and returns batches. The methods
+ * for adaptive execution (map statistics, cancellation, runtime statistics, shuffle id) are
+ * inherited and use the dependency of this class.
  *
- * <p>Lazy values are made under the node's own monitor, as those of the inherited ones are.
+ * <p>Lazy values are created under the node's monitor, like the inherited ones.
  */
 public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
   private transient volatile Map<String, SQLMetric> metrics;
   private transient RDD<?> input;
   private transient ColumnarShuffleDependency dependency;
 
-  /** Found by reflection: Spark copies plan nodes through their public constructor. */
+  /** Spark calls this constructor by reflection to copy the node. */
   public WeftShuffleExchangeExec(
       Partitioning partitioning,
       SparkPlan child,
@@ -59,7 +59,7 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
     return "weft: columns route, " + reason() + (isOnDevices() ? ", blocks on GPUs" : "");
   }
 
-  /** Whether blocks stay on GPUs where there are any: batches come from there, and can. */
+  /** Whether blocks stay on GPUs: the input batches are on GPUs, and nothing prevents the route. */
   boolean isOnDevices() {
     return DeviceRoute.isGiven(child()) && deviceObstacle().isEmpty();
   }
@@ -69,13 +69,13 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
         .or(() -> DeviceRoute.obstacle(schema(), outputPartitioning().numPartitions()));
   }
 
-  /** Batches only: Spark puts its own conversion above where rows are wanted. */
+  /** Always true. Spark inserts a conversion where rows are needed. */
   @Override
   public boolean supportsColumnar() {
     return true;
   }
 
-  /** Without a lock once they are there: asked for while a range exchange samples its input. */
+  /** Lock-free after creation, because it is called while a range exchange samples its input. */
   @Override
   public Map<String, SQLMetric> metrics() {
     Map<String, SQLMetric> made = metrics;
@@ -89,7 +89,7 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
     return metrics;
   }
 
-  /** The child's batches where it gives batches, whatever the type says; else its rows. */
+  /** Returns the child's batches if it is columnar, despite the static type; else its rows. */
   @Override
   @SuppressWarnings("unchecked")
   public synchronized RDD<InternalRow> inputRDD() {
@@ -99,7 +99,9 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
     return (RDD<InternalRow>) input;
   }
 
-  /** Creates the shuffle on first use; range partitioning then samples the child by a job. */
+  /**
+   * Creates the shuffle on first use. Range partitioning then samples the child with a Spark job.
+   */
   synchronized ColumnarShuffleDependency columnarDependency() {
     if (dependency == null) {
       dependency = newDependency();
@@ -145,7 +147,7 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
     return new ShuffledBatchRDD(columnarDependency(), metrics());
   }
 
-  /** For callers that ask for rows without looking whether this node gives them. */
+  /** For callers that request rows from a columnar node. */
   @Override
   public RDD<InternalRow> doExecute() {
     return new ColumnarToRowExec(this).execute();

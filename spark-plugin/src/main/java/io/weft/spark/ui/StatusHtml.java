@@ -21,7 +21,7 @@ import org.apache.commons.text.StringEscapeUtils;
 import org.apache.spark.SparkConf;
 import org.apache.spark.util.Utils;
 
-/** The contents of the Weft tab. Everything that comes from outside is escaped. */
+/** Renders the contents of the Weft tab. All texts are escaped. */
 final class StatusHtml {
   private StatusHtml() {}
 
@@ -86,13 +86,16 @@ final class StatusHtml {
         ? ""
         : table(
             pathsTitle(state.peers()),
-            List.of("What", "Goes by", "Because", "Pairs", "Such as executors"),
+            List.of("What", "Path", "Reason", "Pairs", "For example executors"),
             paths.stream().map(StatusHtml::path));
   }
 
-  /** Executors that have ended are among them: what they wrote may still be read. */
+  /**
+   * Returns the title of the table of paths. It includes ended executors, because their blocks may
+   * still be read.
+   */
   static String pathsTitle(int executors) {
-    String title = "Between executors, also those that have ended";
+    String title = "Between executors, including ended ones";
     return executors > PathGroup.MOST_EXECUTORS
         ? "%s (%d of %d)".formatted(title, PathGroup.MOST_EXECUTORS, executors)
         : title;
@@ -111,8 +114,8 @@ final class StatusHtml {
     return state.remarks().isEmpty()
         ? ""
         : table(
-            "Executors to look at",
-            List.of("Executor", "What to know"),
+            "Executors with warnings",
+            List.of("Executor", "Warning"),
             state.remarks().entrySet().stream()
                 .map(entry -> List.of(entry.getKey(), entry.getValue())));
   }
@@ -120,7 +123,7 @@ final class StatusHtml {
   private static String fallbacks(DriverState state) {
     return table(
         "Shuffles left to Spark's sort shuffle",
-        List.of("Because", "Shuffles"),
+        List.of("Reason", "Shuffles"),
         state.fallbacks().entrySet().stream()
             .map(entry -> List.of(entry.getKey(), entry.getValue().toString())));
   }
@@ -140,7 +143,7 @@ final class StatusHtml {
         ? ""
         : table(
             title,
-            List.of("Because", what),
+            List.of("Reason", what),
             counts.entrySet().stream()
                 .map(entry -> List.of(entry.getKey(), entry.getValue().toString())));
   }

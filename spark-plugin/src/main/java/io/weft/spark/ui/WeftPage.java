@@ -1,5 +1,6 @@
 package io.weft.spark.ui;
 
+import io.weft.spark.compat.PageFrame;
 import io.weft.spark.driver.DriverState;
 import jakarta.servlet.http.HttpServletRequest;
 import org.apache.spark.ui.WebUIPage;
@@ -8,8 +9,8 @@ import scala.xml.Node;
 import scala.xml.Unparsed;
 
 /**
- * The tab's one page. Spark's part of it is made by {@link PageFrame}, its contents by {@link
- * StatusHtml}.
+ * The only page of the tab. {@link PageFrame} renders Spark's frame, {@link StatusHtml} the
+ * contents.
  */
 final class WeftPage extends WebUIPage {
   private final WeftTab tab;

@@ -1,7 +1,7 @@
 /**
- * The Weft tab of the Spark UI: whether Weft is on, what every executor holds and moved, and what
- * was left to Spark.
+ * The Weft tab of the Spark UI. It shows whether Weft is on, the memory and traffic of every
+ * executor, and the shuffles left to Spark.
  *
- * <p>Rendered on the UI's request threads from {@code DriverState}; nothing to free.
+ * <p>The UI's request threads render it from {@code DriverState}.
  */
 package io.weft.spark.ui;

@@ -55,7 +55,7 @@ enum BatchKind {
   private static final boolean SPARK_4_1 =
       org.apache.spark.package$.MODULE$.SPARK_VERSION().startsWith("4.1.");
 
-  /** This kind, or one that takes the schema's types where Spark's own vectors do not. */
+  /** This kind, or another one if Spark's vectors do not support the schema's types. */
   BatchKind orIfUnfit(StructType schema) {
     if (SPARK_4_1 && contains(schema, layout -> layout.form() == Form.OPAQUE)) {
       return BLOCK;
@@ -63,7 +63,7 @@ enum BatchKind {
     if (SPARK_4_0 && contains(schema, layout -> layout.form() == Form.NULL)) {
       return BLOCK;
     }
-    // Spark's off-heap vectors refuse arrays of nulls.
+    // Spark's off-heap vectors do not support arrays of nulls.
     return this == OFF_HEAP && contains(schema, BatchKind::repeatsNulls) ? ON_HEAP : this;
   }
 
@@ -96,7 +96,7 @@ enum BatchKind {
     return new ColumnarBatch(columns, rows.size());
   }
 
-  /** A batch over builders, as a reader makes them from small ones. */
+  /** A batch over builders, like those that a reader gathers. */
   private static final class BlockBatch {
     private final ColumnarSchema schema;
     private final BufferPool pool = BufferPool.borrow();

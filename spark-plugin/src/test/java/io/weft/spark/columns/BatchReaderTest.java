@@ -17,7 +17,7 @@ import org.apache.spark.unsafe.Platform;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** When the reduce side copies, when it does not, and what it does about damaged chunks. */
+/** When the reduce side copies batches, and how it handles damaged chunks. */
 class BatchReaderTest {
   private static final StructType LONG = RandomRows.schema(List.of(DataTypes.LongType));
 
@@ -28,7 +28,7 @@ class BatchReaderTest {
     chunks.close();
   }
 
-  /** Chunks of those numbers of rows, which count up from 0. */
+  /** Chunks with those numbers of rows, whose values count up from 0. */
   private List<MemoryChunks.Chunk> write(StructType schema, int... rows) throws Exception {
     for (int count : rows) {
       try (BatchScatter scatter = new BatchScatter(schema, 1, chunks, 10_000, 1 << 20)) {
@@ -85,7 +85,7 @@ class BatchReaderTest {
   }
 
   @Test
-  void readsLargeBatchWhereItLies() throws Exception {
+  void readsLargeBatchInPlace() throws Exception {
     ChunkSource source = chunks.read(write(LONG, 80));
     try (BatchReader reader = new BatchReader(LONG, source, 100)) {
       BlockColumnVector column = (BlockColumnVector) reader.next().column(0);
@@ -94,7 +94,7 @@ class BatchReaderTest {
   }
 
   @Test
-  void readsOnlySmallBatchWhereItLies() throws Exception {
+  void readsOnlySmallBatchInPlace() throws Exception {
     ChunkSource source = chunks.read(write(LONG, 2));
     try (BatchReader reader = new BatchReader(LONG, source, 100)) {
       BlockColumnVector column = (BlockColumnVector) reader.next().column(0);
@@ -153,7 +153,7 @@ class BatchReaderTest {
   }
 
   @Test
-  void survivesThatItsBatchesAreClosed() throws Exception {
+  void staysUsableWhenItsBatchesAreClosed() throws Exception {
     List<MemoryChunks.Chunk> written = write(LONG, 60, 10, 10, 70);
     int rows = 0;
     try (BatchReader reader = new BatchReader(LONG, chunks.read(written), 100)) {
@@ -167,7 +167,7 @@ class BatchReaderTest {
     assertThat(rows).isEqualTo(150);
   }
 
-  /** A task may read thousands of partitions in turn, and must not keep what each of them held. */
+  /** A task may read thousands of partitions in turn and must not keep their memory. */
   @Test
   void closesItsChunksAtTheEnd() throws Exception {
     AtomicInteger closed = new AtomicInteger();

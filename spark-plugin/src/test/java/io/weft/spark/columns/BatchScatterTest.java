@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Hard corners of the map side. */
+/** Edge cases of the map side. */
 class BatchScatterTest {
   private static final StructType LONG = RandomRows.schema(List.of(DataTypes.LongType));
 
@@ -61,7 +61,7 @@ class BatchScatterTest {
 
   @ParameterizedTest
   @EnumSource(BatchKind.class)
-  void carriesNothingButNulls(BatchKind kind) throws Exception {
+  void carriesOnlyNulls(BatchKind kind) throws Exception {
     List<DataType> types = new ArrayList<>(TypeSet.leaves());
     types.add(DataType.fromDDL("array<string>"));
     types.add(DataType.fromDDL("map<string, int>"));
@@ -113,9 +113,9 @@ class BatchScatterTest {
     }
   }
 
-  /** Spark's own rows store such a value as null, too. */
+  /** Spark's rows also store such a value as null. */
   @Test
-  void takesDecimalThatDoesNotFitItsTypeForNull() throws Exception {
+  void storesDecimalThatDoesNotFitItsTypeAsNull() throws Exception {
     StructType schema =
         RandomRows.schema(
             List.of(DataTypes.createDecimalType(4, 2), DataTypes.createDecimalType(20, 2)));
@@ -186,7 +186,7 @@ class BatchScatterTest {
     }
   }
 
-  /** First small values everywhere, then large ones in one place: no memory is left behind. */
+  /** First small values in all partitions, then large ones in one: no memory leaks. */
   @Test
   void boundsTheMemoryWhenSizesChange() throws Exception {
     long budget = 4 << 20;
@@ -205,9 +205,7 @@ class BatchScatterTest {
     }
   }
 
-  /**
-   * Three lists of a billion nulls each: their offsets do not fit one batch, nor do two of them.
-   */
+  /** Three lists of a billion nulls each. The offsets of two of them exceed one batch. */
   @Test
   void startsNewBatchBeforeOffsetsOverflow() throws Exception {
     assumeFalse(BatchKind.SPARK_4_0, "Spark 4.0 has no vectors of arrays of the null type");
@@ -234,7 +232,7 @@ class BatchScatterTest {
   }
 
   @Test
-  void refusesRowThatNoBatchCanHold() throws Exception {
+  void refusesRowTooLargeForABatch() throws Exception {
     assumeFalse(BatchKind.SPARK_4_0, "Spark 4.0 has no vectors of arrays of the null type");
     StructType schema = RandomRows.schema(List.of(DataType.fromDDL("array<array<void>>")));
     OnHeapColumnVector[] columns = OnHeapColumnVector.allocateColumns(1, schema);
@@ -252,7 +250,7 @@ class BatchScatterTest {
   }
 
   @Test
-  void passesOnThatTheOutputIsFull() {
+  void reportsAFullOutput() {
     ChunkSink full =
         new ChunkSink() {
           @Override
@@ -296,7 +294,7 @@ class BatchScatterTest {
   }
 
   @Test
-  void givesItsMemoryBack() throws Exception {
+  void freesItsMemory() throws Exception {
     BufferPool.freeIdle();
     try (MemoryChunks chunks = new MemoryChunks()) {
       BatchScatter scatter = new BatchScatter(LONG, 1, chunks, 10, 1 << 20);

@@ -11,7 +11,7 @@ import net.jqwik.api.lifecycle.AfterTry;
 import net.jqwik.api.lifecycle.BeforeTry;
 import org.apache.spark.unsafe.Platform;
 
-/** Bitmaps behave like {@link BitSet}, at any position. */
+/** Bitmaps behave like {@link BitSet} at any position. */
 class BitsTest {
   private static final int BYTES = 64;
 

@@ -23,7 +23,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void handsOutBuffersThatDoNotOverlap() {
+  void allocatesBuffersThatDoNotOverlap() {
     try (BufferPool pool = BufferPool.borrow()) {
       long[] addresses = new long[200];
       for (int i = 0; i < addresses.length; i++) {
@@ -40,7 +40,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void countsWhatIsInUse() {
+  void countsBytesInUse() {
     try (BufferPool pool = BufferPool.borrow()) {
       long small = pool.allocate(0);
       long large = pool.allocate(16);
@@ -71,7 +71,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void keepsOnlySoMuchWhileIdle() {
+  void limitsItsMemoryWhileIdle() {
     try (BufferPool pool = BufferPool.borrow()) {
       for (int i = 0; i < 10; i++) {
         pool.allocate(18);
@@ -84,7 +84,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void givesIdleMemoryBack() {
+  void freesIdleMemory() {
     BufferPool pool = BufferPool.borrow();
     pool.allocate(0);
     pool.close();

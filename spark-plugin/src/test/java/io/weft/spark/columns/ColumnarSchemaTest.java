@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 
 class ColumnarSchemaTest {
   @Test
-  void takesEveryTypeOfThisSpark() {
+  void supportsEveryTypeOfThisSpark() {
     for (DataType type : TypeSet.leaves()) {
       StructType schema =
           new StructType()
@@ -23,7 +23,7 @@ class ColumnarSchemaTest {
   }
 
   @Test
-  void saysWhichColumnCannotTravelAndWhy() {
+  void namesTheUnsupportedColumn() {
     DataType objects = new ObjectType(String.class);
     StructType schema =
         new StructType()

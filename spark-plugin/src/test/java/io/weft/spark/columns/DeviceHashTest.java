@@ -46,11 +46,11 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Rows go on the device where Spark's own expression sends them, for every type that tables of
- * devices have. The kernel runs on the double of libcuda.
+ * The GPU computes the same partitions as Spark's expression, for every type of GPU tables. The
+ * kernel runs on the double of libcuda.
  */
 class DeviceHashTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
   private static final int BUDGET = 256 << 20;
 
   private static CudaDevice device;
@@ -68,7 +68,7 @@ class DeviceHashTest {
     device = CudaLibrary.load(options).open(7);
     memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, BUDGET);
     pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, BUDGET);
-    lane = CudaLane.open(device, "hash", PATIENCE, Priority.NORMAL);
+    lane = CudaLane.open(device, "hash", TIMEOUT, Priority.NORMAL);
     partitioner = DevicePartitioner.open(memory, pinned);
   }
 
@@ -119,7 +119,7 @@ class DeviceHashTest {
     assertSame(schema, new RandomRows(partitions, 0.3).rows(schema, 500), partitions);
   }
 
-  /** Every zero is one value, and so is everything that is not a number. */
+  /** All zeros are one value, and all NaNs are one value. */
   @Test
   void agreesWithSparkOnFloatsThatAreEqual() {
     StructType schema = RandomRows.schema(List.of(DataTypes.FloatType, DataTypes.DoubleType));
@@ -138,8 +138,8 @@ class DeviceHashTest {
     try (HostTable table = SparkRows.table(pinned, withRowNumbers(schema), rows);
         DeviceTable there = table.upload(lane, memory);
         PendingPartitions pending = partitioner.byHash(lane, there, keys, partitions);
-        PartitionedTable made = pending.pack(Deadline.after(PATIENCE))) {
-      made.ready().await(Deadline.after(PATIENCE));
+        PartitionedTable made = pending.pack(Deadline.after(TIMEOUT))) {
+      made.ready().await(Deadline.after(TIMEOUT));
       int[] actual = new int[rows.size()];
       for (int p = 0; p < partitions; p++) {
         if (made.layout(p).rows() > 0) {
@@ -150,14 +150,14 @@ class DeviceHashTest {
     }
   }
 
-  /** What says, behind the keys, which row is where. */
+  /** The keys and a column with row numbers. */
   private static StructType withRowNumbers(StructType schema) {
     return schema.add(SparkRows.ROW_NUMBER, DataTypes.IntegerType, false);
   }
 
   private static void readPartition(DeviceTable part, int column, int partition, int[] actual) {
     try (HostTable here = HostTable.download(lane, part, pinned)) {
-      here.ready().await(Deadline.after(PATIENCE));
+      here.ready().await(Deadline.after(TIMEOUT));
       for (int i = 0; i < here.layout().rows(); i++) {
         actual[Memory.getInt(here.address() + here.layout().data(column) + 4L * i)] = partition;
       }

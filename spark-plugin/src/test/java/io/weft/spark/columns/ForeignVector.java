@@ -7,7 +7,7 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.CalendarInterval;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A vector of another library: nothing is known of it but Spark's getters. */
+/** A vector of another library, accessible only by Spark's getters. */
 final class ForeignVector extends ColumnVector {
   private final ColumnVector values;
 

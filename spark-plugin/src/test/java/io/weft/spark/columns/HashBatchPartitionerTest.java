@@ -39,9 +39,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Partition ids are Spark's own, for every type a key can have. */
+/** Partition ids equal Spark's for every key type. */
 class HashBatchPartitionerTest {
-  /** Types that Spark refuses to hash, or hashes only where a legacy setting says so. */
+  /** Excludes types that Spark does not hash, or hashes only with a legacy setting. */
   private static boolean isKey(DataType type) {
     Form form = ColumnLayout.of("", type).form();
     return form != Form.VARIANT && form != Form.OPAQUE;
@@ -166,7 +166,7 @@ class HashBatchPartitionerTest {
   }
 
   @Test
-  void findsKeysWhereverTheyAre() {
+  void findsKeysAtAnyPosition() {
     StructType schema =
         RandomRows.schema(List.of(DataTypes.StringType, DataTypes.LongType, DataTypes.DateType));
     List<Attribute> output = attributes(schema);
@@ -181,7 +181,7 @@ class HashBatchPartitionerTest {
     }
   }
 
-  /** Scans pad large decimals; the hash is that of the shortest form. */
+  /** Scans pad large decimals. The hash uses the shortest form. */
   @Test
   void hashesLargeDecimalsInTheirShortestForm() {
     DecimalType type = DataTypes.createDecimalType(30, 2);

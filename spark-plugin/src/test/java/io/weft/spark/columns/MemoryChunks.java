@@ -12,8 +12,8 @@ import java.util.Map;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Chunks in plain off-heap memory, as strict as the exchange promises to be: a chunk that is
- * written beyond its end, committed twice or read after the second {@code next()} is found out.
+ * Chunks in off-heap memory with the exchange's rules. It detects a chunk that is written beyond
+ * its end, committed twice, or read after the second {@code next()}.
  */
 final class MemoryChunks implements ChunkSink, AutoCloseable {
   private static final long CANARY = 0x5ca1ab1e0ddba11L;
@@ -69,7 +69,7 @@ final class MemoryChunks implements ChunkSink, AutoCloseable {
     return committed.values().stream().flatMap(List::stream).toList();
   }
 
-  /** Chunks to read, each in memory that is overwritten as soon as it may no longer be read. */
+  /** Chunks to read. Their memory is overwritten as soon as reads are no longer allowed. */
   ChunkSource read(List<Chunk> chunks) {
     return new Source(chunks);
   }

@@ -3,7 +3,7 @@ package io.weft.spark.columns;
 import java.lang.reflect.Method;
 import org.apache.spark.sql.types.DataType;
 
-/** Makes values of types that not every Spark has. */
+/** Creates values of types that not every Spark version has. */
 final class OpaqueValues {
   private OpaqueValues() {}
 

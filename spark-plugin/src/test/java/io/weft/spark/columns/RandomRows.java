@@ -20,7 +20,7 @@ import org.apache.spark.unsafe.types.CalendarInterval;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.unsafe.types.VariantVal;
 
-/** Rows of any schema, in Spark's internal form, the same for the same seed. */
+/** Random rows of any schema in Spark's internal format, reproducible by seed. */
 final class RandomRows {
   private final Random random;
   private final double nulls;
@@ -46,7 +46,7 @@ final class RandomRows {
     return columns.stream().map(this::value).toArray();
   }
 
-  /** A value, or null now and then. */
+  /** A value or, with a probability, null. */
   Object value(ColumnLayout layout) {
     return random.nextDouble() < nulls ? null : present(layout);
   }

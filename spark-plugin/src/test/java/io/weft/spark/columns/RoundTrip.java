@@ -32,7 +32,7 @@ final class RoundTrip implements AutoCloseable {
     }
   }
 
-  /** Sends a batch that should hold these rows, dealt out in turn. */
+  /** Scatters a batch of these rows round-robin over the partitions. */
   RoundTrip send(ColumnarBatch batch, List<InternalRow> rows) throws IOException {
     int[] ids = new int[rows.size()];
     Arrays.setAll(ids, i -> (i * 7 + i / 3) % partitions);
@@ -43,7 +43,7 @@ final class RoundTrip implements AutoCloseable {
     return this;
   }
 
-  /** Sends rows, dealt out in turn. */
+  /** Scatters rows round-robin over the partitions. */
   RoundTrip send(List<InternalRow> rows) throws IOException {
     for (int row = 0; row < rows.size(); row++) {
       scatter.append(rows.get(row), row % partitions);
@@ -52,7 +52,7 @@ final class RoundTrip implements AutoCloseable {
     return this;
   }
 
-  /** Reads everything back and compares it with what was sent. */
+  /** Reads all rows and compares them with the input. */
   void check() throws IOException {
     scatter.finish();
     assertThat(scatter.rows()).isEqualTo(expected.stream().mapToInt(List::size).sum());

@@ -13,7 +13,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Turns rows of any kind into Spark's binary rows, which are equal if their values are. */
+/** Converts rows to Spark's binary rows, which are equal if their values are. */
 final class RowBytes {
   private final Seq<Expression> columns;
 
@@ -26,7 +26,8 @@ final class RowBytes {
   }
 
   UnsafeRow of(InternalRow row) {
-    // A fresh one each time: for some nulls a used one keeps bytes of the row before.
+    // A new projection each time, because a reused one keeps bytes of the previous row for some
+    // nulls.
     return InterpretedUnsafeProjection.createProjection(columns).apply(row);
   }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rows are measured by what they have, not by those before them. */
+/** Rows are measured by their own size, not by earlier rows. */
 class RowsAheadTest {
   private static final StructType SCHEMA = new StructType().add("id", "long").add("s", "string");
   private static final int SMALL_ROWS = 100;

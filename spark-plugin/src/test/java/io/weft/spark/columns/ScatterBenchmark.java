@@ -23,13 +23,13 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Measures, on one core, what one map task and one reduce task spend. Not a test: run its {@code
+ * Measures the time of one map task and one reduce task on one core. Not a test: run its {@code
  * main} with the number of rows (default 10 million), of partitions (16) and of rounds (6).
  */
 public final class ScatterBenchmark {
   private static final int BATCH_ROWS = 4096;
 
-  /** Input stays in the caches of a core, as when a scan fills its batch again and again. */
+  /** Input stays in the caches of a core, as when a scan reuses its batch. */
   private static final int CACHED_BATCHES = 4;
 
   private static final int TARGET_ROWS = 8192;
@@ -58,7 +58,7 @@ public final class ScatterBenchmark {
     }
   }
 
-  /** What the rows are made of. */
+  /** The columns of the rows. */
   private enum Workload {
     NUMBERS("bigint", 9, 1, false),
     NULLABLE("bigint", 9, 1, true),
@@ -138,7 +138,7 @@ public final class ScatterBenchmark {
         region.used() >> 20);
   }
 
-  /** Reads a tenth of the rows, every byte its own, from chunks and from Spark's vectors. */
+  /** Reads a tenth of the rows, every byte, from chunks and from Spark's vectors. */
   private void compareReading(Workload workload, long count) throws Exception {
     int batchCount = (int) Math.max(1, count / 10 / BATCH_ROWS);
     List<ColumnarBatch> batches = batches(workload, batchCount);
@@ -294,7 +294,7 @@ public final class ScatterBenchmark {
     }
   }
 
-  /** Memory that is touched once and used round after round, as an arena is. */
+  /** Memory that is touched once and reused for each round, like an arena. */
   private static final class Region implements ChunkSink, AutoCloseable {
     private final long base;
     private final long bytes;

@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** What goes in comes out, whatever the types, the vectors, the partitions and the batch sizes. */
+/** Rows survive the round trip for all types, vectors, partitions and batch sizes. */
 class ScatterPropertyTest {
   @Provide
   Arbitrary<StructType> schemas() {

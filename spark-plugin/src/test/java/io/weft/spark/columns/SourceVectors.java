@@ -19,11 +19,11 @@ import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Vectors as scans and Python functions make them: dictionaries, constants, Arrow. */
+/** Vectors like those of scans and Python functions: dictionaries, constants, Arrow. */
 final class SourceVectors {
   private SourceVectors() {}
 
-  /** A batch of one column that looks its values up; ids at nulls lead nowhere. */
+  /** A batch of one column with a dictionary; ids of nulls are invalid. */
   static ColumnarBatch dictionary(
       StructType schema, List<InternalRow> rows, boolean onHeap, List<Object> values) {
     ColumnLayout layout = ColumnarSchema.of(schema).columns().get(0);
@@ -45,7 +45,7 @@ final class SourceVectors {
     return new ColumnarBatch(new ColumnVector[] {vector}, rows.size());
   }
 
-  /** A batch of one column that has the same value in every row. */
+  /** A batch of one column with the same value in every row. */
   static ColumnarBatch constant(StructType schema, InternalRow row, int count) {
     ConstantColumnVector vector =
         new ConstantColumnVector(count, ColumnarSchema.of(schema).columns().get(0).type());
@@ -91,7 +91,7 @@ final class SourceVectors {
       return (Double) values.get(id);
     }
 
-    /** Large decimals come in 16 bytes, more than most need, as from Parquet. */
+    /** Large decimals have 16 bytes, more than most need, as in Parquet. */
     @Override
     public byte[] decodeToBinary(int id) {
       Object value = values.get(id);
@@ -109,7 +109,7 @@ final class SourceVectors {
 
   private static final java.nio.charset.Charset UTF_8 = java.nio.charset.StandardCharsets.UTF_8;
 
-  /** Whether Spark's vectors can look up values of that type. */
+  /** Whether Spark's vectors support dictionaries of that type. */
   static boolean hasDictionary(ColumnLayout layout) {
     return switch (layout.form()) {
       case BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, STRING, BINARY -> true;

@@ -2,6 +2,7 @@ package io.weft.spark.columns;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.compat.OnHeapArrays;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -22,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every kind of vector that Spark itself puts in front of an exchange. */
+/** Every kind of vector that Spark produces below an exchange. */
 class SourceVectorsTest {
   static Stream<DataType> dictionaryTypes() {
     return TypeSet.leaves().stream()
@@ -165,7 +166,7 @@ class SourceVectorsTest {
 
   /** A scan leaves old offsets under nulls when it uses a vector again. */
   @Test
-  void ignoresWhatLiesUnderNulls() throws Exception {
+  void ignoresOffsetsOfNulls() throws Exception {
     StructType schema =
         RandomRows.schema(
             List.of(DataType.fromDDL("struct<s: string, l: array<string>>"), DataTypes.StringType));
@@ -187,9 +188,9 @@ class SourceVectorsTest {
     }
   }
 
-  /** Scans fill the same vectors again and again. */
+  /** Scans reuse the same vectors. */
   @Test
-  void takesNothingFromTheBatchBefore() throws Exception {
+  void keepsNothingOfThePreviousBatch() throws Exception {
     StructType schema = RandomRows.schema(List.of(DataTypes.LongType, DataTypes.StringType));
     OnHeapColumnVector[] columns = OnHeapColumnVector.allocateColumns(10, schema);
     Random random = new Random(1);
@@ -211,7 +212,7 @@ class SourceVectorsTest {
         new String[] {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal(18,2)"}) {
       ColumnLayout layout = ColumnLayout.of("", DataType.fromDDL(ddl));
       try (OnHeapColumnVector vector = new OnHeapColumnVector(4, layout.type())) {
-        assertThat(OnHeapArrays.of(vector, layout.form())).as(ddl).isNotNull();
+        assertThat(FixedSource.array(vector, layout.form())).as(ddl).isNotNull();
         assertThat(OnHeapArrays.nulls(vector)).hasSize(4);
       }
     }

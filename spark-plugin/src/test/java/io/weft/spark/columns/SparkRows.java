@@ -19,9 +19,9 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** Rows of Spark as a table of a device. */
+/** Converts rows of Spark to a table on a GPU. */
 final class SparkRows {
-  /** The name of a column that gets the numbers of the rows and is not in them. */
+  /** Name of an extra column with row numbers. */
   static final String ROW_NUMBER = "row";
 
   private SparkRows() {}

@@ -42,7 +42,7 @@ final class TypeSet {
           "binary",
           "variant");
 
-  /** Types that some of the supported versions have, with the first of them. */
+  /** Types of some supported versions, with the first version of each. */
   private static final List<String[]> NEWER =
       List.of(
           new String[] {"4.1", "time(6)"},
@@ -87,14 +87,14 @@ final class TypeSet {
     return Arbitraries.oneOf(leaf, leaf, list, map, struct);
   }
 
-  /** Without those of which Spark's interpreted rows get arrays wrong, in 4.1 at least. */
+  /** Without types whose arrays are wrong in Spark's interpreted rows, at least in 4.1. */
   private static List<DataType> nestable() {
     return leaves().stream()
         .filter(type -> ColumnLayout.of("", type).form() != Form.OPAQUE)
         .toList();
   }
 
-  /** Schemas of up to that many columns, also of none. */
+  /** Schemas of zero to that many columns. */
   static Arbitrary<StructType> schema(Arbitrary<DataType> types, int columns) {
     return types.list().ofMaxSize(columns).map(RandomRows::schema);
   }

@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.compat.OpaqueTypes;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
@@ -34,7 +35,7 @@ final class VectorFiller {
       case STRING -> appendBytes(source.getUTF8String(ordinal).getBytes(), target);
       case BINARY -> appendBytes(source.getBinary(ordinal), target);
       case OPAQUE ->
-          appendBytes(new NewerTypes.OpaqueReader(layout.type()).bytes(source, ordinal), target);
+          appendBytes(new OpaqueTypes.Reader(layout.type()).bytes(source, ordinal), target);
       case LIST -> appendList(layout, source.getArray(ordinal), target);
       case MAP -> appendMap(layout, source.getMap(ordinal), target);
       case STRUCT -> appendStruct(layout, source, ordinal, target);

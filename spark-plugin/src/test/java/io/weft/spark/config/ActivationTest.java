@@ -9,31 +9,31 @@ import org.junit.jupiter.api.Test;
 
 class ActivationTest {
   @Test
-  void onWhereTheUserSetNothing() {
+  void onByDefault() {
     assertThat(Activation.decide(new SparkConf(false)).inertReason()).isEmpty();
   }
 
   @Test
-  void onWhereTheUserNamedWeftsManager() {
+  void onIfTheUserSetsWeftsManager() {
     SparkConf conf =
         new SparkConf(false).set("spark.shuffle.manager", WeftShuffleManager.class.getName());
     assertThat(Activation.decide(conf).inertReason()).isEmpty();
   }
 
   @Test
-  void offWithTheReasonWhereSomethingSpeaksAgainstIt() {
+  void offWithAReasonForConflictingSettings() {
     assertReason("spark.shuffle.manager", "sort");
     assertReason("spark.shuffle.useOldFetchProtocol", "true");
   }
 
   @Test
-  void onWhereSparkEncryptsItsDisks() {
+  void onWithEncryptedDisks() {
     SparkConf conf = new SparkConf(false).set("spark.io.encryption.enabled", "true");
     assertThat(Activation.decide(conf).inertReason()).isEmpty();
   }
 
   @Test
-  void offWhereAnotherServiceIsTrustedWithTheFilesOfIdleExecutors() {
+  void offWithDynamicAllocationOverTheShuffleService() {
     SparkConf conf =
         new SparkConf(false)
             .set("spark.shuffle.service.enabled", "true")

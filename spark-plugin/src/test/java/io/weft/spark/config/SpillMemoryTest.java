@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How much private memory there has to be for how many tasks. */
+/** The private memory that a number of tasks needs. */
 class SpillMemoryTest {
   private static SparkConf encrypted(String master) {
     return new SparkConf(false)
@@ -53,7 +53,7 @@ class SpillMemoryTest {
   }
 
   @Test
-  void whatItAdvisesHelps() {
+  void itsAdviceHelps() {
     SparkConf conf = encrypted("local[129]").set("spark.weft.memory.segmentSize", "1m");
     SpillMemory.check(conf);
     assertThat(SpillMemory.remark(conf)).isEmpty();
@@ -70,7 +70,7 @@ class SpillMemoryTest {
   }
 
   @Test
-  void withoutEncryptionThereIsNothingToHave() {
+  void withoutEncryptionThereIsNoPrivateMemory() {
     SparkConf conf = new SparkConf(false).set("spark.master", "local[1000]");
     SpillMemory.check(conf);
     assertThat(SpillMemory.remark(conf)).isEmpty();

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 class WeftSettingsTest {
-  /** A change of a default is a change for users: it has to be made here too. */
+  /** A changed default is a change for users, so it must be changed here too. */
   @Test
   void defaultsArePinned() {
     Map<String, String> expected = new TreeMap<>();
@@ -124,7 +124,7 @@ class WeftSettingsTest {
           spark.weft.batch.rows,            1.5,      a number from 1 to 1048576
           spark.weft.batch.size,            99999999999999999999, a size from 1k to 1g
           """)
-  void aWrongValueNamesKeyValueAndWhatIsAllowed(String key, String value, String allowed) {
+  void aWrongValueNamesKeyValueAndAllowedValues(String key, String value, String allowed) {
     SparkConf conf = new SparkConf(false).set(key, value);
     assertThatThrownBy(() -> SettingsCheck.check(conf))
         .isInstanceOf(InvalidSettingException.class)
@@ -154,7 +154,7 @@ class WeftSettingsTest {
   }
 
   @Test
-  void everyMistakeIsTold() {
+  void everyMistakeIsReported() {
     SparkConf conf =
         new SparkConf(false)
             .set("spark.weft.enabled", "1")

@@ -47,7 +47,7 @@ class DriverAnswersTest {
           state, new DriverMeetings(), new TransferMeetings(cliques, departed), pressed::add);
 
   @Test
-  void anExecutorOfTheSameVersionIsWelcome() {
+  void anExecutorOfTheSameVersionMayJoin() {
     assertThat(answers.to(new Hello("1", "host", WeftVersion.current())))
         .isEqualTo(Verdict.WELCOME);
     assertThat(state.wasGreeted("1")).isTrue();
@@ -55,7 +55,7 @@ class DriverAnswersTest {
   }
 
   @Test
-  void anExecutorOfAnotherVersionIsTurnedAwayWithBothVersions() {
+  void anExecutorOfAnotherVersionIsRefusedWithBothVersions() {
     Verdict verdict = (Verdict) answers.to(new Hello("1", "host", "0.0.9"));
     assertThat(verdict.refusal())
         .startsWith("Executor 1 on host runs Weft 0.0.9, but the driver runs Weft ")
@@ -74,7 +74,7 @@ class DriverAnswersTest {
   }
 
   @Test
-  void endsOfCliquesMeetAndHearWhoIsGone() {
+  void membersOfCliquesMeetAndLearnOfLostExecutors() {
     List<CliqueEnd> clique =
         List.of(new CliqueEnd("1", "aa", "host"), new CliqueEnd("2", "bb", "host"));
     CliqueCall call = new CliqueCall("ticket", clique, 0, CliqueCall.JOIN, null);
@@ -98,9 +98,9 @@ class DriverAnswersTest {
     assertThat(pressed).containsExactly("1");
   }
 
-  /** Without a driver of Spark nobody knows. */
+  /** Without Spark's driver, no shuffle is known to have ended. */
   @Test
-  void whoAsksForEndedShufflesHearsOfNoneThatMayLive() {
+  void endedShufflesExcludeThoseThatMayBeAlive() {
     assertThat(answers.to(new AskEnded(List.of(1, 2)))).isEqualTo(new Ended(List.of()));
     assertThatThrownBy(() -> new AskEnded(Collections.nCopies(AskEnded.MOST + 1, 1)))
         .isInstanceOf(IllegalArgumentException.class);

@@ -11,12 +11,12 @@ import org.apache.spark.SparkEnv;
 import org.junit.jupiter.api.Test;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Shuffles that Spark knows have not ended, whether anybody reads them or not. */
+/** Shuffles registered with Spark have not ended, even without readers. */
 class EndedOnDriverTest {
   private static final int UNKNOWN = 4711;
 
   @Test
-  void aShuffleHasEndedWhenSparkHasForgottenIt() {
+  void aShuffleHasEndedWhenSparkHasUnregisteredIt() {
     try (LocalSpark spark = LocalSpark.start(Map.of("spark.sql.adaptive.enabled", "false"))) {
       var rows = spark.session().range(100).repartition(3).queryExecution().toRdd();
       assertThat(rows.count()).isEqualTo(100);

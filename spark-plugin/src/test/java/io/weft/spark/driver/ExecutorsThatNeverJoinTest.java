@@ -19,7 +19,7 @@ class ExecutorsThatNeverJoinTest {
   private final DriverState state = new DriverState(new Activation(Optional.empty()), conf);
 
   @Test
-  void stopsTheApplicationOnceWhenAsManyAsAllowedEndedInARow() throws InterruptedException {
+  void stopsTheApplicationOnceAfterTheMaximumOfFailedExecutorsInARow() throws InterruptedException {
     ExecutorsThatNeverJoin listener = listener();
     remove(listener, "1", "1", "2", "2");
     assertThat(stops).hasValue(0);
@@ -30,7 +30,7 @@ class ExecutorsThatNeverJoinTest {
   }
 
   @Test
-  void nothingIsStoppedWhileAnotherExecutorLives() throws InterruptedException {
+  void nothingIsStoppedWhileAnotherExecutorIsAlive() throws InterruptedException {
     ExecutorsThatNeverJoin listener = listener();
     remove(listener, "1", "2");
     state.announced(new PeerAddress("3", "i", "host", 1, "/folder", "token", "boot", "0.1.0"));
@@ -43,7 +43,7 @@ class ExecutorsThatNeverJoinTest {
   }
 
   @Test
-  void aNegativeNumberMeansForEver() {
+  void aNegativeNumberMeansUnlimited() {
     conf.set("spark.deploy.maxExecutorRetries", "-1");
     ExecutorsThatNeverJoin listener = listener();
     for (int i = 0; i < 50; i++) {
@@ -53,7 +53,7 @@ class ExecutorsThatNeverJoinTest {
   }
 
   @Test
-  void executorsThatTheDriverTakesBackDoNotCount() {
+  void executorsThatTheDriverRemovesDoNotCount() {
     ExecutorsThatNeverJoin listener = listener();
     for (int i = 0; i < 50; i++) {
       listener.onExecutorRemoved(

@@ -14,7 +14,7 @@ import java.util.List;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
-/** Pairs in the same situation are one line. */
+/** Pairs in the same situation are one group. */
 class PathGroupTest {
   private static PeerAddress executor(int id, String kernel, boolean gpu) {
     return new PeerAddress(
@@ -46,7 +46,7 @@ class PathGroupTest {
   }
 
   @Test
-  void ofVeryManyExecutorsTheFirstAreLookedAt() {
+  void onlyTheFirstExecutorsAreGrouped() {
     List<PeerAddress> executors = new ArrayList<>();
     for (int id = 0; id < PathGroup.MOST_EXECUTORS + 50; id++) {
       executors.add(executor(id, "a", true));

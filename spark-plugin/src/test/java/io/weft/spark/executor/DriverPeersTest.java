@@ -22,7 +22,7 @@ class DriverPeersTest {
   }
 
   @Test
-  void asksAgainWhereTheDriverDoesNotKnowYetOrFails() throws IOException {
+  void retriesIfTheDriverDoesNotKnowYetOrFails() throws IOException {
     AtomicInteger asked = new AtomicInteger();
     DriverPeers peers =
         peers(
@@ -38,7 +38,7 @@ class DriverPeersTest {
   }
 
   @Test
-  void givesUpAtTheDeadlineAndNamesBothSides() {
+  void timesOutAndNamesBothSides() {
     DriverPeers peers = peers(() -> new Found(null), Duration.ofMillis(50));
     assertThatThrownBy(() -> peers.lookup("7"))
         .isInstanceOf(IOException.class)

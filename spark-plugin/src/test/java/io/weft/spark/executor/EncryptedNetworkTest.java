@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Arrays between hosts are not encrypted, so they stay off where Spark encrypts its network. */
+/** Arrays between hosts are not encrypted, so they are disabled if Spark encrypts its network. */
 class EncryptedNetworkTest {
   private static boolean network(SparkConf conf, boolean besideNccl) {
     return WeftExecutorPlugin.overHosts(PathSettings.rules(conf), besideNccl).network();
@@ -34,7 +34,7 @@ class EncryptedNetworkTest {
     assertThat(network(conf, false)).isFalse();
     assertThat(network(conf, true)).isFalse();
     conf.set(WeftSettings.NCCL_ALLOW_UNENCRYPTED.key(), "true");
-    assertThat(network(conf, false)).as("what is not beside NCCL").isFalse();
+    assertThat(network(conf, false)).as("communicators that do not supplement NCCL").isFalse();
     assertThat(network(conf, true)).isTrue();
   }
 }

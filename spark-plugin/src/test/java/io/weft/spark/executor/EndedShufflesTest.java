@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Shuffles that have ended are freed, though nobody said so. */
+/** Ended shuffles are freed without a message of their end. */
 class EndedShufflesTest {
   private final List<Integer> held = new ArrayList<>();
   private final List<Integer> freed = new ArrayList<>();
@@ -31,7 +31,7 @@ class EndedShufflesTest {
   }
 
   @Test
-  void whatHasEndedIsFreedAndNothingElse() {
+  void onlyEndedShufflesAreFreed() {
     try (EndedShuffles shuffles = shuffles(true)) {
       shuffles.look();
       assertThat(questions).as("nothing is held").hasValue(0);
@@ -40,7 +40,7 @@ class EndedShufflesTest {
       shuffles.look();
       assertThat(questions).as("nothing is held for long").hasValue(0);
       shuffles.look();
-      assertThat(freed).as("of those that were asked about").containsExactly(4);
+      assertThat(freed).as("ended shuffles of the question").containsExactly(4);
       held.remove(Integer.valueOf(4));
       shuffles.look();
       assertThat(freed).containsExactly(4);
@@ -49,7 +49,7 @@ class EndedShufflesTest {
   }
 
   @Test
-  void aDriverThatDoesNotAnswerIsAskedAgain() {
+  void anUnansweredQuestionIsRetried() {
     held.add(3);
     try (EndedShuffles shuffles = shuffles(false)) {
       for (int look = 0; look < 3; look++) {
@@ -60,9 +60,9 @@ class EndedShufflesTest {
     }
   }
 
-  /** Each in its turn. */
+  /** All of them, in several messages. */
   @Test
-  void veryManyAreAskedAboutInSeveralMessages() {
+  void manyShufflesAreSplitIntoSeveralMessages() {
     int count = 2 * AskEnded.MOST + 10;
     IntStream.range(0, count).forEach(held::add);
     ended = IntStream.range(0, count).boxed().toList();

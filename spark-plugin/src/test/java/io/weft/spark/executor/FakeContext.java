@@ -11,7 +11,9 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.resource.ResourceInformation;
 
-/** Executor 3's way to a driver that answers as the test says and takes down what it is sent. */
+/**
+ * The plugin context of executor 3. Its driver answers as the test configures and records messages.
+ */
 record FakeContext(Callable<Object> answer, List<Object> sent) implements PluginContext {
   FakeContext(Callable<Object> answer) {
     this(answer, new CopyOnWriteArrayList<>());

@@ -7,9 +7,9 @@ import io.weft.spark.message.Messages.MemoryPressure;
 import org.junit.jupiter.api.Test;
 
 class PressureReportTest {
-  /** The driver reads messages with the codec, whatever thread they come on. */
+  /** The driver decodes messages on any thread with the codec. */
   @Test
-  void saysItOnceInAWhileAndAsTheDriverReadsIt() {
+  void limitsItsReportsWhichTheDriverCanRead() {
     FakeContext context = new FakeContext(() -> null);
     PressureReport report = new PressureReport(context);
     report.run();

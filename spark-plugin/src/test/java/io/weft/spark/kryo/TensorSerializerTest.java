@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** With the Kryo that Spark makes. */
+/** Uses the Kryo that Spark creates. */
 class TensorSerializerTest {
   private static Kryo kryo(String... settings) {
     SparkConf conf = new SparkConf(false);
@@ -38,7 +38,7 @@ class TensorSerializerTest {
     return new KryoSerializer(conf).newKryo();
   }
 
-  /** Through a stream and buffers that hold only a part of it. */
+  /** Serializes through a stream with buffers smaller than the tensor. */
   private static Object throughStream(Kryo kryo, Object value) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (Output output = new Output(bytes, 100)) {
@@ -95,7 +95,7 @@ class TensorSerializerTest {
         .hasMessageContaining("float32[9]");
   }
 
-  /** Writes a record, reads it, and then takes its memory away from it. */
+  /** Writes a record, reads it, and then overwrites its memory. */
   private static Object throughRecord(Kryo kryo, CodecKind codec, Object value) {
     ByteBuffer memory = record(kryo, codec, value);
     RecordInput input = new RecordInput();

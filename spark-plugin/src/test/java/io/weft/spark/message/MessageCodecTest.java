@@ -18,9 +18,9 @@ class MessageCodecTest {
     assertThat(MessageCodec.decode(MessageCodec.encode(hello))).isEqualTo(hello);
   }
 
-  /** Spark's message threads see no jar of spark.jars: what they carry must be a JDK class. */
+  /** Spark's message threads do not see the jars of spark.jars, so messages must be JDK classes. */
   @Test
-  void travelsAsBytesOfTheJdkAndIsReadWhateverTheThreadKnows() {
+  void isSentAsBytesAndReadOnAnyThread() {
     byte[] bytes = MessageCodec.encode(Verdict.WELCOME);
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();

@@ -28,7 +28,7 @@ class ChunkSizesTest {
   }
 
   @Test
-  void followsWhatTheLastMapTaskWrote() {
+  void followsTheLastMapOutput() {
     sizes.wrote(3, new long[] {80 * KIB, 0, 100 * MIB});
     long[] last = sizes.last(3);
     assertThat(ChunkSizes.first(last, 0, 3, sizes.max(3))).isEqualTo(90 * KIB);

@@ -18,7 +18,9 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Chunks of a map task that shares little private memory with others, and has no shared memory. */
+/**
+ * Chunks of a map task with little private memory, shared with other tasks, and no shared memory.
+ */
 class CrowdedChunksTest {
   private static final int MEGABYTE = 1 << 20;
   private static final int PRIVATE_MEGABYTES = 4;
@@ -30,7 +32,7 @@ class CrowdedChunksTest {
 
   private static LocalSpark spark;
 
-  /** Another task, which has all shared memory. */
+  /** The output of another task, which uses all shared memory. */
   private MapOutputWriter sibling;
 
   private MapOutputWriter output;
@@ -65,7 +67,7 @@ class CrowdedChunksTest {
     assertThat(LocalSpark.statistics().arena().extents()).isZero();
   }
 
-  /** Returns how many chunks there are when a record went to each partition in turn. */
+  /** Writes records to each partition in turn and returns the number of chunks. */
   private long write(long[] lastBytes) throws IOException {
     long before = LocalSpark.statistics().arena().extents();
     PartitionChunks chunks =
@@ -82,15 +84,15 @@ class CrowdedChunksTest {
   }
 
   @Test
-  void aChunkHoldsManyRecordsWhereTheFirstOnesWereFarTooLong() throws IOException {
+  void aChunkHasManyRecordsIfTheFirstChunksWereTooLong() throws IOException {
     long[] lastBytes = new long[PARTITIONS];
     Arrays.fill(lastBytes, MAX_CHUNK);
     assertThat(write(lastBytes)).isBetween((long) PARTITIONS, RECORDS / 3L);
   }
 
-  /** What is left is less than a task's share, so it is not crowded when there is no more room. */
+  /** The rest is less than a task's share, so the task is not crowded when memory is full. */
   @Test
-  void whereASiblingHasNearlyAllTheTaskCommitsWhatItHolds() throws IOException {
+  void theTaskCommitsItsChunksIfASiblingHasNearlyAllMemory() throws IOException {
     for (int i = 1; i < WORKING_MEGABYTES; i++) {
       assertThat(sibling.allocate(MEGABYTE).kind()).isEqualTo(MemoryKind.PRIVATE);
     }

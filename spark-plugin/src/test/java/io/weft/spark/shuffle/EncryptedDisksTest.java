@@ -13,10 +13,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/**
- * Shuffles of many partitions whose open chunks do not all fit into the memory that is there while
- * the disk is encrypted.
- */
+/** Shuffles of many partitions with encrypted disks, whose open chunks exceed the memory. */
 class EncryptedDisksTest {
   private static final int MEGABYTE = 1 << 20;
 

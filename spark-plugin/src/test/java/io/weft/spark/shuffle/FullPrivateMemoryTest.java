@@ -33,7 +33,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Shuffles on encrypted disks while somebody else has shared memory and private memory. */
+/** Shuffles with encrypted disks while another user has all shared and private memory. */
 class FullPrivateMemoryTest {
   private static final int MEGABYTE = 1 << 20;
 
@@ -60,9 +60,9 @@ class FullPrivateMemoryTest {
     spark.close();
   }
 
-  /** Shared memory and what there is for those who keep it, as spilled memory of a GPU would. */
+  /** Takes all shared memory and all retained private memory, like spilled GPU memory. */
   @BeforeEach
-  void keepAllThereIsToKeep() {
+  void takeAllRetainedMemory() {
     arena = WeftExecutor.exchange().arena();
     assertThatThrownBy(
             () -> {
@@ -75,7 +75,7 @@ class FullPrivateMemoryTest {
   }
 
   @AfterEach
-  void giveBack() {
+  void freeRetainedMemory() {
     threads.shutdownNow();
     kept.forEach(arena::free);
     spark.session().sql("SELECT 1").collect();
@@ -92,7 +92,7 @@ class FullPrivateMemoryTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
-  void tasksHaveTheirPartAlsoWhereTheOtherIsKept(String route) {
+  void tasksUseTransientMemoryWhileRetainedMemoryIsFull(String route) {
     List<Row> expected = spark.withSortShuffle(FullPrivateMemoryTest::query);
     spark.session().conf().set("spark.weft.route", route);
     long spilled = LocalSpark.count(ExchangeCounter.BYTES_SPILLED);
@@ -102,10 +102,10 @@ class FullPrivateMemoryTest {
     assertThat(LocalSpark.count(ExchangeCounter.BYTES_SPILLED)).isGreaterThan(spilled);
   }
 
-  /** Another task has all there is for moments, and gives it back. */
+  /** Another task has all transient private memory and then frees it. */
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
-  void tasksWaitForWhatOthersGiveBack(String route) throws Exception {
+  void tasksWaitForMemoryThatOthersFree(String route) throws Exception {
     List<Row> expected = spark.withSortShuffle(FullPrivateMemoryTest::query);
     spark.session().conf().set("spark.weft.route", route);
     try (MapOutputWriter sibling = takeAllForMoments()) {
@@ -141,7 +141,7 @@ class FullPrivateMemoryTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
-  void whatIsNeverGivenBackIsAnErrorThatNamesTheSetting(String route) throws IOException {
+  void memoryThatIsNeverFreedIsAnErrorThatNamesTheSetting(String route) throws IOException {
     spark.session().conf().set("spark.weft.route", route);
     try (MapOutputWriter sibling = takeAllForMoments()) {
       assertThatThrownBy(() -> query(spark.session()))

@@ -20,7 +20,7 @@ class KryoRecordsTest {
   }
 
   @Test
-  void takesWhatTheApplicationAskedFor() {
+  void acceptsTheConfiguredSerializer() {
     Serializer kryo = new KryoSerializer(new SparkConf(false));
     assertThat(KryoRecords.takes(kryo, conf(KryoRecords.REGISTRATOR))).isTrue();
     assertThat(KryoRecords.takes(kryo, conf("a.B, " + KryoRecords.REGISTRATOR))).isTrue();
@@ -29,7 +29,7 @@ class KryoRecordsTest {
   }
 
   @Test
-  void takesNoOtherSerializer() {
+  void acceptsNoOtherSerializer() {
     SparkConf conf = conf(KryoRecords.REGISTRATOR);
     assertThat(KryoRecords.takes(new JavaSerializer(conf), conf)).isFalse();
     assertThat(KryoRecords.takes(new KryoSerializer(conf) {}, conf)).isFalse();

@@ -53,7 +53,7 @@ class KryoRouteTest {
     spark.close();
   }
 
-  /** Fails unless an RDD has the same records in the same partitions both ways. */
+  /** Fails unless an RDD has the same records in the same partitions with Weft and with Spark. */
   private static void assertSame(Function<SparkSession, JavaRDD<String>> rdd) {
     List<String> sparks = spark.withSortShuffle(session -> byPartition(rdd.apply(session)));
     List<String> ours = spark.withWeft(session -> byPartition(rdd.apply(session)));
@@ -109,7 +109,7 @@ class KryoRouteTest {
   }
 
   @Test
-  void anyOtherRecordGoesTheSameWay() {
+  void otherRecordsTakeTheSameRoute() {
     assertSame(
         session ->
             numbers(session)
@@ -148,7 +148,7 @@ class KryoRouteTest {
     return seed;
   }
 
-  /** None of them may lie where the shuffle was. */
+  /** None of them may refer to the shuffle's memory. */
   @Test
   void collectedAndCachedTensorsOutliveTheShuffle() {
     JavaRDD<Tensor> shuffled =
@@ -211,7 +211,7 @@ class KryoRouteTest {
   }
 
   @Test
-  void aMapTaskThatFailsLeavesNothingBehind() {
+  void aFailedMapTaskLeaksNothing() {
     JavaRDD<Tensor> shuffled =
         numbers(spark.session())
             .map(
@@ -233,7 +233,7 @@ class KryoRouteTest {
   }
 
   @Test
-  void whatAggregatesOrSortsStaysSparks() {
+  void aggregatingAndSortingShufflesStaySparks() {
     long published = LocalSpark.count(ExchangeCounter.OUTPUTS_PUBLISHED);
     JavaPairRDD<String, Tensor> tensors = tensors(spark.session());
     assertThat(tensors.groupByKey(3).mapValues(values -> values.iterator().next().type()).count())
@@ -246,7 +246,7 @@ class KryoRouteTest {
   }
 
   @Test
-  void sparkHearsOfRecordsAndBytes() throws Exception {
+  void sparkCountsRecordsAndBytes() throws Exception {
     TaskTotals totals = new TaskTotals();
     spark.session().sparkContext().addSparkListener(totals);
     numbers(spark.session()).map(i -> Tensors.counting(i, 100)).repartition(3).count();

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 
-/** Shuffles that are not of packed rows stay Spark's. */
+/** Spark carries shuffles that are not of packed rows. */
 class OtherShufflesTest {
   private static LocalSpark spark;
 

@@ -36,10 +36,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Tasks that fail, jobs that are cancelled, blocks that are lost or damaged. */
+/** Failing tasks, cancelled jobs, lost and damaged blocks. */
 class RowsFaultsTest {
   private static final long ROWS = 10_000;
-  private static final Duration PATIENCE = Duration.ofMinutes(1);
+  private static final Duration TIMEOUT = Duration.ofMinutes(1);
 
   private LocalSpark spark;
 
@@ -70,7 +70,7 @@ class RowsFaultsTest {
     Pause.awaitReached();
     assertThat(used()).isPositive();
     spark.session().sparkContext().cancelJobGroup("group", "the test says so");
-    assertThat(job).failsWithin(PATIENCE);
+    assertThat(job).failsWithin(TIMEOUT);
     assertOnlyPublishedIsUsed(rows);
   }
 
@@ -83,13 +83,13 @@ class RowsFaultsTest {
   }
 
   @Test
-  void aShuffleRemovedUnderItsWriterIsNotPublished() throws InterruptedException {
+  void aShuffleRemovedDuringItsWriteIsNotPublished() throws InterruptedException {
     Dataset<Row> rows = rows("pause_at(id) id");
     CompletableFuture<Long> job = inGroup(() -> rows.queryExecution().toRdd().count());
     Pause.awaitReached();
     SparkEnv.get().shuffleManager().unregisterShuffle(shuffleId(rows));
     Pause.release();
-    assertThat(job).failsWithin(PATIENCE);
+    assertThat(job).failsWithin(TIMEOUT);
     assertOnlyPublishedIsUsed(rows);
   }
 
@@ -110,13 +110,13 @@ class RowsFaultsTest {
   }
 
   @Test
-  void aContextStoppedUnderAReaderHarmsNobody() throws InterruptedException {
+  void aContextStoppedDuringAReadDoesNoHarm() throws InterruptedException {
     Dataset<Row> rows = rows("id").selectExpr("pause_at(id) id");
     CompletableFuture<Long> job = inGroup(() -> rows.queryExecution().toRdd().count());
     Pause.awaitReached();
     spark.close();
     Pause.release();
-    assertThat(job).failsWithin(PATIENCE);
+    assertThat(job).failsWithin(TIMEOUT);
     assertThat(WeftExecutor.current()).isEmpty();
   }
 
@@ -141,10 +141,10 @@ class RowsFaultsTest {
   }
 
   private static void assertNothingUsed() {
-    await().atMost(PATIENCE).untilAsserted(() -> assertThat(used()).isZero());
+    await().atMost(TIMEOUT).untilAsserted(() -> assertThat(used()).isZero());
   }
 
-  /** Removing a shuffle frees what was published, and cannot free what a task forgot. */
+  /** Removing a shuffle frees published outputs, but not memory that a task leaked. */
   private static void assertOnlyPublishedIsUsed(Dataset<Row> rows) {
     SparkEnv.get().blockManager().master().removeShuffle(shuffleId(rows), true);
     assertNothingUsed();
@@ -182,7 +182,7 @@ class RowsFaultsTest {
     FetchFailures failures = new FetchFailures();
     spark.session().sparkContext().addSparkListener(failures);
     assertThat(rows.queryExecution().toRdd().count()).isEqualTo(ROWS);
-    await().atMost(PATIENCE).untilAsserted(() -> assertThat(failures.count).hasPositiveValue());
+    await().atMost(TIMEOUT).untilAsserted(() -> assertThat(failures.count).hasPositiveValue());
   }
 
   private static final class FetchFailures extends SparkListener {
@@ -196,7 +196,7 @@ class RowsFaultsTest {
     }
   }
 
-  /** Lets a task wait in the middle of its rows. */
+  /** Blocks a task in the middle of its rows. */
   private static final class Pause implements UDF1<Long, Long> {
     private static final long serialVersionUID = 1L;
     private static final long AT = 1000;
@@ -210,7 +210,7 @@ class RowsFaultsTest {
     }
 
     static void awaitReached() throws InterruptedException {
-      assertThat(reached.await(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+      assertThat(reached.await(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
     }
 
     static void release() {
@@ -221,7 +221,7 @@ class RowsFaultsTest {
     public Long call(Long id) throws InterruptedException {
       if (id == AT) {
         reached.countDown();
-        assertThat(released.await(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+        assertThat(released.await(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
       }
       return id;
     }

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What Spark is told of a shuffle through Weft, against what it is told of its own. */
+/** Spark's metrics of a shuffle through Weft equal those of its own shuffle. */
 class RowsMetricsTest {
   private static final long ROWS = 10_000;
 
@@ -58,7 +58,7 @@ class RowsMetricsTest {
   }
 
   @Test
-  void recordsReadOnlyInPartAreCountedAsFarAsTheyWereRead() throws TimeoutException {
+  void onlyRecordsThatWereReadAreCounted() throws TimeoutException {
     TaskTotals ours =
         listen(() -> assertThat(rows(spark.session()).toJavaRDD().take(3)).hasSize(3));
     assertThat(ours.recordsRead()).isBetween(3L, ROWS - 1);

@@ -114,7 +114,7 @@ class RowsRouteTest {
   }
 
   @Test
-  void chunksFollowWhatTheLastTaskWrote() {
+  void chunksFollowTheLastMapOutput() {
     spark.assertSameRows(
         session ->
             session

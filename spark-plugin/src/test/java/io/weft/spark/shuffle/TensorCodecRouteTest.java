@@ -19,7 +19,9 @@ class TensorCodecRouteTest {
   private static final int COUNT = 200;
   private static final int ELEMENTS = 250;
 
-  /** Around the elements of a record: size, key, class, form, length, header, padding. */
+  /**
+   * Maximum bytes of a record without elements: size, key, class, form, length, header, padding.
+   */
   private static final int MOST_AROUND = 64;
 
   @ParameterizedTest
@@ -46,7 +48,7 @@ class TensorCodecRouteTest {
     }
   }
 
-  /** The last element is the largest, and tells the first one within the codec's error. */
+  /** The last element is the largest. The first one must match within the codec's error. */
   private static void assertNear(Tensor tensor, int width) {
     double error = width == 4 ? 0 : width == 2 ? 1.0 / 256 : 1.0 / 16;
     float last = tensor.byteBuffer().asFloatBuffer().get(ELEMENTS - 1);

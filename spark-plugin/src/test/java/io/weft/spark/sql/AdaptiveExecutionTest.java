@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What adaptive execution does with stages, it does with ours, and for the same numbers. */
+/** Adaptive execution treats Weft's stages like Spark's, with the same statistics. */
 class AdaptiveExecutionTest {
   @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
 
@@ -84,7 +84,7 @@ class AdaptiveExecutionTest {
     assertThat(Plans.nodes(Plans.of(rows), SortMergeJoinExec.class)).isEmpty();
   }
 
-  /** Broadcasts are decided on this number. */
+  /** Adaptive execution decides on broadcasts by this number. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -110,7 +110,7 @@ class AdaptiveExecutionTest {
     return stages.get(0).getRuntimeStatistics().sizeInBytes().toLong();
   }
 
-  /** The query on the columns route, run, after its result was found equal to Spark's. */
+  /** Runs the query on the columns route and compares its result with Spark's. */
   private static Dataset<Row> compared(String query, Map<String, String> settings) {
     Map<String, String> off = new HashMap<>(settings);
     off.put("spark.weft.enabled", "false");

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Reads of blocks on a GPU that adaptive execution arranges anew, against Spark's own shuffle. */
+/** Reads of blocks on a GPU with adaptive partition specs, compared with Spark's own shuffle. */
 class DeviceAdaptiveTest {
   @RegisterExtension
   static final GpuSpark SPARK =
@@ -23,7 +23,7 @@ class DeviceAdaptiveTest {
               "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "8k",
               "spark.sql.adaptive.skewJoin.skewedPartitionFactor", "2"));
 
-  /** Most rows are of one key. */
+  /** Most rows have one key. */
   private static Dataset<Row> skewed() {
     return SPARK
         .local()
@@ -40,7 +40,7 @@ class DeviceAdaptiveTest {
     return WeftGpu.onDevice(skewed()).join(WeftGpu.onDevice(small()), "k");
   }
 
-  /** The same rows both ways; the reads of ours, all of blocks on the GPU. */
+  /** Compares the rows with Spark's. Returns Weft's reads, all of blocks on the GPU. */
   private static List<AQEShuffleReadExec> reads(
       Map<String, String> settings, Supplier<Dataset<Row>> query) {
     settings.forEach(SPARK.local().session().conf()::set);

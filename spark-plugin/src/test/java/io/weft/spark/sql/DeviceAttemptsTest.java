@@ -17,12 +17,12 @@ import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Blocks on the device that are lost. Spark takes their executor, this JVM, for lost with them. */
+/** Lost blocks on the GPU. Spark then assumes that their executor, this JVM, is lost. */
 class DeviceAttemptsTest {
   @RegisterExtension
   static final GpuSpark SPARK = new GpuSpark(Map.of("spark.master", "local[2,4]"));
 
-  /** A fetch failure names it, its map task runs again, and the query goes on. */
+  /** A fetch failure names the block, its map task runs again, and the query completes. */
   @Test
   void aBlockThatIsLostIsComputedAgain() {
     Dataset<Row> rows = SPARK.local().session().range(0, 3000, 1, 3).selectExpr("id", "id % 7 k");

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import scala.Option;
 
 class DeviceBlocksTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final BlockRequest OWN = request("1", 10);
   private static final BlockRequest OWN_ON_HOST = request("1", 11);
   private static final BlockRequest THERE = request("2", 20);
@@ -48,14 +48,16 @@ class DeviceBlocksTest {
     HostReadClient client =
         new HostReadClient(
             (executor, question) -> executor.equals("2") ? new byte[] {1, 0} : new byte[] {0}, "1");
-    try (HeldOutputs others = new HeldOutputs(client, PATIENCE)) {
+    try (HeldOutputs others = new HeldOutputs(client, TIMEOUT)) {
       DeviceBlocks split = of(others);
       assertThat(split.onDevices()).isEqualTo(Map.of("1", List.of(OWN), "2", List.of(THERE)));
       assertThat(split.onHosts().requests()).containsExactly(OWN_ON_HOST, THERE_ON_HOST, OTHER);
     }
   }
 
-  /** On the host of executor 3 nothing would be found, and the reason would be lost. */
+  /**
+   * Without the failure, the host of executor 3 would have no block, and the reason would be lost.
+   */
   @Test
   void anExecutorThatDoesNotAnswerIsAFetchFailureWithTheReason() {
     HostReadClient client =
@@ -67,7 +69,7 @@ class DeviceBlocksTest {
               return new byte[] {1, 0};
             },
             "1");
-    try (HeldOutputs others = new HeldOutputs(client, PATIENCE)) {
+    try (HeldOutputs others = new HeldOutputs(client, TIMEOUT)) {
       assertThatThrownBy(() -> of(others))
           .isInstanceOfSatisfying(
               FetchFailedException.class,

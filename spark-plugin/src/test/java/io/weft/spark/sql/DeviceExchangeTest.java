@@ -22,7 +22,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Exchanges of batches on a GPU, held against Spark's own shuffle, row by row and partition. */
+/** Exchanges of batches on a GPU, compared with Spark's own shuffle by row and partition. */
 class DeviceExchangeTest {
   private static final int ROWS = 3000;
 
@@ -30,12 +30,12 @@ class DeviceExchangeTest {
   static final GpuSpark SPARK =
       new GpuSpark(
           Map.of(
-              // All rows are sampled, so that ranges are the same each time.
+              // Samples all rows, so that ranges are reproducible.
               "spark.sql.execution.rangeExchange.sampleSizePerPartition", "10000",
               "spark.weft.gpu.exchangeMemory", "16m",
               "spark.weft.gpu.pinnedMemory", "4m"));
 
-  /** Every type that has a place on a device, with nulls. */
+  /** Every type with a place on a GPU, with nulls. */
   private static Dataset<Row> facts(SparkSession session, int rows) {
     return facts(session, rows, 3);
   }
@@ -65,7 +65,7 @@ class DeviceExchangeTest {
     return RowTexts.unordered(rows.withColumn("partition", spark_partition_id()));
   }
 
-  /** The same rows in the same partitions both ways, and ours by the device. */
+  /** Compares rows and partitions with Spark's, and checks that Weft used the GPU. */
   private static Dataset<Row> assertSame(
       UnaryOperator<Dataset<Row>> exchange, Dataset<Row> rows, boolean batchesExpected) {
     List<String> expected =
@@ -133,7 +133,7 @@ class DeviceExchangeTest {
     assertSame(by(3, "k"), facts(SPARK.local().session(), ROWS).where("id < 0"), false);
   }
 
-  /** Each partition is read as one batch, and its blocks are counted as they were written. */
+  /** Each partition is read as one batch. All written blocks are counted. */
   @Test
   void smallTablesOfManyMapTasksAreReadTogether() {
     Dataset<Row> read = assertSame(by(3, "k"), facts(SPARK.local().session(), ROWS, 90), true);
@@ -166,9 +166,9 @@ class DeviceExchangeTest {
     assertThat(RowTexts.unordered(query.apply(WeftGpu.onDevice(rows)))).isEqualTo(expected);
   }
 
-  /** Some 40 MB on a device with room for 16: blocks go to pinned memory and to the arena. */
+  /** About 40 MB on a GPU with room for 16 MB. Blocks spill to pinned memory and to the arena. */
   @Test
-  void blocksThatDoNotFitAreSpilledAndComeBack() {
+  void blocksThatDoNotFitAreSpilledAndReloaded() {
     Dataset<Row> wide =
         SPARK
             .local()
@@ -203,7 +203,7 @@ class DeviceExchangeTest {
   }
 
   @Test
-  void functionsThatBreakTheirPromiseFailWithTheReason() {
+  void functionsWithInvalidResultsFailWithTheReason() {
     Dataset<Row> rows = SPARK.local().session().range(10).toDF();
     assertThatThrownBy(
             () -> WeftGpu.mapBatches(rows, rows.schema(), (batch, work) -> batch).collectAsList())

@@ -5,11 +5,11 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.spark.gpu.DeviceWork;
 import io.weft.table.DeviceTable;
 
-/** What tests do with batches on a GPU. */
+/** Functions of tests on batches on a GPU. */
 final class DeviceFunctions {
   private DeviceFunctions() {}
 
-  /** The same rows elsewhere on the device. */
+  /** Copies the rows to other memory of the GPU. */
   static DeviceTable copy(DeviceTable batch, DeviceWork work) {
     CudaMemory memory = work.take(batch.bytes());
     long from = batch.address();

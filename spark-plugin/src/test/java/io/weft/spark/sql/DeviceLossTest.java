@@ -30,7 +30,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Map outputs that are on a GPU no more, or never were. */
+/** Map outputs that are no longer, or never were, on a GPU. */
 class DeviceLossTest {
   private static LocalSpark spark;
   private static ExecutorGpu there;
@@ -63,7 +63,7 @@ class DeviceLossTest {
         .select(col("id"), col("s"), tensor("t", DataType.INT64, 2));
   }
 
-  /** What tasks could not fetch, in Spark's own words. */
+  /** Records Spark's fetch failures. */
   private static final class Losses extends SparkListener {
     final Queue<String> reasons = new ConcurrentLinkedQueue<>();
 
@@ -75,9 +75,9 @@ class DeviceLossTest {
     }
   }
 
-  /** The reader was told that it is there, so it is a fetch failure and not one of the task. */
+  /** The owner announced the block, so its loss is a fetch failure, not a task failure. */
   @Test
-  void aBlockThatGoesWhileItIsRead() throws Exception {
+  void aBlockThatIsLostDuringARead() throws Exception {
     MapPartitionsFunction<Row, String> losing =
         all -> {
           TaskContext context = TaskContext.get();
@@ -106,7 +106,7 @@ class DeviceLossTest {
     }
   }
 
-  /** A task of the second partition finds no GPU, and those after it one again. */
+  /** A task of the second partition finds no GPU; later tasks find it again. */
   private static void switchGpu(int partition) {
     if (partition == 1) {
       ProbeOptions nowhere = ProbeOptions.defaults();

@@ -17,7 +17,10 @@ import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What one task holds on a small GPU; tasks are not tried again, so none may wait for itself. */
+/**
+ * The memory of one task on a small GPU. Tasks are not retried, so none may wait for its own
+ * memory.
+ */
 class DeviceMemoryTest {
   private static final String SUMS = "sum(hash(id, s)) h, count(*) n, count(distinct id) ids";
 
@@ -41,7 +44,7 @@ class DeviceMemoryTest {
         .isEqualTo(expected);
   }
 
-  /** Some 40 MB in one batch of Spark's conversion of rows, on a device with room for 16. */
+  /** About 40 MB in one batch of converted rows, on a GPU with room for 16 MB. */
   @Test
   void aBatchThatIsLargerThanTheDevice() {
     assertExchanged(
@@ -53,7 +56,7 @@ class DeviceMemoryTest {
   }
 
   @Test
-  void rowsThatAreSmallAtFirstAndLargeThen() {
+  void smallRowsFollowedByLargeOnes() {
     assertExchanged(
         SPARK
             .local()
@@ -62,9 +65,9 @@ class DeviceMemoryTest {
             .selectExpr("id", "if(id < 5000, null, repeat(cast(id as string), 2500)) s"));
   }
 
-  /** A task that goes on after its last batch leaves the whole device to others. */
+  /** A task that continues after its last batch holds no GPU memory. */
   @Test
-  void theLastBatchIsLetGoOfAtTheEndOfTheInput() {
+  void theLastBatchIsFreedAtTheEndOfTheInput() {
     Dataset<Row> rows = SPARK.local().session().range(0, 1000, 1, 1).toDF();
     MapPartitionsFunction<Row, Long> spilling =
         all -> {

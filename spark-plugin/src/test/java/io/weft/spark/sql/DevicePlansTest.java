@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What becomes of batches on a GPU in plans of many kinds, held against Spark's own shuffle. */
+/** Batches on a GPU in many kinds of plans, compared with Spark's own shuffle. */
 class DevicePlansTest {
   private static LocalSpark spark;
 
@@ -91,7 +91,7 @@ class DevicePlansTest {
     }
   }
 
-  /** Bits of NaN that differ, and both zeros, are the same keys to Spark. */
+  /** Spark treats NaNs of different bits as one key, and both zeros as one key. */
   @Test
   void numbersThatAreEqualByValueOnly() {
     List<Double> values =
@@ -133,14 +133,14 @@ class DevicePlansTest {
   }
 
   @Test
-  void aFunctionIsAskedFor() {
+  void aFunctionIsRequired() {
     Dataset<Row> rows = session().range(3).toDF();
     assertThatThrownBy(() -> WeftGpu.mapBatches(rows, rows.schema(), null))
         .isInstanceOf(NullPointerException.class)
         .hasMessageContaining("no function");
   }
 
-  /** A command has run when its result is there, and runs once. */
+  /** A command runs exactly once, before its result is available. */
   @Test
   void commandsRunOnce() {
     session().sql("create table made_once (id bigint) using parquet");
@@ -151,7 +151,7 @@ class DevicePlansTest {
     assertThat(WeftGpu.onDevice(shown).repartition(2, col("tableName")).count()).isEqualTo(1);
   }
 
-  /** Blocks are not said to be on GPUs where rows are sorted before they are split. */
+  /** The plan does not show blocks on GPUs if rows are sorted before partitioning. */
   @Test
   void aRepartitionThatSortsRowsGoesBetweenHosts() {
     session().conf().set("spark.weft.route", "columns");
@@ -170,7 +170,7 @@ class DevicePlansTest {
   }
 
   @Test
-  void aReasonIsCountedOnceForWhatWasAskedFor() {
+  void aReasonIsCountedOncePerRequest() {
     assertThat(WeftGpu.onDevice(session().range(10).toDF()).count()).isEqualTo(10);
     assertThat(hostExchanges()).doesNotContainKey("it has no columns");
     Dataset<Row> arrays = WeftGpu.onDevice(session().range(10).selectExpr("id", "map(id, 1) m"));

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Shapes that functions and columns of batches on a GPU declare, right and wrong ones. */
+/** Declared shapes of functions and columns on a GPU, right and wrong ones. */
 class DeviceShapesTest {
   private static final int ROWS = 2000;
 
@@ -46,7 +46,7 @@ class DeviceShapesTest {
     return facts(ROWS).select(col("id"), tensor("f", DataType.FLOAT32, shape));
   }
 
-  /** A table of the columns that were declared; nothing else tells of their shape. */
+  /** A table of the declared columns. Only the declaration has their shape. */
   private static DeviceTable zeros(DeviceTable batch, DeviceWork work) {
     TableLayout layout = work.layout(batch.rows(), new long[work.schema().size()]);
     CudaMemory memory = work.take(layout.bytes());
@@ -55,20 +55,20 @@ class DeviceShapesTest {
     return DeviceTable.of(memory, layout, cleared);
   }
 
-  /** The rows of what it is given as flat tensors, and zeros for others. */
+  /** Flattens tensors of the input; returns zeros for other columns. */
   private static DeviceTable flatOnes(DeviceTable batch, DeviceWork work) {
     boolean isFlat = batch.layout().columns().get(1).tensor().rank() == 1;
     return isFlat ? DeviceFunctions.copy(batch, work) : zeros(batch, work);
   }
 
-  /** How many rows have how many elements. */
+  /** Number of rows by number of elements. */
   private static Map<Integer, Integer> lengths(Dataset<Row> rows) {
     Map<Integer, Integer> counts = new TreeMap<>();
     rows.collectAsList().forEach(row -> counts.merge(row.getList(1).size(), 1, Integer::sum));
     return counts;
   }
 
-  /** The function and all of Spark's types are the same. */
+  /** The function and all Spark types are equal. */
   @Test
   void oneFunctionForTwoShapesInOneQuery() {
     DeviceFunction zeros = DeviceShapesTest::zeros;
@@ -111,7 +111,7 @@ class DeviceShapesTest {
     assertThat(vectors.union(matrices).where("id > 0").count()).isEqualTo(ROWS - 1);
   }
 
-  /** The same rows elsewhere; fails unless x is a column of tensors. */
+  /** Copies the rows. Fails unless x is a column of tensors. */
   private static DeviceTable checked(DeviceTable batch, DeviceWork work) {
     TableColumn column = batch.layout().columns().get(2);
     if (!TensorType.of(DataType.FLOAT32, 2, 3).equals(column.tensor())) {
@@ -121,7 +121,7 @@ class DeviceShapesTest {
   }
 
   @Test
-  void functionsGetAndMakeTensors() {
+  void functionsReadAndReturnTensors() {
     Dataset<Row> rows = facts(ROWS);
     List<String> expected = RowTexts.unordered(rows);
     Dataset<Row> straight = WeftGpu.mapBatches(rows, rows.schema(), DeviceShapesTest::checked);
@@ -139,7 +139,7 @@ class DeviceShapesTest {
   }
 
   @Test
-  void aFunctionThatMakesAnotherShapeFails() {
+  void aFunctionThatReturnsAnotherShapeFails() {
     Dataset<Row> rows = facts(10).select("f");
     Dataset<Row> other = facts(10).select(tensor("f", DataType.FLOAT32, 6));
     assertThatThrownBy(
@@ -147,9 +147,9 @@ class DeviceShapesTest {
         .hasStackTraceContaining("column 0 of a table is float32[2, 3], but f is float32[6]");
   }
 
-  /** Of a union Spark takes the metadata of the first, and gives the batches of both. */
+  /** In a union, Spark uses the metadata of the first input for the batches of both. */
   @Test
-  void batchesOfAnotherShapeAreMadeAnew() {
+  void batchesOfAnotherShapeAreRebuilt() {
     Dataset<Row> rows = facts(ROWS).select("id", "f");
     Dataset<Row> flat = rows.select(col("id"), tensor("f", DataType.FLOAT32, 6));
     Dataset<Row> both = WeftGpu.onDevice(rows).union(WeftGpu.onDevice(flat));
@@ -157,7 +157,7 @@ class DeviceShapesTest {
     assertThat(RowTexts.unordered(mapped)).isEqualTo(RowTexts.unordered(rows.union(flat)));
   }
 
-  /** To Spark two exchanges are one where they differ in metadata only. */
+  /** Spark reuses an exchange for another one that differs only in metadata. */
   @Test
   void anExchangeThatIsReusedForAnotherShape() {
     Dataset<Row> rows = facts(ROWS).select("id", "f");
@@ -197,7 +197,7 @@ class DeviceShapesTest {
   }
 
   @Test
-  void whatIsNoTensorOfOneShapeStaysOnTheHost() {
+  void columnsWithoutOneShapeStayOnTheHost() {
     Dataset<Row> rows = SPARK.local().session().range(100).selectExpr("id", "array(id) a");
     Dataset<Row> varies = rows.select(col("id"), tensor("a", DataType.INT64, -1, 1));
     Dataset<Row> other = rows.select(col("id"), tensor("a", DataType.FLOAT32, 1));

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Tensor columns in batches on a GPU, held against Spark's own shuffle. */
+/** Tensor columns in batches on a GPU, compared with Spark's own shuffle. */
 class DeviceTensorsTest {
   private static final int ROWS = 2000;
 
@@ -66,10 +66,10 @@ class DeviceTensorsTest {
     return ours;
   }
 
-  /** Tensors themselves are no keys of the device: their partitions come from the host. */
+  /** The GPU does not hash tensors, so the host computes their partitions. */
   @ParameterizedTest
   @ValueSource(strings = {"id", "k", "f", "d", "bytes", "never"})
-  void everyTypeTravels(String key) {
+  void everyTypeIsSupported(String key) {
     assertSame(rows -> rows.repartition(7, col(key), col("id")), facts(ROWS), true);
   }
 
@@ -104,7 +104,7 @@ class DeviceTensorsTest {
   }
 
   @Test
-  void readsThatAdaptiveExecutionArranges() {
+  void readsOfAdaptiveExecution() {
     Dataset<Row> coalesced = assertSame(rows -> rows.repartition(col("k")), facts(ROWS), true);
     assertThat(Plans.nodes(Plans.of(coalesced), AQEShuffleReadExec.class)).isNotEmpty();
     Dataset<Row> keys = SPARK.local().session().range(0, ROWS, 3, 2).toDF();
@@ -117,7 +117,7 @@ class DeviceTensorsTest {
     }
   }
 
-  /** Some 40 MB of values, and as much of nulls, on a device with room for 16. */
+  /** About 40 MB of values, and as much of nulls, on a GPU with room for 16 MB. */
   @ParameterizedTest
   @ValueSource(strings = {"false", "id % 1000 > 0"})
   void moreThanTheDeviceHolds(String isNull) {
@@ -138,7 +138,7 @@ class DeviceTensorsTest {
   }
 
   @Test
-  void aFeedTakesThem() {
+  void aFeedReadsThem() {
     Dataset<Row> rows = facts(100).select("id", "f");
     List<ArrayList<Long>> fed =
         WeftFeed.shards(WeftGpu.onDevice(rows).repartition(3, col("id")), 2)

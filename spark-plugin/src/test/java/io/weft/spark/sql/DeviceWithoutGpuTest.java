@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where there is no GPU, or none is wanted, batches of the host go on and the reason is said. */
+/** Without a GPU, or with GPUs disabled, batches stay on the host, and the reason is reported. */
 class DeviceWithoutGpuTest {
   private static LocalSpark spark;
 
@@ -78,7 +78,7 @@ class DeviceWithoutGpuTest {
             "executor driver has no GPU for arrays: spark.weft.transport is not auto");
   }
 
-  /** On a machine without a driver the same plan runs, and nothing that binds one is loaded. */
+  /** On a machine without a GPU driver the same plan runs, and no driver binding is loaded. */
   @Test
   void nothingOfTheDriverIsLoaded(@TempDir Path folder) throws Exception {
     String classes = GpulessProcess.loadedClasses(folder);

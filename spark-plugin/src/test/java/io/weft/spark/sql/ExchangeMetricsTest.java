@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The numbers on the node. */
+/** The metrics of the exchange node. */
 class ExchangeMetricsTest {
   private static final int ROWS = 10_000;
 

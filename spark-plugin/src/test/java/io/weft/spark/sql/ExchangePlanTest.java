@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which exchanges the rule replaces, and what the plan says about it. */
+/** Which exchanges the rule replaces, and the remarks in the plan. */
 class ExchangePlanTest {
   @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
 
@@ -46,7 +46,7 @@ class ExchangePlanTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"true", "false"})
-  void batchesTakeTheColumnsRouteByThemselves(String adaptive) {
+  void batchesTakeTheColumnsRouteByDefault(String adaptive) {
     String plan = with("auto", adaptive, () -> explained(FROM_BATCHES));
     assertThat(plan)
         .contains("WeftShuffleExchange hashpartitioning(v#")
@@ -55,7 +55,7 @@ class ExchangePlanTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"enabled", "enableFullRetryOnMismatch"})
-  void whereRowChecksumsAreOnBatchesAreLeftToTheRowsRoute(String which) {
+  void withRowChecksumsBatchesTakeTheRowsRoute(String which) {
     String key = "spark.sql.shuffle.orderIndependentChecksum." + which;
     SPARK.session().conf().set(key, "true");
     try {
@@ -122,7 +122,7 @@ class ExchangePlanTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"true", "false"})
-  void aRepartitionThatSortsRowsFirstSaysWhyItStays(String adaptive) {
+  void aRepartitionThatSortsRowsFirstShowsItsReason(String adaptive) {
     String query = "select /*+ repartition(3) */ * from stored";
     String plan = with("auto", adaptive, () -> explained(query));
     assertThat(plan)
@@ -136,9 +136,9 @@ class ExchangePlanTest {
     assertThat(Plans.wefts(unsorted)).hasSize(1);
   }
 
-  /** The choice is made when stages are planned; a later change must not change half a plan. */
+  /** The route is chosen when stages are planned. A later setting must not change half a plan. */
   @Test
-  void aPlanMadeWhileWeftWasOffRunsThatWay() {
+  void aPlanMadeWhileWeftWasOffRunsWithoutWeft() {
     Dataset<Row> rows =
         SPARK.with(
             Map.of("spark.weft.enabled", "false"),
@@ -173,7 +173,7 @@ class ExchangePlanTest {
   }
 
   @Test
-  void copiesStayWhatTheyAre() {
+  void copiesKeepTheirClass() {
     WeftShuffleExchangeExec node =
         with("columns", "false", () -> Plans.wefts(planned(FROM_ROWS)).get(0));
     SparkPlan copy =

@@ -16,14 +16,14 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 
-/** A query for GPUs on a machine that has none, in a Java virtual machine of its own. */
+/** A query for GPUs on a machine without GPUs, in a separate JVM. */
 final class GpulessProcess {
   private static final int ROWS = 1000;
-  private static final int PATIENCE_SECONDS = 120;
+  private static final int TIMEOUT_SECONDS = 120;
 
   private GpulessProcess() {}
 
-  /** The classes that the process loaded, one to a line. */
+  /** The classes that the process loaded, one per line. */
   static String loadedClasses(Path folder) throws IOException, InterruptedException {
     Path log = folder.resolve("classes.log");
     List<String> command = new ArrayList<>();
@@ -44,7 +44,7 @@ final class GpulessProcess {
             .redirectOutput(output.toFile())
             .start();
     try {
-      assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).as("it ends").isTrue();
+      assertThat(process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)).as("it ends").isTrue();
     } finally {
       process.destroyForcibly();
     }
@@ -52,7 +52,7 @@ final class GpulessProcess {
     return Files.readString(log);
   }
 
-  /** The child's side. */
+  /** Main method of the child process. */
   public static void main(String[] args) {
     try (LocalSpark spark =
         LocalSpark.start(

@@ -31,7 +31,7 @@ final class LocalSpark implements BeforeAllCallback, AfterAllCallback {
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.sql.shuffle.partitions", "5")
-            // Spark 4.2 turns them on, and with them the choice of columns off.
+            // Spark 4.2 enables them by default, which disables the columns route.
             .config("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
             .config("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
             .config("spark.plugins", "io.weft.spark.WeftPlugin");
@@ -50,7 +50,7 @@ final class LocalSpark implements BeforeAllCallback, AfterAllCallback {
     return session;
   }
 
-  /** Runs something with session settings that are put back afterwards. */
+  /** Runs work with session settings and restores them afterwards. */
   <T> T with(Map<String, String> changes, Supplier<T> work) {
     Map<String, String> before = new HashMap<>();
     changes.forEach((key, value) -> before.put(key, session.conf().get(key, null)));

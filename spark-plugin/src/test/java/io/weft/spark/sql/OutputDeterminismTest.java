@@ -14,14 +14,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * What the scheduler is told of the output of map stages. When one that is not determinate is run
- * again, the scheduler rolls back everything that read the first output; a stage that is taken for
- * determinate by mistake loses rows and doubles others.
+ * The determinism that map stages report to the scheduler. When an indeterminate stage runs again,
+ * the scheduler rolls back all readers of its first output. A stage wrongly reported as determinate
+ * loses rows and duplicates others.
  */
 class OutputDeterminismTest {
   @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
 
-  /** The round robin deals rows out in the order in which another shuffle's reader gets them. */
+  /** Round robin assigns rows in the order in which another shuffle's reader receives them. */
   @ParameterizedTest(name = "route {0}, rows sorted before a repartition: {1}")
   @CsvSource({"rows, false", "columns, false", "rows, true", "columns, true"})
   void everyMapStageIsAsDeterminateAsSparksOwn(String route, boolean sorted) {
@@ -31,7 +31,7 @@ class OutputDeterminismTest {
     assertThat(sparks).containsExactly("DETERMINATE", dealt, dealt);
   }
 
-  /** Of all map stages, the first one first. */
+  /** Levels of all map stages, in order. */
   private static List<String> levels(String route, boolean sorted, boolean weft) {
     return SPARK.with(
         Map.of(
@@ -43,7 +43,7 @@ class OutputDeterminismTest {
             Boolean.toString(sorted),
             "spark.sql.adaptive.enabled",
             "false",
-            // Else the optimizer keeps the last of several repartitions only.
+            // Otherwise the optimizer keeps only the last of several repartitions.
             "spark.sql.optimizer.excludedRules",
             "org.apache.spark.sql.catalyst.optimizer.CollapseRepartition"),
         () -> levels(weft && route.equals("columns")));

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every row goes to the partition that Spark sends it to. */
+/** Every row gets the same partition as from Spark. */
 class PartitionIdsTest {
   @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
 
@@ -73,7 +73,7 @@ class PartitionIdsTest {
     }
   }
 
-  /** Rows are sorted before a repartition without keys, if the setting says so, and only there. */
+  /** Rows are sorted only before a repartition without keys, and only if the setting is on. */
   private static List<String> sortsBefore(String hint) {
     return hint.matches("repartition\\(\\d+\\)") ? List.of("true", "false") : List.of("true");
   }
@@ -90,12 +90,12 @@ class PartitionIdsTest {
     return Map.of(
         "spark.weft.route",
         route,
-        // The rows to compare with are shuffled by Spark itself.
+        // Spark itself shuffles the expected rows.
         "spark.weft.enabled",
         String.valueOf(!route.equals("rows")),
         "spark.sql.adaptive.enabled",
         "false",
-        // All rows are sampled: the sample depends on the number of the RDD otherwise.
+        // Samples all rows; otherwise the sample depends on the RDD's id.
         "spark.sql.execution.rangeExchange.sampleSizePerPartition",
         "100000",
         "spark.sql.execution.sortBeforeRepartition",

@@ -9,16 +9,16 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Looks into physical plans, through the stages of adaptive execution. */
+/** Finds nodes in physical plans, including the stages of adaptive execution. */
 final class Plans {
   private Plans() {}
 
-  /** The plan as it stands: after a query has run, the plan that was run. */
+  /** The current plan: after a query has run, the executed plan. */
   static SparkPlan of(Dataset<?> dataset) {
     return ((org.apache.spark.sql.classic.Dataset<?>) dataset).queryExecution().executedPlan();
   }
 
-  /** All nodes of a kind, parents first; what a reused exchange points to counts once. */
+  /** All nodes of a class, parents first. The target of reused exchanges counts once. */
   static <T> List<T> nodes(SparkPlan plan, Class<T> kind) {
     List<T> found = new ArrayList<>();
     collect(plan, kind, found);
@@ -43,7 +43,7 @@ final class Plans {
     return nodes(of(dataset), WeftShuffleExchangeExec.class);
   }
 
-  /** Exchanges that Spark carries, with or without a remark of ours. */
+  /** Exchanges of Spark, with or without a remark of Weft. */
   static List<ShuffleExchangeExec> sparks(Dataset<?> dataset) {
     return nodes(of(dataset), ShuffleExchangeExec.class).stream()
         .filter(exchange -> !(exchange instanceof WeftShuffleExchangeExec))

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every sample query gives under Weft what it gives under Spark's own shuffle. */
+/** Every sample query has the same result with Weft as with Spark's own shuffle. */
 class QueryResultsTest {
   @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
 
@@ -70,7 +70,7 @@ class QueryResultsTest {
         : RowTexts.unordered(rows);
   }
 
-  /** That the route was taken at all: without this the comparison would prove nothing. */
+  /** Checks that the query took the route; otherwise the comparison would prove nothing. */
   private static void checkRoute(Dataset<Row> rows, String route) {
     switch (route) {
       case "columns" -> assertThat(Plans.sparks(rows)).isEmpty();

@@ -22,7 +22,7 @@ import scala.Option;
 
 class RoutePolicyTest {
   @Test
-  void aTypeThatCannotTravelIsNamed() {
+  void anUnsupportedTypeIsNamed() {
     RouteChoice choice =
         RoutePolicy.choose(
             exchange(SinglePartition$.MODULE$, new ObjectType(Thread.class)), Route.COLUMNS);
@@ -32,7 +32,7 @@ class RoutePolicyTest {
   }
 
   @Test
-  void aPartitioningThatIsNotKnownIsNamed() {
+  void anUnknownPartitioningIsNamed() {
     RouteChoice choice =
         RoutePolicy.choose(exchange(new UnknownPartitioning(3), DataTypes.LongType), Route.COLUMNS);
     assertThat(choice).isEqualTo(RouteChoice.refused("partitioning UnknownPartitioning"));

@@ -10,7 +10,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Query results as text that is equal exactly if the rows are. */
+/** Query results as text that is equal exactly if the rows are equal. */
 final class RowTexts {
   private RowTexts() {}
 

@@ -4,7 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Queries over {@link SampleTables}, by what they are about. Their results have no ties in order.
+ * Queries over {@link SampleTables}, by name. Their results have no ties in order.
  */
 final class SampleQueries {
   private SampleQueries() {}

@@ -5,7 +5,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
-/** Tables for queries, in Parquet and in memory: all types, nulls, skew, emptiness. */
+/** Tables for queries, in Parquet and in memory, with all types, nulls, skew and empty tables. */
 final class SampleTables {
   private static final int ROWS = 3000;
 

@@ -9,7 +9,7 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 
-/** A tensor of every type, some with nulls, beside columns that are none. */
+/** Tensor columns of every type, some with nulls, and other columns. */
 final class TensorFacts {
   private TensorFacts() {}
 

@@ -17,7 +17,7 @@ import io.weft.spark.transfers.DepartedExecutors;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
-/** What the tab says of ways between executors, of which a local application has none. */
+/** The tab's table of paths between executors, which a local application does not have. */
 class StatusHtmlTest {
   private final SparkConf conf = new SparkConf(false);
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
@@ -36,7 +36,7 @@ class StatusHtmlTest {
   }
 
   @Test
-  void waysBetweenExecutorsAreShownWithTheirReasons() {
+  void pathsBetweenExecutorsAreShownWithTheirReasons() {
     announce("1", "a", GpuEnd.of("uuid-1", 0, "a GPU", "2.28.3"));
     assertThat(StatusHtml.of(state)).doesNotContain("Between executors");
     announce("2", "a", GpuEnd.of("uuid-2", 0, "a GPU", "2.28.3"));
@@ -51,7 +51,7 @@ class StatusHtmlTest {
   }
 
   @Test
-  void itSaysOfHowManyExecutorsItShowsThePairs() {
+  void theTitleHasTheNumberOfShownExecutors() {
     assertThat(StatusHtml.pathsTitle(PathGroup.MOST_EXECUTORS)).doesNotContain("of");
     assertThat(StatusHtml.pathsTitle(PathGroup.MOST_EXECUTORS + 1)).endsWith("(200 of 201)");
   }

@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
-/** The tab and the metrics as a browser gets them. */
+/** The tab and the metrics over HTTP. */
 class WeftTabTest {
   @Test
   void showsExecutorsFallbacksAndSettings() {
@@ -43,7 +43,7 @@ class WeftTabTest {
   }
 
   @Test
-  void escapesWhatComesFromOutside() {
+  void escapesForeignTexts() {
     String name = "<script>alert(1)</script>";
     try (LocalSpark spark =
         start(
@@ -57,19 +57,19 @@ class WeftTabTest {
   }
 
   @Test
-  void showsWhichExecutorsDoWithoutSharedMemory() {
+  void showsExecutorsWithoutSharedMemory() {
     try (LocalSpark spark = start(Map.of("spark.weft.memory.folder", "/not/there"))) {
       awaitPage(
           spark,
           "/weft/",
           page ->
               assertThat(page)
-                  .contains("Executors to look at", "because /not/there does not exist"));
+                  .contains("Executors with warnings", "because /not/there does not exist"));
     }
   }
 
   @Test
-  void canBeLeftOut() {
+  void canBeDisabled() {
     try (LocalSpark spark = start(Map.of("spark.weft.ui.enabled", "false"))) {
       assertThat(get(spark, "/jobs/")).doesNotContain("/weft/");
     }
@@ -91,7 +91,7 @@ class WeftTabTest {
     return LocalSpark.start(all);
   }
 
-  /** What executors and Spark's listeners tell the driver comes when it comes. */
+  /** Waits, because reports of executors and listeners arrive asynchronously. */
   private static void awaitPage(LocalSpark spark, String path, Consumer<String> check) {
     await().atMost(Duration.ofSeconds(60)).untilAsserted(() -> check.accept(get(spark, path)));
   }

@@ -8,8 +8,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * What the compiler sees in place of Spark's {@code ColumnarToRowExec}, for the same reason as with
- * {@code Exchange}: see there.
+ * A stub of Spark's {@code ColumnarToRowExec} for the compiler. {@code Exchange} explains the
+ * reason.
  */
 public class ColumnarToRowExec extends SparkPlan implements UnaryExecNode {
   public ColumnarToRowExec(SparkPlan child) {

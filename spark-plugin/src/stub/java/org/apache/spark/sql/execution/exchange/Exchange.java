@@ -8,10 +8,10 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * What the compiler sees in place of Spark's abstract {@code Exchange}: Scala's mixin forwarders in
- * the real class return {@code TreeNode} where Java expects {@code SparkPlan}, and javac refuses
- * every subclass for that. Read from the source path only, never written as a class file: at run
- * time the real class is used.
+ * A stub of Spark's abstract {@code Exchange} for the compiler. In the real class, Scala's mixin
+ * forwarders return {@code TreeNode} where Java expects {@code SparkPlan}, so javac rejects every
+ * subclass. The stub is on the source path only and never compiled to a class file. At run time the
+ * real class is used.
  */
 public abstract class Exchange extends SparkPlan implements UnaryExecNode {
   @Override

@@ -1,4 +1,4 @@
-package io.weft.spark.shuffle;
+package io.weft.spark.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

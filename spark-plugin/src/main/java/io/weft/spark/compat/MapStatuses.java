@@ -1,4 +1,4 @@
-package io.weft.spark.shuffle;
+package io.weft.spark.compat;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -7,7 +7,8 @@ import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * Creates Spark's map statuses on every Spark version: before 4.1 they carry no row checksum.
+ * Creates Spark's map statuses on every supported version. Before Spark 4.1 they carry no row
+ * checksum.
  *
  * <p>Thread-safety: stateless.
  */
@@ -20,18 +21,16 @@ public final class MapStatuses {
    * Creates the status a map task returns.
    *
    * @param location where readers find the output: {@code blockManager.shuffleServerId()}
-   * @param sizes bytes by partition; must not be 0 where the partition has data, or it is never
-   *     read
+   * @param sizes bytes by partition; must not be 0 where the partition has data, or Spark never
+   *     reads it
    * @param mapId the key's map id
-   * @param checksum order-independent checksum over all rows, 0 where there is none
+   * @param checksum order-independent checksum over all rows, or 0
    */
   public static MapStatus create(BlockManagerId location, long[] sizes, long mapId, long checksum) {
     try {
       return (MapStatus) APPLY.invokeExact(location, sizes, mapId, checksum);
-    } catch (RuntimeException | Error e) {
-      throw e;
     } catch (Throwable e) {
-      throw new IllegalStateException("MapStatus.apply failed", e);
+      throw Reflection.rethrow(e);
     }
   }
 
@@ -48,7 +47,7 @@ public final class MapStatuses {
     }
   }
 
-  /** The factory with further parameters, or null where this Spark has none. */
+  /** Finds the factory with further parameters, or null if this Spark has none. */
   private static MethodHandle lookup(Class<?> companion, Class<?>... further)
       throws IllegalAccessException {
     MethodType type =

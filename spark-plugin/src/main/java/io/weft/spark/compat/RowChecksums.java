@@ -1,4 +1,4 @@
-package io.weft.spark.shuffle;
+package io.weft.spark.compat;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -7,12 +7,12 @@ import java.lang.reflect.Array;
 import org.apache.spark.ShuffleDependency;
 
 /**
- * The order-independent row checksums of Spark 4.1 and later, by which the driver sees that a
- * repeated map task produced other rows. Spark 4.0 has none, hence the method handles.
+ * The order-independent row checksums of Spark 4.1 and later. The driver compares them to detect a
+ * repeated map task that produced other rows. Spark 4.0 has no such classes.
  *
- * <p>For one task thread.
+ * <p>Not thread-safe: one task thread uses an instance.
  */
-final class RowChecksums {
+public final class RowChecksums {
   private static final MethodHandle OF_DEPENDENCY;
   private static final MethodHandle UPDATE;
   private static final MethodHandle AGGREGATE;
@@ -34,8 +34,8 @@ final class RowChecksums {
     this.byPartition = byPartition;
   }
 
-  /** The checksums a writer has to keep up for this shuffle, or null if there are none. */
-  static RowChecksums of(ShuffleDependency<?, ?, ?> dependency) {
+  /** Returns the checksums that a writer of this shuffle updates, or null if there are none. */
+  public static RowChecksums of(ShuffleDependency<?, ?, ?> dependency) {
     if (OF_DEPENDENCY == null) {
       return null;
     }
@@ -43,25 +43,25 @@ final class RowChecksums {
       Object[] checksums = (Object[]) OF_DEPENDENCY.invokeExact((Object) dependency);
       return checksums == null || checksums.length == 0 ? null : new RowChecksums(checksums);
     } catch (Throwable e) {
-      throw failed(e);
+      throw Reflection.rethrow(e);
     }
   }
 
-  /** Takes one row into its partition's checksum. */
-  void update(int partition, Object key, Object row) {
+  /** Adds one row to its partition's checksum. */
+  public void update(int partition, Object key, Object row) {
     try {
       UPDATE.invokeExact(byPartition[partition], key, row);
     } catch (Throwable e) {
-      throw failed(e);
+      throw Reflection.rethrow(e);
     }
   }
 
-  /** The checksum of the whole map output. */
-  long aggregate() {
+  /** Returns the checksum of the whole map output. */
+  public long aggregate() {
     try {
       return (long) AGGREGATE.invokeExact((Object) byPartition);
     } catch (Throwable e) {
-      throw failed(e);
+      throw Reflection.rethrow(e);
     }
   }
 
@@ -96,9 +96,5 @@ final class RowChecksums {
 
   private static Class<?> arrayOf(Class<?> element) {
     return Array.newInstance(element, 0).getClass();
-  }
-
-  private static RuntimeException failed(Throwable e) {
-    return Unchecked.<RuntimeException>raise(e);
   }
 }

@@ -1,4 +1,4 @@
-package io.weft.spark.ui;
+package io.weft.spark.compat;
 
 import jakarta.servlet.http.HttpServletRequest;
 import java.lang.invoke.MethodHandle;
@@ -14,28 +14,28 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.xml.Node;
 
 /**
- * The header and footer that Spark puts around every page. The method that makes them has one
- * parameter more from Spark 4.2 on.
+ * The header and footer of every page of the Spark UI. From Spark 4.2 on, the method that renders
+ * them has one more parameter.
  */
-final class PageFrame {
+public final class PageFrame {
   private static final MethodHandle HEADER = find();
 
   private PageFrame() {}
 
+  /** Renders a page of a tab around its content. */
   @SuppressWarnings("unchecked")
-  static Seq<Node> around(HttpServletRequest request, String title, Node content, SparkUITab tab) {
+  public static Seq<Node> around(
+      HttpServletRequest request, String title, Node content, SparkUITab tab) {
     Seq<Node> nodes = CollectionConverters.asScala(List.of(content)).toSeq();
     Function0<Seq<Node>> body = () -> nodes;
     try {
       return (Seq<Node>) HEADER.invokeExact(request, title, body, tab);
-    } catch (RuntimeException | Error e) {
-      throw e;
     } catch (Throwable e) {
-      throw new IllegalStateException("UIUtils.headerSparkPage failed", e);
+      throw Reflection.rethrow(e);
     }
   }
 
-  /** The method with this Spark's defaults for what follows the tab. */
+  /** Binds this Spark's defaults to the parameters after the tab. */
   private static MethodHandle find() {
     MethodType type =
         MethodType.methodType(

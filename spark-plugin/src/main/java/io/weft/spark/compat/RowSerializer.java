@@ -1,16 +1,16 @@
-package io.weft.spark.shuffle;
+package io.weft.spark.compat;
 
 import java.lang.reflect.Field;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 
 /**
- * What Spark's serializer for packed rows knows of a shuffle. Spark keeps it in private fields.
+ * Properties of a shuffle, read from private fields of Spark's serializer for packed rows.
  *
  * @param fields columns of a row
  * @param dataSize the metric by which adaptive execution chooses joins, or null
  */
-record RowSerializer(int fields, SQLMetric dataSize) {
+public record RowSerializer(int fields, SQLMetric dataSize) {
   private static final Class<?> SERIALIZER;
   private static final Field FIELDS;
   private static final Field DATA_SIZE;
@@ -27,13 +27,13 @@ record RowSerializer(int fields, SQLMetric dataSize) {
     }
   }
 
-  /** Whether the serializer is the one whose records are packed rows. */
-  static boolean packsRows(Serializer serializer) {
+  /** Whether the serializer is Spark's serializer for packed rows. */
+  public static boolean packsRows(Serializer serializer) {
     return serializer.getClass() == SERIALIZER;
   }
 
   /** Reads a serializer for which {@link #packsRows} is true. */
-  static RowSerializer of(Serializer serializer) {
+  public static RowSerializer of(Serializer serializer) {
     try {
       return new RowSerializer(FIELDS.getInt(serializer), (SQLMetric) DATA_SIZE.get(serializer));
     } catch (IllegalAccessException e) {

@@ -1,4 +1,4 @@
-package io.weft.spark.columns;
+package io.weft.spark.compat;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -10,19 +10,19 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
- * The one place that knows types which not every supported Spark has, by name instead of by class,
- * so that one binary runs on all of them. Today these are geometry and geography: absent in 4.0,
- * classes of their own in 4.1, views of bytes from 4.2.
+ * Types whose values are bytes that only Spark interprets: geometry and geography. Not every
+ * supported Spark has them, so they are found by name: absent in 4.0, classes of their own in 4.1,
+ * views of bytes from 4.2 on.
  */
-final class NewerTypes {
+public final class OpaqueTypes {
   private static final Set<String> OPAQUE =
       Set.of("PhysicalGeometryType", "PhysicalGeographyType", "PhysicalBinaryViewType");
   private static final String VALUES = "org.apache.spark.unsafe.types.";
 
-  private NewerTypes() {}
+  private OpaqueTypes() {}
 
-  /** Whether values of this physical type are bytes behind an accessor of their own. */
-  static boolean isOpaque(PhysicalDataType physical) {
+  /** Whether values of this physical type are bytes with an accessor of their own. */
+  public static boolean isOpaque(PhysicalDataType physical) {
     return OPAQUE.contains(name(physical.getClass()))
         || OPAQUE.contains(name(physical.getClass().getSuperclass()));
   }
@@ -33,30 +33,31 @@ final class NewerTypes {
   }
 
   /** Reads the bytes of a type's values. Not thread-safe. */
-  static final class OpaqueReader {
+  public static final class Reader {
     private final MethodHandle fromRow;
     private final MethodHandle fromVector;
 
-    OpaqueReader(DataType type) {
+    /** Finds the accessors of this Spark for an opaque type. */
+    public Reader(DataType type) {
       fromRow = accessor(SpecializedGetters.class, type);
       fromVector = accessor(ColumnVector.class, type);
     }
 
-    /** The bytes of a value that is not null. */
-    byte[] bytes(SpecializedGetters row, int ordinal) {
+    /** Returns the bytes of a value that is not null. */
+    public byte[] bytes(SpecializedGetters row, int ordinal) {
       try {
         return (byte[]) fromRow.invokeExact(row, ordinal);
       } catch (Throwable e) {
-        throw rethrow(e);
+        throw Reflection.rethrow(e);
       }
     }
 
-    /** The bytes of a value that is not null. */
-    byte[] bytes(ColumnVector vector, int row) {
+    /** Returns the bytes of a value that is not null. */
+    public byte[] bytes(ColumnVector vector, int row) {
       try {
         return (byte[]) fromVector.invokeExact(vector, row);
       } catch (Throwable e) {
-        throw rethrow(e);
+        throw Reflection.rethrow(e);
       }
     }
 
@@ -88,13 +89,6 @@ final class NewerTypes {
       } catch (ReflectiveOperationException e) {
         return null;
       }
-    }
-
-    private static RuntimeException rethrow(Throwable e) {
-      if (e instanceof Error error) {
-        throw error;
-      }
-      return e instanceof RuntimeException r ? r : new IllegalStateException(e);
     }
   }
 }
