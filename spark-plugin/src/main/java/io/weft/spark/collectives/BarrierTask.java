@@ -1,5 +1,8 @@
 package io.weft.spark.collectives;
 
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.StageAttempt;
+import io.weft.spark.rendezvous.StageRendezvous;
 import org.apache.spark.BarrierTaskContext;
 
 /**
@@ -10,8 +13,8 @@ import org.apache.spark.BarrierTaskContext;
  * @param host where that is
  */
 record BarrierTask(BarrierTaskContext context, String executorId, String host) {
-  MeetingKey key() {
-    return new MeetingKey(context.stageId(), context.stageAttemptNumber());
+  StageAttempt key() {
+    return new StageAttempt(context.stageId(), context.stageAttemptNumber());
   }
 
   /** Barrier stages run all their partitions, so the partition is the rank. */
@@ -24,7 +27,7 @@ record BarrierTask(BarrierTaskContext context, String executorId, String host) {
   }
 
   String name() {
-    return TaskNames.name(context.taskAttemptId(), executorId, host);
+    return StageRendezvous.taskName(context.taskAttemptId(), executorId, host);
   }
 
   /** Whether Spark has asked the task to end; it may not have interrupted the thread. */
@@ -36,7 +39,10 @@ record BarrierTask(BarrierTaskContext context, String executorId, String host) {
     return context.getKillReason().getOrElse(() -> "its thread was interrupted");
   }
 
-  MeetingCall call(String round, byte[] message, String failure) {
-    return new MeetingCall(key(), rank(), nranks(), name(), round, message, failure);
+  RendezvousCall<StageAttempt> call(String round, byte[] message, String failure) {
+    // An attempt runs each partition once, so a task has one visit.
+    String ticket = key() + " rank " + rank();
+    return new RendezvousCall<>(
+        key(), ticket, rank(), nranks(), name(), round, message, failure);
   }
 }

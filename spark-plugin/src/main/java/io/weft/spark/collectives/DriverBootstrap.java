@@ -5,6 +5,9 @@ import io.weft.collectives.UniqueId;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -71,18 +74,18 @@ final class DriverBootstrap implements Bootstrap {
     return meet(round, mine, deadline).messages();
   }
 
-  private MeetingAnswer meet(String round, byte[] mine, Deadline deadline) {
-    MeetingCall call = task.call(round, mine, null);
-    MeetingAnswer last = null;
+  private RendezvousAnswer meet(String round, byte[] mine, Deadline deadline) {
+    RendezvousCall<StageAttempt> call = task.call(round, mine, null);
+    RendezvousAnswer last = null;
     Exception unanswered = null;
     long pause = FIRST_PAUSE_NANOS;
     boolean warned = false;
     while (true) {
       boolean open = false;
       try {
-        Optional<MeetingAnswer> answer =
+        Optional<RendezvousAnswer> answer =
             driver.ask(
-                last == null ? call : call.again(),
+                last == null ? call : call.withoutMessage(),
                 Math.min(LOOK_NANOS, deadline.remainingNanos()));
         open = answer.isEmpty();
         if (answer.isPresent()) {
@@ -109,7 +112,7 @@ final class DriverBootstrap implements Bootstrap {
     }
   }
 
-  private static boolean isComplete(MeetingAnswer answer) {
+  private static boolean isComplete(RendezvousAnswer answer) {
     if (answer.failure() != null) {
       throw new CollectiveException(Kind.ABORTED, answer.culprits(), answer.failure());
     }
@@ -117,7 +120,7 @@ final class DriverBootstrap implements Bootstrap {
   }
 
   /** Whether waiting on makes sense. */
-  private void check(String round, MeetingAnswer last, Exception unanswered, Deadline deadline) {
+  private void check(String round, RendezvousAnswer last, Exception unanswered, Deadline deadline) {
     if (Thread.currentThread().isInterrupted() || task.isKilled()) {
       throw new CollectiveException(
           Kind.ABORTED,
@@ -155,7 +158,7 @@ final class DriverBootstrap implements Bootstrap {
                     deadline)));
   }
 
-  private boolean warnOnce(boolean warned, String round, MeetingAnswer last, Deadline deadline) {
+  private boolean warnOnce(boolean warned, String round, RendezvousAnswer last, Deadline deadline) {
     if (!warned && last != null && deadline.elapsedNanos() > WARN_AFTER_NANOS) {
       LOG.warn(
           "{} still waits for {} in round {} of {}",

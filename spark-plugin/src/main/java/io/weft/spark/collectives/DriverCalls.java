@@ -1,5 +1,9 @@
 package io.weft.spark.collectives;
 
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.RendezvousDriver;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -17,21 +21,21 @@ import java.util.concurrent.TimeoutException;
 final class DriverCalls implements AutoCloseable {
   private static final long TELL_SECONDS = 1;
 
-  private final MeetingPlace driver;
+  private final RendezvousDriver<StageAttempt> driver;
   private final ExecutorService thread;
-  private Future<MeetingAnswer> asked;
+  private Future<RendezvousAnswer> asked;
 
   /**
    * Nothing is asked yet.
    *
    * @param taskId Spark's number of the task, for the name of the thread
    */
-  DriverCalls(MeetingPlace driver, long taskId) {
+  DriverCalls(RendezvousDriver<StageAttempt> driver, long taskId) {
     this.driver = driver;
     this.thread =
         Executors.newSingleThreadExecutor(
             work -> {
-              Thread asking = new Thread(work, "weft-collectives-meeting-" + taskId);
+              Thread asking = new Thread(work, "weft-collectives-rendezvous-" + taskId);
               asking.setDaemon(true);
               return asking;
             });
@@ -44,12 +48,12 @@ final class DriverCalls implements AutoCloseable {
    * @return empty when there is no answer yet; the next call waits on
    * @throws Exception what the asking failed of; asking again may help
    */
-  Optional<MeetingAnswer> ask(MeetingCall call, long nanos) throws Exception {
+  Optional<RendezvousAnswer> ask(RendezvousCall<StageAttempt> call, long nanos) throws Exception {
     if (asked == null) {
       asked = thread.submit(() -> driver.ask(call));
     }
     try {
-      MeetingAnswer answer = asked.get(nanos, TimeUnit.NANOSECONDS);
+      RendezvousAnswer answer = asked.get(nanos, TimeUnit.NANOSECONDS);
       asked = null;
       return Optional.of(answer);
     } catch (TimeoutException e) {
@@ -65,7 +69,7 @@ final class DriverCalls implements AutoCloseable {
    *
    * @throws Exception when it may not have arrived
    */
-  void tell(MeetingCall call) throws Exception {
+  void tell(RendezvousCall<StageAttempt> call) throws Exception {
     if (asked != null) {
       asked.cancel(true);
       asked = null;

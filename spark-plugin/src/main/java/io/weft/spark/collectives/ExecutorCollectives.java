@@ -6,6 +6,8 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.LogPrefix;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;
+import io.weft.spark.rendezvous.RendezvousDriver;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -32,7 +34,7 @@ public final class ExecutorCollectives implements AutoCloseable {
 
   private final Options options;
   private final CommunicatorFactory factory;
-  private final MeetingPlace driver;
+  private final RendezvousDriver<StageAttempt> driver;
   private final CollectiveTotals totals = new CollectiveTotals();
   private final KillWatch watch = new KillWatch(this::checkKilled);
   private final ConcurrentMap<Long, TaskCommunicator> tasks = new ConcurrentHashMap<>();
@@ -44,7 +46,7 @@ public final class ExecutorCollectives implements AutoCloseable {
    * @param factory makes the communicators
    * @param driver where tasks meet
    */
-  public ExecutorCollectives(Options options, CommunicatorFactory factory, MeetingPlace driver) {
+  public ExecutorCollectives(Options options, CommunicatorFactory factory, RendezvousDriver<StageAttempt> driver) {
     this.options = options;
     this.factory = factory;
     this.driver = driver;

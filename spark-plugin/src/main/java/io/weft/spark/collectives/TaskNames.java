@@ -7,11 +7,6 @@ import java.util.List;
 final class TaskNames implements RankNames {
   private volatile List<String> names = List.of();
 
-  /** Such as "task 7 on executor 2 at host-a". */
-  static String name(long taskId, String executorId, String host) {
-    return "task " + taskId + " on executor " + executorId + " at " + host;
-  }
-
   /** Takes what the driver knows now, unless that is nothing. */
   void learn(List<String> known) {
     if (!known.isEmpty()) {

@@ -1,9 +1,10 @@
 package io.weft.spark.message;
 
 import io.weft.peer.PeerAddress;
-import io.weft.spark.collectives.MeetingCall;
-import io.weft.spark.transfers.CliqueCall;
-import io.weft.spark.transfers.Departure;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLoss;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.io.Serializable;
 import java.util.List;
 
@@ -48,15 +49,15 @@ public final class Messages {
 
   /**
    * Asked by a task of a barrier stage, again and again. Answered by a {@link
-   * io.weft.spark.collectives.MeetingAnswer}.
+   * io.weft.spark.rendezvous.RendezvousAnswer}.
    */
-  public record Meet(MeetingCall call) implements ToDriver {}
+  public record Meet(RendezvousCall<StageAttempt> call) implements ToDriver {}
 
   /**
    * Asked by one end of a clique of transfers, again and again. Answered by a {@link
-   * io.weft.spark.transfers.CliqueAnswer}.
+   * io.weft.spark.rendezvous.RendezvousAnswer}.
    */
-  public record MeetClique(CliqueCall call) implements ToDriver {}
+  public record MeetClique(RendezvousCall<CliquePair> call) implements ToDriver {}
 
   /**
    * Asks which executors are gone. Answered by {@link Departures}.
@@ -102,7 +103,7 @@ public final class Messages {
   }
 
   /** Executors that are gone, in the order in which the driver heard of it. */
-  public record Departures(List<Departure> departures) implements Serializable {
+  public record Departures(List<ExecutorLoss> departures) implements Serializable {
     public Departures {
       departures = List.copyOf(departures);
     }

@@ -11,6 +11,8 @@ import io.weft.device.Deadline;
 import io.weft.memory.SharedArena;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
+import io.weft.spark.rendezvous.ExecutorLoss;
+import io.weft.spark.rendezvous.ExecutorLossMonitor;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -31,7 +33,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   private final CrossHostTransfers transfers;
   private final Optional<TransferGpu> gpu;
   private final Optional<GpuResources> gpuResources;
-  private final Departures departures;
+  private final ExecutorLossMonitor losses;
   private final List<Runnable> closeFirst = new CopyOnWriteArrayList<>();
 
   /**
@@ -53,7 +55,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   /** Transfers that have not met anybody yet. */
   public ExecutorTransfers(Resources resources, TransferDriver driver, TransferOptions options) {
     this.directory = new ExecutorDirectory(resources.own(), resources.peers());
-    this.departures = new Departures(driver, ASK_EVERY_MILLIS, this::departed);
+    this.losses = new ExecutorLossMonitor(driver, ASK_EVERY_MILLIS, this::lost);
     this.gpu = resources.gpu();
     this.gpuResources = gpu.map(each -> each.resources(resources.communicators()));
     this.transfers =
@@ -62,7 +64,7 @@ public final class ExecutorTransfers implements AutoCloseable {
             new CrossHostTransfers.Resources(
                 resources.communicators(),
                 (key, rank) -> {
-                  departures.begin();
+                  losses.begin();
                   return CliqueBootstrap.join(
                       driver, key, rank, Deadline.after(options.deadline()));
                 },
@@ -99,11 +101,11 @@ public final class ExecutorTransfers implements AutoCloseable {
     closeFirst.add(action);
   }
 
-  private void departed(Departure departure) {
-    String incarnation = directory.known(departure.executorId());
+  private void lost(ExecutorLoss loss) {
+    String incarnation = directory.known(loss.executorId());
     if (incarnation != null) {
-      LOG.info("Executor {} is gone: {}", departure.executorId(), departure.reason());
-      transfers.fail(departure.executorId(), incarnation, departure.reason());
+      LOG.info("Executor {} is gone: {}", loss.executorId(), loss.reason());
+      transfers.fail(loss.executorId(), incarnation, loss.reason());
     }
   }
 
@@ -119,7 +121,7 @@ public final class ExecutorTransfers implements AutoCloseable {
       running = null;
     }
     closeFirst.forEach(Runnable::run);
-    departures.close();
+    losses.close();
     transfers.close();
     gpu.ifPresent(TransferGpu::close);
   }

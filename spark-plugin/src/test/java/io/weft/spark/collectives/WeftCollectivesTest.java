@@ -11,6 +11,8 @@ import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.rendezvous.RendezvousDriver;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -208,7 +210,7 @@ class WeftCollectivesTest {
         1,
         task -> {
           CountDownLatch never = new CountDownLatch(1);
-          MeetingPlace deaf =
+          RendezvousDriver<StageAttempt> deaf =
               call -> {
                 throw new IOException("answered late: " + never.await(100, TimeUnit.SECONDS));
               };
@@ -237,7 +239,7 @@ class WeftCollectivesTest {
         .until(
             () ->
                 Thread.getAllStackTraces().keySet().stream()
-                    .noneMatch(thread -> thread.getName().startsWith("weft-collectives-meeting")));
+                    .noneMatch(thread -> thread.getName().startsWith("weft-collectives-rendezvous")));
   }
 
   @Test
