@@ -13,10 +13,7 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * Takes a map output of another executor's device out of its stream. Its tables arrive in this
- * executor's arena, as if its tiers had spilled them, so nobody waits for the device; they come
- * there when they are read. Closing without {@link #finish} frees everything. For one thread at a
- * time.
+ * Reads the stream of a map output that migrates from another executor's device. The tables arrive in this executor's arena as spilled tables, so the stream never waits for the device; they move there when they are read. Closing without {@link #finish} frees everything. Used by one thread at a time.
  */
 public final class IncomingTables implements AutoCloseable {
   private final DeviceCatalog catalog;
@@ -31,9 +28,8 @@ public final class IncomingTables implements AutoCloseable {
   private int unit;
   private long filled;
 
-  /**
-   * Expects an output, of which nothing has arrived yet.
-   *
+  /** Creates a reader for an output.
+ *
    * @param arena of the tiers
    */
   public IncomingTables(DeviceCatalog catalog, DeviceTiers tiers, SharedArena arena, BlockKey key) {
@@ -43,10 +39,9 @@ public final class IncomingTables implements AutoCloseable {
     this.key = key;
   }
 
-  /**
-   * Takes the next bytes, all of them.
-   *
-   * @throws IOException if they are not those of this output, or the arena is full
+  /** Consumes all of the next bytes.
+ *
+ * @throws IOException if the format is wrong, or the arena is full
    */
   public void append(ByteBuffer bytes) throws IOException {
     while (bytes.hasRemaining()) {
@@ -64,14 +59,14 @@ public final class IncomingTables implements AutoCloseable {
       } else if (unit < units.size()) {
         fill(bytes);
       } else if (start.size() == TablesFormat.SUM_BYTES) {
-        throw new IOException(key + " has " + bytes.remaining() + " bytes more, or still more");
+        throw new IOException(key + " has " + bytes.remaining() + " bytes or more after its end");
       } else {
         boolean unused = collect(bytes, TablesFormat.SUM_BYTES);
       }
     }
   }
 
-  /** Grows with what arrives, never by what the head promises; true once it is all there. */
+  /** Collects bytes. Grows only with received bytes, never by a length field. True when complete. */
   private boolean collect(ByteBuffer bytes, int wanted) {
     byte[] taken = new byte[Math.min(bytes.remaining(), wanted - start.size())];
     bytes.get(taken);
@@ -97,11 +92,10 @@ public final class IncomingTables implements AutoCloseable {
   }
 
   /**
-   * Publishes the output here, after its last byte; where it is here already, drops this copy.
-   *
-   * @return bytes of its tables
-   * @throws IOException if bytes are missing or not as they were sent, or the shuffle was removed
-   *     here meanwhile
+   * Publishes the output after its last byte. Drops this copy if the catalog already has the output.
+ *
+ * @return the bytes of its tables
+ * @throws IOException if bytes are missing or damaged, or the shuffle was removed here meanwhile
    */
   public long finish() throws IOException {
     if (units == null || start.size() < TablesFormat.SUM_BYTES) {

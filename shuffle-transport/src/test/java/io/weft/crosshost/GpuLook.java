@@ -6,7 +6,7 @@ import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.library.UnavailableLibraryException;
 
 /**
- * Says which GPUs there are, and which NCCL; ends with status 3 and the reason where there is none.
+ * Prints the GPUs and the version of NCCL. Exits with status 3 and the reason if there is none.
  * Run by {@code tests/gpu/run}.
  */
 final class GpuLook {
@@ -14,7 +14,7 @@ final class GpuLook {
 
   private GpuLook() {}
 
-  /** Looks. */
+  /** Runs the search. */
   public static void main(String[] args) {
     try {
       CudaLibrary library = TestGpus.cuda();

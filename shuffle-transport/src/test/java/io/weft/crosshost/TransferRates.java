@@ -23,9 +23,7 @@ import java.util.Locale;
 import java.util.stream.LongStream;
 
 /**
- * How fast arrays go from one executor's GPU to another's, of two executors in this process, each
- * on a GPU of its own where there are two: one large array beside a plain copy of its bytes, and
- * many small ones in batches and one by one. Prints a table and writes it as JSON. Run by {@code
+ * The rate of arrays between the GPUs of two executors in this process, on two GPUs if there are two. Measures one large array, compared with a plain copy, and many small ones, in batches and one by one. Prints a table and writes it as JSON. Run by {@code
  * tests/gpu/run}; never a test.
  */
 final class TransferRates implements AutoCloseable {
@@ -39,7 +37,7 @@ final class TransferRates implements AutoCloseable {
   private final Executors executors;
   private long nextKey = 1;
 
-  /** What a number of transfers took. */
+  /** The time of a number of transfers. */
   private record Took(double seconds, double[] callSeconds) {}
 
   private TransferRates(Path folder) {
@@ -53,7 +51,7 @@ final class TransferRates implements AutoCloseable {
   }
 
   /**
-   * Measures.
+   * Runs the measurement.
    *
    * @param args the JSON file to write
    */
@@ -75,7 +73,7 @@ final class TransferRates implements AutoCloseable {
     }
   }
 
-  /** In turn with plain copies between the same two places. */
+  /** Alternates with plain copies between the same memory. */
   private String large() {
     List<SourceBuffer> sources = sources(1, LARGE);
     TypedBuffer there = arrays.like(1, sources.get(0).buffer());
@@ -142,7 +140,7 @@ final class TransferRates implements AutoCloseable {
             alone / batched,
             10,
             "x");
-    Goal held = Goal.most("what a call for a batch holds its thread", call * 1e6, 100, "us");
+    Goal held = Goal.most("time of the caller's thread in a call for a batch", call * 1e6, 100, "us");
     System.out.println(times.line());
     System.out.println(held.line());
     return """
@@ -160,7 +158,7 @@ final class TransferRates implements AutoCloseable {
     return sources;
   }
 
-  /** From the receiver's call to the end of both ends. */
+  /** The time from the receiver's call to the end at both ends. */
   private Took move(List<SourceBuffer> sources) {
     long[] keys = LongStream.range(nextKey, nextKey + sources.size()).toArray();
     nextKey += sources.size();

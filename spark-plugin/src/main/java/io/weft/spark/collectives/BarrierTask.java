@@ -6,18 +6,18 @@ import io.weft.spark.rendezvous.StageRendezvous;
 import org.apache.spark.BarrierTaskContext;
 
 /**
- * What a communicator has to know of its task.
+ * The barrier task of a communicator.
  *
- * @param context Spark's
- * @param executorId where it runs
- * @param host where that is
+ * @param context Spark's context of the task
+ * @param executorId id of its executor
+ * @param host of the executor
  */
 record BarrierTask(BarrierTaskContext context, String executorId, String host) {
   StageAttempt key() {
     return new StageAttempt(context.stageId(), context.stageAttemptNumber());
   }
 
-  /** Barrier stages run all their partitions, so the partition is the rank. */
+  /** The rank, which is the partition: barrier stages run all their partitions. */
   int rank() {
     return context.partitionId();
   }
@@ -30,7 +30,7 @@ record BarrierTask(BarrierTaskContext context, String executorId, String host) {
     return StageRendezvous.taskName(context.taskAttemptId(), executorId, host);
   }
 
-  /** Whether Spark has asked the task to end; it may not have interrupted the thread. */
+  /** Whether Spark has killed the task, perhaps without an interrupt of its thread. */
   boolean isKilled() {
     return context.isInterrupted();
   }

@@ -22,11 +22,11 @@ public final class ExecutorCollectives implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorCollectives.class);
 
   /**
-   * Who and where this executor is, and how long its collectives may take.
-   *
-   * @param executorId Spark's
-   * @param host by which others reach it
-   * @param timeout where the caller names none
+   * The executor and its default timeout.
+ *
+ * @param executorId Spark's executor id
+ * @param host name that the other executors use
+ * @param timeout of communicators without their own timeout
    */
   public record Options(String executorId, String host, Duration timeout) {}
 
@@ -41,10 +41,10 @@ public final class ExecutorCollectives implements AutoCloseable {
   private volatile boolean closed;
 
   /**
-   * Collectives of an executor.
-   *
-   * @param factory makes the communicators
-   * @param driver where tasks meet
+   * Creates the collectives of an executor.
+ *
+ * @param factory creates the communicators
+ * @param driver sends calls to the rendezvous on the driver
    */
   public ExecutorCollectives(Options options, CommunicatorFactory factory, RendezvousDriver<StageAttempt> driver) {
     this.options = options;
@@ -52,12 +52,12 @@ public final class ExecutorCollectives implements AutoCloseable {
     this.driver = driver;
   }
 
-  /** The collectives of the executor in this JVM, if Weft runs. */
+  /** The collectives of this JVM's executor; empty if Weft does not run. */
   public static Optional<ExecutorCollectives> running() {
     return Optional.ofNullable(running);
   }
 
-  /** From now on tasks of this JVM find these collectives, until they are closed. */
+  /** Makes these the collectives of this JVM, until they are closed. */
   public void start() {
     running = this;
   }
@@ -76,7 +76,7 @@ public final class ExecutorCollectives implements AutoCloseable {
     return (known == null ? made : known).get(timeout);
   }
 
-  /** Meets the other tasks of the stage; tells them if that fails here. */
+  /** Creates a communicator with the other tasks of the stage. Reports a failure to them. */
   Communicator create(BarrierTask task, Duration timeout) {
     if (closed) {
       throw new IllegalStateException("Weft is stopping on executor " + options.executorId());
@@ -111,22 +111,22 @@ public final class ExecutorCollectives implements AutoCloseable {
           communicator.topology().hosts());
       return communicator;
     } catch (CollectiveException e) {
-      tellDriver(task, calls, e);
+      reportToDriver(task, calls, e);
       throw names.explain(e);
     } catch (RuntimeException e) {
-      tellDriver(task, calls, e);
+      reportToDriver(task, calls, e);
       throw e;
     }
   }
 
-  /** So that nobody waits for this task until the deadline. */
-  private static void tellDriver(BarrierTask task, DriverCalls calls, RuntimeException cause) {
+  /** Reports the failure, so that the other tasks do not wait until their deadline. */
+  private static void reportToDriver(BarrierTask task, DriverCalls calls, RuntimeException cause) {
     try {
-      calls.tell(task.call("failed", null, "got no communicator: " + cause.getMessage()));
+      calls.report(task.call("failed", null, "got no communicator: " + cause.getMessage()));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Exception e) {
-      LOG.debug("The driver was not told that {} failed; it will notice", task.name(), e);
+      LOG.debug("The failure of {} did not reach the driver, which learns of it from Spark", task.name(), e);
     }
   }
 
@@ -146,12 +146,12 @@ public final class ExecutorCollectives implements AutoCloseable {
     }
   }
 
-  /** What all communicators of this executor have done. */
+  /** The counters of all communicators of this executor. */
   public CollectiveStatistics statistics() {
     return totals.statistics();
   }
 
-  /** Closes what tasks have left open; later requests are refused. */
+  /** Closes the open communicators and refuses later requests. */
   @Override
   public void close() {
     closed = true;

@@ -18,8 +18,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end's coming to a clique's meeting, which the driver keeps. It asks again and again, soon at
- * first, then less often. One thread at a time.
+ * One end of a clique's rendezvous on the driver. It polls the driver, often at first, then less often. Used by one thread at a time.
  */
 final class CliqueBootstrap implements Bootstrap {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueBootstrap.class);
@@ -39,9 +38,9 @@ final class CliqueBootstrap implements Bootstrap {
   }
 
   /**
-   * Comes to the meeting; does not wait for the other end.
-   *
-   * @throws IOException when the driver does not answer before the deadline
+   * Joins the rendezvous. Does not wait for the other end.
+ *
+ * @throws IOException if the driver does not answer before the deadline
    */
   static CliqueBootstrap join(TransferDriver driver, CliqueKey key, int rank, Deadline deadline)
       throws IOException {
@@ -142,7 +141,7 @@ final class CliqueBootstrap implements Bootstrap {
         unanswered == null
             ? "%s did not come to meet %s (round %s) %s"
                 .formatted(end(1 - rank), end(rank), round, end)
-            : "the driver gave %s, who meets %s, no answer (round %s) %s: %s"
+            : "the driver gave %s no answer about %s (round %s) %s: %s"
                 .formatted(end(rank), end(1 - rank), round, end, unanswered),
         unanswered);
   }
@@ -154,7 +153,7 @@ final class CliqueBootstrap implements Bootstrap {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Exception e) {
-      LOG.debug("The driver was not told that {} left its rendezvous", end(rank), e);
+      LOG.debug("The driver did not learn that {} left its rendezvous", end(rank), e);
     }
   }
 }

@@ -92,7 +92,7 @@ class WeftCollectivesTest {
   }
 
   @Test
-  void everyStageHasACommunicatorOfItsOwnWhichEndsWithIt() {
+  void everyStageHasItsOwnCommunicatorWhichEndsWithIt() {
     HashSet<String> ids = new HashSet<>();
     for (int i = 0; i < 3; i++) {
       ids.addAll(
@@ -159,7 +159,7 @@ class WeftCollectivesTest {
   }
 
   @Test
-  void aCancelledJobEndsWhatItsTasksWaitFor() {
+  void aCancelledJobEndsTheWaitsOfItsTasks() {
     CompletableFuture<List<String>> job =
         CompletableFuture.supplyAsync(
             () -> BarrierJobs.run(context(), 2, WeftCollectivesTest::reduceUntilCancelled));
@@ -216,7 +216,7 @@ class WeftCollectivesTest {
               };
           CommunicatorFactory none =
               (bootstrap, options) -> {
-                throw new IllegalStateException("nobody has met");
+                throw new IllegalStateException("no communicator is expected");
               };
           Duration timeout = Duration.ofSeconds(1);
           long start = System.nanoTime();
@@ -234,7 +234,7 @@ class WeftCollectivesTest {
     assertThat(failure.kind()).isEqualTo(CollectiveException.Kind.TIMEOUT);
     assertThat(failure).hasMessageMatching("the driver gave task \\d+ .* no answer .* within 1 s");
     assertThat(Duration.ofNanos((Long) SEEN.get("deaf nanos"))).isLessThan(Duration.ofSeconds(50));
-    Awaitility.await("no thread that asks is left")
+    Awaitility.await("the end of the calling thread")
         .atMost(Duration.ofSeconds(60))
         .until(
             () ->
@@ -243,7 +243,7 @@ class WeftCollectivesTest {
   }
 
   @Test
-  void whatWasDoneIsCountedByAlgorithm() {
+  void operationsAreCountedByAlgorithm() {
     awaitNoneOpen();
     CollectiveStatistics before = statistics();
     BarrierJobs.run(

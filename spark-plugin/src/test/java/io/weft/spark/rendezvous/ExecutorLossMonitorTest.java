@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 /** Each loss is handled, also when the handler of an earlier loss fails or blocks. */
 class ExecutorLossMonitorTest {
   private final ExecutorLosses losses = new ExecutorLosses();
-  private final Queue<String> heard = new ConcurrentLinkedQueue<>();
+  private final Queue<String> received = new ConcurrentLinkedQueue<>();
 
   private void lose(int... executors) {
     IntStream.of(executors)
@@ -40,7 +40,7 @@ class ExecutorLossMonitorTest {
   private void awaitLosses(String... executors) {
     Awaitility.await("the losses of all executors")
         .atMost(Duration.ofSeconds(60))
-        .untilAsserted(() -> assertThat(heard).containsExactlyInAnyOrder(executors));
+        .untilAsserted(() -> assertThat(received).containsExactlyInAnyOrder(executors));
   }
 
   @Test
@@ -51,9 +51,9 @@ class ExecutorLossMonitorTest {
             driver(),
             5,
             loss -> {
-              heard.add(loss.executorId());
+              received.add(loss.executorId());
               if (loss.executorId().equals("1")) {
-                throw new IllegalStateException("as the test wants");
+                throw new IllegalStateException("failed by the test");
               }
             })) {
       monitor.begin();
@@ -72,7 +72,7 @@ class ExecutorLossMonitorTest {
             driver(),
             5,
             loss -> {
-              heard.add(loss.executorId());
+              received.add(loss.executorId());
               try {
                 // Blocks until the monitor interrupts this thread.
                 assertThat(ended.await(1, TimeUnit.HOURS)).isTrue();
