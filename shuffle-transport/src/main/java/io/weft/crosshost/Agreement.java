@@ -11,9 +11,13 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Matches the offers of the two ends of a clique. The n-th send of one end matches the n-th receive of the other. Both ends hold the same lists, so both reach the same result without another message: the payload moves, or the transfer fails at both ends.
+ * Matches the offers of the two ends of a clique. The n-th send of one end matches the n-th receive
+ * of the other. Both ends hold the same lists, so both reach the same result without another
+ * message: the payload moves, or the transfer fails at both ends.
  *
- * <p>An offer that had already failed when it was sent is skipped if the other end offers another key. The other end never started that transfer, for example because its task was ended and runs again. Later transfers must not match such an offer.
+ * <p>An offer that had already failed when it was sent is skipped if the other end offers another
+ * key. The other end never started that transfer, for example because its task was ended and runs
+ * again. Later transfers must not match such an offer.
  *
  * <p>Used by one thread, the thread of the clique's lane.
  */
@@ -53,12 +57,12 @@ final class Agreement {
   }
 
   /**
- * The result of a match.
- *
- * @param complete moves first: its sources have ended
- * @param behind moves second: devices still work on its sources
- * @param settled the number of transfers in both groups and of those that failed
- */
+   * The result of a match.
+   *
+   * @param complete moves first: its sources have ended
+   * @param behind moves second: devices still work on its sources
+   * @param settled the number of transfers in both groups and of those that failed
+   */
   record Matched(Group complete, Group behind, int settled) {}
 
   private final Deque<Offer> mySends = new ArrayDeque<>();
@@ -73,15 +77,16 @@ final class Agreement {
   private int sendsBehind;
 
   /**
-   * Whether a send with this recorded source may be offered. Only one source is allowed at a time: a send must wait for its own source only, and must fail only if its own source fails.
+   * Whether a send with this recorded source may be offered. Only one source is allowed at a time:
+   * a send must wait for its own source only, and must fail only if its own source fails.
    */
   boolean takesBehind(Event source) {
     return behind == null || behind == source;
   }
 
   /**
- * Adds an offer that the peer gets.
- *
+   * Adds an offer that the peer gets.
+   *
    * @throws IllegalStateException when its source is recorded and {@link #takesBehind} is false
    */
   void offered(PreparedTransfer transfer, ManifestEntry entry) {
@@ -111,9 +116,7 @@ final class Agreement {
     return isWaiting() && !(theirSends.isEmpty() && theirReceives.isEmpty());
   }
 
-  /**
-   * Matches the offers of both ends. Matched transfers count as moving until {@link #moved}.
-   */
+  /** Matches the offers of both ends. Matched transfers count as moving until {@link #moved}. */
   Matched match() {
     Group complete = Group.empty();
     Group late = Group.empty();

@@ -13,7 +13,8 @@ import java.io.IOException;
 import java.util.Optional;
 
 /**
- * Creates the communicators and wires of cliques. Cliques of hosts and cliques of GPUs have separate caches. Thread-safe. Owns the communicators.
+ * Creates the communicators and wires of cliques. Cliques of hosts and cliques of GPUs have
+ * separate caches. Thread-safe. Owns the communicators.
  */
 final class CliqueAccess implements AutoCloseable {
   private final CommunicatorCache.Meetings rendezvous;
@@ -41,10 +42,10 @@ final class CliqueAccess implements AutoCloseable {
   }
 
   /**
- * Acquires the communicator together with the peer, and waits for the peer.
- *
- * @throws TransferException if the rendezvous cannot be joined
- */
+   * Acquires the communicator together with the peer, and waits for the peer.
+   *
+   * @throws TransferException if the rendezvous cannot be joined
+   */
   CliqueLease acquire(CliqueKey key, CliqueMember self) {
     try (Bootstrap bootstrap = rendezvous.open(key, key.rankOf(self))) {
       return kind(key).cache().acquire(key, self, bootstrap);

@@ -14,7 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end of one clique: a queue of transfers and the lane that runs them in rounds. Rounds run while this end has an offer or waits for the peer. The lane acquires the communicator when it is first needed and again after it broke, so no clique waits for another.
+ * One end of one clique: a queue of transfers and the lane that runs them in rounds. Rounds run
+ * while this end has an offer or waits for the peer. The lane acquires the communicator when it is
+ * first needed and again after it broke, so no clique waits for another.
  *
  * <p>Thread-safe. Owns its lane and the lease of its communicator.
  */
@@ -47,11 +49,11 @@ final class CliqueChannel implements AutoCloseable {
   private RuntimeException ended;
 
   /**
- * Creates an idle channel.
- *
- * @param lane the channel takes ownership
- * @param timeout the longest wait for the end of a source after its group has moved
- */
+   * Creates an idle channel.
+   *
+   * @param lane the channel takes ownership
+   * @param timeout the longest wait for the end of a source after its group has moved
+   */
   CliqueChannel(
       CliqueKey key,
       CliqueMember self,
@@ -142,7 +144,9 @@ final class CliqueChannel implements AutoCloseable {
   }
 
   /**
-   * Starts a last round if the clique was idle this long. The peer was idle as long and does the same, so neither end waits long. An end that has a transfer to offer keeps the communicator for both.
+   * Starts a last round if the clique was idle this long. The peer was idle as long and does the
+   * same, so neither end waits long. An end that has a transfer to offer keeps the communicator for
+   * both.
    */
   void retireIfIdle(Duration idle) {
     synchronized (lock) {
@@ -215,8 +219,8 @@ final class CliqueChannel implements AutoCloseable {
 
   /**
    * Aborts the current round because a transfer has timed out. Thread-safe.
- *
- * @param reason for the messages at both ends
+   *
+   * @param reason for the messages at both ends
    */
   void abort(String reason) {
     link.abort(reason);

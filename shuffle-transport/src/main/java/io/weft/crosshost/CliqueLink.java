@@ -8,7 +8,8 @@ import io.weft.device.Device;
 import java.util.Optional;
 
 /**
- * The communicator of one clique and the wire over it. They exist from the first round that needs them until they break or both ends give them up.
+ * The communicator of one clique and the wire over it. They exist from the first round that needs
+ * them until they break or both ends give them up.
  *
  * <p>Used by the lane's thread. {@link #abort}, {@link #end} and {@link #isOpen} are thread-safe.
  */
@@ -45,7 +46,8 @@ final class CliqueLink {
   }
 
   /**
-   * Whether payload can be enqueued behind device work. Without a wire this is unknown; then GPUs open one as if it could, while their work still runs.
+   * Whether payload can be enqueued behind device work. Without a wire this is unknown; then GPUs
+   * open one as if it could, while their work still runs.
    */
   boolean mayFollowDevices() {
     TransferWire now = wire;

@@ -12,7 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The rounds of one end of a clique with its peer. In a round both ends exchange offers, then the matched transfers move. Used by the lane's thread.
+ * The rounds of one end of a clique with its peer. In a round both ends exchange offers, then the
+ * matched transfers move. Used by the lane's thread.
  */
 final class CliqueRounds {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueRounds.class);
@@ -29,11 +30,11 @@ final class CliqueRounds {
   private volatile List<PreparedTransfer> standing = List.of();
 
   /**
- * Creates the rounds for a queue.
- *
- * @param name of the clique, for the log
- * @param timeout the longest wait for the end of a source after its group has moved
- */
+   * Creates the rounds for a queue.
+   *
+   * @param name of the clique, for the log
+   * @param timeout the longest wait for the end of a source after its group has moved
+   */
   CliqueRounds(
       String name,
       CliqueLink link,
@@ -49,7 +50,8 @@ final class CliqueRounds {
   }
 
   /**
-   * Whether a transfer can be offered. Other threads may call this only while the lane is idle, which they learn under the channel's lock.
+   * Whether a transfer can be offered. Other threads may call this only while the lane is idle,
+   * which they learn under the channel's lock.
    */
   boolean hasReady() {
     return queue.hasReady(this::isReady);
@@ -78,11 +80,11 @@ final class CliqueRounds {
   }
 
   /**
- * Runs one round.
- *
- * @param leaving whether to give up the communicator if this end has nothing to offer
- * @return whether a transfer was settled
- */
+   * Runs one round.
+   *
+   * @param leaving whether to give up the communicator if this end has nothing to offer
+   * @return whether a transfer was settled
+   */
   boolean round(boolean leaving) {
     dropBrokenWire();
     long start = System.nanoTime();
@@ -165,7 +167,8 @@ final class CliqueRounds {
   }
 
   /**
-   * Drops a wire that broke between rounds. No transfer fails for that, unless the peer is dead: then it cannot come to a new rendezvous.
+   * Drops a wire that broke between rounds. No transfer fails for that, unless the peer is dead:
+   * then it cannot come to a new rendezvous.
    */
   private void dropBrokenWire() {
     Optional<RuntimeException> failure = link.failure();
@@ -233,8 +236,8 @@ final class CliqueRounds {
 
   /**
    * Drops the state of both ends. The next round opens a new communicator.
- *
- * @param reason for the messages at both ends
+   *
+   * @param reason for the messages at both ends
    */
   void breakOff(RuntimeException cause, String reason) {
     LOG.info("{} breaks off: {}", name, cause.toString());

@@ -6,7 +6,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The payload of a group with encoded transfers. Plain arrays move first, in one step. Then the encoded arrays move side by side: the first chunk of each, then the second of each, and so on. While chunks move, one end encodes the next ones and the other decodes the last ones. Both ends know the number of chunks, and send each chunk's length before the chunk. An end that cannot encode a chunk sends that instead, and only this transfer fails. Used by the lane's thread.
+ * The payload of a group with encoded transfers. Plain arrays move first, in one step. Then the
+ * encoded arrays move side by side: the first chunk of each, then the second of each, and so on.
+ * While chunks move, one end encodes the next ones and the other decodes the last ones. Both ends
+ * know the number of chunks, and send each chunk's length before the chunk. An end that cannot
+ * encode a chunk sends that instead, and only this transfer fails. Used by the lane's thread.
  */
 final class CodedGroup {
   private final List<OutgoingTransfer> sends = new ArrayList<>();
@@ -25,7 +29,9 @@ final class CodedGroup {
   }
 
   /**
-   * Moves the plain arrays, then the encoded ones; the first chunks are encoded meanwhile. Throws the wire's exceptions. After an exception only unfinished chunks use memory of the transfers, and such a transfer keeps its memory until its chunk is finished.
+   * Moves the plain arrays, then the encoded ones; the first chunks are encoded meanwhile. Throws
+   * the wire's exceptions. After an exception only unfinished chunks use memory of the transfers,
+   * and such a transfer keeps its memory until its chunk is finished.
    */
   void move(TransferWire wire, List<TypedBuffer> plainSends, List<TypedBuffer> plainReceives) {
     try {

@@ -13,7 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * One end of an encoded transfer. At most one of its chunks is encoded or decoded at a time, in their order. Used by the lane's thread.
+ * One end of an encoded transfer. At most one of its chunks is encoded or decoded at a time, in
+ * their order. Used by the lane's thread.
  */
 abstract class CodedTransfer<T> {
   /** The length that means that the sender could not encode the chunk and sends no more. */
@@ -53,7 +54,9 @@ abstract class CodedTransfer<T> {
   }
 
   /**
-   * Waits for the chunk that was started last, and returns its result. Empty if no chunk was started, or it failed. After a timeout the transfer fails, and keeps its memory until the coder releases it.
+   * Waits for the chunk that was started last, and returns its result. Empty if no chunk was
+   * started, or it failed. After a timeout the transfer fails, and keeps its memory until the coder
+   * releases it.
    */
   final Optional<T> finish() {
     CompletableFuture<T> last = running;

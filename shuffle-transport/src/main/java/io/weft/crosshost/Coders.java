@@ -11,7 +11,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A pool of threads "weft-transfer-code-…" that encode and decode chunks while lanes move other chunks. It has at most one thread for each processor, and none while it is idle. One task is one chunk and never blocks, so no clique waits long for another.
+ * A pool of threads "weft-transfer-code-…" that encode and decode chunks while lanes move other
+ * chunks. It has at most one thread for each processor, and none while it is idle. One task is one
+ * chunk and never blocks, so no clique waits long for another.
  *
  * <p>Thread-safe.
  */
@@ -32,10 +34,10 @@ final class Coders implements AutoCloseable {
   }
 
   /**
- * Creates coders without threads.
- *
- * @param timeout how long a lane waits for one chunk before its transfer fails
- */
+   * Creates coders without threads.
+   *
+   * @param timeout how long a lane waits for one chunk before its transfer fails
+   */
   Coders(String executor, TransferCounters counters, Duration timeout) {
     this.counters = counters;
     this.timeout = timeout;

@@ -10,7 +10,10 @@ import io.weft.tensor.codec.TensorEncoder;
 import io.weft.tensor.codec.TensorHeader;
 
 /**
- * The form in which the elements of a transfer travel: plain, or encoded in chunks through staging memory. The first chunk has the header of the encoded tensor and its first piece; each other chunk is one piece. The staging memory has two slots, so that one chunk moves while another is encoded or decoded. Each slot starts with an int64, the length of its chunk.
+ * The form in which the elements of a transfer travel: plain, or encoded in chunks through staging
+ * memory. The first chunk has the header of the encoded tensor and its first piece; each other
+ * chunk is one piece. The staging memory has two slots, so that one chunk moves while another is
+ * encoded or decoded. Each slot starts with an int64, the length of its chunk.
  *
  * <p>Immutable. The staging memory is freed with the end of the transfer.
  *

@@ -9,7 +9,9 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * The verdict on a group that moved behind recorded, incomplete work: whether that work succeeded. If the work failed, the moved data is void. The sending end puts the verdict into its next manifest, and no transfer of the group completes before. Used by the lane's thread.
+ * The verdict on a group that moved behind recorded, incomplete work: whether that work succeeded.
+ * If the work failed, the moved data is void. The sending end puts the verdict into its next
+ * manifest, and no transfer of the group completes before. Used by the lane's thread.
  */
 final class Confirmation {
   /** How often a waiting lane checks its wire. */
@@ -20,11 +22,11 @@ final class Confirmation {
   private Agreement.Group group = Agreement.Group.NONE;
 
   /**
- * Creates a state without a verdict.
- *
- * @param link of the clique
- * @param timeout the longest wait for the end of a source after its group has moved
- */
+   * Creates a state without a verdict.
+   *
+   * @param link of the clique
+   * @param timeout the longest wait for the end of a source after its group has moved
+   */
   Confirmation(CliqueLink link, Duration timeout) {
     this.link = link;
     this.timeout = timeout;
@@ -57,8 +59,8 @@ final class Confirmation {
 
   /**
    * The verdict of this end, after its sources have ended. Empty if this end sent nothing.
- *
- * @throws TransferException if a source does not end in time
+   *
+   * @throws TransferException if a source does not end in time
    */
   Optional<ManifestEntry> own() {
     if (group.sends().isEmpty()) {
@@ -95,8 +97,8 @@ final class Confirmation {
 
   /**
    * Ends the transfers of the group by the verdicts of both ends.
- *
- * @param theirs the failure of the peer's sources; empty if they succeeded or the peer sent none
+   *
+   * @param theirs the failure of the peer's sources; empty if they succeeded or the peer sent none
    */
   void settle(String theirs) {
     Agreement.Group settled = group;

@@ -23,9 +23,15 @@ import java.util.TreeMap;
 /**
  * Transfers arrays between this executor's devices and those of other executors.
  *
- * <p>Transfers between the same two devices match by order: the n-th send of one device matches the n-th receive of the other. Both must have the same key, element type and count, or the transfer fails at both ends. The two directions are independent, and so are different pairs of devices. There is one exception: NCCL may enqueue a send while the GPU still writes the array. Then later transfers of the same two GPUs wait behind it, in both directions.
+ * <p>Transfers between the same two devices match by order: the n-th send of one device matches the
+ * n-th receive of the other. Both must have the same key, element type and count, or the transfer
+ * fails at both ends. The two directions are independent, and so are different pairs of devices.
+ * There is one exception: NCCL may enqueue a send while the GPU still writes the array. Then later
+ * transfers of the same two GPUs wait behind it, in both directions.
  *
- * <p>A receive may start before its send. Every event ends within the deadline, and a failure names both ends. The source's executor gets the original exception of a failed source; the destination gets its message.
+ * <p>A receive may start before its send. Every event ends within the deadline, and a failure names
+ * both ends. The source's executor gets the original exception of a failed source; the destination
+ * gets its message.
  *
  * <p>Thread-safe. Closing fails the transfers under way.
  */
@@ -90,10 +96,12 @@ public final class CrossHostTransfers implements AutoCloseable {
   /**
    * Sends arrays as one batch that is launched at once.
    *
-   * @param buffers arrays on devices of this executor, each with at least one element; as many as destinations and keys
+   * @param buffers arrays on devices of this executor, each with at least one element; as many as
+   *     destinations and keys
    * @param destinations devices of other executors
    * @param keys of the transfers; see {@link Placement#key}
-   * @return an event for each array, by index: recorded once its source is recorded, complete when the buffer may be changed again
+   * @return an event for each array, by index: recorded once its source is recorded, complete when
+   *     the buffer may be changed again
    * @throws IllegalArgumentException if an argument violates these rules; then nothing is sent
    * @throws TransferException if a destination is unknown; then nothing is sent
    */
@@ -102,10 +110,12 @@ public final class CrossHostTransfers implements AutoCloseable {
   }
 
   /**
-   * As {@link #send(List, List, long[])}, with a codec. Arrays are encoded in chunks; a chunk is sent while the next is encoded. The arrays themselves are only read.
+   * As {@link #send(List, List, long[])}, with a codec. Arrays are encoded in chunks; a chunk is
+   * sent while the next is encoded. The arrays themselves are only read.
    *
-   * @param codec for all arrays, which must be in host memory; the receives must name the same codec
-   @throws IllegalArgumentException also if the codec does not support an array's type or device
+   * @param codec for all arrays, which must be in host memory; the receives must name the same
+   *     codec
+   * @throws IllegalArgumentException also if the codec does not support an array's type or device
    */
   public List<Event> send(
       List<SourceBuffer> buffers, List<DeviceId> destinations, long[] keys, CodecKind codec) {
@@ -129,7 +139,8 @@ public final class CrossHostTransfers implements AutoCloseable {
   }
 
   /**
-   * Receives arrays as one batch that is launched at once. Their memory is allocated before this returns.
+   * Receives arrays as one batch that is launched at once. Their memory is allocated before this
+   * returns.
    *
    * @param device of this executor
    * @param shapes each with at least one element; as many as sources and keys
@@ -144,11 +155,12 @@ public final class CrossHostTransfers implements AutoCloseable {
   }
 
   /**
-   * As {@link #receive(DeviceId, List, List, long[])}, for arrays that are sent with a codec. A chunk is decoded while the next one arrives; an array is defined once its event is complete.
+   * As {@link #receive(DeviceId, List, List, long[])}, for arrays that are sent with a codec. A
+   * chunk is decoded while the next one arrives; an array is defined once its event is complete.
    *
    * @param shapes of the decoded arrays
    * @param codec the one that the sends name
-   @throws IllegalArgumentException also if the codec does not support an array's type or device
+   * @throws IllegalArgumentException also if the codec does not support an array's type or device
    */
   public List<ReceivedBuffer> receive(
       DeviceId device,
@@ -183,10 +195,13 @@ public final class CrossHostTransfers implements AutoCloseable {
   }
 
   /**
-   * Places arrays at other devices with deferred transfers. Deferred transfers gather in a batch, which is launched when it is large or old enough, or when a thread waits for one of them. All executors may pass the same placements, except for the data.
+   * Places arrays at other devices with deferred transfers. Deferred transfers gather in a batch,
+   * which is launched when it is large or old enough, or when a thread waits for one of them. All
+   * executors may pass the same placements, except for the data.
    *
    * @return a transfer for each placement, by index; the caller closes each of them
-   * @throws IllegalArgumentException if both ends are on one executor, a shape is empty, or the source's data is missing or has another shape; then nothing is placed
+   * @throws IllegalArgumentException if both ends are on one executor, a shape is empty, or the
+   *     source's data is missing or has another shape; then nothing is placed
    * @throws TransferException if an end is unknown or memory is short; then nothing is placed
    */
   public List<DeferredTransfer> place(List<Placement> placements) {
@@ -197,7 +212,7 @@ public final class CrossHostTransfers implements AutoCloseable {
    * As {@link #place(List)}, with a codec as in {@link #send(List, List, long[], CodecKind)}.
    *
    * @param codec for all placements, the same on all executors
-   @throws IllegalArgumentException also if the codec does not support an array's type or device
+   * @throws IllegalArgumentException also if the codec does not support an array's type or device
    */
   public List<DeferredTransfer> place(List<Placement> placements, CodecKind codec) {
     for (int i = 0; i < placements.size(); i++) {
@@ -299,7 +314,8 @@ public final class CrossHostTransfers implements AutoCloseable {
     return buffers;
   }
 
-  /** Fails the present and future transfers with an incarnation of an executor that has ended.
+  /**
+   * Fails the present and future transfers with an incarnation of an executor that has ended.
    *
    * @param reason for the messages
    */

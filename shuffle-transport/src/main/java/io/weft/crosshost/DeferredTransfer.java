@@ -5,7 +5,8 @@ import io.weft.device.HostEvent;
 import java.util.Optional;
 
 /**
- * The transfer of a placement, or a no-op for an executor at neither end. It is launched with its batch. Closing cancels the transfer unless it has ended, and frees the received array.
+ * The transfer of a placement, or a no-op for an executor at neither end. It is launched with its
+ * batch. Closing cancels the transfer unless it has ended, and frees the received array.
  *
  * <p>Thread-safe.
  */

@@ -27,7 +27,8 @@ final class GroupMoves {
   }
 
   /**
-   * As {@link #move}, for plain arrays behind device work: the devices enqueue the move at once. Success is not known yet, so it is not counted here.
+   * As {@link #move}, for plain arrays behind device work: the devices enqueue the move at once.
+   * Success is not known yet, so it is not counted here.
    */
   void moveBehind(TransferWire wire, Agreement.Group group) {
     counters.increment(TransferCounter.GROUPS_BEHIND_DEVICES);

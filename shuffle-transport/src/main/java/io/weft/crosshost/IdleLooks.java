@@ -11,7 +11,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs checks for idle cliques periodically, from {@link #begin} to {@link #close}, also after a check has failed. Owns the thread "weft-transfer-idle-…", which starts with the first check. Thread-safe.
+ * Runs checks for idle cliques periodically, from {@link #begin} to {@link #close}, also after a
+ * check has failed. Owns the thread "weft-transfer-idle-…", which starts with the first check.
+ * Thread-safe.
  */
 final class IdleLooks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(IdleLooks.class);
@@ -31,12 +33,12 @@ final class IdleLooks implements AutoCloseable {
   private boolean failed;
 
   /**
- * Creates a reaper that does not run yet.
- *
- * @param executor id for the name of the thread
- * @param pause between two runs
- * @param checks gives the checks of a run, each of them quick; only the first exception is logged
- */
+   * Creates a reaper that does not run yet.
+   *
+   * @param executor id for the name of the thread
+   * @param pause between two runs
+   * @param checks gives the checks of a run, each of them quick; only the first exception is logged
+   */
   IdleLooks(String executor, Duration pause, Supplier<List<Runnable>> checks) {
     this.executor = executor;
     this.pause = pause;
@@ -71,7 +73,8 @@ final class IdleLooks implements AutoCloseable {
     } catch (RuntimeException | Error e) {
       if (!failed) {
         LOG.warn(
-            "[executor {}] a check for idle cliques failed; the checks go on, and later failures are not logged",
+            "[executor {}] a check for idle cliques failed; the checks go on, and later failures"
+                + " are not logged",
             executor,
             e);
       }

@@ -13,10 +13,12 @@ final class IncomingTransfer extends CodedTransfer<Boolean> {
     this.decoder = new PieceDecoder(transfer.coding().kind(), tensor());
   }
 
-  /** Checks the length that the peer has sent for a chunk.
- *
+  /**
+   * Checks the length that the peer has sent for a chunk.
+   *
    * @return whether a chunk follows
-   * @throws CorruptTensorException if the length is invalid; then no further data of the peer can be trusted
+   * @throws CorruptTensorException if the length is invalid; then no further data of the peer can
+   *     be trusted
    */
   boolean expects(int chunk) {
     long bytes = bytes(chunk);

@@ -12,7 +12,8 @@ public interface Membership {
   /** This executor's devices; none on an executor that only passes placements of others. */
   List<DeviceId> devices();
 
-  /** The device in the current incarnation of its executor. May block on requests to others.
+  /**
+   * The device in the current incarnation of its executor. May block on requests to others.
    *
    * @throws IOException if there is no such executor, or no answer comes
    */

@@ -19,7 +19,8 @@ final class OutgoingTransfer extends CodedTransfer<Integer> {
   }
 
   /**
-   * Waits for a chunk and starts to encode the next one. The slot of the next chunk is free, because the previous chunk has moved.
+   * Waits for a chunk and starts to encode the next one. The slot of the next chunk is free,
+   * because the previous chunk has moved.
    */
   void ready(int chunk) {
     long bytes = finish().map(Integer::longValue).orElse(NONE);

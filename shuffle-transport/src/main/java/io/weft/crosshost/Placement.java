@@ -4,7 +4,8 @@ import io.weft.crosshost.buffer.BufferShape;
 import java.util.Optional;
 
 /**
- * One array to copy to another device. All executors may pass the same placements: each does its part, and an executor at neither end does nothing.
+ * One array to copy to another device. All executors may pass the same placements: each does its
+ * part, and an executor at neither end does nothing.
  *
  * @param source the device that has the array
  * @param destination the device that gets the array, on another executor

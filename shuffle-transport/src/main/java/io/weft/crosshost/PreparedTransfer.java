@@ -11,9 +11,11 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * One end of one transfer: its clique, buffer, peer and event. The event is pending until the source is recorded; then the transfer has its place on the clique's lane. The event always ends.
+ * One end of one transfer: its clique, buffer, peer and event. The event is pending until the
+ * source is recorded; then the transfer has its place on the clique's lane. The event always ends.
  *
- * <p>The buffer is in use until the lane no longer touches it; this may be after the event has failed. Thread-safe.
+ * <p>The buffer is in use until the lane no longer touches it; this may be after the event has
+ * failed. Thread-safe.
  */
 public final class PreparedTransfer implements AutoCloseable {
   /** The progress of a transfer, for messages. */
@@ -215,9 +217,10 @@ public final class PreparedTransfer implements AutoCloseable {
     return new TransferException(event.what() + " failed: " + text(cause), cause);
   }
 
-  /** The timeout failure; empty if the transfer has ended.
- *
- * @param deadline the time that the transfer had
+  /**
+   * The timeout failure; empty if the transfer has ended.
+   *
+   * @param deadline the time that the transfer had
    */
   Optional<TransferException> expiry(Duration deadline) {
     if (hasEnded(event)) {
@@ -239,7 +242,9 @@ public final class PreparedTransfer implements AutoCloseable {
     return stage == Stage.OFFERED || stage == Stage.MOVING;
   }
 
-  /** Cancels the transfer: its event fails unless it has ended. The peer gets the failure once the transfer's batch is launched.
+  /**
+   * Cancels the transfer: its event fails unless it has ended. The peer gets the failure once the
+   * transfer's batch is launched.
    */
   @Override
   public void close() {

@@ -6,11 +6,13 @@ import io.weft.crosshost.buffer.TransferBuffer;
 import io.weft.device.Event;
 
 /**
- * An array that arrives at this executor. The memory is allocated; its contents are defined once the event is complete. Closing frees the memory after the last use.
+ * An array that arrives at this executor. The memory is allocated; its contents are defined once
+ * the event is complete. Closing frees the memory after the last use.
  *
  * <p>Thread-safe.
  *
- * @param memory of the array; a reader that outlives this record calls {@link TransferBuffer#usedUntil}
+ * @param memory of the array; a reader that outlives this record calls {@link
+ *     TransferBuffer#usedUntil}
  * @param buffer the elements
  * @param event the progress of the transfer; recorded once it is launched, always ends
  */

@@ -9,7 +9,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Transfers of one device that are launched together. Filled by one thread at a time under the launcher's lock, and not changed after the launch.
+ * Transfers of one device that are launched together. Filled by one thread at a time under the
+ * launcher's lock, and not changed after the launch.
  */
 final class TransferBatch {
   private final List<PreparedTransfer> transfers = new ArrayList<>();

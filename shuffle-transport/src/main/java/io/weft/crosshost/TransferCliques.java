@@ -11,7 +11,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The cliques of this executor. Each has a channel from its first transfer on. Thread-safe. Owns the channels and the reaper of idle ones, which starts with the first channel.
+ * The cliques of this executor. Each has a channel from its first transfer on. Thread-safe. Owns
+ * the channels and the reaper of idle ones, which starts with the first channel.
  */
 final class TransferCliques implements AutoCloseable {
   private static final Duration LANE_TIMEOUT = Duration.ofSeconds(5);
@@ -43,7 +44,8 @@ final class TransferCliques implements AutoCloseable {
   }
 
   /**
-   * The end that checks first waits for the other end's check. So the checks are frequent, and well within the deadline, after which the end would abort the communicator instead of giving it up.
+   * The end that checks first waits for the other end's check. So the checks are frequent, and well
+   * within the deadline, after which the end would abort the communicator instead of giving it up.
    */
   private static Duration reapPeriod(TransferOptions options) {
     long shorter = Math.min(options.idle().toNanos(), options.deadline().toNanos());

@@ -13,7 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Collects the transfers of one device into batches and launches each batch: hands it to its cliques. The thread "weft-transfer-launch-…" never waits for a source or a peer; each clique does that on its own lane. Transfers are launched in the order of their calls.
+ * Collects the transfers of one device into batches and launches each batch: hands it to its
+ * cliques. The thread "weft-transfer-launch-…" never waits for a source or a peer; each clique does
+ * that on its own lane. Transfers are launched in the order of their calls.
  *
  * <p>Thread-safe. Owns its thread.
  */
@@ -57,9 +59,10 @@ final class TransferLauncher implements AutoCloseable {
     leave(open, BatchReason.CALL);
   }
 
-  /** Adds a deferred transfer to the open batch.
- *
- * @return launches the batch now; for a thread that waits for the transfer
+  /**
+   * Adds a deferred transfer to the open batch.
+   *
+   * @return launches the batch now; for a thread that waits for the transfer
    */
   synchronized Runnable defer(PreparedTransfer transfer) {
     requireOpen();

@@ -7,8 +7,10 @@ import java.time.Duration;
  *
  * @param batchBytes a batch of deferred transfers is launched at this size; 1 or more
  * @param batchAge a smaller batch is launched at this age
- * @param deadline the longest time from the launch of a transfer to its end; the same on all executors
- * @param idle a clique gives up its communicator after both ends were idle for this time; the same on all executors
+ * @param deadline the longest time from the launch of a transfer to its end; the same on all
+ *     executors
+ * @param idle a clique gives up its communicator after both ends were idle for this time; the same
+ *     on all executors
  */
 public record TransferOptions(
     long batchBytes, Duration batchAge, Duration deadline, Duration idle) {

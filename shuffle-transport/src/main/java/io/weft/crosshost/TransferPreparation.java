@@ -18,7 +18,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Prepares the transfers of one call on the caller's thread: finds each clique once and allocates the receive buffers. Closing cancels the prepared transfers, unless {@link #done} was called.
+ * Prepares the transfers of one call on the caller's thread: finds each clique once and allocates
+ * the receive buffers. Closing cancels the prepared transfers, unless {@link #done} was called.
  *
  * <p>Not thread-safe.
  */
@@ -36,10 +37,10 @@ final class TransferPreparation implements AutoCloseable {
   private boolean done;
 
   /**
- * Creates an empty preparation.
- *
- * @param codec for the elements of all transfers
- */
+   * Creates an empty preparation.
+   *
+   * @param codec for the elements of all transfers
+   */
   TransferPreparation(
       Membership membership,
       ReceiveMemory host,

@@ -7,7 +7,8 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * The transfers of a clique that were not offered to the peer. Sends keep their order, and so do receives. A send whose source is not ready delays the sends behind it, but no receive.
+ * The transfers of a clique that were not offered to the peer. Sends keep their order, and so do
+ * receives. A send whose source is not ready delays the sends behind it, but no receive.
  * Thread-safe.
  */
 final class TransferQueue {
@@ -29,7 +30,8 @@ final class TransferQueue {
   }
 
   /**
-   * Takes out ready transfers, in order, until the taker refuses one. The taker runs under the queue's lock and must not end a transfer, because a listener of its end may call this queue.
+   * Takes out ready transfers, in order, until the taker refuses one. The taker runs under the
+   * queue's lock and must not end a transfer, because a listener of its end may call this queue.
    */
   synchronized void takeReady(
       Predicate<PreparedTransfer> readiness, Predicate<PreparedTransfer> taker) {

@@ -36,9 +36,10 @@ final class BlockQuestions {
 
   private BlockQuestions() {}
 
-  /** Blocks that are ready to send.
- *
- * @param ticket names the blocks in the send request
+  /**
+   * Blocks that are ready to send.
+   *
+   * @param ticket names the blocks in the send request
    * @param tables of each block
    */
   record Ready(long ticket, List<List<TableLayout>> tables) {}

@@ -24,7 +24,9 @@ import java.util.stream.LongStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Fetches device blocks of other executors to this executor's device. Thread-safe; callers wait. */
+/**
+ * Fetches device blocks of other executors to this executor's device. Thread-safe; callers wait.
+ */
 public final class DeviceBlockClient implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceBlockClient.class);
   private static final long CHECK_NANOS = 100_000_000;
@@ -39,16 +41,18 @@ public final class DeviceBlockClient implements AutoCloseable {
   /** Sends requests to the servers of other executors. */
   @FunctionalInterface
   public interface Requests {
-    /** Sends a request and waits for the answer.
- *
- * @throws IOException if no answer comes; the message names the executor
+    /**
+     * Sends a request and waits for the answer.
+     *
+     * @throws IOException if no answer comes; the message names the executor
      * @throws InterruptedException if the thread is interrupted
      */
     byte[] send(String executor, byte[] request) throws IOException, InterruptedException;
   }
 
-  /** Creates a client with its own lane.
- *
+  /**
+   * Creates a client with its own lane.
+   *
    * @param catalog of this executor
    * @param transfers of this executor; the caller closes them afterwards
    * @param own this executor's GPU in the transfers
@@ -75,10 +79,11 @@ public final class DeviceBlockClient implements AutoCloseable {
 
   /**
    * Fetches blocks of one executor, all at once. Blocks of this executor are read in place.
- *
- * @param wanted is called periodically during the wait, and throws if the blocks are not needed any more
- * @return the tables of each block, in their order; the caller closes each of them
- * @throws DeviceFetchException naming the first block that failed; then no table stays open
+   *
+   * @param wanted is called periodically during the wait, and throws if the blocks are not needed
+   *     any more
+   * @return the tables of each block, in their order; the caller closes each of them
+   * @throws DeviceFetchException naming the first block that failed; then no table stays open
    */
   public List<List<DeviceRows>> fetch(String executor, List<DeviceBlock> blocks, Runnable wanted)
       throws DeviceFetchException {

@@ -16,10 +16,11 @@ public final class DeviceCatalog implements AutoCloseable {
   private final BitSet removed = new BitSet();
   private boolean closed;
 
-  /** Publishes an output and takes ownership.
- *
- * @throws IOException if its shuffle was removed here meanwhile; then the output is closed
- * @throws IllegalStateException if it was published before; then the output is closed
+  /**
+   * Publishes an output and takes ownership.
+   *
+   * @throws IOException if its shuffle was removed here meanwhile; then the output is closed
+   * @throws IllegalStateException if it was published before; then the output is closed
    */
   public void publish(DeviceOutput output) throws IOException {
     BlockKey key = output.key();

@@ -7,26 +7,29 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The output of one map task attempt on the device: tables, each split into the partitions of the shuffle. Owns their memory. Immutable and thread-safe.
+ * The output of one map task attempt on the device: tables, each split into the partitions of the
+ * shuffle. Owns their memory. Immutable and thread-safe.
  */
 public final class DeviceOutput implements AutoCloseable {
   private final BlockKey key;
   private final List<Unit> units;
 
-  /** A table that was split into partitions, in one block of memory.
- *
- * @param memory of all partitions
- * @param layouts of each partition
- * @param offsets of each partition in the memory; must not be changed
+  /**
+   * A table that was split into partitions, in one block of memory.
+   *
+   * @param memory of all partitions
+   * @param layouts of each partition
+   * @param offsets of each partition in the memory; must not be changed
    */
   @SuppressWarnings("ArrayRecordComponent") // Never compared.
   public record Unit(TieredMemory memory, List<TableLayout> layouts, long[] offsets) {}
 
-  /** The rows of a partition from one table.
- *
- * @param memory that has the rows
- * @param offset of the rows in the memory
- * @param layout of the rows; it has at least one row
+  /**
+   * The rows of a partition from one table.
+   *
+   * @param memory that has the rows
+   * @param offset of the rows in the memory
+   * @param layout of the rows; it has at least one row
    */
   record Slice(TieredMemory memory, long offset, TableLayout layout) {}
 

@@ -7,7 +7,8 @@ import io.weft.table.TableLayout;
 import java.util.function.Consumer;
 
 /**
- * A table of a block on this executor's device. Its memory stays until it is closed and the events of its uses have ended. Thread-safe.
+ * A table of a block on this executor's device. Its memory stays until it is closed and the events
+ * of its uses have ended. Thread-safe.
  */
 public final class DeviceRows implements AutoCloseable {
   private final TableLayout layout;

@@ -6,9 +6,7 @@ import io.weft.table.TableLayout;
 import java.util.List;
 import java.util.Optional;
 
-/**
- * A table of a block of this executor, on any tier. Thread-safe; valid as long as its shuffle.
- */
+/** A table of a block of this executor, on any tier. Thread-safe; valid as long as its shuffle. */
 public final class DeviceSlice {
   private final DeviceOutput.Slice slice;
 
@@ -44,8 +42,9 @@ public final class DeviceSlice {
 
   /**
    * Moves the table to the device if needed, and keeps it there until the lease is closed.
- *
- * @throws IllegalStateException if everything else on the device is leased, or the shuffle was removed
+   *
+   * @throws IllegalStateException if everything else on the device is leased, or the shuffle was
+   *     removed
    */
   public DeviceRows lease() {
     return DeviceRows.inPlace(slice, slice.memory().lease());
@@ -53,8 +52,8 @@ public final class DeviceSlice {
 
   /**
    * Leases the table if it is on the device; empty if it is on the host.
- *
- * @throws IllegalStateException if its shuffle was removed
+   *
+   * @throws IllegalStateException if its shuffle was removed
    */
   public Optional<DeviceRows> leaseIfThere() {
     return slice.memory().leaseIfThere().map(lease -> DeviceRows.inPlace(slice, lease));
@@ -62,10 +61,10 @@ public final class DeviceSlice {
 
   /**
    * Copies bytes of the table from any tier to the host. Needs no memory on the device.
- *
- * @param offset of the first byte
- * @param to address on the host, valid until the event is released
- * @return complete when the bytes are copied; failed if the shuffle was removed
+   *
+   * @param offset of the first byte
+   * @param to address on the host, valid until the event is released
+   * @return complete when the bytes are copied; failed if the shuffle was removed
    */
   public Event read(long offset, long length, long to) {
     return slice.memory().read(slice.offset() + offset, length, to);

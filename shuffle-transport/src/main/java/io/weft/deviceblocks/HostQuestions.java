@@ -9,7 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The messages of readers that copy device blocks to host memory, or ask which map outputs are on a GPU. Big-endian.
+ * The messages of readers that copy device blocks to host memory, or ask which map outputs are on a
+ * GPU. Big-endian.
  *
  * <pre>
  *   held:    byte 16 | int outputs | for each: int shuffle, long map
@@ -40,10 +41,11 @@ final class HostQuestions {
 
   private HostQuestions() {}
 
-  /** A range of bytes of a table.
- *
- * @param table index in the block, from 0
- * @param offset of the first byte in the table
+  /**
+   * A range of bytes of a table.
+   *
+   * @param table index in the block, from 0
+   * @param offset of the first byte in the table
    * @param length 0 to {@link #MOST_BYTES}
    */
   record Piece(DeviceBlock block, int table, long offset, int length) {}

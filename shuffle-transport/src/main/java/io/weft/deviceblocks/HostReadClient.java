@@ -10,15 +10,18 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Copies device blocks of other executors into host memory, also on executors without a GPU. This is slower than the path between GPUs, and needs device memory for only one table at a time. Stateless and thread-safe; callers wait.
+ * Copies device blocks of other executors into host memory, also on executors without a GPU. This
+ * is slower than the path between GPUs, and needs device memory for only one table at a time.
+ * Stateless and thread-safe; callers wait.
  */
 public final class HostReadClient {
   private final DeviceBlockClient.Requests requests;
   private final String reader;
 
-  /** Creates a client.
- *
- * @param reader id of this executor, for messages
+  /**
+   * Creates a client.
+   *
+   * @param reader id of this executor, for messages
    */
   public HostReadClient(DeviceBlockClient.Requests requests, String reader) {
     this.requests = requests;
@@ -47,9 +50,10 @@ public final class HostReadClient {
     return held;
   }
 
-  /** The layouts of the tables of a block.
- *
- * @throws DeviceFetchException if the request fails; names the block and both executors
+  /**
+   * The layouts of the tables of a block.
+   *
+   * @throws DeviceFetchException if the request fails; names the block and both executors
    */
   public List<TableLayout> tables(String executor, DeviceBlock block)
       throws DeviceFetchException, InterruptedException {

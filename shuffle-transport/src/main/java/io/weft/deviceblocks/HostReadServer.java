@@ -16,7 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers readers that copy device blocks of this executor to host memory. Each request copies one piece; no state is kept between requests. Thread-safe.
+ * Answers readers that copy device blocks of this executor to host memory. Each request copies one
+ * piece; no state is kept between requests. Thread-safe.
  */
 public final class HostReadServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(HostReadServer.class);
@@ -62,9 +63,10 @@ public final class HostReadServer implements AutoCloseable {
     return request.length > 0 && request[0] >= HostQuestions.HELD;
   }
 
-  /** The answer of an executor without device blocks.
- *
- * @throws IllegalStateException for a request that needs blocks
+  /**
+   * The answer of an executor without device blocks.
+   *
+   * @throws IllegalStateException for a request that needs blocks
    */
   public static byte[] answerWithoutBlocks(byte[] request, String executor) {
     if (!isFor(request) || request[0] != HostQuestions.HELD) {
@@ -79,7 +81,8 @@ public final class HostReadServer implements AutoCloseable {
   }
 
   /**
-   * Answers a request. Does not block. A lookup is answered at once and does not wait behind copies, because a reader treats a late answer as a lost executor.
+   * Answers a request. Does not block. A lookup is answered at once and does not wait behind
+   * copies, because a reader treats a late answer as a lost executor.
    */
   public CompletableFuture<byte[]> answer(byte[] request) {
     try {

@@ -13,7 +13,10 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * Reads the stream of a map output that migrates from another executor's device. The tables arrive in this executor's arena as spilled tables, so the stream never waits for the device; they move there when they are read. Closing without {@link #finish} frees everything. Used by one thread at a time.
+ * Reads the stream of a map output that migrates from another executor's device. The tables arrive
+ * in this executor's arena as spilled tables, so the stream never waits for the device; they move
+ * there when they are read. Closing without {@link #finish} frees everything. Used by one thread at
+ * a time.
  */
 public final class IncomingTables implements AutoCloseable {
   private final DeviceCatalog catalog;
@@ -28,8 +31,9 @@ public final class IncomingTables implements AutoCloseable {
   private int unit;
   private long filled;
 
-  /** Creates a reader for an output.
- *
+  /**
+   * Creates a reader for an output.
+   *
    * @param arena of the tiers
    */
   public IncomingTables(DeviceCatalog catalog, DeviceTiers tiers, SharedArena arena, BlockKey key) {
@@ -39,9 +43,10 @@ public final class IncomingTables implements AutoCloseable {
     this.key = key;
   }
 
-  /** Consumes all of the next bytes.
- *
- * @throws IOException if the format is wrong, or the arena is full
+  /**
+   * Consumes all of the next bytes.
+   *
+   * @throws IOException if the format is wrong, or the arena is full
    */
   public void append(ByteBuffer bytes) throws IOException {
     while (bytes.hasRemaining()) {
@@ -66,7 +71,9 @@ public final class IncomingTables implements AutoCloseable {
     }
   }
 
-  /** Collects bytes. Grows only with received bytes, never by a length field. True when complete. */
+  /**
+   * Collects bytes. Grows only with received bytes, never by a length field. True when complete.
+   */
   private boolean collect(ByteBuffer bytes, int wanted) {
     byte[] taken = new byte[Math.min(bytes.remaining(), wanted - start.size())];
     bytes.get(taken);
@@ -92,10 +99,11 @@ public final class IncomingTables implements AutoCloseable {
   }
 
   /**
-   * Publishes the output after its last byte. Drops this copy if the catalog already has the output.
- *
- * @return the bytes of its tables
- * @throws IOException if bytes are missing or damaged, or the shuffle was removed here meanwhile
+   * Publishes the output after its last byte. Drops this copy if the catalog already has the
+   * output.
+   *
+   * @return the bytes of its tables
+   * @throws IOException if bytes are missing or damaged, or the shuffle was removed here meanwhile
    */
   public long finish() throws IOException {
     if (units == null || start.size() < TablesFormat.SUM_BYTES) {

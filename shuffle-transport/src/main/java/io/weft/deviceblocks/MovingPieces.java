@@ -9,7 +9,8 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * The bytes of a device's map output, in the order of its stream. Holds the units that are not read yet, and keeps a host copy of one unit at a time. Used by one thread at a time.
+ * The bytes of a device's map output, in the order of its stream. Holds the units that are not read
+ * yet, and keeps a host copy of one unit at a time. Used by one thread at a time.
  */
 final class MovingPieces implements AutoCloseable {
   private final CRC32C sum = new CRC32C();
@@ -18,10 +19,11 @@ final class MovingPieces implements AutoCloseable {
   private HostCopy copy;
   private int next;
 
-  /** Holds the units of an output.
- *
- * @param head the head and the index
- * @throws IllegalStateException if the output was removed
+  /**
+   * Holds the units of an output.
+   *
+   * @param head the head and the index
+   * @throws IllegalStateException if the output was removed
    */
   MovingPieces(ByteBuffer head, List<Unit> units) {
     this.piece = head;

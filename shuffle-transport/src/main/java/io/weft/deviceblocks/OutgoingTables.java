@@ -11,7 +11,9 @@ import java.util.Objects;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
 /**
- * A map output of this executor's device, as Spark's block transfer sends it to another executor in a migration. Owns nothing: each of its streams holds the tables from its creation until it is released or closed. No stream can be created after the output was removed. Thread-safe.
+ * A map output of this executor's device, as Spark's block transfer sends it to another executor in
+ * a migration. Owns nothing: each of its streams holds the tables from its creation until it is
+ * released or closed. No stream can be created after the output was removed. Thread-safe.
  */
 public final class OutgoingTables extends ManagedBuffer {
   private static final int TLS_PIECE_BYTES = 256 << 10;
@@ -29,9 +31,10 @@ public final class OutgoingTables extends ManagedBuffer {
     this.bytes = bytes;
   }
 
-  /** Prepares an output.
- *
- * @throws IOException if the catalog has no output with this key
+  /**
+   * Prepares an output.
+   *
+   * @throws IOException if the catalog has no output with this key
    */
   public static OutgoingTables of(DeviceCatalog catalog, BlockKey key) throws IOException {
     List<DeviceOutput.Unit> units =

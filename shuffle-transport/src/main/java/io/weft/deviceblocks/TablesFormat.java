@@ -11,7 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The stream format of a device's map output that migrates to another executor. All numbers are big-endian.
+ * The stream format of a device's map output that migrates to another executor. All numbers are
+ * big-endian.
  *
  * <pre>
  *   int magic "WFTT" | int version | int index bytes I
@@ -67,8 +68,9 @@ final class TablesFormat {
 
   /**
    * Reads a head.
+   *
    * @return bytes of the index
- * @throws IOException if the bytes are not a head, or have another version
+   * @throws IOException if the bytes are not a head, or have another version
    */
   static int decodeHead(byte[] bytes) throws IOException {
     ByteBuffer head = ByteBuffer.wrap(bytes);

@@ -56,7 +56,8 @@ class CodedGroupTest {
     public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
       moves++;
       for (TypedBuffer buffer : sends) {
-        receivedLength = buffer.type() == DataType.INT64 ? Memory.getLong(buffer.address()) : receivedLength;
+        receivedLength =
+            buffer.type() == DataType.INT64 ? Memory.getLong(buffer.address()) : receivedLength;
       }
       for (TypedBuffer buffer : receives) {
         Memory.setMemory(buffer.address(), buffer.bytes(), (byte) 0);

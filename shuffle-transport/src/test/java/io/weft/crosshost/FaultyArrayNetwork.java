@@ -25,7 +25,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A proxy between the sockets of executors of this process: the rendezvous gives each executor a proxy address of the other. Each direction of each connection has its own faults. They follow from the seed, the two executors, the number of their communicator and the purpose of the connection.
+ * A proxy between the sockets of executors of this process: the rendezvous gives each executor a
+ * proxy address of the other. Each direction of each connection has its own faults. They follow
+ * from the seed, the two executors, the number of their communicator and the purpose of the
+ * connection.
  */
 final class FaultyArrayNetwork implements CommunicatorCache.Meetings, AutoCloseable {
   private static final String ROUND_WITH_ADDRESSES = "listening";

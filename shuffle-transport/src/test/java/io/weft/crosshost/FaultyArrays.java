@@ -20,7 +20,8 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A round of arrays between two or three executors on separate hosts, over a faulty network. Used by one thread.
+ * A round of arrays between two or three executors on separate hosts, over a faulty network. Used
+ * by one thread.
  */
 final class FaultyArrays {
   private static final Duration DEADLINE = Duration.ofMillis(500);

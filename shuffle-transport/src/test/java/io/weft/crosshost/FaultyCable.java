@@ -13,7 +13,8 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * One direction of a connection between two ranks. Forwards the frames of the wire protocol one by one, and applies faults to some of them by its seed. Used by one thread.
+ * One direction of a connection between two ranks. Forwards the frames of the wire protocol one by
+ * one, and applies faults to some of them by its seed. Used by one thread.
  */
 final class FaultyCable implements Runnable {
   /** The faults of a frame. */
@@ -50,8 +51,8 @@ final class FaultyCable implements Runnable {
 
   /**
    * A direction that starts with a greeting, which names the purpose.
- *
- * @param greeting as received; null for the way back, which starts with a welcome
+   *
+   * @param greeting as received; null for the way back, which starts with a welcome
    * @param purpose from the greeting
    */
   FaultyCable(

@@ -23,7 +23,8 @@ import java.util.Locale;
 import java.util.function.LongConsumer;
 
 /**
- * Rates of plain copies on the first GPU, for comparison with transfers. Prints a table and writes it as JSON. Run by {@code tests/gpu/run}; never a test.
+ * Rates of plain copies on the first GPU, for comparison with transfers. Prints a table and writes
+ * it as JSON. Run by {@code tests/gpu/run}; never a test.
  */
 final class GpuCopies {
   private static final Duration TIMEOUT = Duration.ofMinutes(1);

@@ -5,7 +5,8 @@ import com.sun.jna.Native;
 import java.nio.file.Path;
 
 /**
- * Holds a GPU of the doubles that no executor uses. Work that other GPUs enqueue behind its work stops on the device until the test releases it.
+ * Holds a GPU of the doubles that no executor uses. Work that other GPUs enqueue behind its work
+ * stops on the device until the test releases it.
  */
 final class GpuHolds implements AutoCloseable {
   /** The GPU that is held. */

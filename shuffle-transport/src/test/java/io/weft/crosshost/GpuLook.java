@@ -6,8 +6,8 @@ import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.library.UnavailableLibraryException;
 
 /**
- * Prints the GPUs and the version of NCCL. Exits with status 3 and the reason if there is none.
- * Run by {@code tests/gpu/run}.
+ * Prints the GPUs and the version of NCCL. Exits with status 3 and the reason if there is none. Run
+ * by {@code tests/gpu/run}.
  */
 final class GpuLook {
   private static final int NONE = 3;

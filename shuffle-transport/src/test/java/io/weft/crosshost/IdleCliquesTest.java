@@ -52,7 +52,9 @@ class IdleCliquesTest extends TransferFixture {
   }
 
   /**
-   * The two ends check at very different times, because one has checked since its first transfer with a third executor. With a deadline that is shorter than the longest pause between two checks, they still agree.
+   * The two ends check at very different times, because one has checked since its first transfer
+   * with a third executor. With a deadline that is shorter than the longest pause between two
+   * checks, they still agree.
    */
   @Test
   void aShortDeadlineLeavesTimeToAgree() {

@@ -15,7 +15,8 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
 /**
- * NCCL gets a send while the work that writes its array still runs. That work waits for a held GPU, so only the test decides when it ends.
+ * NCCL gets a send while the work that writes its array still runs. That work waits for a held GPU,
+ * so only the test decides when it ends.
  */
 class RecordedSourcesTest extends HeldSourcesFixture {
   /** The work's last bytes arrive, although the send was enqueued before the work ran. */
@@ -138,7 +139,9 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     assertThat(executors.count(0, TransferCounter.GROUPS_BEHIND_DEVICES)).isOne();
   }
 
-  /** A device cannot stop waiting: the host gives up, and keeps the memory until the device ends. */
+  /**
+   * A device cannot stop waiting: the host gives up, and keeps the memory until the device ends.
+   */
   @Test
   void aSourceThatNeverEndsFailsBothEndsAtTheDeadline() {
     open(TransferOptions.DEFAULT.withDeadline(Duration.ofSeconds(3)));

@@ -23,8 +23,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The rate at which memory of the first GPU is spilled to pinned memory and comes back, compared with plain copies of the same bytes. Prints a table and writes it as JSON. Run by {@code tests/gpu/run}; never a
- * test.
+ * The rate at which memory of the first GPU is spilled to pinned memory and comes back, compared
+ * with plain copies of the same bytes. Prints a table and writes it as JSON. Run by {@code
+ * tests/gpu/run}; never a test.
  */
 final class SpillRates implements AutoCloseable {
   private static final Duration TIMEOUT = Duration.ofMinutes(1);

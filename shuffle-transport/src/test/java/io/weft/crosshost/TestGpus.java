@@ -72,7 +72,9 @@ public final class TestGpus {
     return TestMachine.property();
   }
 
-  /** The capabilities of this machine; with the doubles, of a process whose library path has them. */
+  /**
+   * The capabilities of this machine; with the doubles, of a process whose library path has them.
+   */
   public static ProbeOptions options() {
     return TestMachine.options();
   }

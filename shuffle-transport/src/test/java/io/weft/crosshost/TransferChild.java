@@ -64,7 +64,8 @@ final class TransferChild {
             new CrossHostTransfers.Resources(
                 hosts,
                 (key, rank) ->
-                    FileBootstrap.open(folder, UniqueId.decode(bootstrapIds.next()), rank, key.size()),
+                    FileBootstrap.open(
+                        folder, UniqueId.decode(bootstrapIds.next()), rank, key.size()),
                 CommunicatorWire::new,
                 SharedArena.open(new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0)),
                 gpu.map(each -> each.resources(hosts))),

@@ -259,9 +259,7 @@ abstract class TransferContract extends TransferFixture {
     assertThat(executors.get(1).statistics().buffers().out()).isZero();
   }
 
-  /**
-   * Trap 9: the same for a send; a new holder of memory writes into it at once.
-   */
+  /** Trap 9: the same for a send; a new holder of memory writes into it at once. */
   @Test
   void aSourceThatIsReleasedAfterItsSubmissionArrivesAsItWas() throws Exception {
     executors.start(2);

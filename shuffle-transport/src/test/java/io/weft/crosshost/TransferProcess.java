@@ -12,7 +12,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * An executor in its own Java virtual machine, controlled by lines of text. Answers start with "= ", to distinguish them from log lines.
+ * An executor in its own Java virtual machine, controlled by lines of text. Answers start with "=
+ * ", to distinguish them from log lines.
  */
 final class TransferProcess implements AutoCloseable {
   private static final int PATIENCE_SECONDS = 150;

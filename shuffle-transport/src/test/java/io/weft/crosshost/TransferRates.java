@@ -23,8 +23,9 @@ import java.util.Locale;
 import java.util.stream.LongStream;
 
 /**
- * The rate of arrays between the GPUs of two executors in this process, on two GPUs if there are two. Measures one large array, compared with a plain copy, and many small ones, in batches and one by one. Prints a table and writes it as JSON. Run by {@code
- * tests/gpu/run}; never a test.
+ * The rate of arrays between the GPUs of two executors in this process, on two GPUs if there are
+ * two. Measures one large array, compared with a plain copy, and many small ones, in batches and
+ * one by one. Prints a table and writes it as JSON. Run by {@code tests/gpu/run}; never a test.
  */
 final class TransferRates implements AutoCloseable {
   private static final int RUNS = 7;
@@ -125,8 +126,8 @@ final class TransferRates implements AutoCloseable {
     double alone = median(single);
     System.out.printf(
         Locale.ROOT,
-        "%,d transfers of %,d bytes: %.3f ms in batches of %d, %.3f ms one by one: %.1fx; a call for"
-            + " a batch holds its thread for %.1f us%n",
+        "%,d transfers of %,d bytes: %.3f ms in batches of %d, %.3f ms one by one: %.1fx; a call"
+            + " for a batch holds its thread for %.1f us%n",
         COUNT,
         SMALL,
         batched * 1e3,
@@ -140,12 +141,14 @@ final class TransferRates implements AutoCloseable {
             alone / batched,
             10,
             "x");
-    Goal held = Goal.most("time of the caller's thread in a call for a batch", call * 1e6, 100, "us");
+    Goal held =
+        Goal.most("time of the caller's thread in a call for a batch", call * 1e6, 100, "us");
     System.out.println(times.line());
     System.out.println(held.line());
     return """
-        {"count": %d, "bytes": %d, "batch": %d, "batchedSeconds": %.6f, "singleSeconds": %.6f,\
-         "callSeconds": %.9f, "goals": [%s, %s]}"""
+    {"count": %d, "bytes": %d, "batch": %d, "batchedSeconds": %.6f, "singleSeconds": %.6f,\
+     "callSeconds": %.9f, "goals": [%s, %s]}\
+    """
         .formatted(COUNT, SMALL, BATCH, batched, alone, call, times.json(), held.json());
   }
 

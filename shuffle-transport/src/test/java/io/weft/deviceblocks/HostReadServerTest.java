@@ -53,8 +53,7 @@ class HostReadServerTest {
       for (int i = 0; i < 10; i++) {
         reads.add(server.answer(read()));
       }
-      HostReadClient client =
-          new HostReadClient((executor, request) -> now(server, request), "7");
+      HostReadClient client = new HostReadClient((executor, request) -> now(server, request), "7");
       assertThat(client.held("3", List.of(new BlockKey(4, 8), KEY))).containsExactly(KEY);
       assertThat(client.tables("3", BLOCK)).containsExactly(LAYOUT);
       assertThat(reads).noneMatch(CompletableFuture::isDone);

@@ -62,8 +62,7 @@ final class WeftDriver implements DriverPlugin {
         RapidsRole.isAskedFor(conf) ? RapidsRole.decide(conf) : Activation.decide(conf);
     state = new DriverState(activation, conf);
     answers =
-        new DriverAnswers(
-            state, stages, new TransferRendezvous(cliques, losses), garbage::collect);
+        new DriverAnswers(state, stages, new TransferRendezvous(cliques, losses), garbage::collect);
     if (activation.runs()) {
       SpillMemory.check(conf);
       setUp(conf, activation);

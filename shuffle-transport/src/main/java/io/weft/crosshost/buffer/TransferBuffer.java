@@ -5,7 +5,8 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.device.Event;
 
 /**
- * Raw memory that a transfer writes into. It returns to its {@link ReceiveMemory} once its holder has closed it and every registered use has ended.
+ * Raw memory that a transfer writes into. It returns to its {@link ReceiveMemory} once its holder
+ * has closed it and every registered use has ended.
  *
  * <p>Thread-safe.
  */
@@ -16,9 +17,10 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
   private int holders = 1;
   private boolean closed;
 
-  /** Creates a buffer with one holder.
- *
- * @param giveBack run once, after the last holder and the last use
+  /**
+   * Creates a buffer with one holder.
+   *
+   * @param giveBack run once, after the last holder and the last use
    */
   public TransferBuffer(long address, long bytes, Runnable giveBack) {
     this.address = address;
@@ -31,9 +33,10 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
     return TypedBuffer.of(this, 0, shape.type(), shape.elements());
   }
 
-  /** The address of the bytes.
- *
- * @throws IllegalStateException if the buffer was given back
+  /**
+   * The address of the bytes.
+   *
+   * @throws IllegalStateException if the buffer was given back
    */
   @Override
   public synchronized long address() {

@@ -11,9 +11,11 @@ import java.util.List;
 import java.util.TreeMap;
 
 /**
- * Receive buffers from an arena. Returned buffers are kept by size and reused, so that after the first batches a receive allocates nothing. When the arena runs full, idle buffers are freed.
+ * Receive buffers from an arena. Returned buffers are kept by size and reused, so that after the
+ * first batches a receive allocates nothing. When the arena runs full, idle buffers are freed.
  *
- * <p>Sizes up to 1 MiB are rounded up to a power of two, at least 4 KiB. Larger sizes are rounded up to a multiple of 1 MiB. Thread-safe.
+ * <p>Sizes up to 1 MiB are rounded up to a power of two, at least 4 KiB. Larger sizes are rounded
+ * up to a multiple of 1 MiB. Thread-safe.
  */
 public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private static final long LEAST_BYTES = 4L << 10;
@@ -36,11 +38,12 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
     arena.onPressure(this::giveBackIdle);
   }
 
-  /** Allocates a buffer with undefined contents.
- *
- * @param bytes 1 to 2^31 - 64
- * @throws ArenaFullException if no idle buffer fits and the arena is full
- * @throws IOException if the size is out of range
+  /**
+   * Allocates a buffer with undefined contents.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @throws ArenaFullException if no idle buffer fits and the arena is full
+   * @throws IOException if the size is out of range
    */
   @Override
   public TransferBuffer take(long bytes) throws IOException {
@@ -65,9 +68,11 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
     return new TransferBuffer(extent.address(), bytes, () -> takeBack(block));
   }
 
-  /** Allocates buffers in advance, so that {@code count} buffers of this size can be taken without an allocation.
- *
- * @throws ArenaFullException if the arena is full; earlier allocations stay
+  /**
+   * Allocates buffers in advance, so that {@code count} buffers of this size can be taken without
+   * an allocation.
+   *
+   * @throws ArenaFullException if the arena is full; earlier allocations stay
    * @throws IOException as {@link #take} does
    */
   public void preallocate(long bytes, int count) throws IOException {

@@ -6,7 +6,8 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Shared rooms that this end has left and the other end may still have mapped. They are polled when a room is opened or left. Thread-safe; no lock is held during calls to the driver.
+ * Shared rooms that this end has left and the other end may still have mapped. They are polled when
+ * a room is opened or left. Thread-safe; no lock is held during calls to the driver.
  */
 final class DepartedRooms {
   private static final long POLL_NANOS = 1_000_000;

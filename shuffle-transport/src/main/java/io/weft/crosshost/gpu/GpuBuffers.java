@@ -15,9 +15,10 @@ final class GpuBuffers implements ReceiveMemory {
   private long out;
   private long outBytes;
 
-  /** Takes buffers from a pool.
- *
- * @param pool not shared with other users; its owner closes it
+  /**
+   * Takes buffers from a pool.
+   *
+   * @param pool not shared with other users; its owner closes it
    */
   GpuBuffers(CudaMemoryPool pool) {
     this.pool = pool;

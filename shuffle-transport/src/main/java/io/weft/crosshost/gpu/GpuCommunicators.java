@@ -24,7 +24,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Creates the communicators of pairs of GPUs: with NCCL where both ends can use it, else over the hosts. Wires over the hosts map GPU memory where they can. Both ends exchange what they have and reach the same choice, which is logged once with its reason. If NCCL fails to start, the pair goes over the hosts, and NCCL is not tried again with that incarnation of the peer. Thread-safe.
+ * Creates the communicators of pairs of GPUs: with NCCL where both ends can use it, else over the
+ * hosts. Wires over the hosts map GPU memory where they can. Both ends exchange what they have and
+ * reach the same choice, which is logged once with its reason. If NCCL fails to start, the pair
+ * goes over the hosts, and NCCL is not tried again with that incarnation of the peer. Thread-safe.
  */
 final class GpuCommunicators implements CommunicatorFactory {
   private static final Logger LOG = LoggerFactory.getLogger(GpuCommunicators.class);
@@ -36,8 +39,9 @@ final class GpuCommunicators implements CommunicatorFactory {
   private final Map<String, String> failed = new ConcurrentHashMap<>();
   private final Set<String> logged = ConcurrentHashMap.newKeySet();
 
-  /** Creates the factory of this executor's GPU.
- *
+  /**
+   * Creates the factory of this executor's GPU.
+   *
    * @param rules the same on all executors
    * @param nccl gives the factory of NCCL's communicators; throws if the GPU cannot be opened
    * @param hosts creates communicators of the hosts
@@ -91,11 +95,12 @@ final class GpuCommunicators implements CommunicatorFactory {
     }
   }
 
-  /** The result of the start of NCCL at both ends.
- *
- * @param communicator null if the start failed
- * @param failure the reason, if it failed
- * @param otherId for the communicator over the hosts, if it failed
+  /**
+   * The result of the start of NCCL at both ends.
+   *
+   * @param communicator null if the start failed
+   * @param failure the reason, if it failed
+   * @param otherId for the communicator over the hosts, if it failed
    */
   private record Attempt(Communicator communicator, String failure, UniqueId otherId) {
     boolean isWell() {

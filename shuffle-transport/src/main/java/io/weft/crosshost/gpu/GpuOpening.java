@@ -11,7 +11,9 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 /**
- * Opens a GPU on first use, on a daemon thread "weft-gpu-open". If the driver does not answer, each caller waits until its timeout and no lock is held. After a failure the next caller retries. Thread-safe. Owns the opened GPU.
+ * Opens a GPU on first use, on a daemon thread "weft-gpu-open". If the driver does not answer, each
+ * caller waits until its timeout and no lock is held. After a failure the next caller retries.
+ * Thread-safe. Owns the opened GPU.
  */
 final class GpuOpening implements AutoCloseable {
   private final String what;
@@ -20,11 +22,12 @@ final class GpuOpening implements AutoCloseable {
   private CompletableFuture<OpenedGpu> opening;
   private boolean closed;
 
-  /** Creates a GPU that is not open.
- *
- * @param what name of the GPU, for messages
- * @param open calls the driver
- * @param timeout how long each caller waits
+  /**
+   * Creates a GPU that is not open.
+   *
+   * @param what name of the GPU, for messages
+   * @param open calls the driver
+   * @param timeout how long each caller waits
    */
   GpuOpening(String what, Supplier<OpenedGpu> open, Duration timeout) {
     this.what = what;
@@ -32,10 +35,11 @@ final class GpuOpening implements AutoCloseable {
     this.timeout = timeout;
   }
 
-  /** The GPU. Opens it if it is not open.
- *
- * @throws IllegalStateException if this was closed
- * @throws UnavailableLibraryException if the driver does not answer in time
+  /**
+   * The GPU. Opens it if it is not open.
+   *
+   * @throws IllegalStateException if this was closed
+   * @throws UnavailableLibraryException if the driver does not answer in time
    */
   OpenedGpu get() {
     CompletableFuture<OpenedGpu> mine = null;

@@ -18,19 +18,22 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Finds the GPU of this executor and its NCCL. The driver is loaded only if the capabilities include a GPU and JNA, and NCCL only if they include NCCL. No context is created, so the search takes no GPU memory.
+ * Finds the GPU of this executor and its NCCL. The driver is loaded only if the capabilities
+ * include a GPU and JNA, and NCCL only if they include NCCL. No context is created, so the search
+ * takes no GPU memory.
  */
 public final class GpuSearch {
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
   private GpuSearch() {}
 
-  /** Searches for at most 30 s.
- *
- * @param machine the capabilities of this machine
- * @param libraries where the driver and NCCL are
- * @param wanted the GPU's number in this process or its uuid; empty for the first GPU
- * @return the GPU, or the reason why there is none
+  /**
+   * Searches for at most 30 s.
+   *
+   * @param machine the capabilities of this machine
+   * @param libraries where the driver and NCCL are
+   * @param wanted the GPU's number in this process or its uuid; empty for the first GPU
+   * @return the GPU, or the reason why there is none
    */
   public static GpuEnd find(Capabilities machine, ProbeOptions libraries, String wanted) {
     for (Capability needed : List.of(Capability.CUDA_DEVICES, Capability.JNA)) {

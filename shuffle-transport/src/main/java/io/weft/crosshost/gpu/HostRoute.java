@@ -17,7 +17,8 @@ import java.util.function.Consumer;
  * The host communicator of a clique of GPUs. Its type shows that it does not move GPU memory.
  *
  * @param hosts moves host memory only; closed with this one
- * @param mayMap whether the ends try to map each other's memory before they stage arrays; the same at both ends
+ * @param mayMap whether the ends try to map each other's memory before they stage arrays; the same
+ *     at both ends
  * @param mapped receives the result: the reason of a failure, or an empty text
  */
 record HostRoute(Communicator hosts, boolean mayMap, Consumer<String> mapped)

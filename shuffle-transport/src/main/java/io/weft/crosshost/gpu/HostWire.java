@@ -16,7 +16,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A wire between two GPUs over the hosts' communicator: mapped if both ends can map, else staged. The choice is made on first use, so that the wire can be aborted meanwhile.
+ * A wire between two GPUs over the hosts' communicator: mapped if both ends can map, else staged.
+ * The choice is made on first use, so that the wire can be aborted meanwhile.
  */
 final class HostWire implements TransferWire {
   private final HostRoute route;

@@ -19,9 +19,13 @@ import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A wire between two GPUs of one kernel, or two ends on one GPU, without a copy through the host. The sender copies a wave into a shared room that the receiver has mapped, and the receiver copies it out. The hosts exchange only their progress. The room's two slots alternate, so that one wave is copied in while the other is copied out. Both ends must use such a wire.
+ * A wire between two GPUs of one kernel, or two ends on one GPU, without a copy through the host.
+ * The sender copies a wave into a shared room that the receiver has mapped, and the receiver copies
+ * it out. The hosts exchange only their progress. The room's two slots alternate, so that one wave
+ * is copied in while the other is copied out. Both ends must use such a wire.
  *
- * <p>The sender's own array is not mapped. Its owner could not free it before the other end had unmapped it, and mapping takes longer than a copy within the device.
+ * <p>The sender's own array is not mapped. Its owner could not free it before the other end had
+ * unmapped it, and mapping takes longer than a copy within the device.
  */
 final class IpcWire implements TransferWire {
   private static final long POLL_NANOS = 20_000;
@@ -36,12 +40,13 @@ final class IpcWire implements TransferWire {
   /** Ends when the stream no longer uses the memory of failed moves. */
   private final HostEvent rest = new HostEvent("the rest of a stream of mapped transfers");
 
-  /** Creates a wire through a shared room.
- *
- * @param host moves host memory; closed with this one
- * @param room mapped by both ends; the wire takes ownership
- * @param departed gets the room when the wire closes
- * @param timeout how long the GPU may take for a wave
+  /**
+   * Creates a wire through a shared room.
+   *
+   * @param host moves host memory; closed with this one
+   * @param room mapped by both ends; the wire takes ownership
+   * @param departed gets the room when the wire closes
+   * @param timeout how long the GPU may take for a wave
    */
   IpcWire(TransferWire host, SharedRoom room, DepartedRooms departed, Duration timeout) {
     this.host = host;
@@ -106,7 +111,8 @@ final class IpcWire implements TransferWire {
       throw new CollectiveException(
           Kind.MISMATCH,
           List.of(),
-          "this end is at wave %d of a move, the other end at %d".formatted(wave, theirs.getInt(0)));
+          "this end is at wave %d of a move, the other end at %d"
+              .formatted(wave, theirs.getInt(0)));
     }
   }
 

@@ -16,9 +16,10 @@ final class NcclWire implements TransferWire {
   private final boolean followsDevices;
   private final CommunicatorWire wire;
 
-  /** Creates the wire of a communicator.
- *
- * @param communicator with two ranks; the caller closes it
+  /**
+   * Creates the wire of a communicator.
+   *
+   * @param communicator with two ranks; the caller closes it
    * @param followsDevices whether sends of this end may wait for their sources on the GPU
    */
   NcclWire(DeviceCommunicator communicator, boolean followsDevices) {

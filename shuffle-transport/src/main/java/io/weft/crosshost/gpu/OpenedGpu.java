@@ -43,7 +43,8 @@ record OpenedGpu(
   }
 
   /**
-   * Frees everything, after at most 2 s. Memory that is still in use, or mapped by others, stays until the process ends.
+   * Frees everything, after at most 2 s. Memory that is still in use, or mapped by others, stays
+   * until the process ends.
    */
   void close() {
     long out = buffers.statistics().out();

@@ -15,7 +15,8 @@ import java.nio.file.Path;
  *
  * @param life id and incarnation of the executor, for example "2@00c0ffee"
  * @param end the properties that the choice depends on
- * @param pids the pid namespace of the process, for example "pid:[4026531836]"; empty if unknown. Only within one namespace can an end check whether the other process is alive
+ * @param pids the pid namespace of the process, for example "pid:[4026531836]"; empty if unknown.
+ *     Only within one namespace can an end check whether the other process is alive
  */
 record RankEnd(String life, PathEnd end, String pids) {
   private static final Path PID_NAMESPACE = Path.of("/proc/self/ns/pid");

@@ -6,7 +6,8 @@ import io.weft.device.Deadline;
 import java.util.List;
 
 /**
- * A second use of a bootstrap with another id, after the first communicator failed. Closes nothing: it ends with the first.
+ * A second use of a bootstrap with another id, after the first communicator failed. Closes nothing:
+ * it ends with the first.
  */
 record SecondMeeting(Bootstrap first, UniqueId id) implements Bootstrap {
   @Override

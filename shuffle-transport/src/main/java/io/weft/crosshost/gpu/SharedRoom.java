@@ -14,7 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * GPU memory that the two ends of a pair share while their wire is open. Each end owns one room, which the other end has mapped, with two slots of one wave each. The owner writes and the other end only reads. Used by one thread at a time.
+ * GPU memory that the two ends of a pair share while their wire is open. Each end owns one room,
+ * which the other end has mapped, with two slots of one wave each. The owner writes and the other
+ * end only reads. Used by one thread at a time.
  */
 final class SharedRoom implements AutoCloseable {
   /** The size of a slot. */
@@ -36,10 +38,11 @@ final class SharedRoom implements AutoCloseable {
     this.memory = memory;
   }
 
-  /** Allocates the memory and a stream.
- *
- * @throws IllegalStateException if the pool is full
- * @throws CudaException if the driver fails
+  /**
+   * Allocates the memory and a stream.
+   *
+   * @throws IllegalStateException if the pool is full
+   * @throws CudaException if the driver fails
    */
   static SharedRoom take(CudaDevice device, CudaMemoryPool pool) {
     CudaMemory memory = pool.take(BYTES);
@@ -55,7 +58,8 @@ final class SharedRoom implements AutoCloseable {
   /**
    * Maps the rooms at both ends.
    *
-   * @throws io.weft.collectives.fault.CollectiveException of kind INVALID, at both ends, if one of them cannot; then nothing is mapped
+   * @throws io.weft.collectives.fault.CollectiveException of kind INVALID, at both ends, if one of
+   *     them cannot; then nothing is mapped
    */
   void open(Communicator hosts, Deadline deadline) {
     rank = hosts.rank();
@@ -81,9 +85,10 @@ final class SharedRoom implements AutoCloseable {
   }
 
   /**
-   * Unmaps the other's memory and tells the other end. The own memory stays until {@link #tryRelease}.
- *
- * @return whether the stream is idle, so that its memory may be freed
+   * Unmaps the other's memory and tells the other end. The own memory stays until {@link
+   * #tryRelease}.
+   *
+   * @return whether the stream is idle, so that its memory may be freed
    */
   boolean depart() {
     try {
@@ -92,7 +97,9 @@ final class SharedRoom implements AutoCloseable {
         memory.close();
         return true;
       }
-      LOG.warn("{} does not become idle: its memory, and memory that others have mapped, is kept", stream);
+      LOG.warn(
+          "{} does not become idle: its memory, and memory that others have mapped, is kept",
+          stream);
     } catch (CudaException e) {
       LOG.warn("{} failed: memory that others have mapped is kept", stream, e);
     }

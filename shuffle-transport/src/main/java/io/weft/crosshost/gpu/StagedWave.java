@@ -10,9 +10,7 @@ import io.weft.device.cuda.CudaStream;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * One wave of arrays through pinned memory, in both directions. Used by the thread of its wire.
- */
+/** One wave of arrays through pinned memory, in both directions. Used by the thread of its wire. */
 final class StagedWave {
   private final List<TypedBuffer> sends;
   private final List<TypedBuffer> receives;
@@ -40,9 +38,10 @@ final class StagedWave {
     return waves;
   }
 
-  /** Allocates pinned memory.
- *
- * @throws IllegalStateException if memory is short; then nothing is allocated
+  /**
+   * Allocates pinned memory.
+   *
+   * @throws IllegalStateException if memory is short; then nothing is allocated
    */
   void take(CudaMemoryPool pinned) {
     try {

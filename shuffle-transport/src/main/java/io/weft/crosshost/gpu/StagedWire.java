@@ -20,7 +20,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A wire between two GPUs through host memory, for pairs that cannot use NCCL. Arrays are copied to pinned memory, sent to the other host, and copied to its GPU, in waves of a fixed size. While one wave moves between the hosts, the GPU copies the next one out or the previous one in. If pinned memory is short, there is one wave at a time, and the wire waits for memory. Both ends must use such a wire.
+ * A wire between two GPUs through host memory, for pairs that cannot use NCCL. Arrays are copied to
+ * pinned memory, sent to the other host, and copied to its GPU, in waves of a fixed size. While one
+ * wave moves between the hosts, the GPU copies the next one out or the previous one in. If pinned
+ * memory is short, there is one wave at a time, and the wire waits for memory. Both ends must use
+ * such a wire.
  */
 final class StagedWire implements TransferWire {
   /** The size of a wave in each direction. Up to three waves have pinned memory at a time. */
@@ -40,9 +44,10 @@ final class StagedWire implements TransferWire {
 
   private final HostEvent rest = new HostEvent("the rest of a stream that stages transfers");
 
-  /** Creates a wire with its own stream.
- *
- * @param host moves host memory; closed with this one
+  /**
+   * Creates a wire with its own stream.
+   *
+   * @param host moves host memory; closed with this one
    * @param pinned for the copies
    * @param timeout how long the GPU may take for a wave
    */

@@ -25,7 +25,9 @@ import java.util.UUID;
 import java.util.function.Supplier;
 
 /**
- * This executor's GPU as an end of transfers. The context is created with the first transfer, so an executor without transfers takes no GPU memory. Thread-safe. Owns the context and the pools; must be closed after the transfers.
+ * This executor's GPU as an end of transfers. The context is created with the first transfer, so an
+ * executor without transfers takes no GPU memory. Thread-safe. Owns the context and the pools; must
+ * be closed after the transfers.
  */
 public final class TransferGpu implements AutoCloseable {
   /** How long a closing communicator waits for the other end, which closes at the same time. */
@@ -39,15 +41,18 @@ public final class TransferGpu implements AutoCloseable {
   private final Options options;
   private final GpuOpening opening;
 
-  /** The properties of an end.
- *
- * @param life id and incarnation of the executor, for messages
- * @param end this executor's kernel and GPU, which must exist
- * @param rules for the choice of paths, the same on all executors
+  /**
+   * The properties of an end.
+   *
+   * @param life id and incarnation of the executor, for messages
+   * @param end this executor's kernel and GPU, which must exist
+   * @param rules for the choice of paths, the same on all executors
    * @param libraries where the driver and NCCL are
    * @param bufferBytes the limit of GPU memory for receive buffers
-   * @param followsDevices whether NCCL gets a send when its source is recorded; else when it is complete
-   * @param besideNccl creates the host communicators that coordinate the ends of an NCCL communicator
+   * @param followsDevices whether NCCL gets a send when its source is recorded; else when it is
+   *     complete
+   * @param besideNccl creates the host communicators that coordinate the ends of an NCCL
+   *     communicator
    */
   public record Options(
       String life,
@@ -76,9 +81,10 @@ public final class TransferGpu implements AutoCloseable {
     return OpenedGpu.of(device, options.bufferBytes(), PINNED_BYTES);
   }
 
-  /** The resources for transfers of this GPU.
- *
- * @param hosts creates communicators of the hosts, for pairs that do not use NCCL
+  /**
+   * The resources for transfers of this GPU.
+   *
+   * @param hosts creates communicators of the hosts, for pairs that do not use NCCL
    */
   public GpuResources resources(CommunicatorFactory hosts) {
     Supplier<CommunicatorFactory> nccl =

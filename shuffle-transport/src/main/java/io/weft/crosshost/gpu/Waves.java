@@ -6,7 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Cuts a list of arrays, as bytes, into waves of a limited size, in order. Both ends of a transfer cut lists of the same lengths in the same way. Stateless.
+ * Cuts a list of arrays, as bytes, into waves of a limited size, in order. Both ends of a transfer
+ * cut lists of the same lengths in the same way. Stateless.
  */
 final class Waves {
   private Waves() {}

@@ -21,9 +21,10 @@ public final class CommunicatorWire implements TransferWire {
   private final ByteBuffer theirs = ByteBuffer.allocateDirect(Manifest.BYTES);
   private final List<Operation> manifests;
 
-  /** Creates the wire of a communicator.
- *
- * @param communicator with two ranks; the caller closes it
+  /**
+   * Creates the wire of a communicator.
+   *
+   * @param communicator with two ranks; the caller closes it
    */
   public CommunicatorWire(Communicator communicator) {
     if (communicator.nranks() != 2) {

@@ -9,7 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The offers of one end in one round, as a block of a fixed size, so that the other end knows the size. Offers that do not fit go into the next round.
+ * The offers of one end in one round, as a block of a fixed size, so that the other end knows the
+ * size. Offers that do not fit go into the next round.
  *
  * <pre>
  *   0 int magic | 4 int entries
@@ -85,7 +86,8 @@ public final class Manifest {
   /**
    * Reads a block from its start.
    *
-   * @throws IllegalArgumentException if the block is not a manifest; decoding reads nothing outside of the block and allocates nothing larger than it
+   * @throws IllegalArgumentException if the block is not a manifest; decoding reads nothing outside
+   *     of the block and allocates nothing larger than it
    */
   public static List<ManifestEntry> decode(ByteBuffer block) {
     block.clear().order(ByteOrder.LITTLE_ENDIAN);

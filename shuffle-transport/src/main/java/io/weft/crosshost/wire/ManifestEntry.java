@@ -12,7 +12,8 @@ import io.weft.tensor.codec.CodecKind;
  * @param count number of elements; 0 only in {@link #IDLE} and verdicts
  * @param codec of the elements
  * @param failure why no payload follows; empty if it follows
- * @param recorded whether the work that writes the elements is recorded and not complete; then the payload is valid only if the verdict in the manifest after the move says so
+ * @param recorded whether the work that writes the elements is recorded and not complete; then the
+ *     payload is valid only if the verdict in the manifest after the move says so
  */
 public record ManifestEntry(
     boolean send,
@@ -31,9 +32,10 @@ public record ManifestEntry(
     this(send, key, type, count, codec, failure, false);
   }
 
-  /** No transfer, but the verdict of this end on its sends behind recorded work.
- *
- * @param failure of that work; empty if it succeeded
+  /**
+   * No transfer, but the verdict of this end on its sends behind recorded work.
+   *
+   * @param failure of that work; empty if it succeeded
    */
   public static ManifestEntry verdict(String failure) {
     return ManifestEntry.plain(true, 0, DataType.INT8, 0, failure);

@@ -7,7 +7,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One end of a clique of two, as transfers use it. Both ends call the same methods in the same order. Used by one thread at a time; only {@link #abort} is thread-safe, and may be called after the wire was closed.
+ * One end of a clique of two, as transfers use it. Both ends call the same methods in the same
+ * order. Used by one thread at a time; only {@link #abort} is thread-safe, and may be called after
+ * the wire was closed.
  *
  * <p>Every method throws the communicator's exceptions; the wire is broken afterwards.
  */
@@ -18,9 +20,10 @@ public interface TransferWire extends AutoCloseable {
     TransferWire open(Communicator communicator);
   }
 
-  /** Sends this end's offers and returns the peer's. Waits for the peer.
- *
- * @throws IllegalArgumentException if the peer's message is not a manifest
+  /**
+   * Sends this end's offers and returns the peer's. Waits for the peer.
+   *
+   * @throws IllegalArgumentException if the peer's message is not a manifest
    */
   List<ManifestEntry> exchange(Manifest mine);
 
@@ -33,7 +36,9 @@ public interface TransferWire extends AutoCloseable {
   }
 
   /**
-   * As {@link #move}, behind recorded work: the devices wait for the work themselves. The payload also moves if the work fails, and is void then. The sending end knows that, and tells the other end.
+   * As {@link #move}, behind recorded work: the devices wait for the work themselves. The payload
+   * also moves if the work fails, and is void then. The sending end knows that, and tells the other
+   * end.
    *
    * @param sources recorded work of this end's sends, see {@link Event#isOnDevice}
    * @throws UnsupportedOperationException unless {@link #followsDevices}

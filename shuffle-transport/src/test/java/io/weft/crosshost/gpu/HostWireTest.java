@@ -88,7 +88,8 @@ class HostWireTest {
     for (int rank = 0; rank < 2; rank++) {
       communicators.add(made.get(rank).get(60, TimeUnit.SECONDS));
       wires.add(
-          new HostWire(new HostRoute(communicators.get(rank), true, this::addObstacle), ends.get(rank)));
+          new HostWire(
+              new HostRoute(communicators.get(rank), true, this::addObstacle), ends.get(rank)));
     }
   }
 
@@ -142,7 +143,9 @@ class HostWireTest {
     connect(SharedRoom.BYTES, 1 << 20, CudaMemoryPool.Kind.DEVICE);
     exchange();
     exchange();
-    assertThat(obstacles).hasSize(2).allSatisfy(each -> assertThat(each).contains("exceed the budget"));
+    assertThat(obstacles)
+        .hasSize(2)
+        .allSatisfy(each -> assertThat(each).contains("exceed the budget"));
     assertThat(ends.get(0).shared().takenBytes()).isZero();
     assertThat(TestGpus.controls().cudaDoubleHostCopies()).isPositive();
   }

@@ -42,7 +42,6 @@ record BarrierTask(BarrierTaskContext context, String executorId, String host) {
   RendezvousCall<StageAttempt> call(String round, byte[] message, String failure) {
     // An attempt runs each partition once, so a task has one visit.
     String ticket = key() + " rank " + rank();
-    return new RendezvousCall<>(
-        key(), ticket, rank(), nranks(), name(), round, message, failure);
+    return new RendezvousCall<>(key(), ticket, rank(), nranks(), name(), round, message, failure);
   }
 }

@@ -16,7 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One task's end of its stage's rendezvous on the driver. The task polls the driver, often at first, then less often. Used by one thread at a time.
+ * One task's end of its stage's rendezvous on the driver. The task polls the driver, often at
+ * first, then less often. Used by one thread at a time.
  */
 final class DriverBootstrap implements Bootstrap {
   private static final Logger LOG = LoggerFactory.getLogger(DriverBootstrap.class);
@@ -42,9 +43,9 @@ final class DriverBootstrap implements Bootstrap {
 
   /**
    * Joins the rendezvous and waits for all tasks.
- *
- * @param names gets the names of the other tasks
- * @throws CollectiveException naming the tasks that failed or did not come before the deadline
+   *
+   * @param names gets the names of the other tasks
+   * @throws CollectiveException naming the tasks that failed or did not come before the deadline
    */
   static DriverBootstrap join(
       DriverCalls driver, BarrierTask task, TaskNames names, Deadline deadline) {

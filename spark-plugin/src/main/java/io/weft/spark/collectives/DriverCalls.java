@@ -13,7 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * The calls of one task to the driver, on their own thread. Spark's call blocks until Spark's timeout, and the communicator's timeout may be shorter.
+ * The calls of one task to the driver, on their own thread. Spark's call blocks until Spark's
+ * timeout, and the communicator's timeout may be shorter.
  *
  * <p>One call at a time. Used by one thread, which closes it. Closing ends the call under way.
  */
@@ -26,8 +27,8 @@ final class DriverCalls implements AutoCloseable {
 
   /**
    * Creates the thread; makes no call yet.
- *
- * @param taskId Spark's task id, for the name of the thread
+   *
+   * @param taskId Spark's task id, for the name of the thread
    */
   DriverCalls(RendezvousDriver<StageAttempt> driver, long taskId) {
     this.driver = driver;
@@ -42,10 +43,10 @@ final class DriverCalls implements AutoCloseable {
 
   /**
    * Sends a call, unless an earlier one is still open, and waits for the answer.
- *
- * @param nanos the longest wait
- * @return empty if no answer has come; the next invocation waits on
- * @throws Exception if the call failed; a retry may succeed
+   *
+   * @param nanos the longest wait
+   * @return empty if no answer has come; the next invocation waits on
+   * @throws Exception if the call failed; a retry may succeed
    */
   Optional<RendezvousAnswer> ask(RendezvousCall<StageAttempt> call, long nanos) throws Exception {
     if (asked == null) {
@@ -65,8 +66,8 @@ final class DriverCalls implements AutoCloseable {
 
   /**
    * Cancels the open call and sends this one instead. Waits up to a second.
- *
- * @throws Exception if the call may not have arrived
+   *
+   * @throws Exception if the call may not have arrived
    */
   void report(RendezvousCall<StageAttempt> call) throws Exception {
     if (asked != null) {

@@ -23,10 +23,10 @@ public final class ExecutorCollectives implements AutoCloseable {
 
   /**
    * The executor and its default timeout.
- *
- * @param executorId Spark's executor id
- * @param host name that the other executors use
- * @param timeout of communicators without their own timeout
+   *
+   * @param executorId Spark's executor id
+   * @param host name that the other executors use
+   * @param timeout of communicators without their own timeout
    */
   public record Options(String executorId, String host, Duration timeout) {}
 
@@ -42,11 +42,12 @@ public final class ExecutorCollectives implements AutoCloseable {
 
   /**
    * Creates the collectives of an executor.
- *
- * @param factory creates the communicators
- * @param driver sends calls to the rendezvous on the driver
+   *
+   * @param factory creates the communicators
+   * @param driver sends calls to the rendezvous on the driver
    */
-  public ExecutorCollectives(Options options, CommunicatorFactory factory, RendezvousDriver<StageAttempt> driver) {
+  public ExecutorCollectives(
+      Options options, CommunicatorFactory factory, RendezvousDriver<StageAttempt> driver) {
     this.options = options;
     this.factory = factory;
     this.driver = driver;
@@ -126,7 +127,10 @@ public final class ExecutorCollectives implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Exception e) {
-      LOG.debug("The failure of {} did not reach the driver, which learns of it from Spark", task.name(), e);
+      LOG.debug(
+          "The failure of {} did not reach the driver, which learns of it from Spark",
+          task.name(),
+          e);
     }
   }
 

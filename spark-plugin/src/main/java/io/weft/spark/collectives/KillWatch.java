@@ -8,7 +8,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Checks periodically for killed tasks, while there are tasks. Spark marks a task of a failed barrier stage as killed without an interrupt of its thread. The checking thread ends shortly after the last task. Thread-safe.
+ * Checks periodically for killed tasks, while there are tasks. Spark marks a task of a failed
+ * barrier stage as killed without an interrupt of its thread. The checking thread ends shortly
+ * after the last task. Thread-safe.
  */
 final class KillWatch implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(KillWatch.class);
@@ -20,8 +22,8 @@ final class KillWatch implements AutoCloseable {
 
   /**
    * Creates a watch that does not run yet.
- *
- * @param check runs one check; returns false if there are no tasks to check
+   *
+   * @param check runs one check; returns false if there are no tasks to check
    */
   KillWatch(BooleanSupplier check) {
     this.check = check;

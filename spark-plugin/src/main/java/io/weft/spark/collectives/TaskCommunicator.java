@@ -11,7 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task's communicator, from its first request to the end of the task. Thread-safe: the task's threads request it, Spark's threads report the end of the task.
+ * A task's communicator, from its first request to the end of the task. Thread-safe: the task's
+ * threads request it, Spark's threads report the end of the task.
  */
 final class TaskCommunicator implements TaskCompletionListener, TaskFailureListener {
   private static final long KILL_GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
@@ -61,7 +62,9 @@ final class TaskCommunicator implements TaskCompletionListener, TaskFailureListe
   }
 
   /**
-   * Aborts the communicator if Spark has killed the task without an interrupt of its thread. Waits a little before: tasks are killed because another one failed, and its reason should come first. Used by one thread.
+   * Aborts the communicator if Spark has killed the task without an interrupt of its thread. Waits
+   * a little before: tasks are killed because another one failed, and its reason should come first.
+   * Used by one thread.
    */
   void checkKilled() {
     if (communicator == null || communicator.failure().isPresent() || !task.isKilled()) {

@@ -45,8 +45,7 @@ public final class DriverAnswers {
    * @param cliques where the ends of cliques meet
    * @param losses the executors that Spark has lost
    */
-  public record TransferRendezvous(
-      RendezvousService<CliquePair> cliques, ExecutorLosses losses) {}
+  public record TransferRendezvous(RendezvousService<CliquePair> cliques, ExecutorLosses losses) {}
 
   /**
    * Answers from a state.

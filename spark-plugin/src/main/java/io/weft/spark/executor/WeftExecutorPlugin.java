@@ -203,7 +203,8 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
             context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
         communicators,
         call ->
-            (RendezvousAnswer) MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
+            (RendezvousAnswer)
+                MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
   }
 
   private static String refusal(Object answer) {

@@ -11,9 +11,11 @@ interface BounceMemory {
   MemoryBuffer allocate(long bytes);
 
   /**
-   * cudf's memory: from its pool, so that it counts as spark-rapids' memory. Other GPUs cannot reach memory of the driver's stream-ordered pool, so with that pool it is plain memory outside of the pool.
- *
- * @param pool the value of spark-rapids' setting
+   * cudf's memory: from its pool, so that it counts as spark-rapids' memory. Other GPUs cannot
+   * reach memory of the driver's stream-ordered pool, so with that pool it is plain memory outside
+   * of the pool.
+   *
+   * @param pool the value of spark-rapids' setting
    */
   static BounceMemory ofCudf(String pool) {
     return pool.equalsIgnoreCase("ASYNC")

@@ -13,7 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Bounce buffers of one size, cut from one block of GPU memory. A closed buffer is lent again when no data movement uses it any more.
+ * Bounce buffers of one size, cut from one block of GPU memory. A closed buffer is lent again when
+ * no data movement uses it any more.
  *
  * <p>Thread-safe. Owns the memory.
  */
@@ -112,9 +113,10 @@ final class BouncePool implements AutoCloseable {
     }
   }
 
-  /** Holds the buffer at an address, so that it is not lent again.
- *
- * @return releases the hold, once; does nothing for memory outside of this pool
+  /**
+   * Holds the buffer at an address, so that it is not lent again.
+   *
+   * @return releases the hold, once; does nothing for memory outside of this pool
    */
   synchronized Runnable hold(long address) {
     long offset = address - root.getAddress();
@@ -155,7 +157,8 @@ final class BouncePool implements AutoCloseable {
   }
 
   /**
-   * Frees the memory once all lent buffers are closed. If a data movement does not end in time, the memory stays allocated until the process ends.
+   * Frees the memory once all lent buffers are closed. If a data movement does not end in time, the
+   * memory stays allocated until the process ends.
    */
   @Override
   public void close() {

@@ -141,8 +141,8 @@ final class ClientLink extends Link implements ClientConnection {
 
   /**
    * Grants a block: both ends queue its move on the data lane.
- *
- * @param ended run when the lane no longer touches the memory
+   *
+   * @param ended run when the lane no longer touches the memory
    */
   void grant(Announcement block, long address, Consumer<Throwable> ended) {
     if (block.bytes() == 0) {

@@ -79,8 +79,8 @@ final class ClientSide {
 
   /**
    * The connection to a server. Opens it if there is none.
- *
- * @throws IOException if the server cannot be reached; the message names both ends
+   *
+   * @throws IOException if the server cannot be reached; the message names both ends
    */
   ClientLink connect(long peer, String host, int port) throws IOException {
     CompletableFuture<ClientLink> mine = new CompletableFuture<>();

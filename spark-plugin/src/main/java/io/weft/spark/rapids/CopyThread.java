@@ -3,7 +3,9 @@ package io.weft.spark.rapids;
 import java.util.concurrent.Executor;
 
 /**
- * The thread on which spark-rapids' clients copy blocks out of bounce buffers, one after the other. It knows the ticket of the task that runs, so that reports of the client can be assigned to the ticket. Thread-safe.
+ * The thread on which spark-rapids' clients copy blocks out of bounce buffers, one after the other.
+ * It knows the ticket of the task that runs, so that reports of the client can be assigned to the
+ * ticket. Thread-safe.
  */
 final class CopyThread implements Executor {
   private static final ThreadLocal<ReceiveTicket> SUBMITTING = new ThreadLocal<>();

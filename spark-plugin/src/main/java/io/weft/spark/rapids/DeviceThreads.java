@@ -15,7 +15,8 @@ import scala.Function0;
 import scala.runtime.BoxedUnit;
 
 /**
- * The threads of spark-rapids' client and server. They are bound to the executor's GPU and known to its memory manager, as spark-rapids requires of its shuffle threads.
+ * The threads of spark-rapids' client and server. They are bound to the executor's GPU and known to
+ * its memory manager, as spark-rapids requires of its shuffle threads.
  */
 final class DeviceThreads implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceThreads.class);
@@ -26,10 +27,11 @@ final class DeviceThreads implements AutoCloseable {
   private final ExecutorService server;
   private final ExecutorService sends;
 
-  /** Creates pools whose threads start on demand.
- *
- * @param clients the limit of client threads
- * @param keepAliveSeconds how long idle threads stay
+  /**
+   * Creates pools whose threads start on demand.
+   *
+   * @param clients the limit of client threads
+   * @param keepAliveSeconds how long idle threads stay
    */
   DeviceThreads(int clients, int keepAliveSeconds) {
     client = pool("client", Math.max(1, clients), keepAliveSeconds);

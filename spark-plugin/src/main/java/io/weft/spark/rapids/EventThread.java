@@ -9,7 +9,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The single thread that runs the callbacks of transactions and owns the state of connections, like the progress thread of other transports. Thread-safe.
+ * The single thread that runs the callbacks of transactions and owns the state of connections, like
+ * the progress thread of other transports. Thread-safe.
  */
 final class EventThread implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(EventThread.class);
@@ -32,8 +33,8 @@ final class EventThread implements AutoCloseable {
 
   /**
    * Queues a task. Its exceptions are logged.
- *
- * @return false if this was closed and the task does not run
+   *
+   * @return false if this was closed and the task does not run
    */
   boolean execute(Runnable task) {
     try {

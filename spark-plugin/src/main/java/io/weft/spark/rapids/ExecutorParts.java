@@ -40,8 +40,9 @@ final class ExecutorParts {
                     new IllegalStateException(
                         "executor "
                             + id.executorId()
-                            + " has no GPU that Weft can use; its log says why. Weft needs "
-                            + "net.java.dev.jna:jna on the class path and spark.weft.transport=auto"));
+                            + " has no GPU that Weft can use; its log says why. Weft needs"
+                            + " net.java.dev.jna:jna on the class path and"
+                            + " spark.weft.transport=auto"));
     SparkConf conf = SparkEnv.get().conf();
     return new TransportSettings(
         WeftVersion.current(),

@@ -9,7 +9,8 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Host memory for messages; small messages come from a pool. Thread-safe. The holder of a message closes it.
+ * Host memory for messages; small messages come from a pool. Thread-safe. The holder of a message
+ * closes it.
  */
 final class HostMessages {
   private static final Logger LOG = LoggerFactory.getLogger(HostMessages.class);
@@ -26,8 +27,8 @@ final class HostMessages {
 
   /**
    * Memory of at least this size.
- *
- * @throws IllegalArgumentException if the size is larger than a host buffer can be
+   *
+   * @throws IllegalArgumentException if the size is larger than a host buffer can be
    */
   RefCountedDirectByteBuffer take(long bytes) {
     if (bytes <= pooledBytes) {

@@ -9,7 +9,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end of a connection between two executors. Used by the event thread, except where a method says otherwise. Owns the data lane and the channel.
+ * One end of a connection between two executors. Used by the event thread, except where a method
+ * says otherwise. Owns the data lane and the channel.
  */
 abstract class Link {
   private static final Logger LOG = LoggerFactory.getLogger(Link.class);

@@ -15,7 +15,9 @@ import org.apache.xbean.asm9.tree.MethodNode;
 import org.apache.xbean.asm9.tree.TypeInsnNode;
 
 /**
- * Checks whether Weft's classes are compatible with the spark-rapids and cudf classes of a jar: each method that Weft calls exists, and each abstract method of a trait is implemented. Reads class files only. Used by one thread.
+ * Checks whether Weft's classes are compatible with the spark-rapids and cudf classes of a jar:
+ * each method that Weft calls exists, and each abstract method of a trait is implemented. Reads
+ * class files only. Used by one thread.
  */
 final class LinkCheck {
   private static final String OWN = "io/weft/spark/rapids/";
@@ -35,8 +37,8 @@ final class LinkCheck {
 
   /**
    * The incompatibilities, one line each; empty if there are none.
- *
- * @param root the first class; the classes of Weft's package that it uses follow
+   *
+   * @param root the first class; the classes of Weft's package that it uses follow
    */
   List<String> problems(String root) {
     visit(root.replace('.', '/'));

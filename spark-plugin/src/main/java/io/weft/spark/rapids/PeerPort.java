@@ -3,15 +3,16 @@ package io.weft.spark.rapids;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * The management port of an executor. spark-rapids puts it into the topology of the block manager's id, as "rapids=1234".
+ * The management port of an executor. spark-rapids puts it into the topology of the block manager's
+ * id, as "rapids=1234".
  */
 record PeerPort(long executor, int port) {
   private static final String PREFIX = "rapids=";
 
   /**
    * Reads the port from an id.
- *
- * @throws IllegalArgumentException if spark-rapids' server did not create the id
+   *
+   * @throws IllegalArgumentException if spark-rapids' server did not create the id
    */
   static PeerPort of(BlockManagerId id) {
     String topology = id.topologyInfo().getOrElse(() -> "");

@@ -7,7 +7,9 @@ import java.util.Optional;
 import java.util.Properties;
 
 /**
- * The spark-rapids jar that a class loader sees: its version, and whether Weft's transport is compatible with its classes. Loads none of its classes. The jar has one folder of classes for each Spark version.
+ * The spark-rapids jar that a class loader sees: its version, and whether Weft's transport is
+ * compatible with its classes. Loads none of its classes. The jar has one folder of classes for
+ * each Spark version.
  */
 final class RapidsJar {
   private static final String VERSION_FILE = "rapids4spark-version-info.properties";
@@ -24,8 +26,8 @@ final class RapidsJar {
 
   /**
    * Creates a view of a loader; reads nothing yet.
- *
- * @param shim the folder of the Spark version, for example spark413
+   *
+   * @param shim the folder of the Spark version, for example spark413
    */
   RapidsJar(ClassLoader loader, String shim) {
     this.loader = loader;

@@ -12,7 +12,9 @@ import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 
 /**
- * Decides whether Weft is the transport of spark-rapids in an application. It is if the user has set spark-rapids' shuffle manager and nothing prevents it. Loads no class of spark-rapids. Stateless.
+ * Decides whether Weft is the transport of spark-rapids in an application. It is if the user has
+ * set spark-rapids' shuffle manager and nothing prevents it. Loads no class of spark-rapids.
+ * Stateless.
  */
 public final class RapidsRole {
   /** The class name by which spark-rapids creates the transport. */
@@ -81,8 +83,8 @@ public final class RapidsRole {
         : new Activation(
             Optional.empty(),
             Optional.of(
-                ("%s keeps tables on the GPU and carries the shuffles; Weft moves the tables between"
-                        + " executors, as its transport.")
+                ("%s keeps tables on the GPU and carries the shuffles; Weft moves the tables"
+                     + " between executors, as its transport.")
                     .formatted(jar)));
   }
 
@@ -99,7 +101,9 @@ public final class RapidsRole {
   }
 
   /**
-   * Why an executor cannot create the transport although the driver found no obstacle; empty if no reason is known. spark-rapids adds its classes for one Spark version to the class loader of the application's jars, and only classes of that loader see them.
+   * Why an executor cannot create the transport although the driver found no obstacle; empty if no
+   * reason is known. spark-rapids adds its classes for one Spark version to the class loader of the
+   * application's jars, and only classes of that loader see them.
    *
    * @param own the loader of Weft's classes
    */
@@ -117,10 +121,10 @@ public final class RapidsRole {
   public static Optional<String> advice(SparkConf conf) {
     return plugins(conf.get(PLUGINS_KEY, "")).contains(RAPIDS_PLUGIN)
         ? Optional.of(
-            ("%s has %s, but %s is not set: Weft carries the shuffles in memory of the hosts. To keep"
-                    + " tables on the GPU, set it to com.nvidia.spark.rapids.spark<version>"
-                    + ".RapidsShuffleManager, such as spark413 for Spark 4.1.3; Weft then is its"
-                    + " transport.")
+            ("%s has %s, but %s is not set: Weft carries the shuffles in memory of the hosts. To"
+                 + " keep tables on the GPU, set it to"
+                 + " com.nvidia.spark.rapids.spark<version>.RapidsShuffleManager, such as spark413"
+                 + " for Spark 4.1.3; Weft then is its transport.")
                 .formatted(PLUGINS_KEY, RAPIDS_PLUGIN, Activation.MANAGER_KEY))
         : Optional.empty();
   }
@@ -154,8 +158,8 @@ public final class RapidsRole {
     return rapids > weft
         ? Optional.empty()
         : Optional.of(
-            ("%s is '%s'. Set it to %s: Weft comes first, because spark-rapids reads its settings when it"
-                    + " starts.")
+            ("%s is '%s'. Set it to %s: Weft comes first, because spark-rapids reads its settings"
+                 + " when it starts.")
                 .formatted(PLUGINS_KEY, conf.get(PLUGINS_KEY, ""), PLUGINS));
   }
 

@@ -14,7 +14,8 @@ import scala.Enumeration;
 import scala.Option;
 
 /**
- * One request, answer, send or receive. It ends once, with success or an error; then its callback runs on the event thread. The receiver closes it. Thread-safe.
+ * One request, answer, send or receive. It ends once, with success or an error; then its callback
+ * runs on the event thread. The receiver closes it. Thread-safe.
  */
 final class RapidsTransaction implements Transaction {
   private static final Logger LOG = LoggerFactory.getLogger(RapidsTransaction.class);
@@ -50,9 +51,10 @@ final class RapidsTransaction implements Transaction {
     this.responder = responder;
   }
 
-  /** A transaction that this executor starts.
- *
- * @param what names the transaction and both ends, for messages
+  /**
+   * A transaction that this executor starts.
+   *
+   * @param what names the transaction and both ends, for messages
    */
   static RapidsTransaction begin(
       String what, long peer, long header, TransactionCallback callback) {
@@ -67,8 +69,8 @@ final class RapidsTransaction implements Transaction {
 
   /**
    * Ends it with success, on the event thread. Does nothing if it has ended.
- *
- * @param received the received message, or null; closed with this unless a caller takes it
+   *
+   * @param received the received message, or null; closed with this unless a caller takes it
    */
   void succeed(MetadataTransportBuffer received, long sentBytes, long receivedBytes) {
     synchronized (this) {
@@ -141,8 +143,8 @@ final class RapidsTransaction implements Transaction {
 
   /**
    * The duration and the bytes.
- *
- * @throws IllegalStateException if it has not succeeded
+   *
+   * @throws IllegalStateException if it has not succeeded
    */
   @Override
   public TransactionStats getStats() {
@@ -169,8 +171,8 @@ final class RapidsTransaction implements Transaction {
 
   /**
    * Takes the received message, which the caller closes.
- *
- * @throws IllegalStateException if there is no message, or it was taken
+   *
+   * @throws IllegalStateException if there is no message, or it was taken
    */
   @Override
   public synchronized MetadataTransportBuffer releaseMessage() {
@@ -206,7 +208,9 @@ final class RapidsTransaction implements Transaction {
     }
   }
 
-  /** For example "the request of metadata of executor 1 to executor 2 (Success)", or the failure. */
+  /**
+   * For example "the request of metadata of executor 1 to executor 2 (Success)", or the failure.
+   */
   @Override
   public String toString() {
     return error == null ? what + " (" + status + ")" : error;

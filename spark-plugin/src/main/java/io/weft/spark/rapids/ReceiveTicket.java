@@ -4,7 +4,8 @@ import com.nvidia.spark.rapids.shuffle.BufferReceiveState;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
 
 /**
- * One batch of tables that a client requests from a server, from the request to the last block. Thread-safe.
+ * One batch of tables that a client requests from a server, from the request to the last block.
+ * Thread-safe.
  */
 final class ReceiveTicket {
   private final long id;
@@ -16,9 +17,10 @@ final class ReceiveTicket {
   private boolean closed;
   private volatile long progressNanos = System.nanoTime();
 
-  /** Creates a ticket without a receive state.
- *
- * @param bytes of all its tables, which were taken from the budget
+  /**
+   * Creates a ticket without a receive state.
+   *
+   * @param bytes of all its tables, which were taken from the budget
    */
   ReceiveTicket(long id, ClientLink link, RapidsShuffleClient client, long bytes) {
     this.id = id;

@@ -20,7 +20,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.BoxedUnit;
 
 /**
- * The tickets of this executor as a client. Finds the ticket of an announced block, waits for its bounce buffer, and passes the block or the failure to spark-rapids' client. Thread-safe.
+ * The tickets of this executor as a client. Finds the ticket of an announced block, waits for its
+ * bounce buffer, and passes the block or the failure to spark-rapids' client. Thread-safe.
  */
 final class Receives {
   private static final Logger LOG = LoggerFactory.getLogger(Receives.class);
@@ -37,11 +38,12 @@ final class Receives {
   private final AtomicLong ids = new AtomicLong();
   private final Map<Long, ReceiveTicket> open = new ConcurrentHashMap<>();
 
-  /** Creates an object without tickets.
- *
- * @param waits runs waits for free bounce buffers
- * @param holds holds the bounce buffer at an address, so that it is not reused
- * @param freed run when bytes return to the budget
+  /**
+   * Creates an object without tickets.
+   *
+   * @param waits runs waits for free bounce buffers
+   * @param holds holds the bounce buffer at an address, so that it is not reused
+   * @param freed run when bytes return to the budget
    */
   Receives(
       EventThread events,
@@ -58,10 +60,11 @@ final class Receives {
     this.freed = freed;
   }
 
-  /** Requests tables from a server. Called by the throttle.
- *
- * @param bounce buffer for the tables; closed at the end of the ticket
- * @param bytes of all tables, which were taken from the budget
+  /**
+   * Requests tables from a server. Called by the throttle.
+   *
+   * @param bounce buffer for the tables; closed at the end of the ticket
+   * @param bytes of all tables, which were taken from the budget
    */
   void issue(
       RapidsShuffleClient client,

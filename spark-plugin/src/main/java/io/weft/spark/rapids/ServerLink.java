@@ -104,11 +104,13 @@ final class ServerLink extends Link {
     return bytes;
   }
 
-  /** Announces a block, and sends it when the client grants it.
- *
- * @param release run when the block's memory is no longer in use
+  /**
+   * Announces a block, and sends it when the client grants it.
+   *
+   * @param release run when the block's memory is no longer in use
    */
-  void send(RapidsTransaction transaction, long header, long address, long bytes, Runnable release) {
+  void send(
+      RapidsTransaction transaction, long header, long address, long bytes, Runnable release) {
     if (ended() != null) {
       release.run();
       transaction.fail(ended());
@@ -165,7 +167,8 @@ final class ServerLink extends Link {
   }
 
   /**
-   * Ends the connection if a client has not granted a block in time. The client may have granted the block in the meantime, and then both ends would disagree on the next move.
+   * Ends the connection if a client has not granted a block in time. The client may have granted
+   * the block in the meantime, and then both ends would disagree on the next move.
    */
   @Override
   void expire() {

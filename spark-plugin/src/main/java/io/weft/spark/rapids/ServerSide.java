@@ -18,7 +18,8 @@ import java.util.function.LongFunction;
 import scala.Enumeration;
 
 /**
- * The connections of this executor as a server. The event thread owns the state of connections; spark-rapids' server calls from any thread.
+ * The connections of this executor as a server. The event thread owns the state of connections;
+ * spark-rapids' server calls from any thread.
  */
 final class ServerSide implements ServerConnection {
   private final TransportSettings settings;
@@ -30,9 +31,10 @@ final class ServerSide implements ServerConnection {
   private final Map<Integer, TransactionCallback> handlers = new ConcurrentHashMap<>();
   private final Map<Long, ServerLink> links = new HashMap<>();
 
-  /** Creates a server side without a port.
- *
- * @param holds holds the bounce buffer at an address, so that it is not reused
+  /**
+   * Creates a server side without a port.
+   *
+   * @param holds holds the bounce buffer at an address, so that it is not reused
    * @param messages copies a message into host memory that spark-rapids can close
    */
   ServerSide(

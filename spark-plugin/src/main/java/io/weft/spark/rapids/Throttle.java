@@ -16,7 +16,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The tables that tasks wait for, until the budget and a bounce buffer allow their request. Servers take turns, so that a large one does not delay the others. One request to a server fills about one bounce buffer. Thread-safe. Owns its thread.
+ * The tables that tasks wait for, until the budget and a bounce buffer allow their request. Servers
+ * take turns, so that a large one does not delay the others. One request to a server fills about
+ * one bounce buffer. Thread-safe. Owns its thread.
  */
 final class Throttle implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Throttle.class);

@@ -140,9 +140,7 @@ record TransportParts(
     try {
       if (!lanes.awaitEnd(LANE_TIMEOUT)) {
         LOG.warn(
-            "Communicators of executor {} do not end within {}",
-            settings.executor(),
-            LANE_TIMEOUT);
+            "Communicators of executor {} do not end within {}", settings.executor(), LANE_TIMEOUT);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -5,7 +5,8 @@ import io.weft.spark.rapids.data.LaneParts;
 import java.time.Duration;
 import org.apache.spark.SparkConf;
 
-/** The settings and resources of a transport.
+/**
+ * The settings and resources of a transport.
  *
  * @param version of Weft
  * @param executor id of this executor, 0 or more

@@ -27,7 +27,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * The shuffle transport that spark-rapids creates by name, once in each executor ({@code
  * spark.rapids.shuffle.transport.class}). It owns its bounce buffers, connections and threads.
  *
- * <p>Thread-safe. Takes no GPU memory and opens no port before the first client or server is created.
+ * <p>Thread-safe. Takes no GPU memory and opens no port before the first client or server is
+ * created.
  */
 public final class WeftRapidsTransport implements RapidsShuffleTransport {
   private static final Logger LOG = LoggerFactory.getLogger(WeftRapidsTransport.class);
@@ -45,7 +46,8 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
    *
    * @param id of this executor's block manager
    * @param conf settings of spark-rapids
-   * @throws IllegalStateException if Weft's plugin does not run, or the executor has no GPU that Weft can use; the message says what to do
+   * @throws IllegalStateException if Weft's plugin does not run, or the executor has no GPU that
+   *     Weft can use; the message says what to do
    */
   public WeftRapidsTransport(BlockManagerId id, RapidsConf conf) {
     this(id, ExecutorParts.settings(id, conf));

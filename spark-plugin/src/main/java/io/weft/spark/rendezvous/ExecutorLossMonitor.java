@@ -70,7 +70,8 @@ public final class ExecutorLossMonitor implements AutoCloseable {
   public void begin() {
     if (begun.compareAndSet(false, true)) {
       ScheduledFuture<?> unused =
-          poller.scheduleWithFixedDelay(this::poll, everyMillis, everyMillis, TimeUnit.MILLISECONDS);
+          poller.scheduleWithFixedDelay(
+              this::poll, everyMillis, everyMillis, TimeUnit.MILLISECONDS);
     }
   }
 

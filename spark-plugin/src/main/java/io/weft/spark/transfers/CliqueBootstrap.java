@@ -18,7 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end of a clique's rendezvous on the driver. It polls the driver, often at first, then less often. Used by one thread at a time.
+ * One end of a clique's rendezvous on the driver. It polls the driver, often at first, then less
+ * often. Used by one thread at a time.
  */
 final class CliqueBootstrap implements Bootstrap {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueBootstrap.class);
@@ -39,8 +40,8 @@ final class CliqueBootstrap implements Bootstrap {
 
   /**
    * Joins the rendezvous. Does not wait for the other end.
- *
- * @throws IOException if the driver does not answer before the deadline
+   *
+   * @throws IOException if the driver does not answer before the deadline
    */
   static CliqueBootstrap join(TransferDriver driver, CliqueKey key, int rank, Deadline deadline)
       throws IOException {

@@ -13,7 +13,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The application's executors, by their announcements to the driver. Each has its host as device 0 and its GPU, if it has one, as device 1. An executor id has one incarnation only. Thread-safe.
+ * The application's executors, by their announcements to the driver. Each has its host as device 0
+ * and its GPU, if it has one, as device 1. An executor id has one incarnation only. Thread-safe.
  */
 final class ExecutorDirectory implements Membership {
   static final int HOST = 0;

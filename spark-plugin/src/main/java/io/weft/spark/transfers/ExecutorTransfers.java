@@ -20,7 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The transfers of one executor, and the monitor of lost executors. Thread-safe. Owns its threads, which start with the first rendezvous.
+ * The transfers of one executor, and the monitor of lost executors. Thread-safe. Owns its threads,
+ * which start with the first rendezvous.
  */
 public final class ExecutorTransfers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorTransfers.class);
@@ -37,10 +38,10 @@ public final class ExecutorTransfers implements AutoCloseable {
 
   /**
    * The address of this executor and the resources of its transfers.
- *
- * @param own address that this executor has announced
- * @param peers finds the other executors
- * @param communicators creates the communicators of cliques
+   *
+   * @param own address that this executor has announced
+   * @param peers finds the other executors
+   * @param communicators creates the communicators of cliques
    * @param arena for receive buffers
    * @param gpu of this executor, if it has one; is closed with the transfers
    */
@@ -88,7 +89,8 @@ public final class ExecutorTransfers implements AutoCloseable {
   }
 
   /**
-   * The transfers' resources of this executor's GPU, for other components that move GPU memory. Valid until the transfers are closed.
+   * The transfers' resources of this executor's GPU, for other components that move GPU memory.
+   * Valid until the transfers are closed.
    */
   public Optional<GpuResources> gpuResources() {
     return gpuResources;

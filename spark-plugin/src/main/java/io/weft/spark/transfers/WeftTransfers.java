@@ -17,9 +17,12 @@ import java.util.Optional;
  *     transfers.send(List.of(SourceBuffer.of(here, buffer)), List.of(there), new long[] {key});
  * }</pre>
  *
- * <p>With a codec as the last argument, for example {@code CodecKind.BFLOAT16}, arrays are encoded chunk by chunk; the receiver must name the same codec.
+ * <p>With a codec as the last argument, for example {@code CodecKind.BFLOAT16}, arrays are encoded
+ * chunk by chunk; the receiver must name the same codec.
  *
- * <p>Both tasks must run at the same time. They must know each other's executor ids. When an executor is lost, transfers with it fail with a message that names it. A repeated task attempt must use other keys than the attempt before.
+ * <p>Both tasks must run at the same time. They must know each other's executor ids. When an
+ * executor is lost, transfers with it fail with a message that names it. A repeated task attempt
+ * must use other keys than the attempt before.
  *
  * <p>Thread-safe.
  */
@@ -27,7 +30,7 @@ public final class WeftTransfers {
   private WeftTransfers() {}
 
   /**
- * The transfers of this executor. The plugin closes them.
+   * The transfers of this executor. The plugin closes them.
    *
    * @throws IllegalStateException if Weft's plugin is off
    */
@@ -52,7 +55,8 @@ public final class WeftTransfers {
   }
 
   /**
-   * This executor's GPU, for arrays in GPU memory. Empty if the executor has no GPU that Weft can use; its log says why.
+   * This executor's GPU, for arrays in GPU memory. Empty if the executor has no GPU that Weft can
+   * use; its log says why.
    *
    * @throws IllegalStateException if Weft's plugin is off
    */

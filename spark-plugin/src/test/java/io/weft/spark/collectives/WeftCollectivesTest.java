@@ -239,7 +239,8 @@ class WeftCollectivesTest {
         .until(
             () ->
                 Thread.getAllStackTraces().keySet().stream()
-                    .noneMatch(thread -> thread.getName().startsWith("weft-collectives-rendezvous")));
+                    .noneMatch(
+                        thread -> thread.getName().startsWith("weft-collectives-rendezvous")));
   }
 
   @Test

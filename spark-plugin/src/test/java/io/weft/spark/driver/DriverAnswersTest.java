@@ -77,8 +77,7 @@ class DriverAnswersTest {
   void endsOfCliquesMeetAndLearnOfLostExecutors() {
     CliquePair clique =
         new CliquePair(
-            List.of(
-                new CliquePair.End("1", "aa", "host"), new CliquePair.End("2", "bb", "host")));
+            List.of(new CliquePair.End("1", "aa", "host"), new CliquePair.End("2", "bb", "host")));
     RendezvousCall<CliquePair> call =
         new RendezvousCall<>(
             clique, "ticket", 0, 2, "executor 1/host", RendezvousCall.JOIN, null, null);

@@ -3,7 +3,6 @@ package io.weft.spark.rendezvous;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
-import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -22,7 +21,9 @@ class ExecutorLossMonitorTest {
     IntStream.of(executors)
         .forEach(
             executor ->
-                assertThat(losses.add(new ExecutorLoss(Integer.toString(executor), "lost by the test")))
+                assertThat(
+                        losses.add(
+                            new ExecutorLoss(Integer.toString(executor), "lost by the test")))
                     .isTrue());
   }
 

@@ -40,7 +40,8 @@ class StageRendezvousTest {
     stages.answer(call(KEY, 0, "next", "c"));
     assertThat(stages.answer(call(KEY, 1, "join", "b").withoutMessage()).messages()).hasSize(2);
     stages.answer(call(KEY, 1, "next", "d"));
-    assertThat(stages.answer(call(KEY, 1, "join", "b").withoutMessage()).missing()).containsExactly(0, 1);
+    assertThat(stages.answer(call(KEY, 1, "join", "b").withoutMessage()).missing())
+        .containsExactly(0, 1);
   }
 
   @Test
@@ -59,8 +60,7 @@ class StageRendezvousTest {
   @Test
   void aTaskThatGivesUpFailsTheOthersAndTheFirstReasonCounts() {
     stages.answer(call(KEY, 0, "join", ""));
-    stages.answer(
-        call(KEY, 1, 2, "failed", null, "got no communicator: no space"));
+    stages.answer(call(KEY, 1, 2, "failed", null, "got no communicator: no space"));
     stages.taskFailed(KEY, 1, "failed later");
     assertThat(stages.answer(call(KEY, 0, "join", "").withoutMessage()).failure())
         .isEqualTo("rank 1 (task of 1) of barrier stage 3.0 got no communicator: no space");

@@ -27,8 +27,7 @@ import org.junit.jupiter.api.Test;
 class CliqueBootstrapTest {
   private static final CliquePair CLIQUE =
       new CliquePair(
-          List.of(
-              new CliquePair.End("1", "aa", "host"), new CliquePair.End("2", "bb", "host")));
+          List.of(new CliquePair.End("1", "aa", "host"), new CliquePair.End("2", "bb", "host")));
   private static final CliqueKey KEY =
       new CliqueKey(
           List.of(

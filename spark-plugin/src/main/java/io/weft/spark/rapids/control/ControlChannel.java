@@ -12,7 +12,8 @@ public final class ControlChannel {
   }
 
   /**
-   * Sends a message, in order. Does not wait. The loss of a message is reported by the end of the connection.
+   * Sends a message, in order. Does not wait. The loss of a message is reported by the end of the
+   * connection.
    */
   public void send(ControlMessage message) {
     client.send(message.encode());

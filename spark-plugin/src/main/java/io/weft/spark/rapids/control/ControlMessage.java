@@ -7,16 +7,19 @@ import java.nio.charset.StandardCharsets;
 /**
  * One control message of a connection between a client, which fetches, and a server.
  *
- * <p>A block moves in three steps. The server announces it. The client grants it when it has memory. Both ends queue the move on the connection's data lane, which runs moves in the order of the grants.
+ * <p>A block moves in three steps. The server announces it. The client grants it when it has
+ * memory. Both ends queue the move on the connection's data lane, which runs moves in the order of
+ * the grants.
  */
 public sealed interface ControlMessage {
   /** The longest text of a failure, in bytes; longer texts are cut. */
   int MOST_TEXT_BYTES = 4096;
 
-  /** A client's request.
- *
- * @param type number of the message type
- * @param header is returned with the answer
+  /**
+   * A client's request.
+   *
+   * @param type number of the message type
+   * @param header is returned with the answer
    */
   @SuppressWarnings("ArrayRecordComponent") // Never compared.
   record Request(int type, long header, byte[] payload) implements ControlMessage {}
@@ -48,9 +51,9 @@ public sealed interface ControlMessage {
 
   /**
    * One bootstrap round for the communicator of an epoch.
- *
- * @param epoch of the data lane
- * @param round name of the round
+   *
+   * @param epoch of the data lane
+   * @param round name of the round
    */
   @SuppressWarnings("ArrayRecordComponent") // Never compared.
   record BootstrapRound(long epoch, String round, byte[] payload) implements ControlMessage {}
@@ -88,7 +91,8 @@ public sealed interface ControlMessage {
   /**
    * Reads a message.
    *
-   * @throws IllegalArgumentException if it is not a message; nothing larger than the bytes is allocated
+   * @throws IllegalArgumentException if it is not a message; nothing larger than the bytes is
+   *     allocated
    */
   static ControlMessage decode(ByteBuffer bytes) {
     try {

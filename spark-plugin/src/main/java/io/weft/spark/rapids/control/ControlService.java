@@ -19,7 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The control connections of this executor: those that it opens, and those that others open to its management port. Thread-safe.
+ * The control connections of this executor: those that it opens, and those that others open to its
+ * management port. Thread-safe.
  */
 public final class ControlService implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ControlService.class);
@@ -33,9 +34,9 @@ public final class ControlService implements AutoCloseable {
 
   /**
    * Creates a service that does not listen yet.
- *
- * @param version of Weft
- * @param executor id of this executor
+   *
+   * @param version of Weft
+   * @param executor id of this executor
    */
   public ControlService(
       TransportConf conf, String version, long executor, ControlListener listener) {

@@ -5,7 +5,8 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The first message of a client on a connection. The server answers with its own hello, with the two executors swapped, or refuses.
+ * The first message of a client on a connection. The server answers with its own hello, with the
+ * two executors swapped, or refuses.
  *
  * @param version of Weft; must be the same at both ends
  * @param executor the sender
@@ -31,7 +32,8 @@ public record Hello(String version, long executor, long wanted) {
   static Hello decode(ByteBuffer in) {
     try {
       if (in.getLong() != MAGIC) {
-        throw new IllegalArgumentException("the connecting process is not Weft's shuffle transport");
+        throw new IllegalArgumentException(
+            "the connecting process is not Weft's shuffle transport");
       }
       return new Hello(Encoder.text(in), in.getLong(), in.getLong());
     } catch (BufferUnderflowException e) {
@@ -39,11 +41,12 @@ public record Hello(String version, long executor, long wanted) {
     }
   }
 
-  /** Checks that the hello is for this executor and has its version.
- *
- * @param ownVersion of Weft at this end
- * @param own this executor
- * @throws IllegalArgumentException if not; the message names both executors
+  /**
+   * Checks that the hello is for this executor and has its version.
+   *
+   * @param ownVersion of Weft at this end
+   * @param own this executor
+   * @throws IllegalArgumentException if not; the message names both executors
    */
   public void check(String ownVersion, long own) {
     if (wanted != own) {

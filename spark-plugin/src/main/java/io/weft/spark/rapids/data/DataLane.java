@@ -16,7 +16,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end of the data path of a connection, from the server to the client. Both ends queue the same moves in the same order and run them one after the other. After a failure both ends give up the communicator and the lane's epoch ends: moves of that epoch fail, and the next epoch creates a new communicator. So no end waits for a move that the other has dropped.
+ * One end of the data path of a connection, from the server to the client. Both ends queue the same
+ * moves in the same order and run them one after the other. After a failure both ends give up the
+ * communicator and the lane's epoch ends: moves of that epoch fail, and the next epoch creates a
+ * new communicator. So no end waits for a move that the other has dropped.
  *
  * <p>Thread-safe. Every move ends, at the latest at the deadline of the communicator.
  */
@@ -35,7 +38,7 @@ public final class DataLane implements AutoCloseable {
   private final Object lock = new Object();
 
   /** Guarded by the lock. */
- private LaneMeeting bootstrap;
+  private LaneMeeting bootstrap;
 
   /** Bootstrap messages of the other end for an epoch that this end has not started yet. */
   private final List<BootstrapRound> earlyMessages = new ArrayList<>();
@@ -50,12 +53,13 @@ public final class DataLane implements AutoCloseable {
 
   private long wireEpoch;
 
-  /** Creates a lane without a communicator.
- *
- * @param ends both executors, for messages
- * @param rank 0 for the client, which receives, 1 for the server
- * @param name of its thread
- * @param out sends bootstrap messages to the other end
+  /**
+   * Creates a lane without a communicator.
+   *
+   * @param ends both executors, for messages
+   * @param rank 0 for the client, which receives, 1 for the server
+   * @param name of its thread
+   * @param out sends bootstrap messages to the other end
    */
   DataLane(LaneParts parts, String ends, int rank, String name, Consumer<BootstrapRound> out) {
     this.parts = parts;
@@ -96,7 +100,7 @@ public final class DataLane implements AutoCloseable {
   }
 
   /** The caller holds the lock. */
- private void takeEarlyMessages() {
+  private void takeEarlyMessages() {
     for (BootstrapRound message : earlyMessages) {
       if (message.epoch() == bootstrap.epoch()) {
         bootstrap.hear(message.round(), message.payload());
@@ -190,7 +194,10 @@ public final class DataLane implements AutoCloseable {
   /** On the lane's thread. */
   private void breakOff(long epoch, Throwable cause) {
     if (end(epoch, String.valueOf(cause.getMessage()))) {
-      LOG.warn("The data lane of {} needs a new communicator for its next block: {}", ends, cause.toString());
+      LOG.warn(
+          "The data lane of {} needs a new communicator for its next block: {}",
+          ends,
+          cause.toString());
       TransferWire broken;
       synchronized (lock) {
         broken = wire;

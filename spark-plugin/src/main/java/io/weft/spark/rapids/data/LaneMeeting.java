@@ -13,7 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * The bootstrap of the two ends of a lane. The message of a round goes to the other end over their connection. The client is rank 0, the server rank 1. Thread-safe.
+ * The bootstrap of the two ends of a lane. The message of a round goes to the other end over their
+ * connection. The client is rank 0, the server rank 1. Thread-safe.
  */
 final class LaneMeeting implements Bootstrap {
   private final UniqueId id;
@@ -24,10 +25,11 @@ final class LaneMeeting implements Bootstrap {
   private final Map<String, byte[]> received = new HashMap<>();
   private String failure;
 
-  /** Creates one end.
- *
- * @param ends both ends, for messages
- * @param out sends to the other end
+  /**
+   * Creates one end.
+   *
+   * @param ends both ends, for messages
+   * @param out sends to the other end
    */
   LaneMeeting(UniqueId id, int rank, long epoch, String ends, Consumer<BootstrapRound> out) {
     this.id = id;
@@ -90,7 +92,8 @@ final class LaneMeeting implements Bootstrap {
     if (failure != null) {
       throw failed(Kind.ABORTED, failure);
     }
-    throw failed(Kind.TIMEOUT, "the other end did not answer in round " + round + " within " + deadline);
+    throw failed(
+        Kind.TIMEOUT, "the other end did not answer in round " + round + " within " + deadline);
   }
 
   private CollectiveException failed(Kind kind, String reason) {

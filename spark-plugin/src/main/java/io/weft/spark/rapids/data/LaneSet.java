@@ -19,13 +19,14 @@ public final class LaneSet {
 
   /**
    * Opens a lane without a communicator. The caller closes it.
- *
- * @param ends both executors, for messages
- * @param rank 0 for the client, which receives, 1 for the server
- * @param name of its thread
- * @param out sends bootstrap messages to the other end
+   *
+   * @param ends both executors, for messages
+   * @param rank 0 for the client, which receives, 1 for the server
+   * @param name of its thread
+   * @param out sends bootstrap messages to the other end
    */
-  public synchronized DataLane open(String ends, int rank, String name, Consumer<BootstrapRound> out) {
+  public synchronized DataLane open(
+      String ends, int rank, String name, Consumer<BootstrapRound> out) {
     boolean unused = lanes.removeIf(DataLane::hasEnded);
     DataLane lane = new DataLane(parts, ends, rank, name, out);
     lanes.add(lane);

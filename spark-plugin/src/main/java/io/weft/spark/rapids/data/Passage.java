@@ -11,7 +11,12 @@ import java.util.function.Consumer;
  * @param communicatorId id of the epoch's communicator
  * @param buffer in GPU memory, not empty
  * @param sends whether this end sends
- * @param ended run once when the lane no longer touches the buffer, with the failure or null; runs on the lane's thread or the thread that closes the lane
+ * @param ended run once when the lane no longer touches the buffer, with the failure or null; runs
+ *     on the lane's thread or the thread that closes the lane
  */
 public record Passage(
-    long epoch, UniqueId communicatorId, TypedBuffer buffer, boolean sends, Consumer<Throwable> ended) {}
+    long epoch,
+    UniqueId communicatorId,
+    TypedBuffer buffer,
+    boolean sends,
+    Consumer<Throwable> ended) {}
