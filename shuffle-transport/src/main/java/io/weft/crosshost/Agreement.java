@@ -11,21 +11,21 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What the two ends of a clique have told each other and not settled yet. The n-th send of one end
- * meets the n-th receive of the other. Both ends hold the same lists, so both come to the same
- * conclusion without another word: the payload moves, or the transfer fails on both.
+ * Matches the offers of the two ends of a clique. The n-th send of one end matches the n-th receive
+ * of the other. Both ends hold the same lists, so both reach the same result without another
+ * message: the payload moves, or the transfer fails at both ends.
  *
- * <p>Who had failed when the peer was told of it, and meets another key, is left out: the other end
- * never came so far, as where a task was ended and runs again, and later transfers must not meet
- * what is left of it.
+ * <p>An offer that had already failed when it was sent is skipped if the other end offers another
+ * key. The other end never started that transfer, for example because its task was ended and runs
+ * again. Later transfers must not match such an offer.
  *
- * <p>One thread, that of the clique's lane.
+ * <p>Used by one thread, the thread of the clique's lane.
  */
 final class Agreement {
-  /** A transfer and what the peer was told of it; it may have failed since. */
-  private record Offer(PreparedTransfer transfer, ManifestEntry told) {}
+  /** A transfer and the entry that the peer got. The transfer may have failed since. */
+  private record Offer(PreparedTransfer transfer, ManifestEntry entry) {}
 
-  /** What is to move as one group. */
+  /** Transfers that move as one group. */
   record Group(List<PreparedTransfer> sends, List<PreparedTransfer> receives) {
     static final Group NONE = new Group(List.of(), List.of());
 
@@ -41,12 +41,12 @@ final class Agreement {
       return sends.size() + receives.size();
     }
 
-    /** What the sends of a group behind devices wait for. */
+    /** The source events of the sends. */
     List<Event> sources() {
       return sends.stream().map(PreparedTransfer::definition).distinct().toList();
     }
 
-    /** Why what has moved behind devices is not good; empty if nothing has failed. */
+    /** The failure of a source; empty if no source has failed. The payload is void if one has. */
     Optional<Throwable> sourceFailure() {
       return sources().stream().flatMap(source -> source.failure().stream()).findFirst();
     }
@@ -57,11 +57,11 @@ final class Agreement {
   }
 
   /**
-   * What came of the offers of both ends.
+   * The result of a match.
    *
    * @param complete moves first: its sources have ended
-   * @param behind moves then: devices still work on its sources
-   * @param settled transfers that are done with, those of the groups and those that failed
+   * @param behind moves second: devices still work on its sources
+   * @param settled the number of transfers in both groups and of those that failed
    */
   record Matched(Group complete, Group behind, int settled) {}
 
@@ -71,42 +71,42 @@ final class Agreement {
   private final Deque<ManifestEntry> theirReceives = new ArrayDeque<>();
   private final Set<PreparedTransfer> moving = new LinkedHashSet<>();
 
-  /** What offered sends still wait for on a device, and how many. */
+  /** The device work that offered sends wait for, and the number of these sends. */
   private Event behind;
 
   private int sendsBehind;
 
   /**
-   * Whether a send may be offered whose source is recorded. One source at a time: what waits for
-   * one is not to wait for the next as well, and a source that fails fails no more than its own.
+   * Whether a send with this recorded source may be offered. Only one source is allowed at a time:
+   * a send must wait for its own source only, and must fail only if its own source fails.
    */
   boolean takesBehind(Event source) {
     return behind == null || behind == source;
   }
 
   /**
-   * The peer is told of it.
+   * Adds an offer that the peer gets.
    *
    * @throws IllegalStateException when its source is recorded and {@link #takesBehind} is false
    */
-  void offered(PreparedTransfer transfer, ManifestEntry told) {
-    if (told.recorded() && !takesBehind(transfer.definition())) {
+  void offered(PreparedTransfer transfer, ManifestEntry entry) {
+    if (entry.recorded() && !takesBehind(transfer.definition())) {
       throw new IllegalStateException(
           transfer + " cannot be offered while others wait for " + behind);
     }
     transfer.advance(PreparedTransfer.Stage.OFFERED);
-    if (told.recorded()) {
+    if (entry.recorded()) {
       behind = transfer.definition();
       sendsBehind++;
     }
-    (transfer.sends() ? mySends : myReceives).add(new Offer(transfer, told));
+    (transfer.sends() ? mySends : myReceives).add(new Offer(transfer, entry));
   }
 
   void heard(List<ManifestEntry> entries) {
     entries.forEach(entry -> (entry.send() ? theirSends : theirReceives).add(entry));
   }
 
-  /** Whether this end waits for something of the peer. */
+  /** Whether this end waits for an offer of the peer. */
   boolean isWaiting() {
     return !mySends.isEmpty() || !myReceives.isEmpty();
   }
@@ -116,9 +116,7 @@ final class Agreement {
     return isWaiting() && !(theirSends.isEmpty() && theirReceives.isEmpty());
   }
 
-  /**
-   * Settles what both ends have offered. What is to move counts as under way until {@link #moved}.
-   */
+  /** Matches the offers of both ends. Matched transfers count as moving until {@link #moved}. */
   Matched match() {
     Group complete = Group.empty();
     Group late = Group.empty();
@@ -131,15 +129,15 @@ final class Agreement {
   private int match(Deque<Offer> mine, Deque<ManifestEntry> theirs, Group complete, Group late) {
     int settled = 0;
     while (!mine.isEmpty() && !theirs.isEmpty()) {
-      if (isAlone(mine.peek().told(), theirs.peek())) {
+      if (isAlone(mine.peek().entry(), theirs.peek())) {
         endFailed(remove(mine));
         settled++;
-      } else if (isAlone(theirs.peek(), mine.peek().told())) {
+      } else if (isAlone(theirs.peek(), mine.peek().entry())) {
         ManifestEntry unused = theirs.remove();
       } else {
         Offer own = remove(mine);
-        ManifestEntry told = theirs.remove();
-        settle(own, told, own.told().recorded() || told.recorded() ? late : complete);
+        ManifestEntry entry = theirs.remove();
+        settle(own, entry, own.entry().recorded() || entry.recorded() ? late : complete);
         settled++;
       }
     }
@@ -148,20 +146,20 @@ final class Agreement {
 
   private Offer remove(Deque<Offer> offers) {
     Offer offer = offers.remove();
-    if (offer.told().recorded() && --sendsBehind == 0) {
+    if (offer.entry().recorded() && --sendsBehind == 0) {
       behind = null;
     }
     return offer;
   }
 
-  /** With the failure itself where it is the source's, not with what the peer was told of it. */
+  /** Ends with the source's own failure if there is one, else with the text that the peer got. */
   private static void endFailed(Offer failed) {
     PreparedTransfer transfer = failed.transfer();
     transfer.end(
         transfer
             .definition()
             .failure()
-            .orElseGet(() -> new TransferException(failed.told().failure())));
+            .orElseGet(() -> new TransferException(failed.entry().failure())));
   }
 
   private static boolean isAlone(ManifestEntry one, ManifestEntry other) {
@@ -170,9 +168,9 @@ final class Agreement {
 
   private void settle(Offer mine, ManifestEntry theirs, Group group) {
     PreparedTransfer transfer = mine.transfer();
-    if (!mine.told().matches(theirs)) {
+    if (!mine.entry().matches(theirs)) {
       transfer.end(new TransferException(mismatch(transfer, theirs)));
-    } else if (!mine.told().failure().isEmpty()) {
+    } else if (!mine.entry().failure().isEmpty()) {
       endFailed(mine);
     } else if (!theirs.failure().isEmpty()) {
       transfer.end(failedAtPeer(transfer, theirs.failure()));
@@ -183,7 +181,7 @@ final class Agreement {
     }
   }
 
-  /** What a transfer ends with that failed at the other end. */
+  /** The failure of a transfer that failed at the other end. */
   static TransferException failedAtPeer(PreparedTransfer transfer, String failure) {
     return new TransferException(
         "%s failed at %s: %s".formatted(transfer.event().what(), transfer.peer(), failure));
@@ -202,14 +200,14 @@ final class Agreement {
         .formatted(sender, sent, receiver, received);
   }
 
-  /** A group has moved, and is good. */
+  /** Completes a group whose payload has moved. */
   void moved(Group group) {
     group.sends().forEach(PreparedTransfer::complete);
     group.receives().forEach(PreparedTransfer::complete);
     settled(group);
   }
 
-  /** The transfers of a group have ended. */
+  /** Forgets the transfers of a group that have ended. */
   void settled(Group group) {
     group.sends().forEach(moving::remove);
     group.receives().forEach(moving::remove);
@@ -222,12 +220,12 @@ final class Agreement {
     return all;
   }
 
-  /** Tells who waits that it failed; the wire may still use the buffers until {@link #fail}. */
+  /** Fails all events. The wire may use the buffers until {@link #fail}. */
   void announce(Throwable cause) {
     all().forEach(transfer -> transfer.failBecause(cause));
   }
 
-  /** Ends everything of this end and forgets the peer's; returns how many did not end well. */
+  /** Ends all transfers and forgets the peer's offers. Returns the number of ended transfers. */
   int fail(Throwable cause) {
     List<PreparedTransfer> all = all();
     moving.clear();

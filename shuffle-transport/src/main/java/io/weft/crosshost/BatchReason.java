@@ -1,13 +1,13 @@
 package io.weft.crosshost;
 
-/** Why a batch left. */
+/** The reason why a batch was launched. */
 public enum BatchReason {
-  /** It had enough bytes. */
+  /** The batch had enough bytes. */
   BYTES,
-  /** It was old enough. */
+  /** The batch was old enough. */
   AGE,
-  /** Somebody waited for one of its transfers. */
+  /** A thread waited for one of the transfers. */
   NEED,
-  /** Its transfers were not deferred. */
+  /** The transfers were not deferred. */
   CALL
 }

@@ -13,19 +13,19 @@ import java.io.IOException;
 import java.util.Optional;
 
 /**
- * How cliques get their communicators and make wires of them: those of hosts in one way, those of
- * GPUs in another. Thread-safe. Owns the communicators.
+ * Creates the communicators and wires of cliques. Cliques of hosts and cliques of GPUs have
+ * separate caches. Thread-safe. Owns the communicators.
  */
 final class CliqueAccess implements AutoCloseable {
-  private final CommunicatorCache.Meetings meetings;
+  private final CommunicatorCache.Meetings rendezvous;
   private final Kind hosts;
   private final Optional<Kind> gpus;
 
-  /** For cliques of one kind of devices. */
+  /** The cache and the wires for one kind of device. */
   private record Kind(CommunicatorCache cache, TransferWire.Factory wires) {}
 
   CliqueAccess(CrossHostTransfers.Resources resources, CommunicatorOptions options) {
-    this.meetings = resources.meetings();
+    this.rendezvous = resources.rendezvous();
     this.hosts =
         new Kind(new CommunicatorCache(resources.communicators(), options), resources.wires());
     this.gpus =
@@ -34,7 +34,7 @@ final class CliqueAccess implements AutoCloseable {
             .map(gpu -> new Kind(new CommunicatorCache(gpu.communicators(), options), gpu.wires()));
   }
 
-  /** All members of a clique are of one kind. */
+  /** Selects the kind. All members of a clique are of one kind. */
   private Kind kind(CliqueKey key) {
     return key.members().get(0).device().kind() == Device.Kind.CUDA
         ? gpus.orElseThrow(() -> new TransferException("this executor has no GPU for " + key))
@@ -42,15 +42,15 @@ final class CliqueAccess implements AutoCloseable {
   }
 
   /**
-   * Meets the peer; waits for it.
+   * Acquires the communicator together with the peer, and waits for the peer.
    *
-   * @throws TransferException when there is nowhere to meet
+   * @throws TransferException if the rendezvous cannot be joined
    */
   CliqueLease acquire(CliqueKey key, CliqueMember self) {
-    try (Bootstrap meeting = meetings.open(key, key.rankOf(self))) {
-      return kind(key).cache().acquire(key, self, meeting);
+    try (Bootstrap bootstrap = rendezvous.open(key, key.rankOf(self))) {
+      return kind(key).cache().acquire(key, self, bootstrap);
     } catch (IOException e) {
-      throw new TransferException(self + " cannot meet the other end of " + key + ": " + e, e);
+      throw new TransferException(self + " cannot reach the other end of " + key + ": " + e, e);
     }
   }
 
@@ -58,18 +58,18 @@ final class CliqueAccess implements AutoCloseable {
     return kind(lease.key()).wires().open(lease.communicator());
   }
 
-  /** Gives a communicator up because both ends do. */
+  /** Gives up a communicator. Both ends call this after the same round. */
   void retire(CliqueLease lease, CliqueMember self) {
     kind(lease.key()).cache().retire(lease, self);
   }
 
-  /** A life of a process has ended. */
+  /** Fails the communicators with a process incarnation that has ended. */
   void fail(String process, String incarnation, String reason) {
     hosts.cache().fail(process, incarnation, reason);
     gpus.ifPresent(kind -> kind.cache().fail(process, incarnation, reason));
   }
 
-  /** Of both kinds together. */
+  /** The sums over both kinds. */
   CliqueStatistics statistics() {
     CliqueStatistics own = hosts.cache().statistics();
     return gpus.map(kind -> sum(own, kind.cache().statistics())).orElse(own);

@@ -14,9 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end of one clique: a queue of transfers and the lane that works them off in rounds, as long
- * as there is something to offer or the peer owes something. The communicator is acquired on the
- * lane, when it is first needed and again after it broke; so no clique waits for another one.
+ * One end of one clique: a queue of transfers and the lane that runs them in rounds. Rounds run
+ * while this end has an offer or waits for the peer. The lane acquires the communicator when it is
+ * first needed and again after it broke, so no clique waits for another.
  *
  * <p>Thread-safe. Owns its lane and the lease of its communicator.
  */
@@ -24,7 +24,7 @@ final class CliqueChannel implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueChannel.class);
   private static final long FIRST_PAUSE_MILLIS = 1;
   private static final long LAST_PAUSE_MILLIS = 16;
-  private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(5);
+  private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(5);
 
   private final CliqueKey key;
   private final CliqueMember self;
@@ -33,15 +33,15 @@ final class CliqueChannel implements AutoCloseable {
   private final TransferQueue queue = new TransferQueue();
   private final CliqueLink link;
 
-  /** For the lane's thread. */
+  /** Used by the lane's thread only. */
   private final CliqueRounds rounds;
 
-  /** Whether this end would give its communicator up in the next round. */
+  /** Whether this end offers to give up its communicator in the next round. */
   private boolean leaving;
 
   private volatile long lastRoundNanos;
 
-  /** Guards what follows, and is notified when there may be more to do. */
+  /** Guards the fields below, and is notified when there may be work. */
   private final Object lock = new Object();
 
   private boolean working;
@@ -49,10 +49,10 @@ final class CliqueChannel implements AutoCloseable {
   private RuntimeException ended;
 
   /**
-   * One end, with nothing to do yet.
+   * Creates an idle channel.
    *
-   * @param lane belongs to the channel from now on
-   * @param patience how long a source may take to end when its device has come behind it
+   * @param lane the channel takes ownership
+   * @param timeout the longest wait for the end of a source after its group has moved
    */
   CliqueChannel(
       CliqueKey key,
@@ -60,23 +60,23 @@ final class CliqueChannel implements AutoCloseable {
       CliqueAccess access,
       TransferCounters counters,
       Lane lane,
-      Duration patience) {
+      Duration timeout) {
     this.key = key;
     this.self = self;
     this.counters = counters;
     this.lane = lane;
     this.link = new CliqueLink(key, self, access);
-    this.rounds = new CliqueRounds(key.toString(), link, queue, counters, patience);
+    this.rounds = new CliqueRounds(key.toString(), link, queue, counters, timeout);
   }
 
-  /** Whether a process in this life is one of the two ends. */
+  /** Whether this incarnation of a process is one of the two ends. */
   boolean includes(String process, String incarnation) {
     return key.members().stream()
         .anyMatch(
             member -> member.process().equals(process) && member.incarnation().equals(incarnation));
   }
 
-  /** Gives transfers their places. A send gets on the lane once its source is recorded. */
+  /** Queues transfers. A send is recorded once its source is recorded. */
   void add(List<PreparedTransfer> transfers) {
     transfers.forEach(PreparedTransfer::queue);
     RuntimeException refusal;
@@ -119,14 +119,14 @@ final class CliqueChannel implements AutoCloseable {
         });
   }
 
-  /** A source that failed before it was recorded has no place on any lane. */
+  /** Records the transfer unless its source failed before it was recorded. */
   private static void record(PreparedTransfer transfer) {
     if (transfer.definition().state() != Event.State.FAILED) {
       transfer.record();
     }
   }
 
-  /** Something may have become ready. */
+  /** Starts the rounds if a transfer is ready. */
   private void wake() {
     synchronized (lock) {
       lock.notifyAll();
@@ -137,16 +137,16 @@ final class CliqueChannel implements AutoCloseable {
     }
   }
 
-  /** Under the lock. */
+  /** The caller holds the lock. */
   private Event submit(String what, Lane.Work rounds) {
     working = true;
     return lane.submit(what, rounds);
   }
 
   /**
-   * Asks the peer for a last round if nothing was transferred for so long. The peer has been idle
-   * for as long and asks for the same, so neither waits long for the other; who has something to
-   * transfer instead, keeps the communicator for both.
+   * Starts a last round if the clique was idle this long. The peer was idle as long and does the
+   * same, so neither end waits long. An end that has a transfer to offer keeps the communicator for
+   * both.
    */
   void retireIfIdle(Duration idle) {
     synchronized (lock) {
@@ -162,7 +162,7 @@ final class CliqueChannel implements AutoCloseable {
     work();
   }
 
-  /** Rounds until neither end owes the other anything that this end knows of. */
+  /** Runs rounds until neither end waits for the other, as far as this end knows. */
   private void work() {
     long pause = FIRST_PAUSE_MILLIS;
     try {
@@ -204,7 +204,7 @@ final class CliqueChannel implements AutoCloseable {
     return false;
   }
 
-  /** Whether anything was settled. */
+  /** Runs one round. Returns whether a transfer was settled. */
   private boolean round() {
     boolean leaves = leaving;
     leaving = false;
@@ -218,16 +218,16 @@ final class CliqueChannel implements AutoCloseable {
   }
 
   /**
-   * Breaks what is under way, from any thread: a transfer took too long.
+   * Aborts the current round because a transfer has timed out. Thread-safe.
    *
-   * @param reason for both ends
+   * @param reason for the messages at both ends
    */
   void abort(String reason) {
     link.abort(reason);
     wake();
   }
 
-  /** Fails all transfers, now and from now on; returns at once. */
+  /** Fails all present and future transfers. Returns at once. */
   void end(RuntimeException cause) {
     synchronized (lock) {
       if (ended != null) {
@@ -245,7 +245,7 @@ final class CliqueChannel implements AutoCloseable {
     abort(cause.getMessage());
   }
 
-  /** On the lane, as the last thing it does. */
+  /** The last work of the lane. */
   private void endAll() {
     List<PreparedTransfer> left = queue.clear();
     left.forEach(transfer -> transfer.endBecause(ended));
@@ -253,7 +253,7 @@ final class CliqueChannel implements AutoCloseable {
     counters.add(TransferCounter.FAILED, left.size());
   }
 
-  /** Ends with all transfers failed. Waits a little for what the lane is doing. */
+  /** Fails all transfers and waits up to 5 s for the lane. */
   @Override
   public void close() {
     end(new IllegalStateException("the transfers of " + self + " were closed"));
@@ -262,7 +262,7 @@ final class CliqueChannel implements AutoCloseable {
       last = work;
     }
     try {
-      last.await(Deadline.after(CLOSE_PATIENCE));
+      last.await(Deadline.after(CLOSE_TIMEOUT));
     } catch (EventFailedException | EventTimeoutException e) {
       LOG.warn("{} does not end in time: {}", key, e.getMessage());
     }

@@ -8,10 +8,10 @@ import io.weft.device.Device;
 import java.util.Optional;
 
 /**
- * The communicator of one clique and the wire over it, which come and go: they are there from the
- * first round that needs them until they break or both ends give them up.
+ * The communicator of one clique and the wire over it. They exist from the first round that needs
+ * them until they break or both ends give them up.
  *
- * <p>For the lane's thread; {@link #abort}, {@link #end} and {@link #isOpen} are thread-safe.
+ * <p>Used by the lane's thread. {@link #abort}, {@link #end} and {@link #isOpen} are thread-safe.
  */
 final class CliqueLink {
   private final CliqueKey key;
@@ -21,15 +21,15 @@ final class CliqueLink {
   private CliqueLease lease;
   private volatile TransferWire wire;
 
-  /** Guards what follows. */
+  /** Guards the fields below. */
   private final Object lock = new Object();
 
   private RuntimeException ended;
 
-  /** The lane's thread while it waits for the peer to meet it. */
-  private Thread meeting;
+  /** The lane's thread while it waits for the peer at the rendezvous; else null. */
+  private Thread waitingThread;
 
-  /** Nothing is open yet. */
+  /** Creates a link without a communicator. */
   CliqueLink(CliqueKey key, CliqueMember self, CliqueAccess access) {
     this.key = key;
     this.self = self;
@@ -40,14 +40,14 @@ final class CliqueLink {
     return wire != null;
   }
 
-  /** The wire; only while it is open. */
+  /** The wire; null while the link is not open. */
   TransferWire wire() {
     return wire;
   }
 
   /**
-   * Whether payload can move behind work of devices. Before there is a wire nobody knows; GPUs meet
-   * as if it could, while their work still runs.
+   * Whether payload can be enqueued behind device work. Without a wire this is unknown; then GPUs
+   * open one as if it could, while their work still runs.
    */
   boolean mayFollowDevices() {
     TransferWire now = wire;
@@ -56,31 +56,31 @@ final class CliqueLink {
         : now.followsDevices();
   }
 
-  /** Why the wire is broken; empty while it works and where there is none. */
+  /** Why the wire is broken; empty while it works and where there is no wire. */
   Optional<RuntimeException> failure() {
     TransferWire now = wire;
     return now == null ? Optional.empty() : now.failure();
   }
 
-  /** Meets the peer; waits for it until {@link #end}: then nobody would come any more. */
+  /** Opens the communicator together with the peer. Waits for the peer until {@link #end}. */
   void open() {
-    lease = meet();
+    lease = acquire();
     wire = access.open(lease);
     failIfEnded();
   }
 
-  private CliqueLease meet() {
+  private CliqueLease acquire() {
     synchronized (lock) {
       failIfEnded();
-      meeting = Thread.currentThread();
+      waitingThread = Thread.currentThread();
     }
     try {
       return access.acquire(key, self);
     } finally {
       synchronized (lock) {
-        meeting = null;
+        waitingThread = null;
         if (ended != null) {
-          // It was for the meeting.
+          // The interrupt was meant for the rendezvous.
           boolean unused = Thread.interrupted();
         }
       }
@@ -95,15 +95,15 @@ final class CliqueLink {
     }
   }
 
-  /** Both ends do this after the same round, so neither is left with half of a communicator. */
+  /** Gives up the communicator. Both ends do this after the same round. */
   void retire() {
     closeWire();
     access.retire(lease, self);
     lease = null;
   }
 
-  /** Closes what is open; the next round meets the peer anew. */
-  void letGo() {
+  /** Closes the wire and the communicator; the next round opens new ones. */
+  void closeCommunicator() {
     closeWire();
     if (lease != null) {
       lease.close();
@@ -119,7 +119,7 @@ final class CliqueLink {
     }
   }
 
-  /** Breaks what is under way on both ends; does nothing where there is no wire. */
+  /** Aborts the current round at both ends; does nothing without a wire. */
   void abort(String reason) {
     TransferWire now = wire;
     if (now != null) {
@@ -127,13 +127,13 @@ final class CliqueLink {
     }
   }
 
-  /** From now on nothing is opened, and nobody is waited for. */
-  @SuppressWarnings("Interruption") // Of the lane's own thread, and only while it meets the peer.
+  /** Refuses to open from now on, and ends a wait for the peer. */
+  @SuppressWarnings("Interruption") // Interrupts the lane's own thread, only at the rendezvous.
   void end(RuntimeException cause) {
     synchronized (lock) {
       ended = cause;
-      if (meeting != null) {
-        meeting.interrupt();
+      if (waitingThread != null) {
+        waitingThread.interrupt();
       }
     }
   }

@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The rounds of one end of a clique with its peer: both say what they offer, then what both have
- * offered moves. For the lane's thread.
+ * The rounds of one end of a clique with its peer. In a round both ends exchange offers, then the
+ * matched transfers move. Used by the lane's thread.
  */
 final class CliqueRounds {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueRounds.class);
@@ -26,32 +26,32 @@ final class CliqueRounds {
   private final Agreement agreement = new Agreement();
   private final Confirmation confirmation;
 
-  /** What devices have that may still wait for its sources. */
+  /** Transfers that devices have and that may still wait for their sources. */
   private volatile List<PreparedTransfer> standing = List.of();
 
   /**
-   * Rounds of what is in a queue.
+   * Creates the rounds for a queue.
    *
    * @param name of the clique, for the log
-   * @param patience how long a source may take to end when its device has come behind it
+   * @param timeout the longest wait for the end of a source after its group has moved
    */
   CliqueRounds(
       String name,
       CliqueLink link,
       TransferQueue queue,
       TransferCounters counters,
-      Duration patience) {
+      Duration timeout) {
     this.name = name;
     this.link = link;
     this.queue = queue;
     this.counters = counters;
     this.moves = new GroupMoves(counters);
-    this.confirmation = new Confirmation(link, patience);
+    this.confirmation = new Confirmation(link, timeout);
   }
 
   /**
-   * Whether there is something to offer. For other threads while the lane has nothing to do, which
-   * they have heard of.
+   * Whether a transfer can be offered. Other threads may call this only while the lane is idle,
+   * which they learn under the channel's lock.
    */
   boolean hasReady() {
     return queue.hasReady(this::isReady);
@@ -64,7 +64,7 @@ final class CliqueRounds {
             && agreement.takesBehind(transfer.definition()));
   }
 
-  /** Whether this end waits for something of the peer, or the peer for this one. */
+  /** Whether one of the ends waits for the other. */
   boolean isWaiting() {
     return agreement.isWaiting() || confirmation.isDue();
   }
@@ -74,21 +74,21 @@ final class CliqueRounds {
     return agreement.isStuck() && !confirmation.isDue();
   }
 
-  /** What moves once its sources have come so far, which may be never; from any thread. */
+  /** The transfers that move once their sources end, which may be never. Thread-safe. */
   List<PreparedTransfer> standing() {
     return standing;
   }
 
   /**
-   * One round.
+   * Runs one round.
    *
-   * @param leaving whether this end would give its communicator up, where it has nothing to offer
-   * @return whether anything was settled
+   * @param leaving whether to give up the communicator if this end has nothing to offer
+   * @return whether a transfer was settled
    */
   boolean round(boolean leaving) {
     dropBrokenWire();
     long start = System.nanoTime();
-    // Who has a verdict to give or to hear does not leave before.
+    // An end that owes or expects a verdict stays.
     boolean leaves = leaving && !hasReady() && !confirmation.isDue();
     boolean reused = link.isOpen();
     if (leaves && !reused) {
@@ -105,7 +105,7 @@ final class CliqueRounds {
       offerTransfers(manifest, reused);
     }
     counters.increment(TransferCounter.MANIFESTS);
-    boolean bothLeave = hear(link.wire().exchange(manifest)) && leaves;
+    boolean bothLeave = takeOffers(link.wire().exchange(manifest)) && leaves;
     counters.add(TransferCounter.PEER_WAIT_NANOS, System.nanoTime() - start);
     if (bothLeave) {
       link.retire();
@@ -116,9 +116,9 @@ final class CliqueRounds {
   }
 
   private void offerTransfers(Manifest manifest, boolean reused) {
-    int said = manifest.entries().size();
+    int before = manifest.entries().size();
     queue.takeReady(this::isReady, transfer -> offer(manifest, transfer));
-    if (manifest.entries().size() > said) {
+    if (manifest.entries().size() > before) {
       counters.increment(TransferCounter.CLIQUE_REQUESTS);
       counters.add(TransferCounter.CLIQUE_REUSES, reused ? 1 : 0);
     }
@@ -130,8 +130,8 @@ final class CliqueRounds {
     }
   }
 
-  /** Takes in what the peer offers; returns whether it would leave. */
-  private boolean hear(List<ManifestEntry> entries) {
+  /** Takes the peer's offers. Returns whether the peer wants to give up the communicator. */
+  private boolean takeOffers(List<ManifestEntry> entries) {
     boolean confirms = !entries.isEmpty() && entries.get(0).isVerdict();
     if (confirms != confirmation.isExpected()) {
       throw new IllegalArgumentException(
@@ -145,7 +145,7 @@ final class CliqueRounds {
     return false;
   }
 
-  /** Both ends have said what became of the sources that were recorded when they moved. */
+  /** Ends the transfers that moved behind recorded sources, by the verdicts of both ends. */
   private void confirm(String theirs) {
     Agreement.Group group = confirmation.group();
     boolean sent = group.sourceFailure().isEmpty();
@@ -167,8 +167,8 @@ final class CliqueRounds {
   }
 
   /**
-   * A wire that broke while nothing was under way is of no use, but no reason to fail either,
-   * unless the peer is dead: nobody would come to meet anew.
+   * Drops a wire that broke between rounds. No transfer fails for that, unless the peer is dead:
+   * then it cannot come to a new rendezvous.
    */
   private void dropBrokenWire() {
     Optional<RuntimeException> failure = link.failure();
@@ -182,16 +182,16 @@ final class CliqueRounds {
       failReady(failure.get());
       throw failure.get();
     }
-    LOG.info("{} meets anew: {}", name, failure.get().getMessage());
+    LOG.info("{} opens a new communicator: {}", name, failure.get().getMessage());
     int unused = agreement.fail(failure.get());
-    link.letGo();
+    link.closeCommunicator();
   }
 
   private static boolean isDeath(RuntimeException failure) {
     return failure instanceof CollectiveException known && known.kind() == Kind.DEAD;
   }
 
-  /** What waited for it fails if there is no communicator to be had. */
+  /** Opens the link. The waiting transfers fail if that fails. */
   private void open() {
     try {
       link.open();
@@ -201,7 +201,7 @@ final class CliqueRounds {
     }
   }
 
-  /** No lock is held: whoever hears of the failure may start others at once. */
+  /** Fails the ready transfers, without a lock: a listener may start new transfers at once. */
   private void failReady(RuntimeException cause) {
     List<PreparedTransfer> ready = queue.takeReady(this::isReady);
     counters.add(TransferCounter.FAILED, ready.size());
@@ -223,7 +223,7 @@ final class CliqueRounds {
     return matched.settled() > 0;
   }
 
-  /** Behind what is there already, which is not to wait for a source. */
+  /** Enqueues a group behind the complete one, which must not wait for a source. */
   private void moveBehind(Agreement.Group group) {
     standing = Stream.concat(group.sends().stream(), group.receives().stream()).toList();
     try {
@@ -235,17 +235,17 @@ final class CliqueRounds {
   }
 
   /**
-   * What both ends knew of each other is void, and both meet anew if need be.
+   * Drops the state of both ends. The next round opens a new communicator.
    *
-   * @param reason for both ends
+   * @param reason for the messages at both ends
    */
   void breakOff(RuntimeException cause, String reason) {
     LOG.info("{} breaks off: {}", name, cause.toString());
     confirmation.clear();
     link.abort(reason);
-    // A wire may take long to close, and nobody is to wait for that.
+    // Waiters learn of the failure first: a wire may take long to close.
     agreement.announce(cause);
-    link.letGo();
+    link.closeCommunicator();
     counters.add(TransferCounter.FAILED, agreement.fail(cause));
   }
 }

@@ -6,11 +6,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The payload of a group: first what travels as it is, all at once, then what is encoded on its
- * way, side by side, the first chunk of each, the second of each, and so on. While chunks move, the
- * next ones are encoded at one end and the last ones decoded at the other. Both ends know how many
- * chunks each transfer has, and tell the bytes of each before it moves; who cannot encode a chunk
- * says so instead, and only that transfer fails. For the lane's thread.
+ * The payload of a group with encoded transfers. Plain arrays move first, in one step. Then the
+ * encoded arrays move side by side: the first chunk of each, then the second of each, and so on.
+ * While chunks move, one end encodes the next ones and the other decodes the last ones. Both ends
+ * know the number of chunks, and send each chunk's length before the chunk. An end that cannot
+ * encode a chunk sends that instead, and only this transfer fails. Used by the lane's thread.
  */
 final class CodedGroup {
   private final List<OutgoingTransfer> sends = new ArrayList<>();
@@ -18,7 +18,7 @@ final class CodedGroup {
   private long sentBytes;
   private long receivedBytes;
 
-  /** Of transfers that both ends agree on, in the order of the peer's; plain ones are left out. */
+  /** Takes the encoded ones of matched transfers, in the order of the peer; skips plain ones. */
   CodedGroup(List<PreparedTransfer> sends, List<PreparedTransfer> receives) {
     receives.stream()
         .filter(transfer -> !transfer.coding().isPlain())
@@ -29,9 +29,9 @@ final class CodedGroup {
   }
 
   /**
-   * Moves all, behind what travels as it is; the first chunks are encoded meanwhile. Throws what
-   * the wire throws. Nobody uses any memory of the transfers then, but for chunks that coders did
-   * not come to the end of: transfers keep theirs until they have.
+   * Moves the plain arrays, then the encoded ones; the first chunks are encoded meanwhile. Throws
+   * the wire's exceptions. After an exception only unfinished chunks use memory of the transfers,
+   * and such a transfer keeps its memory until its chunk is finished.
    */
   void move(TransferWire wire, List<TypedBuffer> plainSends, List<TypedBuffer> plainReceives) {
     try {
@@ -49,7 +49,7 @@ final class CodedGroup {
     receives.forEach(CodedTransfer::end);
   }
 
-  /** Whether there was one left of any transfer. */
+  /** Moves one chunk of each transfer. Returns false if no transfer had one left. */
   private boolean moveChunks(TransferWire wire, int chunk) {
     List<OutgoingTransfer> out = sends.stream().filter(each -> each.has(chunk)).toList();
     List<IncomingTransfer> in = receives.stream().filter(each -> each.has(chunk)).toList();
@@ -57,33 +57,33 @@ final class CodedGroup {
       return false;
     }
     out.forEach(each -> each.ready(chunk));
-    List<TypedBuffer> told = out.stream().map(each -> each.length(chunk)).toList();
-    List<TypedBuffer> heard = in.stream().map(each -> each.length(chunk)).toList();
-    moveTogether(wire, told, heard);
-    List<TypedBuffer> bodies = new ArrayList<>();
+    List<TypedBuffer> outLengths = out.stream().map(each -> each.length(chunk)).toList();
+    List<TypedBuffer> inLengths = in.stream().map(each -> each.length(chunk)).toList();
+    moveTogether(wire, outLengths, inLengths);
+    List<TypedBuffer> outBodies = new ArrayList<>();
     for (OutgoingTransfer each : out) {
       if (each.failed()) {
         each.stop();
       } else {
-        bodies.add(each.body(chunk));
+        outBodies.add(each.body(chunk));
       }
     }
-    List<TypedBuffer> rooms = new ArrayList<>();
-    List<IncomingTransfer> coming = new ArrayList<>();
+    List<TypedBuffer> inBodies = new ArrayList<>();
+    List<IncomingTransfer> expected = new ArrayList<>();
     for (IncomingTransfer each : in) {
       if (each.expects(chunk)) {
-        coming.add(each);
-        rooms.add(each.body(chunk));
+        expected.add(each);
+        inBodies.add(each.body(chunk));
       } else {
         each.stop();
       }
     }
-    moveTogether(wire, bodies, rooms);
-    coming.forEach(each -> each.arrived(chunk));
+    moveTogether(wire, outBodies, inBodies);
+    expected.forEach(each -> each.arrived(chunk));
     return true;
   }
 
-  /** Where nothing is to move in either direction, both ends know it. */
+  /** Moves a group, unless both directions are empty; both ends know that. */
   private void moveTogether(TransferWire wire, List<TypedBuffer> out, List<TypedBuffer> in) {
     if (!out.isEmpty() || !in.isEmpty()) {
       wire.move(out, in);
@@ -104,12 +104,12 @@ final class CodedGroup {
     return (int) receives.stream().filter(CodedTransfer::failed).count();
   }
 
-  /** Bytes that travelled from here, with headers and lengths. */
+  /** Bytes that this end sent, with headers and lengths. */
   long sentBytes() {
     return sentBytes;
   }
 
-  /** Bytes that travelled to here, with headers and lengths. */
+  /** Bytes that this end received, with headers and lengths. */
   long receivedBytes() {
     return receivedBytes;
   }

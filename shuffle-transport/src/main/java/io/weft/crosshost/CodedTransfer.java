@@ -13,11 +13,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * One end of a transfer that is encoded on its way. At most one of its chunks is being encoded or
- * decoded at a time, in their order. For the lane's thread.
+ * One end of an encoded transfer. At most one of its chunks is encoded or decoded at a time, in
+ * their order. Used by the lane's thread.
  */
 abstract class CodedTransfer<T> {
-  /** Told instead of a chunk's bytes when there is none and none will follow. */
+  /** The length that means that the sender could not encode the chunk and sends no more. */
   static final long NONE = -1;
 
   private final PreparedTransfer transfer;
@@ -44,7 +44,7 @@ abstract class CodedTransfer<T> {
     return !ended && chunk < chunks;
   }
 
-  /** No chunk follows. */
+  /** Skips the remaining chunks. */
   final void stop() {
     ended = true;
   }
@@ -54,20 +54,21 @@ abstract class CodedTransfer<T> {
   }
 
   /**
-   * The result of what was started last; empty where nothing was, or it failed. Where it takes too
-   * long the transfer fails, and its memory is kept until the coder has let go of it.
+   * Waits for the chunk that was started last, and returns its result. Empty if no chunk was
+   * started, or it failed. After a timeout the transfer fails, and keeps its memory until the coder
+   * releases it.
    */
   final Optional<T> finish() {
     CompletableFuture<T> last = running;
-    Duration patience = transfer.coding().coders().patience();
+    Duration timeout = transfer.coding().coders().timeout();
     running = null;
     boolean interrupted = false;
     try {
       while (last != null) {
         try {
-          return Optional.of(last.get(patience.toNanos(), TimeUnit.NANOSECONDS));
+          return Optional.of(last.get(timeout.toNanos(), TimeUnit.NANOSECONDS));
         } catch (InterruptedException e) {
-          // Its memory must not go back before it has ended.
+          // The chunk's memory must stay until the chunk has ended.
           interrupted = true;
         } catch (ExecutionException e) {
           fail(e.getCause());
@@ -77,7 +78,7 @@ abstract class CodedTransfer<T> {
           fail(
               new IllegalStateException(
                   "a chunk was not encoded or decoded within "
-                      + Deadline.describe(patience.toNanos()),
+                      + Deadline.describe(timeout.toNanos()),
                   e));
           last = null;
         }
@@ -102,7 +103,7 @@ abstract class CodedTransfer<T> {
     return failure != null;
   }
 
-  /** Lets the transfer fail where a chunk did. The lane touches the buffer no more. */
+  /** Fails the transfer if a chunk failed. The lane does not touch the buffer afterwards. */
   final void end() {
     if (failure != null) {
       transfer.end(failure);
@@ -113,12 +114,12 @@ abstract class CodedTransfer<T> {
     return transfer.coding().length(chunk);
   }
 
-  /** What both ends know once lengths have moved. */
+  /** The length of a chunk, known to both ends after the lengths have moved. */
   final long bytes(int chunk) {
     return Memory.getLong(length(chunk).address());
   }
 
-  /** The chunk itself. */
+  /** The bytes of a chunk. */
   final TypedBuffer body(int chunk) {
     return transfer.coding().room(chunk).slice(0, bytes(chunk));
   }

@@ -11,36 +11,36 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Threads that encode and decode chunks beside the lanes that move them, "weft-transfer-code-…". As
- * many as there are processors at most, none while there is nothing to do; a piece of their work is
- * one chunk and waits for nothing, so no clique waits long for another one's.
+ * A pool of threads "weft-transfer-code-…" that encode and decode chunks while lanes move other
+ * chunks. It has at most one thread for each processor, and none while it is idle. One task is one
+ * chunk and never blocks, so no clique waits long for another.
  *
  * <p>Thread-safe.
  */
 final class Coders implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Coders.class);
   private static final long IDLE_SECONDS = 10;
-  private static final long CLOSE_PATIENCE_SECONDS = 5;
+  private static final long CLOSE_TIMEOUT_SECONDS = 5;
 
-  /** A chunk takes milliseconds, a look for the largest of 2 GiB a second. */
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  /** A chunk takes milliseconds; finding the largest element of 2 GiB takes a second. */
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private final TransferCounters counters;
-  private final Duration patience;
+  private final Duration timeout;
   private final ThreadPoolExecutor threads;
 
   Coders(String executor, TransferCounters counters) {
-    this(executor, counters, PATIENCE);
+    this(executor, counters, TIMEOUT);
   }
 
   /**
-   * Coders without threads yet.
+   * Creates coders without threads.
    *
-   * @param patience how long a lane waits for one chunk before its transfer fails
+   * @param timeout how long a lane waits for one chunk before its transfer fails
    */
-  Coders(String executor, TransferCounters counters, Duration patience) {
+  Coders(String executor, TransferCounters counters, Duration timeout) {
     this.counters = counters;
-    this.patience = patience;
+    this.timeout = timeout;
     AtomicInteger number = new AtomicInteger();
     int most = Runtime.getRuntime().availableProcessors();
     this.threads =
@@ -60,11 +60,11 @@ final class Coders implements AutoCloseable {
   }
 
   /** How long a lane waits for one chunk. */
-  Duration patience() {
-    return patience;
+  Duration timeout() {
+    return timeout;
   }
 
-  /** Starts one chunk's work, which is counted when it is done. */
+  /** Starts the work on one chunk, and counts it when it is done. */
   <T> CompletableFuture<T> submit(TransferCounter done, Callable<T> chunk) {
     CompletableFuture<T> end = new CompletableFuture<>();
     threads.execute(
@@ -74,19 +74,19 @@ final class Coders implements AutoCloseable {
             counters.increment(done);
             end.complete(result);
           } catch (Throwable e) {
-            // Of any kind: who waits for the end is told.
+            // Every failure goes to the thread that waits for the chunk.
             end.completeExceptionally(e);
           }
         });
     return end;
   }
 
-  /** Waits a little for what is under way; the lanes have ended. */
+  /** Waits up to 5 s for chunks under way. The lanes have ended before. */
   @Override
   public void close() {
     threads.shutdown();
     try {
-      if (!threads.awaitTermination(CLOSE_PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+      if (!threads.awaitTermination(CLOSE_TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
         LOG.warn("A chunk of a transfer is still being encoded or decoded");
       }
     } catch (InterruptedException e) {

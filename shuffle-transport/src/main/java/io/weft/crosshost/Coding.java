@@ -10,18 +10,18 @@ import io.weft.tensor.codec.TensorEncoder;
 import io.weft.tensor.codec.TensorHeader;
 
 /**
- * How the elements of a transfer travel: as they are, or encoded, in chunks that pass through
- * memory of their own. The first chunk is the header of the encoded tensor and its first piece,
- * every other one a piece. There are two slots, so that one chunk is on its way while another is
- * encoded or decoded; each has an int64 in front, the bytes of its chunk.
+ * The form in which the elements of a transfer travel: plain, or encoded in chunks through staging
+ * memory. The first chunk has the header of the encoded tensor and its first piece; each other
+ * chunk is one piece. The staging memory has two slots, so that one chunk moves while another is
+ * encoded or decoded. Each slot starts with an int64, the length of its chunk.
  *
- * <p>Immutable. The memory goes back with the end of its transfer.
+ * <p>Immutable. The staging memory is freed with the end of the transfer.
  *
- * @param staging the slots; null where elements travel as they are
- * @param coders who encodes or decodes; null as well
+ * @param staging the slots; null for plain elements
+ * @param coders encode and decode; null for plain elements
  */
 record Coding(CodecKind kind, TransferBuffer staging, Coders coders) {
-  /** Elements travel as they are. */
+  /** Elements travel without encoding. */
   static final Coding PLAIN = new Coding(CodecKind.NONE, null, null);
 
   private static final int SLOTS = 2;
@@ -32,13 +32,13 @@ record Coding(CodecKind kind, TransferBuffer staging, Coders coders) {
     return staging == null;
   }
 
-  /** Chunks of so many elements. */
+  /** The number of chunks of an array. */
   static int chunks(long elements) {
     return Math.toIntExact(
         (elements + TensorEncoder.PIECE_ELEMENTS - 1) / TensorEncoder.PIECE_ELEMENTS);
   }
 
-  /** Bytes that the slots of an array take. */
+  /** The bytes of both slots of an array. */
   static long stagingBytes(CodecKind kind, DataType type, long elements) {
     return SLOTS * slotBytes(kind, type, elements);
   }
@@ -56,18 +56,18 @@ record Coding(CodecKind kind, TransferBuffer staging, Coders coders) {
     return staging.bytes() / SLOTS * (chunk % SLOTS);
   }
 
-  /** Where the bytes of a chunk are told. */
+  /** The length field of a chunk's slot. */
   TypedBuffer length(int chunk) {
     return TypedBuffer.of(staging, slot(chunk), DataType.INT64, 1);
   }
 
-  /** Where a chunk lies. */
+  /** The memory of a chunk in its slot. */
   TypedBuffer room(int chunk) {
     long most = staging.bytes() / SLOTS - LENGTH_BYTES;
     return TypedBuffer.of(staging, slot(chunk) + LENGTH_BYTES, DataType.INT8, most);
   }
 
-  /** Gives the memory back at the event's end. */
+  /** Frees the staging memory at the end of the event. */
   void usedUntil(Event end) {
     if (staging != null) {
       staging.usedUntil(end);

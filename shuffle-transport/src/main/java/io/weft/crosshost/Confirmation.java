@@ -9,70 +9,70 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * What is left to be said of a group that moved behind work that was recorded and not complete:
- * whether that work ended well. Where it did not, what has moved is nobody's data. An end that sent
- * says so with its next manifest, and nothing of the group ends well before. For the lane's thread.
+ * The verdict on a group that moved behind recorded, incomplete work: whether that work succeeded.
+ * If the work failed, the moved data is void. The sending end puts the verdict into its next
+ * manifest, and no transfer of the group completes before. Used by the lane's thread.
  */
 final class Confirmation {
-  /** How long a lane waits before it looks whether its wire still works. */
-  private static final Duration LOOK = Duration.ofMillis(10);
+  /** How often a waiting lane checks its wire. */
+  private static final Duration CHECK_PERIOD = Duration.ofMillis(10);
 
   private final CliqueLink link;
-  private final Duration patience;
+  private final Duration timeout;
   private Agreement.Group group = Agreement.Group.NONE;
 
   /**
-   * Nothing is to be said.
+   * Creates a state without a verdict.
    *
    * @param link of the clique
-   * @param patience how long work may take to end once what is behind it has moved
+   * @param timeout the longest wait for the end of a source after its group has moved
    */
-  Confirmation(CliqueLink link, Duration patience) {
+  Confirmation(CliqueLink link, Duration timeout) {
     this.link = link;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
-  /** Of a group that has moved. */
+  /** Starts the confirmation of a group that has moved. */
   void begin(Agreement.Group moved) {
     group = moved;
   }
 
-  /** What began is void. */
+  /** Drops the group. */
   void clear() {
     group = Agreement.Group.NONE;
   }
 
-  /** Whether one of the ends has something to say, this one or the peer. */
+  /** Whether one of the ends owes a verdict. */
   boolean isDue() {
     return !group.isEmpty();
   }
 
-  /** Whether the peer has. */
+  /** Whether the peer owes a verdict. */
   boolean isExpected() {
     return !group.receives().isEmpty();
   }
 
-  /** The group that it is about. */
+  /** The group that waits for verdicts. */
   Agreement.Group group() {
     return group;
   }
 
   /**
-   * What this end has to say, once the work before its sends has ended; empty where it sent none.
+   * The verdict of this end, after its sources have ended. Empty if this end sent nothing.
    *
-   * @throws TransferException when the work does not end
+   * @throws TransferException if a source does not end in time
    */
   Optional<ManifestEntry> own() {
     if (group.sends().isEmpty()) {
       return Optional.empty();
     }
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     group.sources().forEach(source -> awaitEnd(source, deadline));
     return Optional.of(
         ManifestEntry.verdict(group.sourceFailure().map(PreparedTransfer::text).orElse("")));
   }
 
-  /** The device is through with it; the host hears of it a little later. */
+  /** Waits for the end of device work. The device has finished it; the host notices later. */
   private void awaitEnd(Event work, Deadline deadline) {
     while (work.state() == Event.State.RECORDED) {
       link.failure()
@@ -88,22 +88,22 @@ final class Confirmation {
             work + " has not ended though the device has come behind it; waited " + deadline);
       }
       try {
-        work.await(Deadline.after(LOOK));
+        work.await(Deadline.after(CHECK_PERIOD));
       } catch (EventFailedException | EventTimeoutException e) {
-        // Its state says which.
+        // The loop checks the state.
       }
     }
   }
 
   /**
-   * Ends the transfers of the group, after both ends have spoken.
+   * Ends the transfers of the group by the verdicts of both ends.
    *
-   * @param theirs what the peer says of its sends; empty where they are good, or there are none
+   * @param theirs the failure of the peer's sources; empty if they succeeded or the peer sent none
    */
   void settle(String theirs) {
     Agreement.Group settled = group;
     group = Agreement.Group.NONE;
-    // One verdict for all of them, as the peer has heard.
+    // One verdict for all sends, the one that the peer got.
     Optional<Throwable> failure = settled.sourceFailure();
     for (PreparedTransfer send : settled.sends()) {
       failure.ifPresentOrElse(send::end, send::complete);

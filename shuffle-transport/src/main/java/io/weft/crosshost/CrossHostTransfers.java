@@ -21,18 +21,19 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * One executor's end of all its transfers with other executors.
+ * Transfers arrays between this executor's devices and those of other executors.
  *
- * <p>Transfers between the same two devices match in their order: the n-th that one sends is the
- * n-th that the other receives, and both have to have the same key, element type and count, or the
- * transfer fails on both. The two directions are independent of each other, and so are different
- * pairs; but for a send by NCCL, which a GPU has while the work that writes its array still runs:
- * what the same two GPUs exchange meanwhile stands behind it, in both directions. A receive may be
- * asked for before its send exists. Every event ends within the deadline, and a failure names both
- * ends. A failure of the source itself arrives as it is on the source's executor, and by its
- * message at the destination.
+ * <p>Transfers between the same two devices match by order: the n-th send of one device matches the
+ * n-th receive of the other. Both must have the same key, element type and count, or the transfer
+ * fails at both ends. The two directions are independent, and so are different pairs of devices.
+ * There is one exception: NCCL may enqueue a send while the GPU still writes the array. Then later
+ * transfers of the same two GPUs wait behind it, in both directions.
  *
- * <p>Thread-safe. Closing it fails what is under way.
+ * <p>A receive may start before its send. Every event ends within the deadline, and a failure names
+ * both ends. The source's executor gets the original exception of a failed source; the destination
+ * gets its message.
+ *
+ * <p>Thread-safe. Closing fails the transfers under way.
  */
 public final class CrossHostTransfers implements AutoCloseable {
   private final Membership membership;
@@ -45,31 +46,31 @@ public final class CrossHostTransfers implements AutoCloseable {
   private final Map<DeviceId, TransferLauncher> launchers = new TreeMap<>();
 
   /**
-   * Where the transfers of an executor get what they need.
+   * The resources of an executor's transfers.
    *
    * @param communicators makes the communicators of cliques
-   * @param meetings where the two ends of a clique meet for one
-   * @param wires makes what transfers use of a communicator
-   * @param arena for receive buffers; stays the caller's to close, afterwards
+   * @param rendezvous the rendezvous at which the two ends of a clique create a communicator
+   * @param wires opens a wire over a communicator
+   * @param arena for receive buffers; the caller closes it after the transfers
    * @param gpu for transfers between GPUs; empty where this executor has none
    */
   public record Resources(
       CommunicatorFactory communicators,
-      CommunicatorCache.Meetings meetings,
+      CommunicatorCache.Meetings rendezvous,
       TransferWire.Factory wires,
       SharedArena arena,
       Optional<GpuResources> gpu) {
-    /** Of an executor without a GPU. */
+    /** The resources of an executor without a GPU. */
     public Resources(
         CommunicatorFactory communicators,
-        CommunicatorCache.Meetings meetings,
+        CommunicatorCache.Meetings rendezvous,
         TransferWire.Factory wires,
         SharedArena arena) {
-      this(communicators, meetings, wires, arena, Optional.empty());
+      this(communicators, rendezvous, wires, arena, Optional.empty());
     }
   }
 
-  /** Transfers between this executor's devices and those of others; nothing is opened yet. */
+  /** Creates the transfers of an executor. Opens no communicator yet. */
   public CrossHostTransfers(Membership membership, Resources resources, TransferOptions options) {
     this.membership = membership;
     this.buffers = new TransferBuffers(resources.arena());
@@ -87,33 +88,34 @@ public final class CrossHostTransfers implements AutoCloseable {
     }
   }
 
-  /** This executor's devices; empty when it takes no part in transfers. */
+  /** This executor's devices; empty if it takes no part in transfers. */
   public List<DeviceId> devices() {
     return membership.devices();
   }
 
   /**
-   * Sends arrays, all in one batch that leaves at once.
+   * Sends arrays as one batch that is launched at once.
    *
-   * @param buffers on devices of this executor, not empty; as many as destinations and keys
+   * @param buffers arrays on devices of this executor, each with at least one element; as many as
+   *     destinations and keys
    * @param destinations devices of other executors
    * @param keys of the transfers; see {@link Placement#key}
-   * @return an event for each array, by index: recorded once the source is, complete when the
-   *     buffer may be changed again
-   * @throws IllegalArgumentException when something of this does not hold; nothing is sent then
-   * @throws TransferException when a destination is not known; nothing is sent then
+   * @return an event for each array, by index: recorded once its source is recorded, complete when
+   *     the buffer may be changed again
+   * @throws IllegalArgumentException if an argument violates these rules; then nothing is sent
+   * @throws TransferException if a destination is unknown; then nothing is sent
    */
   public List<Event> send(List<SourceBuffer> buffers, List<DeviceId> destinations, long[] keys) {
     return send(buffers, destinations, keys, CodecKind.NONE);
   }
 
   /**
-   * As {@link #send(List, List, long[])}, encoded on the way: chunk after chunk, each leaving while
-   * the next is encoded. The arrays themselves are only read.
+   * As {@link #send(List, List, long[])}, with a codec. Arrays are encoded in chunks; a chunk is
+   * sent while the next is encoded. The arrays themselves are only read.
    *
-   * @param codec of all these arrays, which lie in memory of the host; receives have to name the
-   *     same
-   * @throws IllegalArgumentException also when the codec does not take an array's type or device
+   * @param codec for all arrays, which must be in host memory; the receives must name the same
+   *     codec
+   * @throws IllegalArgumentException also if the codec does not support an array's type or device
    */
   public List<Event> send(
       List<SourceBuffer> buffers, List<DeviceId> destinations, long[] keys, CodecKind codec) {
@@ -137,15 +139,15 @@ public final class CrossHostTransfers implements AutoCloseable {
   }
 
   /**
-   * Receives arrays, all in one batch that leaves at once. Their memory is taken before this
+   * Receives arrays as one batch that is launched at once. Their memory is allocated before this
    * returns.
    *
    * @param device of this executor
-   * @param shapes not empty; as many as sources and keys
+   * @param shapes each with at least one element; as many as sources and keys
    * @param sources devices of other executors
-   * @return the arrays, by index; the caller closes each
-   * @throws IllegalArgumentException when something of this does not hold; nothing is taken then
-   * @throws TransferException when a source is not known or memory is short; nothing is taken then
+   * @return the arrays, by index; the caller closes each of them
+   * @throws IllegalArgumentException if an argument violates these rules; then nothing is allocated
+   * @throws TransferException if a source is unknown or memory is short; then nothing is allocated
    */
   public List<ReceivedBuffer> receive(
       DeviceId device, List<BufferShape> shapes, List<DeviceId> sources, long[] keys) {
@@ -153,12 +155,12 @@ public final class CrossHostTransfers implements AutoCloseable {
   }
 
   /**
-   * As {@link #receive(DeviceId, List, List, long[])}, of arrays that were sent encoded. Each chunk
-   * is decoded into its place while the next arrives; an array is there once its event is complete.
+   * As {@link #receive(DeviceId, List, List, long[])}, for arrays that are sent with a codec. A
+   * chunk is decoded while the next one arrives; an array is defined once its event is complete.
    *
-   * @param shapes as they are decoded
-   * @param codec by which they were sent
-   * @throws IllegalArgumentException also when the codec does not take an array's type or device
+   * @param shapes of the decoded arrays
+   * @param codec the one that the sends name
+   * @throws IllegalArgumentException also if the codec does not support an array's type or device
    */
   public List<ReceivedBuffer> receive(
       DeviceId device,
@@ -193,24 +195,24 @@ public final class CrossHostTransfers implements AutoCloseable {
   }
 
   /**
-   * Places arrays at other devices, deferred: transfers gather in a batch, which leaves when it is
-   * large or old enough or somebody waits for one of them. All executors may pass the same
-   * placements, except for the data.
+   * Places arrays at other devices with deferred transfers. Deferred transfers gather in a batch,
+   * which is launched when it is large or old enough, or when a thread waits for one of them. All
+   * executors may pass the same placements, except for the data.
    *
-   * @return a transfer for each placement, by index; the caller closes each
-   * @throws IllegalArgumentException when both ends are on one executor, a shape is empty, the data
-   *     is missing where it should be or of another shape; nothing is placed then
-   * @throws TransferException when an end is not known or memory is short; nothing is placed then
+   * @return a transfer for each placement, by index; the caller closes each of them
+   * @throws IllegalArgumentException if both ends are on one executor, a shape is empty, or the
+   *     source's data is missing or has another shape; then nothing is placed
+   * @throws TransferException if an end is unknown or memory is short; then nothing is placed
    */
   public List<DeferredTransfer> place(List<Placement> placements) {
     return place(placements, CodecKind.NONE);
   }
 
   /**
-   * As {@link #place(List)}, encoded on the way as by {@link #send(List, List, long[], CodecKind)}.
+   * As {@link #place(List)}, with a codec as in {@link #send(List, List, long[], CodecKind)}.
    *
-   * @param codec of all placements, the same on all executors
-   * @throws IllegalArgumentException also when the codec does not take an array's type or device
+   * @param codec for all placements, the same on all executors
+   * @throws IllegalArgumentException also if the codec does not support an array's type or device
    */
   public List<DeferredTransfer> place(List<Placement> placements, CodecKind codec) {
     for (int i = 0; i < placements.size(); i++) {
@@ -228,7 +230,7 @@ public final class CrossHostTransfers implements AutoCloseable {
     }
   }
 
-  /** A placement that is prepared: neither is there without an end here. */
+  /** A prepared placement. Transfer and memory are null if neither end is on this executor. */
   private record Deferral(Placement placement, PreparedTransfer transfer, TransferBuffer memory) {}
 
   private Deferral prepare(TransferPreparation preparation, int index, Placement placement) {
@@ -276,7 +278,7 @@ public final class CrossHostTransfers implements AutoCloseable {
     if (isHere(placement.source())) {
       if (placement.data().isEmpty()) {
         throw new IllegalArgumentException(
-            "transfer %d: executor %s is the source and has to give the data"
+            "transfer %d: executor %s is the source and must give the data"
                 .formatted(index, membership.executor()));
       }
       TransferChecks.sameShape(index, placement, placement.data().get());
@@ -307,13 +309,13 @@ public final class CrossHostTransfers implements AutoCloseable {
     byDevice.forEach((device, own) -> launchers.get(device).launch(own));
   }
 
-  /** The receive buffers of the host, to have some ready before the first transfer. */
+  /** The receive buffers of the host, for preallocation. */
   public TransferBuffers buffers() {
     return buffers;
   }
 
   /**
-   * A life of another executor has ended: its transfers fail, and those that would come.
+   * Fails the present and future transfers with an incarnation of an executor that has ended.
    *
    * @param reason for the messages
    */
@@ -321,7 +323,7 @@ public final class CrossHostTransfers implements AutoCloseable {
     cliques.fail(executor, incarnation, reason);
   }
 
-  /** The counters as they are now. */
+  /** A snapshot of the counters. */
   public TransferStatistics statistics() {
     BufferStatistics taken = buffers.statistics();
     return new TransferStatistics(
@@ -330,7 +332,7 @@ public final class CrossHostTransfers implements AutoCloseable {
         gpu.map(each -> taken.plus(each.memory().statistics())).orElse(taken));
   }
 
-  /** Launchers first, then the lanes, then what they used. */
+  /** Closes the launchers first, then the lanes, then the resources that they used. */
   @Override
   public void close() {
     launchers.values().forEach(TransferLauncher::close);

@@ -5,8 +5,8 @@ import io.weft.device.HostEvent;
 import java.util.Optional;
 
 /**
- * What a placement gives: a transfer that leaves with its batch, or nothing to do for this
- * executor. Closing it cancels the transfer unless it has ended, and gives back what it received.
+ * The transfer of a placement, or a no-op for an executor at neither end. It is launched with its
+ * batch. Closing cancels the transfer unless it has ended, and frees the received array.
  *
  * <p>Thread-safe.
  */
@@ -29,7 +29,7 @@ public final class DeferredTransfer implements AutoCloseable {
     return new DeferredTransfer(transfer, received.event(), received);
   }
 
-  /** Of a placement that has neither end here. */
+  /** A no-op for a placement with neither end on this executor. */
   static DeferredTransfer none(Placement placement) {
     String what =
         "the placement from %s at %s, neither of them here"
@@ -42,12 +42,12 @@ public final class DeferredTransfer implements AutoCloseable {
     return transfer != null;
   }
 
-  /** How far it is. Waiting for it makes its batch leave. */
+  /** The progress of the transfer. Waiting for it launches the batch. */
   public Event event() {
     return event;
   }
 
-  /** Where the array arrives; empty unless this executor receives it. */
+  /** The array that arrives; empty unless this executor receives it. */
   public Optional<ReceivedBuffer> received() {
     return Optional.ofNullable(received);
   }

@@ -25,7 +25,7 @@ public record DeviceId(String executor, int ordinal) implements Comparable<Devic
     return ORDER.compare(this, other);
   }
 
-  /** Such as "executor 2/device 0". */
+  /** For example "executor 2/device 0". */
   @Override
   public String toString() {
     return "executor " + executor + "/device " + ordinal;

@@ -5,11 +5,11 @@ import io.weft.crosshost.buffer.ReceiveMemory;
 import io.weft.crosshost.wire.TransferWire;
 
 /**
- * What transfers between GPUs use, beside what those between hosts do. The caller's to close, after
- * the transfers.
+ * Resources for transfers between GPUs, in addition to those between hosts. The caller closes them
+ * after the transfers.
  *
  * @param communicators makes the communicators of cliques of GPUs
- * @param wires makes what transfers use of such a communicator
+ * @param wires opens a wire over such a communicator
  * @param memory of this executor's GPU, for receive buffers
  */
 public record GpuResources(

@@ -4,7 +4,7 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.crosshost.wire.TransferWire;
 import java.util.List;
 
-/** How the payload of groups moves, and what is counted of it. For the lane's thread. */
+/** Moves the payload of groups and counts it. Used by the lane's thread. */
 final class GroupMoves {
   private final TransferCounters counters;
 
@@ -12,7 +12,7 @@ final class GroupMoves {
     this.counters = counters;
   }
 
-  /** First what travels as it is, then what is encoded: encoding begins meanwhile. */
+  /** Moves plain arrays, then encoded ones; encoding starts meanwhile. */
   void move(TransferWire wire, Agreement.Group group) {
     CodedGroup coded = new CodedGroup(group.sends(), group.receives());
     List<TypedBuffer> sends = plain(group.sends());
@@ -27,8 +27,8 @@ final class GroupMoves {
   }
 
   /**
-   * As {@link #move}, of what is behind work of devices and travels as it is: they have it at once.
-   * Whether it is good is not known yet, and not counted.
+   * As {@link #move}, for plain arrays behind device work: the devices enqueue the move at once.
+   * Success is not known yet, so it is not counted here.
    */
   void moveBehind(TransferWire wire, Agreement.Group group) {
     counters.increment(TransferCounter.GROUPS_BEHIND_DEVICES);

@@ -11,15 +11,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks again and again, from {@link #begin} to {@link #close}, whatever comes of a look. Owns the
- * thread "weft-transfer-idle-…", which there is from the beginning on. Thread-safe.
+ * Runs checks for idle cliques periodically, from {@link #begin} to {@link #close}, also after a
+ * check has failed. Owns the thread "weft-transfer-idle-…", which starts with the first check.
+ * Thread-safe.
  */
 final class IdleLooks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(IdleLooks.class);
 
   private final String executor;
   private final Duration pause;
-  private final Supplier<List<Runnable>> looks;
+  private final Supplier<List<Runnable>> checks;
   private final ScheduledThreadPoolExecutor thread;
 
   @GuardedBy("this")
@@ -28,20 +29,20 @@ final class IdleLooks implements AutoCloseable {
   @GuardedBy("this")
   private boolean closed;
 
-  /** For the thread. */
+  /** Used by the thread only. */
   private boolean failed;
 
   /**
-   * Does not look yet.
+   * Creates a reaper that does not run yet.
    *
-   * @param executor whose thread it is
-   * @param pause between two looks
-   * @param looks what a look consists of then, each quick; what one throws is logged the first time
+   * @param executor id for the name of the thread
+   * @param pause between two runs
+   * @param checks gives the checks of a run, each of them quick; only the first exception is logged
    */
-  IdleLooks(String executor, Duration pause, Supplier<List<Runnable>> looks) {
+  IdleLooks(String executor, Duration pause, Supplier<List<Runnable>> checks) {
     this.executor = executor;
     this.pause = pause;
-    this.looks = looks;
+    this.checks = checks;
     this.thread =
         new ScheduledThreadPoolExecutor(
             1,
@@ -52,27 +53,28 @@ final class IdleLooks implements AutoCloseable {
             });
   }
 
-  /** Begins, unless that was done before or this is closed. */
+  /** Starts the runs, unless they were started before or this is closed. */
   synchronized void begin() {
     if (!begun && !closed) {
       begun = true;
       ScheduledFuture<?> unused =
           thread.scheduleWithFixedDelay(
-              () -> look(() -> looks.get().forEach(this::look)),
+              () -> run(() -> checks.get().forEach(this::run)),
               pause.toNanos(),
               pause.toNanos(),
               TimeUnit.NANOSECONDS);
     }
   }
 
-  /** A scheduled task that throws would not be run again. */
-  private void look(Runnable look) {
+  /** Catches all exceptions, because the scheduler drops a task that throws. */
+  private void run(Runnable check) {
     try {
-      look.run();
+      check.run();
     } catch (RuntimeException | Error e) {
       if (!failed) {
         LOG.warn(
-            "[executor {}] looking for idle cliques failed; it goes on, and this is said once",
+            "[executor {}] a check for idle cliques failed; the checks go on, and later failures"
+                + " are not logged",
             executor,
             e);
       }
@@ -80,7 +82,7 @@ final class IdleLooks implements AutoCloseable {
     }
   }
 
-  /** Looks no more; one that is under way is interrupted. */
+  /** Ends the runs and interrupts one that is under way. */
   @Override
   public synchronized void close() {
     closed = true;

@@ -4,7 +4,7 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.tensor.codec.CorruptTensorException;
 import io.weft.tensor.codec.PieceDecoder;
 
-/** The end that decodes. For the lane's thread. */
+/** The receiving end of an encoded transfer. Used by the lane's thread. */
 final class IncomingTransfer extends CodedTransfer<Boolean> {
   private final PieceDecoder decoder;
 
@@ -14,11 +14,11 @@ final class IncomingTransfer extends CodedTransfer<Boolean> {
   }
 
   /**
-   * The peer has told a chunk's bytes.
+   * Checks the length that the peer has sent for a chunk.
    *
    * @return whether a chunk follows
-   * @throws CorruptTensorException when there is no room for so many: nothing that comes can be
-   *     believed any more
+   * @throws CorruptTensorException if the length is invalid; then no further data of the peer can
+   *     be trusted
    */
   boolean expects(int chunk) {
     long bytes = bytes(chunk);
@@ -37,10 +37,10 @@ final class IncomingTransfer extends CodedTransfer<Boolean> {
     return true;
   }
 
-  /** A chunk has arrived; lets it be decoded while the next one arrives in the other slot. */
+  /** Starts to decode a chunk that has arrived. The next one arrives in the other slot. */
   void arrived(int chunk) {
     var unused = finish();
-    // What follows a chunk that could not be decoded is received, as the peer sends it, and left.
+    // After a failed chunk the peer still sends the rest, which is received and ignored.
     if (!failed()) {
       TypedBuffer body = body(chunk);
       start(TransferCounter.CHUNKS_DECODED, () -> decode(chunk, body));

@@ -4,18 +4,18 @@ import io.weft.collectives.clique.CliqueMember;
 import java.io.IOException;
 import java.util.List;
 
-/** Which devices there are, and which life of its executor each belongs to. Thread-safe. */
+/** The devices of the application and the executor incarnation of each. Thread-safe. */
 public interface Membership {
   /** The id of this executor. */
   String executor();
 
-  /** This executor's devices; none on an executor that only takes part as a no-op. */
+  /** This executor's devices; none on an executor that only passes placements of others. */
   List<DeviceId> devices();
 
   /**
-   * The device in the present life of its executor. May ask others and take a while.
+   * The device in the current incarnation of its executor. May block on requests to others.
    *
-   * @throws IOException when there is no such executor, or nobody answers
+   * @throws IOException if there is no such executor, or no answer comes
    */
   CliqueMember member(DeviceId device) throws IOException;
 }

@@ -7,8 +7,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /**
- * The event of a deferred transfer. Waiting for it, or taking a future of it, makes its batch
- * leave; listening to it does not.
+ * The event of a deferred transfer. Waiting for it, or taking a future of it, launches its batch; a
+ * listener does not.
  *
  * <p>Thread-safe.
  */

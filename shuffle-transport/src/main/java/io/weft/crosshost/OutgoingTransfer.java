@@ -4,23 +4,23 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.memory.Memory;
 import io.weft.tensor.codec.TensorEncoder;
 
-/** The end that encodes. For the lane's thread. */
+/** The sending end of an encoded transfer. Used by the lane's thread. */
 final class OutgoingTransfer extends CodedTransfer<Integer> {
-  /** Used by one coder at a time, each after the one before has ended. */
+  /** Used by one coder at a time; a coder starts after the previous one has ended. */
   private TensorEncoder encoder;
 
   OutgoingTransfer(PreparedTransfer transfer) {
     super(transfer);
   }
 
-  /** Lets the first chunk be encoded; whoever calls this waits for its end. */
+  /** Starts to encode the first chunk. The caller must wait for its end. */
   void begin() {
     start(TransferCounter.CHUNKS_ENCODED, () -> encode(0));
   }
 
   /**
-   * Waits for a chunk, and lets the next one be encoded beside. The slot of that one is free: the
-   * chunk before this one has moved.
+   * Waits for a chunk and starts to encode the next one. The slot of the next chunk is free,
+   * because the previous chunk has moved.
    */
   void ready(int chunk) {
     long bytes = finish().map(Integer::longValue).orElse(NONE);
@@ -32,7 +32,7 @@ final class OutgoingTransfer extends CodedTransfer<Integer> {
 
   private int encode(int chunk) {
     if (encoder == null) {
-      // A codec that scales looks at all elements here, before the first chunk.
+      // A codec that scales reads all elements here, before the first chunk.
       encoder = transfer().coding().kind().codec().encoder(tensor());
     }
     TypedBuffer room = transfer().coding().room(chunk);

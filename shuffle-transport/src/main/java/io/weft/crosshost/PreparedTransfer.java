@@ -11,23 +11,22 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * One end of one transfer: which clique, which buffer, which peer, and the event that says how far
- * it is. The event is pending until the transfer has its place on the clique's lane, which it gets
- * once its source is recorded; it always ends.
+ * One end of one transfer: its clique, buffer, peer and event. The event is pending until the
+ * source is recorded; then the transfer has its place on the clique's lane. The event always ends.
  *
- * <p>The buffer is in use until the lane no longer touches it, which may be after the event has
+ * <p>The buffer is in use until the lane no longer touches it; this may be after the event has
  * failed. Thread-safe.
  */
 public final class PreparedTransfer implements AutoCloseable {
-  /** How far it is. */
+  /** The progress of a transfer, for messages. */
   enum Stage {
-    /** Nobody but its maker knows of it. */
+    /** Created, but not queued. */
     PREPARED("was not launched"),
-    /** It waits in its clique. */
+    /** Queued in its clique. */
     QUEUED("had not been offered to the peer"),
-    /** The peer was told, but has not offered the other end. */
+    /** Offered to the peer, which has not offered its end. */
     OFFERED("was not offered by the peer"),
-    /** Both ends agree and the payload moves. */
+    /** Offered by both ends; the payload moves. */
     MOVING("was being moved"),
     ENDED("had ended");
 
@@ -48,13 +47,13 @@ public final class PreparedTransfer implements AutoCloseable {
   private final HostEvent usage;
   private volatile Stage stage = Stage.PREPARED;
 
-  /** Ends when nobody but the lane uses the memory. */
+  /** Ends when only the lane uses the memory. */
   private volatile CompletableFuture<?> others = CompletableFuture.completedFuture(null);
 
   /**
-   * Prepares a transfer; from now on the buffer is in use.
+   * Prepares a transfer and marks the buffer as used.
    *
-   * @param coding how the elements travel; its memory goes back with the last use of the buffer
+   * @param coding the form of the elements; its memory is freed with the last use of the buffer
    * @param definition the work that makes the buffer ready to be read or written
    */
   PreparedTransfer(
@@ -94,7 +93,7 @@ public final class PreparedTransfer implements AutoCloseable {
     return buffer;
   }
 
-  /** How the elements travel. */
+  /** The form in which the elements travel. */
   Coding coding() {
     return coding;
   }
@@ -114,7 +113,7 @@ public final class PreparedTransfer implements AutoCloseable {
     return ends.peer();
   }
 
-  /** How far it is; ends always. */
+  /** The progress of the transfer. The event always ends. */
   public Event event() {
     return event;
   }
@@ -123,25 +122,25 @@ public final class PreparedTransfer implements AutoCloseable {
     return definition;
   }
 
-  /** What the peer is told of it. */
+  /** The manifest entry for the peer. */
   ManifestEntry entry() {
-    // First: what fails from now on is told afterwards.
+    // Read first: a failure after this point goes into the verdict.
     boolean behind = isBehindDevice();
-    // The event hears of its source's failure a little later than the source says so.
+    // The event learns of the source's failure a little later than the source reports it.
     String failure = event.failure().or(definition::failure).map(PreparedTransfer::text).orElse("");
-    // What has failed itself moves nothing, whatever its source does.
+    // A failed transfer moves nothing, whether its source succeeds or not.
     boolean recorded = behind && failure.isEmpty();
     return new ManifestEntry(
         sends(), key, buffer.type(), buffer.count(), coding.kind(), failure, recorded);
   }
 
-  /** What is said of a failure; never empty, which would say that there was none. */
+  /** The text of a failure. Never empty, because an empty text means success. */
   static String text(Throwable failure) {
     String message = failure.getMessage();
     return message == null || message.isEmpty() ? failure.toString() : message;
   }
 
-  /** Takes its place in the clique; also one that was closed before, for the peer to be told. */
+  /** Marks it as queued, also if it was closed before: then the peer gets the failure. */
   synchronized void queue() {
     stage = Stage.QUEUED;
   }
@@ -150,17 +149,17 @@ public final class PreparedTransfer implements AutoCloseable {
     stage = next;
   }
 
-  /** It has its place on the lane, and others may enqueue behind it. */
+  /** Records the event: the transfer has its place on the lane, and others may follow it. */
   void record() {
     event.record();
   }
 
-  /** Whether the peer can be told: its source has ended, or it has failed itself. */
+  /** Whether it can be offered: its source has ended, or the transfer has failed. */
   boolean isReady() {
     return hasEnded(definition) || hasEnded(event);
   }
 
-  /** Whether a wire that follows devices can have it before its source has ended. */
+  /** Whether a wire that follows devices can take it before its source has ended. */
   boolean isBehindDevice() {
     return definition.isOnDevice()
         && coding.isPlain()
@@ -176,7 +175,7 @@ public final class PreparedTransfer implements AutoCloseable {
     return event.state() == Event.State.FAILED;
   }
 
-  /** Keeps the memory, also beyond the transfer's end, until this has ended in whatever way. */
+  /** Keeps the memory until a use has completed or failed, also beyond the transfer's end. */
   void keepUntil(CompletableFuture<?> use) {
     others = use;
   }
@@ -185,7 +184,7 @@ public final class PreparedTransfer implements AutoCloseable {
     var unused = others.whenComplete((result, failure) -> usage.complete());
   }
 
-  /** The payload is where it belongs. */
+  /** Completes the transfer: the payload has arrived. */
   void complete() {
     stage = Stage.ENDED;
     endUse();
@@ -197,14 +196,14 @@ public final class PreparedTransfer implements AutoCloseable {
     event.fail(cause);
   }
 
-  /** As {@link #fail}, by the lane, which will not touch the buffer any more. */
+  /** As {@link #fail}, by the lane, which does not touch the buffer afterwards. */
   void end(Throwable cause) {
     stage = Stage.ENDED;
     endUse();
     event.fail(cause);
   }
 
-  /** As {@link #fail} with the names of both ends in front of a cause that knows only ranks. */
+  /** As {@link #fail}, with the names of both ends before a cause that names only ranks. */
   void failBecause(Throwable cause) {
     fail(explained(cause));
   }
@@ -219,9 +218,9 @@ public final class PreparedTransfer implements AutoCloseable {
   }
 
   /**
-   * What to fail with because it has taken too long; empty if it ended in time.
+   * The timeout failure; empty if the transfer has ended.
    *
-   * @param deadline it had so long
+   * @param deadline the time that the transfer had
    */
   Optional<TransferException> expiry(Duration deadline) {
     if (hasEnded(event)) {
@@ -238,18 +237,18 @@ public final class PreparedTransfer implements AutoCloseable {
                 .formatted(event.what(), Deadline.describe(deadline.toNanos()), now.text, source)));
   }
 
-  /** Whether the peer knows of it, so that it cannot end at this end alone. */
+  /** Whether the peer knows the transfer, so that it cannot end at this end alone. */
   boolean isShared() {
     return stage == Stage.OFFERED || stage == Stage.MOVING;
   }
 
   /**
-   * Drops the transfer: its event fails unless it has ended. The peer is told once the transfer's
-   * batch has left.
+   * Cancels the transfer: its event fails unless it has ended. The peer gets the failure once the
+   * transfer's batch is launched.
    */
   @Override
   public void close() {
-    // Before it is known whose it is: whoever queues it from now on tells the peer of the failure.
+    // Before the check of the owner: a thread that queues it afterwards offers the failure.
     event.close();
     boolean mine;
     synchronized (this) {

@@ -6,15 +6,15 @@ import io.weft.crosshost.buffer.TransferBuffer;
 import io.weft.device.Event;
 
 /**
- * An array that is on its way here. The memory is there already; its contents are defined once the
- * event is complete. Closing it gives the memory back, as soon as nothing uses it any more.
+ * An array that arrives at this executor. The memory is allocated; its contents are defined once
+ * the event is complete. Closing frees the memory after the last use.
  *
  * <p>Thread-safe.
  *
- * @param memory what the array lies in; a reader that outlives this record says so by {@link
+ * @param memory of the array; a reader that outlives this record calls {@link
  *     TransferBuffer#usedUntil}
  * @param buffer the elements
- * @param event how far the transfer is; recorded once it has left, ends always
+ * @param event the progress of the transfer; recorded once it is launched, always ends
  */
 public record ReceivedBuffer(
     TransferBuffer memory, BufferShape shape, TypedBuffer buffer, Event event)

@@ -9,8 +9,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Transfers of one device that leave together. Filled by one thread at a time under its launcher's
- * lock, and not changed once it has left.
+ * Transfers of one device that are launched together. Filled by one thread at a time under the
+ * launcher's lock, and not changed after the launch.
  */
 final class TransferBatch {
   private final List<PreparedTransfer> transfers = new ArrayList<>();
@@ -30,7 +30,7 @@ final class TransferBatch {
     return transfers.isEmpty();
   }
 
-  /** True for the first call. */
+  /** Marks the batch as launched. Returns true for the first call. */
   boolean leave() {
     boolean first = !left;
     left = true;

@@ -5,7 +5,7 @@ import io.weft.crosshost.buffer.BufferShape;
 import io.weft.tensor.codec.CodecKind;
 import java.util.List;
 
-/** What has to hold of the arguments of a transfer; all throw IllegalArgumentException. */
+/** Checks of the arguments of transfers. All throw IllegalArgumentException. */
 final class TransferChecks {
   private TransferChecks() {}
 
@@ -68,7 +68,7 @@ final class TransferChecks {
     }
   }
 
-  /** The array has to be the one that the placement tells of. */
+  /** The data must have the placement's type and number of elements. */
   static void sameShape(int index, Placement placement, SourceBuffer data) {
     if (data.buffer().type() != placement.shape().type()
         || data.buffer().count() != placement.shape().elements()) {

@@ -11,54 +11,54 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The cliques of this executor, each with a channel from the first transfer on. Thread-safe. Owns
- * the channels and, from the first on, a thread that looks for idle ones.
+ * The cliques of this executor. Each has a channel from its first transfer on. Thread-safe. Owns
+ * the channels and the reaper of idle ones, which starts with the first channel.
  */
 final class TransferCliques implements AutoCloseable {
-  private static final Duration LANE_PATIENCE = Duration.ofSeconds(5);
-  private static final Duration MOST_BETWEEN_LOOKS = Duration.ofSeconds(1);
-  private static final int LOOKS = 4;
+  private static final Duration LANE_TIMEOUT = Duration.ofSeconds(5);
+  private static final Duration MAX_REAP_PERIOD = Duration.ofSeconds(1);
+  private static final int REAPS_PER_IDLE_TIME = 4;
 
-  /** Lives of processes that have ended, and why. */
-  private final Map<Life, RuntimeException> failed = new LinkedHashMap<>();
+  /** The incarnations of processes that have ended, with the cause. */
+  private final Map<Incarnation, RuntimeException> failed = new LinkedHashMap<>();
 
   private final Map<CliqueKey, CliqueChannel> channels = new LinkedHashMap<>();
   private final String executor;
   private final CliqueAccess access;
   private final TransferCounters counters;
-  private final Duration patience;
-  private final IdleLooks looks;
+  private final Duration timeout;
+  private final IdleLooks reaper;
   private boolean closed;
 
-  /** A life of a process. */
-  private record Life(String process, String incarnation) {}
+  /** One incarnation of a process. */
+  private record Incarnation(String process, String incarnation) {}
 
-  /** No cliques yet. */
+  /** Creates an object without cliques. */
   TransferCliques(
       String executor, CliqueAccess access, TransferCounters counters, TransferOptions options) {
     this.executor = executor;
     this.access = access;
     this.counters = counters;
-    this.patience = options.deadline();
-    this.looks = new IdleLooks(executor, betweenLooks(options), () -> looks(options.idle()));
+    this.timeout = options.deadline();
+    this.reaper = new IdleLooks(executor, reapPeriod(options), () -> checks(options.idle()));
   }
 
   /**
-   * Of two ends, the one that looks first waits for the other's look: hence often, and well within
-   * its deadline, after which it would break the communicator instead of giving it up.
+   * The end that checks first waits for the other end's check. So the checks are frequent, and well
+   * within the deadline, after which the end would abort the communicator instead of giving it up.
    */
-  private static Duration betweenLooks(TransferOptions options) {
+  private static Duration reapPeriod(TransferOptions options) {
     long shorter = Math.min(options.idle().toNanos(), options.deadline().toNanos());
-    return Duration.ofNanos(Math.min(MOST_BETWEEN_LOOKS.toNanos(), shorter / LOOKS));
+    return Duration.ofNanos(Math.min(MAX_REAP_PERIOD.toNanos(), shorter / REAPS_PER_IDLE_TIME));
   }
 
-  private synchronized List<Runnable> looks(Duration idle) {
+  private synchronized List<Runnable> checks(Duration idle) {
     return channels.values().stream()
         .map(channel -> (Runnable) () -> channel.retireIfIdle(idle))
         .toList();
   }
 
-  /** Gives transfers to their clique, or fails them. */
+  /** Adds transfers to their clique, or fails them. */
   void add(CliqueKey key, List<PreparedTransfer> transfers) {
     CliqueChannel channel;
     try {
@@ -76,7 +76,7 @@ final class TransferCliques implements AutoCloseable {
       throw new IllegalStateException("the transfers of executor " + executor + " were closed");
     }
     for (CliqueMember member : key.members()) {
-      RuntimeException cause = failed.get(new Life(member.process(), member.incarnation()));
+      RuntimeException cause = failed.get(new Incarnation(member.process(), member.incarnation()));
       if (cause != null) {
         throw cause;
       }
@@ -84,9 +84,9 @@ final class TransferCliques implements AutoCloseable {
     return channels.computeIfAbsent(key, this::open);
   }
 
-  /** Under the monitor. */
+  /** The caller holds the monitor. */
   private CliqueChannel open(CliqueKey key) {
-    looks.begin();
+    reaper.begin();
     CliqueMember self =
         key.members().stream()
             .filter(member -> member.process().equals(executor))
@@ -96,13 +96,13 @@ final class TransferCliques implements AutoCloseable {
     Lane lane =
         HostLane.open(
             "transfers-%s-%s".formatted(self.device(), peer.process() + "-" + peer.device()),
-            LANE_PATIENCE,
+            LANE_TIMEOUT,
             "[executor " + executor + "] ",
             Lane.Priority.HIGHEST);
-    return new CliqueChannel(key, self, access, counters, lane, patience);
+    return new CliqueChannel(key, self, access, counters, lane, timeout);
   }
 
-  /** Breaks what is under way in a clique. */
+  /** Aborts the current round of a clique. */
   void abort(CliqueKey key, String reason) {
     CliqueChannel channel;
     synchronized (this) {
@@ -113,13 +113,13 @@ final class TransferCliques implements AutoCloseable {
     }
   }
 
-  /** Fails all cliques of a life of a process, and those that would come. */
+  /** Fails the present and future cliques with an incarnation of a process. */
   void fail(String process, String incarnation, String reason) {
     List<CliqueChannel> hit = new ArrayList<>();
     TransferException cause =
         new TransferException("executor " + process + " (" + incarnation + ") is gone: " + reason);
     synchronized (this) {
-      failed.put(new Life(process, incarnation), cause);
+      failed.put(new Incarnation(process, incarnation), cause);
       channels
           .values()
           .removeIf(
@@ -136,7 +136,7 @@ final class TransferCliques implements AutoCloseable {
     hit.forEach(CliqueChannel::close);
   }
 
-  /** First all are told to end, then each is waited for. */
+  /** Ends all channels first, then waits for each. */
   @Override
   public void close() {
     List<CliqueChannel> all;
@@ -145,7 +145,7 @@ final class TransferCliques implements AutoCloseable {
       all = List.copyOf(channels.values());
       channels.clear();
     }
-    looks.close();
+    reaper.close();
     IllegalStateException cause =
         new IllegalStateException("the transfers of executor " + executor + " were closed");
     all.forEach(channel -> channel.end(cause));

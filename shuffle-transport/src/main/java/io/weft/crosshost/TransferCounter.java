@@ -1,28 +1,28 @@
 package io.weft.crosshost;
 
-/** What transfers count, each from the start of the executor. */
+/** The counters of transfers, each from the start of the executor. */
 public enum TransferCounter {
-  CLIQUE_REQUESTS("times a round of new transfers needed the communicator of its clique"),
-  CLIQUE_REUSES("of these, those that found it open from the round before"),
-  CLIQUES_RETIRED("communicators that both ends gave up because they had nothing to transfer"),
+  CLIQUE_REQUESTS("rounds with new transfers, which need the communicator of their clique"),
+  CLIQUE_REUSES("of these, rounds that found the communicator open"),
+  CLIQUES_RETIRED("communicators that both ends gave up because they were idle"),
   MANIFESTS("manifests sent, one for each round of a clique"),
   GROUPS("groups that moved payload, in both directions at once"),
   GROUPS_BEHIND_DEVICES(
-      "of these, those that GPUs had before the work that writes their arrays was complete"),
+      "of these, groups enqueued on GPUs before the work that writes their arrays was complete"),
   SENT("transfers sent"),
   RECEIVED("transfers received"),
-  BYTES_SENT("bytes of transfers sent, as they travelled"),
-  BYTES_RECEIVED("bytes of transfers received, as they travelled"),
+  BYTES_SENT("bytes of transfers sent, after encoding"),
+  BYTES_RECEIVED("bytes of transfers received, before decoding"),
   CHUNKS_ENCODED("chunks of arrays that were encoded for sending"),
   CHUNKS_DECODED("chunks of arrays that arrived and were decoded"),
   FAILED("transfers that failed"),
-  BATCHES_BY_BYTES("batches that left because they had enough bytes"),
-  BATCHES_BY_AGE("batches that left because they were old enough"),
-  BATCHES_BY_NEED("batches that left because somebody waited"),
-  BATCHES_BY_CALL("batches that left at once because their transfers were not deferred"),
-  DEFINITION_WAITS("transfers whose source was not recorded yet when they left"),
-  DEFINITION_WAIT_NANOS("nanoseconds that these stood in front of their clique"),
-  PEER_WAIT_NANOS("nanoseconds in which lanes met and waited for their peers");
+  BATCHES_BY_BYTES("batches launched because they had enough bytes"),
+  BATCHES_BY_AGE("batches launched because they were old enough"),
+  BATCHES_BY_NEED("batches launched because a thread waited"),
+  BATCHES_BY_CALL("batches launched at once because their transfers were not deferred"),
+  DEFINITION_WAITS("transfers whose source was not recorded at their launch"),
+  DEFINITION_WAIT_NANOS("nanoseconds that these waited for their source to be recorded"),
+  PEER_WAIT_NANOS("nanoseconds that lanes waited for their peers");
 
   private final String description;
 

@@ -4,7 +4,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
-/** The running values behind {@link TransferCounter}. Thread-safe and cheap to raise. */
+/** The running values behind {@link TransferCounter}. Thread-safe and cheap to increment. */
 final class TransferCounters {
   private final Map<TransferCounter, LongAdder> values = new EnumMap<>(TransferCounter.class);
 
@@ -22,7 +22,7 @@ final class TransferCounters {
     add(counter, 1);
   }
 
-  /** Every counter's value; not one instant for all of them. */
+  /** The value of every counter. The values are not read at the same instant. */
   Map<TransferCounter, Long> snapshot() {
     Map<TransferCounter, Long> snapshot = new EnumMap<>(TransferCounter.class);
     values.forEach((counter, value) -> snapshot.put(counter, value.sum()));

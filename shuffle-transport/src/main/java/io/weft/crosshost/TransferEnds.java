@@ -8,7 +8,7 @@ package io.weft.crosshost;
  * @param sends whether data goes from local to peer
  */
 record TransferEnds(DeviceId local, DeviceId peer, boolean sends) {
-  /** Such as "from executor 1/device 0 to executor 2/device 0". */
+  /** For example "from executor 1/device 0 to executor 2/device 0". */
   String text() {
     return sends ? "from " + local + " to " + peer : "from " + peer + " to " + local;
   }

@@ -13,17 +13,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Collects the transfers of one device into batches and hands each batch, when it leaves, to its
- * cliques. All of that happens on one thread, "weft-transfer-launch-…", which never waits for a
- * source or a peer: cliques do, each on its own lane. Transfers leave in the order in which they
- * came.
+ * Collects the transfers of one device into batches and launches each batch: hands it to its
+ * cliques. The thread "weft-transfer-launch-…" never waits for a source or a peer; each clique does
+ * that on its own lane. Transfers are launched in the order of their calls.
  *
  * <p>Thread-safe. Owns its thread.
  */
 final class TransferLauncher implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TransferLauncher.class);
 
-  private static final long CLOSE_PATIENCE_SECONDS = 5;
+  private static final long CLOSE_TIMEOUT_SECONDS = 5;
 
   private final TransferOptions options;
   private final TransferCliques cliques;
@@ -53,7 +52,7 @@ final class TransferLauncher implements AutoCloseable {
     thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }
 
-  /** Adds transfers that leave at once, behind those that wait. */
+  /** Launches transfers at once, behind the deferred ones. */
   synchronized void launch(List<PreparedTransfer> transfers) {
     requireOpen();
     transfers.forEach(open::add);
@@ -61,9 +60,9 @@ final class TransferLauncher implements AutoCloseable {
   }
 
   /**
-   * Adds a transfer that leaves with a batch.
+   * Adds a deferred transfer to the open batch.
    *
-   * @return what a waiter of the transfer runs, so that the batch leaves now
+   * @return launches the batch now; for a thread that waits for the transfer
    */
   synchronized Runnable defer(PreparedTransfer transfer) {
     requireOpen();
@@ -105,7 +104,7 @@ final class TransferLauncher implements AutoCloseable {
       batch.cancelWhenDone(
           thread.schedule(() -> expire(batch), options.deadline().toNanos(), TimeUnit.NANOSECONDS));
     } catch (RejectedExecutionException e) {
-      LOG.debug("A batch was launched when all is closed; its cliques end it", e);
+      LOG.debug("A batch was launched after the launcher was closed; its cliques end it", e);
     }
   }
 
@@ -115,7 +114,7 @@ final class TransferLauncher implements AutoCloseable {
     }
   }
 
-  /** The communicator breaks first: whoever hears of the failure and tries again gets a new one. */
+  /** Aborts the communicator first, so that a retry after the failure gets a new one. */
   private void expire(PreparedTransfer transfer, TransferException cause) {
     if (transfer.isShared()) {
       cliques.abort(transfer.clique(), cause.getMessage());
@@ -123,7 +122,7 @@ final class TransferLauncher implements AutoCloseable {
     transfer.fail(cause);
   }
 
-  /** Takes nothing any more and fails what has not left. */
+  /** Refuses new transfers and fails those that were not launched. */
   @Override
   public void close() {
     TransferBatch last;
@@ -137,14 +136,14 @@ final class TransferLauncher implements AutoCloseable {
     }
     last.transfers().forEach(PreparedTransfer::close);
     try {
-      // What has left is launched, for its cliques to end it; what would expire is not waited for.
-      Object unused = thread.submit(() -> {}).get(CLOSE_PATIENCE_SECONDS, TimeUnit.SECONDS);
+      // Launched batches still reach their cliques, which end them. Expiry tasks are dropped.
+      Object unused = thread.submit(() -> {}).get(CLOSE_TIMEOUT_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException | TimeoutException | RejectedExecutionException e) {
       LOG.warn("A launcher of transfers does not end in time", e);
     }
     List<Runnable> dropped = thread.shutdownNow();
-    LOG.debug("{} deadlines of transfers are not needed any more", dropped.size());
+    LOG.debug("Dropped {} expiry tasks of transfers", dropped.size());
   }
 }

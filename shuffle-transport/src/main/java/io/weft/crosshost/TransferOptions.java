@@ -3,17 +3,18 @@ package io.weft.crosshost;
 import java.time.Duration;
 
 /**
- * How transfers are batched and how long they may take.
+ * Limits for batches, timeouts and idle communicators of transfers.
  *
- * @param batchBytes a batch of deferred transfers leaves when it has so many bytes; 1 or more
- * @param batchAge it leaves at this age even if it has fewer
- * @param deadline from when a transfer leaves with its batch to its end; the same on all executors
- * @param idle a clique gives up its communicator when both ends had nothing to transfer for so
- *     long; the same on all executors
+ * @param batchBytes a batch of deferred transfers is launched at this size; 1 or more
+ * @param batchAge a smaller batch is launched at this age
+ * @param deadline the longest time from the launch of a transfer to its end; the same on all
+ *     executors
+ * @param idle a clique gives up its communicator after both ends were idle for this time; the same
+ *     on all executors
  */
 public record TransferOptions(
     long batchBytes, Duration batchAge, Duration deadline, Duration idle) {
-  /** Four MiB, five milliseconds, two minutes, five minutes. */
+  /** 4 MiB, 5 ms, 2 minutes, 5 minutes. */
   public static final TransferOptions DEFAULT =
       new TransferOptions(
           4L << 20, Duration.ofMillis(5), Duration.ofMinutes(2), Duration.ofMinutes(5));

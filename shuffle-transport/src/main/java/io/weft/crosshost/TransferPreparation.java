@@ -18,8 +18,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Prepares the transfers of one call, on the caller's thread: finds each clique once and takes the
- * receive buffers. Closing it drops everything that was prepared, unless the call came to its end.
+ * Prepares the transfers of one call on the caller's thread: finds each clique once and allocates
+ * the receive buffers. Closing cancels the prepared transfers, unless {@link #done} was called.
  *
  * <p>Not thread-safe.
  */
@@ -37,9 +37,9 @@ final class TransferPreparation implements AutoCloseable {
   private boolean done;
 
   /**
-   * Nothing yet.
+   * Creates an empty preparation.
    *
-   * @param codec how the elements of all transfers travel
+   * @param codec for the elements of all transfers
    */
   TransferPreparation(
       Membership membership,
@@ -63,7 +63,7 @@ final class TransferPreparation implements AutoCloseable {
         new PreparedTransfer(clique, ends, key, buffer, coding(ends, buffer), source.definition()));
   }
 
-  /** A copy would fail in the driver, on both ends, when nobody can tell any more why. */
+  /** Checks the source here, because a failed copy in the driver would not say why. */
   private void requireThere(int index, SourceBuffer source) {
     Optional<String> obstacle =
         isOnGpu(source.device())
@@ -80,7 +80,7 @@ final class TransferPreparation implements AutoCloseable {
     return member(device).device().kind() == Device.Kind.CUDA;
   }
 
-  /** The buffer is there before anybody is told of the transfer. */
+  /** Prepares a receive. Its buffer is allocated before the peer learns of the transfer. */
   PreparedTransfer receive(DeviceId device, TransferBuffer memory, TypedBuffer buffer, Ends from) {
     TransferEnds ends = new TransferEnds(device, from.source(), false);
     Event allocation = HostEvent.completed("the allocation of " + buffer);
@@ -89,7 +89,7 @@ final class TransferPreparation implements AutoCloseable {
         new PreparedTransfer(clique, ends, from.key(), buffer, coding(ends, buffer), allocation));
   }
 
-  /** Memory for chunks is taken now as well: when both ends agree it must be there. */
+  /** Allocates the memory for chunks now, because it must exist when both ends have matched. */
   private Coding coding(TransferEnds ends, TypedBuffer buffer) {
     if (codec == CodecKind.NONE) {
       return Coding.PLAIN;
@@ -110,7 +110,7 @@ final class TransferPreparation implements AutoCloseable {
     }
   }
 
-  /** Where an array comes from, and its key. */
+  /** The source of an array, and its key. */
   record Ends(DeviceId source, long key) {}
 
   TransferBuffer take(int index, DeviceId device, BufferShape shape) {
@@ -133,7 +133,7 @@ final class TransferPreparation implements AutoCloseable {
     return transfer;
   }
 
-  /** Both ends put the members into the same order. */
+  /** Finds the clique. Both ends sort the members in the same way. */
   private CliqueKey clique(TransferEnds ends) {
     CliqueKey known = cliques.get(ends);
     if (known == null) {
@@ -171,7 +171,7 @@ final class TransferPreparation implements AutoCloseable {
     return transfers;
   }
 
-  /** From now on others own what was prepared. */
+  /** Hands the prepared transfers to their cliques; closing does nothing afterwards. */
   void done() {
     done = true;
   }

@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * The transfers of a clique that its peer has not been told of. Sends keep their order, and so do
- * receives; a send whose source is not ready holds up the sends behind it, not the receives.
+ * The transfers of a clique that were not offered to the peer. Sends keep their order, and so do
+ * receives. A send whose source is not ready delays the sends behind it, but no receive.
  * Thread-safe.
  */
 final class TransferQueue {
@@ -30,8 +30,8 @@ final class TransferQueue {
   }
 
   /**
-   * Takes out what is ready, in order, until the taker refuses one. The taker runs under the
-   * queue's lock and must not end a transfer: whoever hears of the end may come back here.
+   * Takes out ready transfers, in order, until the taker refuses one. The taker runs under the
+   * queue's lock and must not end a transfer, because a listener of its end may call this queue.
    */
   synchronized void takeReady(
       Predicate<PreparedTransfer> readiness, Predicate<PreparedTransfer> taker) {
@@ -48,14 +48,14 @@ final class TransferQueue {
     }
   }
 
-  /** Takes out all that is ready. */
+  /** Takes out all ready transfers. */
   synchronized List<PreparedTransfer> takeReady(Predicate<PreparedTransfer> readiness) {
     List<PreparedTransfer> ready = new ArrayList<>();
     takeReady(readiness, ready::add);
     return ready;
   }
 
-  /** Takes out all. */
+  /** Takes out all transfers. */
   synchronized List<PreparedTransfer> clear() {
     List<PreparedTransfer> all = new ArrayList<>(sends);
     all.addAll(receives);
@@ -64,7 +64,7 @@ final class TransferQueue {
     return all;
   }
 
-  /** All that are here, for their events to be failed. */
+  /** All queued transfers. */
   synchronized List<PreparedTransfer> all() {
     List<PreparedTransfer> all = new ArrayList<>(sends);
     all.addAll(receives);

@@ -12,12 +12,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What readers ask the owners of blocks, and their answers, as bytes. Big-endian.
+ * The messages between readers and owners of device blocks. Big-endian.
  *
  * <pre>
  *   prepare: byte 1 | int blocks | for each: int shuffle, long map, int partition
  *   answer:  byte 0 | long ticket | int blocks | for each: int tables | for each: int length, layout
- *   answer:  byte 1 | int the block that is not there
+ *   answer: byte 1 | int the missing block
  *   send:    byte 2 | long ticket | text executor | long key of the first array
  *   drop:    byte 3 | long ticket
  *   answer to both: nothing
@@ -37,9 +37,9 @@ final class BlockQuestions {
   private BlockQuestions() {}
 
   /**
-   * Blocks that are ready.
+   * Blocks that are ready to send.
    *
-   * @param ticket under which they are sent
+   * @param ticket names the blocks in the send request
    * @param tables of each block
    */
   record Ready(long ticket, List<List<TableLayout>> tables) {}
@@ -54,7 +54,7 @@ final class BlockQuestions {
     try (DataOutputStream out = new DataOutputStream(bytes)) {
       writing.to(out);
     } catch (IOException e) {
-      throw new UncheckedIOException(e); // There is none: it goes to memory.
+      throw new UncheckedIOException(e); // Cannot happen: the stream is in memory.
     }
     return bytes.toByteArray();
   }
@@ -113,7 +113,7 @@ final class BlockQuestions {
   /**
    * Reads the answer to {@link #prepare}.
    *
-   * @throws DeviceFetchException where a block is not there
+   * @throws DeviceFetchException if a block is missing
    */
   static Ready readReady(byte[] answer, List<DeviceBlock> asked, String owner) throws IOException {
     DataInputStream in = read(answer);

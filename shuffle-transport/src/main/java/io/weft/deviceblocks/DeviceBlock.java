@@ -5,10 +5,10 @@ import io.weft.catalog.BlockKey;
 /**
  * One partition of a map output on a device.
  *
- * @param expectedBytes as the map status says, an estimate
+ * @param expectedBytes an estimate from the map status
  */
 public record DeviceBlock(BlockKey key, int partition, long expectedBytes) {
-  /** Such as "partition 3 of map output 17 of shuffle 2". */
+  /** For example "partition 3 of map output 17 of shuffle 2". */
   @Override
   public String toString() {
     return "partition " + partition + " of " + key;

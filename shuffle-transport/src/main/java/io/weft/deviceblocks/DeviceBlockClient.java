@@ -24,63 +24,66 @@ import java.util.stream.LongStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Fetches blocks of devices to this executor's. Thread-safe; callers wait. */
+/**
+ * Fetches device blocks of other executors to this executor's device. Thread-safe; callers wait.
+ */
 public final class DeviceBlockClient implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceBlockClient.class);
-  private static final long LOOK_NANOS = 100_000_000;
+  private static final long CHECK_NANOS = 100_000_000;
 
   private final DeviceCatalog catalog;
-  private final Questions questions;
+  private final Requests requests;
   private final CrossHostTransfers transfers;
   private final DeviceId own;
-  private final Duration patience;
+  private final Duration timeout;
   private final HostLane lane;
 
-  /** The way to the servers of other executors. */
+  /** Sends requests to the servers of other executors. */
   @FunctionalInterface
-  public interface Questions {
+  public interface Requests {
     /**
-     * Asks and waits for the answer.
+     * Sends a request and waits for the answer.
      *
-     * @throws IOException if there is none, naming the executor
+     * @throws IOException if no answer comes; the message names the executor
      * @throws InterruptedException if the thread is interrupted
      */
-    byte[] ask(String executor, byte[] question) throws IOException, InterruptedException;
+    byte[] send(String executor, byte[] request) throws IOException, InterruptedException;
   }
 
   /**
-   * A client with a lane of its own.
+   * Creates a client with its own lane.
    *
    * @param catalog of this executor
-   * @param transfers of this executor; stay the caller's, and open for longer
-   * @param own this executor's GPU there
-   * @param patience the most that a request waits for its turn and its arrays
+   * @param transfers of this executor; the caller closes them afterwards
+   * @param own this executor's GPU in the transfers
+   * @param timeout the longest wait of a request for the lane and for its arrays
    */
   public DeviceBlockClient(
       DeviceCatalog catalog,
-      Questions questions,
+      Requests requests,
       CrossHostTransfers transfers,
       DeviceId own,
-      Duration patience) {
+      Duration timeout) {
     this.catalog = catalog;
-    this.questions = questions;
+    this.requests = requests;
     this.transfers = transfers;
     this.own = own;
-    this.patience = patience;
-    this.lane = HostLane.open("device-blocks", patience);
+    this.timeout = timeout;
+    this.lane = HostLane.open("device-blocks", timeout);
   }
 
-  /** The keys of as many arrays as there are tables, from the first one on. */
+  /** Consecutive keys for the arrays of {@code count} tables. */
   static long[] keys(long first, int count) {
     return LongStream.range(0, count).map(i -> first + i).toArray();
   }
 
   /**
-   * Fetches blocks of one executor, all at once; where it is this one, they are read in place.
+   * Fetches blocks of one executor, all at once. Blocks of this executor are read in place.
    *
-   * @param wanted is asked while it waits, and throws when nobody wants them any more
-   * @return the tables of each block, in their order; the caller closes each
-   * @throws DeviceFetchException naming the first block that could not be had; nothing is left then
+   * @param wanted is called periodically during the wait, and throws if the blocks are not needed
+   *     any more
+   * @return the tables of each block, in their order; the caller closes each of them
+   * @throws DeviceFetchException naming the first block that failed; then no table stays open
    */
   public List<List<DeviceRows>> fetch(String executor, List<DeviceBlock> blocks, Runnable wanted)
       throws DeviceFetchException {
@@ -90,7 +93,7 @@ public final class DeviceBlockClient implements AutoCloseable {
     AtomicReference<Asked> asked = new AtomicReference<>();
     Event posted =
         lane.submit(
-            "asking executor " + executor + " for blocks of its GPU",
+            "a request to executor " + executor + " for blocks of its GPU",
             () -> asked.set(ask(executor, blocks)));
     try {
       await(posted, wanted);
@@ -128,7 +131,7 @@ public final class DeviceBlockClient implements AutoCloseable {
     }
   }
 
-  /** Arrays that are on their way here. */
+  /** Arrays that are being received. */
   private record Asked(
       String executor, List<DeviceBlock> blocks, List<List<DeviceRows>> rows, List<Arrival> all) {
     void await(DeviceBlockClient client, Runnable wanted) throws DeviceFetchException {
@@ -148,18 +151,18 @@ public final class DeviceBlockClient implements AutoCloseable {
 
   private record Arrival(DeviceBlock block, Event event) {}
 
-  /** For the lane: what is sent and received between two devices is so in the same order. */
+  /** Runs on the lane, because transfers between two devices match by order. */
   private Asked ask(String executor, List<DeviceBlock> blocks)
       throws IOException, InterruptedException {
     BlockQuestions.Ready ready =
         BlockQuestions.readReady(
-            questions.ask(executor, BlockQuestions.prepare(blocks)), blocks, executor);
+            requests.send(executor, BlockQuestions.prepare(blocks)), blocks, executor);
     List<TableLayout> tables = ready.tables().stream().flatMap(List::stream).toList();
     long firstKey = ThreadLocalRandom.current().nextLong();
     List<ReceivedBuffer> received = receive(executor, ready.ticket(), tables, firstKey);
     try {
       byte[] unused =
-          questions.ask(
+          requests.send(
               executor,
               BlockQuestions.message(
                   out -> {
@@ -202,7 +205,7 @@ public final class DeviceBlockClient implements AutoCloseable {
               keys(firstKey, shapes.size()));
     } catch (RuntimeException e) {
       byte[] unused =
-          questions.ask(
+          requests.send(
               executor,
               BlockQuestions.message(
                   out -> {
@@ -214,11 +217,11 @@ public final class DeviceBlockClient implements AutoCloseable {
   }
 
   private void await(Event event, Runnable wanted) {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     while (true) {
       wanted.run();
       try {
-        event.await(Deadline.afterNanos(Math.min(LOOK_NANOS, deadline.remainingNanos())));
+        event.await(Deadline.afterNanos(Math.min(CHECK_NANOS, deadline.remainingNanos())));
         return;
       } catch (EventTimeoutException e) {
         if (deadline.expired() || Thread.currentThread().isInterrupted()) {
@@ -228,7 +231,7 @@ public final class DeviceBlockClient implements AutoCloseable {
     }
   }
 
-  /** What arrives after its reader has given up is closed, too. */
+  /** Closes arrays that arrive after the reader has given up. */
   private static void closeLater(Event posted, AtomicReference<Asked> asked) {
     posted.whenDone(
         cause -> {
@@ -251,7 +254,7 @@ public final class DeviceBlockClient implements AutoCloseable {
     return new DeviceFetchException(block, message, cause);
   }
 
-  /** Refuses what comes now; what is under way ends with its transfers. */
+  /** Refuses new requests. Requests under way end with their transfers. */
   @Override
   public void close() {
     lane.close();

@@ -29,7 +29,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Answers the readers of other executors. Thread-safe. */
+/** Answers requests of readers on other executors' GPUs. Thread-safe. */
 public final class DeviceBlockServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceBlockServer.class);
   private static final int THREADS = 4;
@@ -37,11 +37,11 @@ public final class DeviceBlockServer implements AutoCloseable {
   private final DeviceCatalog catalog;
   private final CrossHostTransfers transfers;
   private final DeviceId own;
-  private final Duration patience;
+  private final Duration timeout;
   private final Map<Long, Ticket> tickets = new ConcurrentHashMap<>();
   private final ScheduledThreadPoolExecutor threads;
 
-  /** Blocks that stay on the device until a reader has them, or does not come back. */
+  /** Blocks that stay on the device until a reader has them or the ticket expires. */
   private record Ticket(List<TieredLease> leases, List<TypedBuffer> arrays, Deadline deadline) {
     void close() {
       leases.forEach(TieredLease::close);
@@ -51,16 +51,16 @@ public final class DeviceBlockServer implements AutoCloseable {
   /**
    * Starts to serve.
    *
-   * @param transfers of this executor; stay the caller's, and open for longer
-   * @param own this executor's GPU there
-   * @param patience how long blocks are kept ready for a reader
+   * @param transfers of this executor; the caller closes them afterwards
+   * @param own this executor's GPU in the transfers
+   * @param timeout how long blocks are kept ready for a reader
    */
   public DeviceBlockServer(
-      DeviceCatalog catalog, CrossHostTransfers transfers, DeviceId own, Duration patience) {
+      DeviceCatalog catalog, CrossHostTransfers transfers, DeviceId own, Duration timeout) {
     this.catalog = catalog;
     this.transfers = transfers;
     this.own = own;
-    this.patience = patience;
+    this.timeout = timeout;
     AtomicInteger number = new AtomicInteger();
     this.threads =
         new ScheduledThreadPoolExecutor(
@@ -70,22 +70,22 @@ public final class DeviceBlockServer implements AutoCloseable {
               thread.setDaemon(true);
               return thread;
             });
-    long millis = Math.max(1, patience.toMillis());
+    long millis = Math.max(1, timeout.toMillis());
     ScheduledFuture<?> unused =
         threads.scheduleWithFixedDelay(this::expire, millis, millis, TimeUnit.MILLISECONDS);
   }
 
-  /** Takes a question; does not block. */
-  public CompletableFuture<byte[]> answer(byte[] question) {
+  /** Answers a request. Does not block. */
+  public CompletableFuture<byte[]> answer(byte[] request) {
     try {
-      return CompletableFuture.supplyAsync(() -> answerNow(question), threads);
+      return CompletableFuture.supplyAsync(() -> answerNow(request), threads);
     } catch (RejectedExecutionException e) {
       return CompletableFuture.failedFuture(e);
     }
   }
 
-  private byte[] answerNow(byte[] question) {
-    try (DataInputStream in = BlockQuestions.read(question)) {
+  private byte[] answerNow(byte[] request) {
+    try (DataInputStream in = BlockQuestions.read(request)) {
       byte kind = in.readByte();
       switch (kind) {
         case BlockQuestions.PREPARE -> {
@@ -93,7 +93,7 @@ public final class DeviceBlockServer implements AutoCloseable {
         }
         case BlockQuestions.SEND -> send(in.readLong(), in.readUTF(), in.readLong());
         case BlockQuestions.DROP -> drop(in.readLong());
-        default -> throw new IOException("question " + kind + " about blocks of a GPU");
+        default -> throw new IOException("unknown request " + kind + " about blocks of a GPU");
       }
       return new byte[0];
     } catch (IOException e) {
@@ -126,14 +126,14 @@ public final class DeviceBlockServer implements AutoCloseable {
       throw e;
     }
     long ticket = ThreadLocalRandom.current().nextLong();
-    tickets.put(ticket, new Ticket(leases, arrays, Deadline.after(patience)));
+    tickets.put(ticket, new Ticket(leases, arrays, Deadline.after(timeout)));
     return BlockQuestions.ready(new BlockQuestions.Ready(ticket, tables));
   }
 
   private void send(long number, String executor, long firstKey) {
     Ticket ticket = tickets.remove(number);
     if (ticket == null) {
-      throw new IllegalStateException("the blocks are not kept ready any more, after " + patience);
+      throw new IllegalStateException("the blocks are not kept ready any more, after " + timeout);
     }
     try {
       List<SourceBuffer> sources =
@@ -160,19 +160,19 @@ public final class DeviceBlockServer implements AutoCloseable {
     tickets.forEach(
         (number, ticket) -> {
           if (ticket.deadline().expired() && tickets.remove(number, ticket)) {
-            LOG.warn("A reader did not come for {} blocks of {}", ticket.arrays().size(), own);
+            LOG.warn("A reader did not fetch {} blocks of {} in time", ticket.arrays().size(), own);
             ticket.close();
           }
         });
   }
 
-  /** Ends the threads and lets go of all blocks. */
+  /** Ends the threads and releases all blocks. */
   @Override
   public void close() {
     threads.shutdownNow();
     try {
-      if (!threads.awaitTermination(patience.toMillis(), TimeUnit.MILLISECONDS)) {
-        LOG.warn("A question about blocks of {} is still being answered", own);
+      if (!threads.awaitTermination(timeout.toMillis(), TimeUnit.MILLISECONDS)) {
+        LOG.warn("A request about blocks of {} is still being answered", own);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

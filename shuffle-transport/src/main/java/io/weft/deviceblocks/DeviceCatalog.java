@@ -10,17 +10,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** The map outputs of this executor that lie on its device. Thread-safe. */
+/** The map outputs of this executor that its device tiers keep. Thread-safe. */
 public final class DeviceCatalog implements AutoCloseable {
   private final Map<Integer, Map<Long, DeviceOutput>> shuffles = new HashMap<>();
   private final BitSet removed = new BitSet();
   private boolean closed;
 
   /**
-   * Makes an output visible and takes it over.
+   * Publishes an output and takes ownership.
    *
-   * @throws IOException if its shuffle was removed here meanwhile; it is closed then
-   * @throws IllegalStateException if it was published before; it is closed then
+   * @throws IOException if its shuffle was removed here meanwhile; then the output is closed
+   * @throws IllegalStateException if it was published before; then the output is closed
    */
   public void publish(DeviceOutput output) throws IOException {
     BlockKey key = output.key();
@@ -44,17 +44,17 @@ public final class DeviceCatalog implements AutoCloseable {
     throw new IllegalStateException(key + " was published before");
   }
 
-  /** An output that is here now. */
+  /** An output of this catalog. */
   synchronized Optional<DeviceOutput> find(BlockKey key) {
     return Optional.ofNullable(shuffles.getOrDefault(key.shuffleId(), Map.of()).get(key.mapId()));
   }
 
-  /** Whether an output is here now. */
+  /** Whether the catalog has an output. */
   public boolean contains(BlockKey key) {
     return find(key).isPresent();
   }
 
-  /** Gives one output back, as {@link #removeShuffle} does; nothing if it is not here. */
+  /** Removes one output, as {@link #removeShuffle} does. Does nothing if it is missing. */
   public void remove(BlockKey key) {
     DeviceOutput taken;
     synchronized (this) {
@@ -68,7 +68,7 @@ public final class DeviceCatalog implements AutoCloseable {
     }
   }
 
-  /** The outputs that are here now, in order. */
+  /** The keys of all outputs, sorted by shuffle and map. */
   public synchronized List<BlockKey> keys() {
     List<BlockKey> keys = new ArrayList<>();
     shuffles.forEach((id, maps) -> maps.keySet().forEach(map -> keys.add(new BlockKey(id, map))));
@@ -76,7 +76,7 @@ public final class DeviceCatalog implements AutoCloseable {
     return keys;
   }
 
-  /** Gives a shuffle's memory back; readers keep what they use until they are through. */
+  /** Frees a shuffle's memory. Memory that readers use is freed after their last use. */
   public void removeShuffle(int shuffleId) {
     Map<Long, DeviceOutput> taken;
     synchronized (this) {
@@ -88,7 +88,7 @@ public final class DeviceCatalog implements AutoCloseable {
     }
   }
 
-  /** Gives everything back; nothing can be published any more. */
+  /** Frees everything and refuses new outputs. */
   @Override
   public void close() {
     List<Integer> all;

@@ -2,7 +2,9 @@ package io.weft.deviceblocks;
 
 import java.io.IOException;
 
-/** A block on a device could not be had. The message names it, both executors, and what failed. */
+/**
+ * The fetch of a device block failed. The message names the block, both executors and the cause.
+ */
 public final class DeviceFetchException extends IOException {
   private static final long serialVersionUID = 1L;
 

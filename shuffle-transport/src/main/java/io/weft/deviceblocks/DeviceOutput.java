@@ -7,44 +7,44 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What one attempt of a map task wrote to the device: tables, each of them split into the
- * partitions of the shuffle. Owns their memory. Immutable and thread-safe.
+ * The output of one map task attempt on the device: tables, each split into the partitions of the
+ * shuffle. Owns their memory. Immutable and thread-safe.
  */
 public final class DeviceOutput implements AutoCloseable {
   private final BlockKey key;
   private final List<Unit> units;
 
   /**
-   * A table that was split: its partitions lie in one run of memory.
+   * A table that was split into partitions, in one block of memory.
    *
    * @param memory of all partitions
-   * @param layouts of each
-   * @param offsets where each begins, not to be changed
+   * @param layouts of each partition
+   * @param offsets of each partition in the memory; must not be changed
    */
   @SuppressWarnings("ArrayRecordComponent") // Never compared.
   public record Unit(TieredMemory memory, List<TableLayout> layouts, long[] offsets) {}
 
   /**
-   * A run of rows of a partition.
+   * The rows of a partition from one table.
    *
-   * @param memory it lies in
-   * @param offset where it begins there
-   * @param layout what lies there; it has rows
+   * @param memory that has the rows
+   * @param offset of the rows in the memory
+   * @param layout of the rows; it has at least one row
    */
   record Slice(TieredMemory memory, long offset, TableLayout layout) {}
 
-  /** An output of these tables, which it takes over. */
+  /** Creates an output of these tables and takes ownership of them. */
   public DeviceOutput(BlockKey key, List<Unit> units) {
     this.key = key;
     this.units = List.copyOf(units);
   }
 
-  /** Whose it is. */
+  /** The key of the map output. */
   public BlockKey key() {
     return key;
   }
 
-  /** Its tables. */
+  /** The tables of the output. */
   List<Unit> units() {
     return units;
   }
@@ -66,7 +66,7 @@ public final class DeviceOutput implements AutoCloseable {
     return slices(partition).stream().mapToLong(slice -> slice.layout().bytes()).sum();
   }
 
-  /** Gives the memory back, of which readers keep what they use. */
+  /** Frees the memory. Memory that readers use is freed after their last use. */
   @Override
   public void close() {
     units.forEach(unit -> unit.memory().close());

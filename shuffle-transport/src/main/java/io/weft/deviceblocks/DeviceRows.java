@@ -7,8 +7,8 @@ import io.weft.table.TableLayout;
 import java.util.function.Consumer;
 
 /**
- * A table of a block, on this executor's device, until it is closed and the events of its uses have
- * ended. Thread-safe.
+ * A table of a block on this executor's device. Its memory stays until it is closed and the events
+ * of its uses have ended. Thread-safe.
  */
 public final class DeviceRows implements AutoCloseable {
   private final TableLayout layout;
@@ -23,29 +23,29 @@ public final class DeviceRows implements AutoCloseable {
     this.giveBack = giveBack;
   }
 
-  /** Where its map task wrote it. */
+  /** A table in the memory that its map task wrote. */
   static DeviceRows inPlace(DeviceOutput.Slice slice, TieredLease lease) {
     return new DeviceRows(
         slice.layout(), lease.address() + slice.offset(), lease::usedUntil, lease::close);
   }
 
-  /** Where it arrived. */
+  /** A table in a receive buffer. */
   static DeviceRows received(TableLayout layout, ReceivedBuffer buffer) {
     return new DeviceRows(
         layout, buffer.buffer().address(), buffer.memory()::usedUntil, buffer::close);
   }
 
-  /** What lies there. */
+  /** The layout of the table. */
   public TableLayout layout() {
     return layout;
   }
 
-  /** Where the run begins. */
+  /** The address of the table. */
   public long address() {
     return address;
   }
 
-  /** Keeps the memory until the event has ended, also when this is closed before. */
+  /** Keeps the memory until the event has ended, also if this is closed before. */
   public void usedUntil(Event event) {
     keep.accept(event);
   }

@@ -6,10 +6,7 @@ import io.weft.table.TableLayout;
 import java.util.List;
 import java.util.Optional;
 
-/**
- * A table of a block of this executor, wherever its memory is at the moment. Thread-safe; there as
- * long as its shuffle.
- */
+/** A table of a block of this executor, on any tier. Thread-safe; valid as long as its shuffle. */
 public final class DeviceSlice {
   private final DeviceOutput.Slice slice;
 
@@ -20,7 +17,7 @@ public final class DeviceSlice {
   /**
    * The tables of a block, in their order.
    *
-   * @param executor that has the catalog, for the message
+   * @param executor id of the catalog's executor, for the message
    * @throws DeviceFetchException if its map output is not in the catalog
    */
   public static List<DeviceSlice> of(DeviceCatalog catalog, DeviceBlock block, String executor)
@@ -33,20 +30,20 @@ public final class DeviceSlice {
     return output.get().slices(block.partition()).stream().map(DeviceSlice::new).toList();
   }
 
-  /** What lies there; it has rows. */
+  /** The layout of the table, with at least one row. */
   public TableLayout layout() {
     return slice.layout();
   }
 
-  /** Bytes that have to be on the device for a lease: those of all partitions of its table. */
+  /** The bytes that a lease needs on the device: those of all partitions of the table. */
   public long leasedBytes() {
     return slice.memory().bytes();
   }
 
   /**
-   * Brings it to the device, where it is not there, and keeps it there until it is closed.
+   * Moves the table to the device if needed, and keeps it there until the lease is closed.
    *
-   * @throws IllegalStateException if everything else on the device is leased, or its shuffle was
+   * @throws IllegalStateException if everything else on the device is leased, or the shuffle was
    *     removed
    */
   public DeviceRows lease() {
@@ -54,7 +51,7 @@ public final class DeviceSlice {
   }
 
   /**
-   * Keeps it on the device, if it lies there; nothing where it lies on the host.
+   * Leases the table if it is on the device; empty if it is on the host.
    *
    * @throws IllegalStateException if its shuffle was removed
    */
@@ -63,11 +60,11 @@ public final class DeviceSlice {
   }
 
   /**
-   * Copies some of it to the host from wherever it lies, which needs no room on the device.
+   * Copies bytes of the table from any tier to the host. Needs no memory on the device.
    *
    * @param offset of the first byte
-   * @param to address on the host, which has to stay until the event is released
-   * @return complete when the bytes are there; failed when its shuffle was removed
+   * @param to address on the host, valid until the event is released
+   * @return complete when the bytes are copied; failed if the shuffle was removed
    */
   public Event read(long offset, long length, long to) {
     return slice.memory().read(slice.offset() + offset, length, to);

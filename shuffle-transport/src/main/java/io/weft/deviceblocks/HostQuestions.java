@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What readers ask that want blocks of a GPU in memory of their host, or that do not know which map
- * outputs are on a GPU. Big-endian.
+ * The messages of readers that copy device blocks to host memory, or ask which map outputs are on a
+ * GPU. Big-endian.
  *
  * <pre>
  *   held:    byte 16 | int outputs | for each: int shuffle, long map
@@ -19,7 +19,7 @@ import java.util.List;
  *   answer:  byte 0 | int tables | for each: int length, layout
  *   read:    byte 18 | block | int table | long offset | int length
  *   answer:  byte 0 | the bytes
- *   answer to both: byte 1 if the block is not there
+ *   answer to both: byte 1 if the block is missing
  *   block:   int shuffle, long map, int partition
  * </pre>
  */
@@ -31,7 +31,7 @@ final class HostQuestions {
   static final byte THERE = 0;
   static final byte MISSING = 1;
 
-  /** Bytes of one answer. */
+  /** The most bytes in one answer. */
   static final int MOST_BYTES = 1 << 22;
 
   private static final int MOST_OUTPUTS = 1 << 20;
@@ -42,10 +42,10 @@ final class HostQuestions {
   private HostQuestions() {}
 
   /**
-   * A run of bytes of a table.
+   * A range of bytes of a table.
    *
-   * @param table of the block, from 0
-   * @param offset within the table's run
+   * @param table index in the block, from 0
+   * @param offset of the first byte in the table
    * @param length 0 to {@link #MOST_BYTES}
    */
   record Piece(DeviceBlock block, int table, long offset, int length) {}

@@ -10,32 +10,32 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Reads blocks of other executors' GPUs into memory of this host, whether this executor has a GPU
- * or not: slower than the way between GPUs, with no need of memory on the device for more than a
- * table at a time. Stateless and thread-safe; callers wait.
+ * Copies device blocks of other executors into host memory, also on executors without a GPU. This
+ * is slower than the path between GPUs, and needs device memory for only one table at a time.
+ * Stateless and thread-safe; callers wait.
  */
 public final class HostReadClient {
-  private final DeviceBlockClient.Questions questions;
+  private final DeviceBlockClient.Requests requests;
   private final String reader;
 
   /**
-   * A client.
+   * Creates a client.
    *
-   * @param reader this executor, for messages
+   * @param reader id of this executor, for messages
    */
-  public HostReadClient(DeviceBlockClient.Questions questions, String reader) {
-    this.questions = questions;
+  public HostReadClient(DeviceBlockClient.Requests requests, String reader) {
+    this.requests = requests;
     this.reader = reader;
   }
 
   /**
    * Which map outputs an executor has on its GPU.
    *
-   * @throws IOException if it does not answer
+   * @throws IOException if the executor does not answer
    */
   public Set<BlockKey> held(String executor, List<BlockKey> keys)
       throws IOException, InterruptedException {
-    byte[] answer = questions.ask(executor, HostQuestions.held(keys));
+    byte[] answer = requests.send(executor, HostQuestions.held(keys));
     if (answer.length != keys.size()) {
       throw new IOException(
           "executor %s answers %d bytes for %d map outputs"
@@ -51,9 +51,9 @@ public final class HostReadClient {
   }
 
   /**
-   * What lies in the tables of a block.
+   * The layouts of the tables of a block.
    *
-   * @throws DeviceFetchException if it cannot be had, naming it and both executors
+   * @throws DeviceFetchException if the request fails; names the block and both executors
    */
   public List<TableLayout> tables(String executor, DeviceBlock block)
       throws DeviceFetchException, InterruptedException {
@@ -67,16 +67,16 @@ public final class HostReadClient {
   /**
    * Copies a table.
    *
-   * @param table of the block, from 0
+   * @param table index in the block, from 0
    * @param to address of memory for the whole table
-   * @throws DeviceFetchException if it cannot be had, naming it and both executors
+   * @throws DeviceFetchException if the request fails; names the block and both executors
    */
   public void read(String executor, DeviceBlock block, int table, TableLayout layout, long to)
       throws DeviceFetchException, InterruptedException {
     for (long done = 0; done < layout.bytes(); done += HostQuestions.MOST_BYTES) {
       int length = (int) Math.min(HostQuestions.MOST_BYTES, layout.bytes() - done);
-      byte[] question = HostQuestions.read(new HostQuestions.Piece(block, table, done, length));
-      try (DataInputStream in = ask(executor, block, question)) {
+      byte[] request = HostQuestions.read(new HostQuestions.Piece(block, table, done, length));
+      try (DataInputStream in = ask(executor, block, request)) {
         byte[] bytes = in.readAllBytes();
         if (bytes.length != length) {
           throw new IOException(bytes.length + " bytes came instead of " + length);
@@ -88,9 +88,9 @@ public final class HostReadClient {
     }
   }
 
-  private DataInputStream ask(String executor, DeviceBlock block, byte[] question)
+  private DataInputStream ask(String executor, DeviceBlock block, byte[] request)
       throws IOException, InterruptedException {
-    DataInputStream in = BlockQuestions.read(questions.ask(executor, question));
+    DataInputStream in = BlockQuestions.read(requests.send(executor, request));
     if (in.readByte() == HostQuestions.MISSING) {
       throw new DeviceFetchException(
           block, block + " is not on the GPU of executor " + executor + " (any more)", null);

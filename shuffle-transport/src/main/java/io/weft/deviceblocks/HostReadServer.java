@@ -16,8 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers readers that want blocks of this executor's GPU in memory of their host: piece by piece,
- * nothing is kept for them in between. Thread-safe.
+ * Answers readers that copy device blocks of this executor to host memory. Each request copies one
+ * piece; no state is kept between requests. Thread-safe.
  */
 public final class HostReadServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(HostReadServer.class);
@@ -26,27 +26,27 @@ public final class HostReadServer implements AutoCloseable {
   private final DeviceCatalog catalog;
   private final String executor;
   private final Copies copies;
-  private final Duration patience;
+  private final Duration timeout;
   private final ExecutorService threads;
 
-  /** Copies of blocks in memory of the host. */
+  /** Copies pieces of blocks to host memory. */
   @FunctionalInterface
   public interface Copies {
-    /** Bytes of a table, from an offset in its run. Waits for the device. */
+    /** The bytes of a table, from an offset. Waits for the device. */
     byte[] copy(DeviceSlice slice, long offset, int length);
   }
 
   /**
    * Starts to serve.
    *
-   * @param executor whose blocks these are
-   * @param patience the most that closing waits for an answer
+   * @param executor id of this executor
+   * @param timeout how long closing waits for an answer
    */
-  public HostReadServer(DeviceCatalog catalog, String executor, Copies copies, Duration patience) {
+  public HostReadServer(DeviceCatalog catalog, String executor, Copies copies, Duration timeout) {
     this.catalog = catalog;
     this.executor = executor;
     this.copies = copies;
-    this.patience = patience;
+    this.timeout = timeout;
     AtomicInteger number = new AtomicInteger();
     this.threads =
         Executors.newFixedThreadPool(
@@ -58,21 +58,21 @@ public final class HostReadServer implements AutoCloseable {
             });
   }
 
-  /** Whether a question is one for this server; others are for {@link DeviceBlockServer}. */
-  public static boolean isFor(byte[] question) {
-    return question.length > 0 && question[0] >= HostQuestions.HELD;
+  /** Whether a request is for this server; others are for {@link DeviceBlockServer}. */
+  public static boolean isFor(byte[] request) {
+    return request.length > 0 && request[0] >= HostQuestions.HELD;
   }
 
   /**
-   * The answer of an executor that keeps nothing on a GPU.
+   * The answer of an executor without device blocks.
    *
-   * @throws IllegalStateException for a question that only blocks answer
+   * @throws IllegalStateException for a request that needs blocks
    */
-  public static byte[] answerWithoutBlocks(byte[] question, String executor) {
-    if (!isFor(question) || question[0] != HostQuestions.HELD) {
+  public static byte[] answerWithoutBlocks(byte[] request, String executor) {
+    if (!isFor(request) || request[0] != HostQuestions.HELD) {
       throw new IllegalStateException("executor " + executor + " has no blocks on a GPU");
     }
-    try (DataInputStream in = BlockQuestions.read(question)) {
+    try (DataInputStream in = BlockQuestions.read(request)) {
       in.readByte();
       return new byte[HostQuestions.readKeys(in).size()];
     } catch (IOException e) {
@@ -81,27 +81,27 @@ public final class HostReadServer implements AutoCloseable {
   }
 
   /**
-   * Takes a question; does not block. What is only looked up is answered at once: it must not wait
-   * behind copies, as who asks takes no answer in time for a lost executor.
+   * Answers a request. Does not block. A lookup is answered at once and does not wait behind
+   * copies, because a reader treats a late answer as a lost executor.
    */
-  public CompletableFuture<byte[]> answer(byte[] question) {
+  public CompletableFuture<byte[]> answer(byte[] request) {
     try {
-      return question[0] == HostQuestions.READ
-          ? CompletableFuture.supplyAsync(() -> answerNow(question), threads)
-          : CompletableFuture.completedFuture(answerNow(question));
+      return request[0] == HostQuestions.READ
+          ? CompletableFuture.supplyAsync(() -> answerNow(request), threads)
+          : CompletableFuture.completedFuture(answerNow(request));
     } catch (RejectedExecutionException | UncheckedIOException e) {
       return CompletableFuture.failedFuture(e);
     }
   }
 
-  private byte[] answerNow(byte[] question) {
-    try (DataInputStream in = BlockQuestions.read(question)) {
+  private byte[] answerNow(byte[] request) {
+    try (DataInputStream in = BlockQuestions.read(request)) {
       byte kind = in.readByte();
       return switch (kind) {
         case HostQuestions.HELD -> held(HostQuestions.readKeys(in));
         case HostQuestions.TABLES -> tables(HostQuestions.readBlock(in));
         case HostQuestions.READ -> read(HostQuestions.readPiece(in));
-        default -> throw new IOException("question " + kind + " about blocks of a GPU");
+        default -> throw new IOException("unknown request " + kind + " about blocks of a GPU");
       };
     } catch (DeviceFetchException e) {
       return new byte[] {HostQuestions.MISSING};
@@ -141,7 +141,7 @@ public final class HostReadServer implements AutoCloseable {
     try {
       return copies.copy(slice, piece.offset(), piece.length());
     } catch (RuntimeException e) {
-      // Where its shuffle was removed meanwhile, that is the answer.
+      // If the shuffle was removed meanwhile, this throws the answer.
       List<DeviceSlice> unused = DeviceSlice.of(catalog, piece.block(), executor);
       throw e;
     }
@@ -156,7 +156,7 @@ public final class HostReadServer implements AutoCloseable {
   public void close() {
     threads.shutdownNow();
     try {
-      if (!threads.awaitTermination(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+      if (!threads.awaitTermination(timeout.toMillis(), TimeUnit.MILLISECONDS)) {
         LOG.warn("A block of executor {} is still being copied to the host", executor);
       }
     } catch (InterruptedException e) {

@@ -14,10 +14,10 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * Takes a map output of another executor's device out of its stream. Its tables arrive in this
- * executor's arena, as if its tiers had spilled them, so nobody waits for the device; they come
- * there when they are read. Closing without {@link #finish} frees everything. For one thread at a
- * time.
+ * Reads the stream of a map output that migrates from another executor's device. The tables arrive
+ * in this executor's arena as spilled tables, so the stream never waits for the device; they move
+ * there when they are read. Closing without {@link #finish} frees everything. Used by one thread at
+ * a time.
  */
 public final class IncomingTables implements AutoCloseable {
   private final DeviceCatalog catalog;
@@ -33,7 +33,7 @@ public final class IncomingTables implements AutoCloseable {
   private long filled;
 
   /**
-   * Expects an output, of which nothing has arrived yet.
+   * Creates a reader for an output.
    *
    * @param arena of the tiers
    */
@@ -45,9 +45,9 @@ public final class IncomingTables implements AutoCloseable {
   }
 
   /**
-   * Takes the next bytes, all of them.
+   * Consumes all of the next bytes.
    *
-   * @throws IOException if they are not those of this output, or the arena is full
+   * @throws IOException if the format is wrong, or the arena is full
    */
   public void append(ByteBuffer bytes) throws IOException {
     while (bytes.hasRemaining()) {
@@ -65,14 +65,16 @@ public final class IncomingTables implements AutoCloseable {
       } else if (unit < units.size()) {
         fill(bytes);
       } else if (start.size() == TablesFormat.SUM_BYTES) {
-        throw new IOException(key + " has " + bytes.remaining() + " bytes more, or still more");
+        throw new IOException(key + " has " + bytes.remaining() + " bytes or more after its end");
       } else {
         boolean unused = collect(bytes, TablesFormat.SUM_BYTES);
       }
     }
   }
 
-  /** Grows with what arrives, never by what the head promises; true once it is all there. */
+  /**
+   * Collects bytes. Grows only with received bytes, never by a length field. True when complete.
+   */
   private boolean collect(ByteBuffer bytes, int wanted) {
     byte[] taken = new byte[Math.min(bytes.remaining(), wanted - start.size())];
     bytes.get(taken);
@@ -98,11 +100,11 @@ public final class IncomingTables implements AutoCloseable {
   }
 
   /**
-   * Publishes the output here, after its last byte; where it is here already, drops this copy.
+   * Publishes the output after its last byte. Drops this copy if the catalog already has the
+   * output.
    *
-   * @return bytes of its tables
-   * @throws IOException if bytes are missing or not as they were sent, or the shuffle was removed
-   *     here meanwhile
+   * @return the bytes of its tables
+   * @throws IOException if bytes are missing or damaged, or the shuffle was removed here meanwhile
    */
   public long finish() throws IOException {
     if (units == null || start.size() < TablesFormat.SUM_BYTES) {

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * The bytes of a device's map output in order. Holds what it has not read yet, and one unit at a
- * time on the host. For one thread at a time.
+ * The bytes of a device's map output, in the order of its stream. Holds the units that are not read
+ * yet, and keeps a host copy of one unit at a time. Used by one thread at a time.
  */
 final class MovingPieces implements AutoCloseable {
   private final CRC32C sum = new CRC32C();
@@ -22,8 +22,8 @@ final class MovingPieces implements AutoCloseable {
   /**
    * Holds the units of an output.
    *
-   * @param head and index
-   * @throws IllegalStateException when the output was removed
+   * @param head the head and the index
+   * @throws IllegalStateException if the output was removed
    */
   MovingPieces(ByteBuffer head, List<Unit> units) {
     this.piece = head;
@@ -39,8 +39,7 @@ final class MovingPieces implements AutoCloseable {
   }
 
   /**
-   * What comes next, to be read from; null at the end. Waits for the device, as long as its tiers
-   * do.
+   * The next bytes to read; null at the end. Waits for the device, with the timeout of the tiers.
    */
   ByteBuffer current() {
     while (!piece.hasRemaining()) {
@@ -71,7 +70,7 @@ final class MovingPieces implements AutoCloseable {
     }
   }
 
-  /** Lets the memory go; no byte may be read any more. Can be repeated. */
+  /** Releases the memory; no byte may be read afterwards. Idempotent. */
   @Override
   public void close() {
     forgetCopy();

@@ -11,9 +11,9 @@ import java.util.Objects;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
 /**
- * A map output of this executor's device as Spark's block transfer sends it to an executor that
- * lives on. Owns nothing: each stream made of it holds the tables from the moment it is made until
- * it is released or closed, and cannot be made any more once the output is removed. Thread-safe.
+ * A map output of this executor's device, as Spark's block transfer sends it to another executor in
+ * a migration. Owns nothing: each of its streams holds the tables from its creation until it is
+ * released or closed. No stream can be created after the output was removed. Thread-safe.
  */
 public final class OutgoingTables extends ManagedBuffer {
   private static final int TLS_PIECE_BYTES = 256 << 10;
@@ -34,7 +34,7 @@ public final class OutgoingTables extends ManagedBuffer {
   /**
    * Prepares an output.
    *
-   * @throws IOException if there is none under this key
+   * @throws IOException if the catalog has no output with this key
    */
   public static OutgoingTables of(DeviceCatalog catalog, BlockKey key) throws IOException {
     List<DeviceOutput.Unit> units =
@@ -52,7 +52,7 @@ public final class OutgoingTables extends ManagedBuffer {
     return bytes;
   }
 
-  /** The bytes from the start; whoever gets them closes them. */
+  /** Opens the bytes from the start. The caller closes them. */
   private MovingPieces open() throws IOException {
     try {
       return new MovingPieces(head.duplicate(), units);
@@ -94,7 +94,7 @@ public final class OutgoingTables extends ManagedBuffer {
     }
   }
 
-  /** Nothing to count: the streams own what they need. */
+  /** No reference count: the streams own the memory that they need. */
   @Override
   public ManagedBuffer retain() {
     return this;
@@ -110,7 +110,7 @@ public final class OutgoingTables extends ManagedBuffer {
     return "migration of " + key + " from a device, " + bytes + " bytes";
   }
 
-  /** As Java reads a stream. */
+  /** The pieces as an input stream. */
   private static final class Input extends InputStream {
     private final MovingPieces pieces;
 

@@ -11,7 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The stream of a device's map output that moves to another executor. All numbers are big-endian.
+ * The stream format of a device's map output that migrates to another executor. All numbers are
+ * big-endian.
  *
  * <pre>
  *   int magic "WFTT" | int version | int index bytes I
@@ -37,11 +38,11 @@ final class TablesFormat {
 
   private TablesFormat() {}
 
-  /** A unit that arrives: where its tables will lie in how many bytes. */
+  /** A unit in the index: its bytes, and the layouts and offsets of its tables. */
   @SuppressWarnings("ArrayRecordComponent") // Never compared.
   record Described(long bytes, List<TableLayout> layouts, long[] offsets) {}
 
-  /** Head and index. */
+  /** Encodes the head and the index. */
   static ByteBuffer encode(List<Unit> units) {
     byte[] index = BlockQuestions.message(out -> write(units, out));
     if (index.length > MOST_INDEX_BYTES) {
@@ -69,7 +70,7 @@ final class TablesFormat {
    * Reads a head.
    *
    * @return bytes of the index
-   * @throws IOException if it is none, or of another version
+   * @throws IOException if the bytes are not a head, or have another version
    */
   static int decodeHead(byte[] bytes) throws IOException {
     ByteBuffer head = ByteBuffer.wrap(bytes);
@@ -78,7 +79,7 @@ final class TablesFormat {
     int indexBytes = head.getInt();
     if (magic != MAGIC || version != VERSION) {
       throw new IOException(
-          "no map output of a device of version %d: magic %x, version %d"
+          "not a device map output of version %d: magic %x, version %d"
               .formatted(VERSION, magic, version));
     }
     if (indexBytes < Integer.BYTES || indexBytes > MOST_INDEX_BYTES) {
@@ -90,7 +91,7 @@ final class TablesFormat {
   /**
    * Reads an index.
    *
-   * @throws IOException if it is damaged, or tables lie outside of their unit
+   * @throws IOException if the index is damaged, or a table is outside of its unit
    */
   static List<Described> decodeIndex(byte[] bytes) throws IOException {
     List<Described> units = new ArrayList<>();

@@ -14,7 +14,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What is refused before anything happens, with these words, and who does nothing. */
+/** Arguments that are refused before any transfer starts, and executors that take no part. */
 class ArgumentsTest extends TransferFixture {
   @Override
   Executors.Communicators communicators() {
@@ -92,7 +92,7 @@ class ArgumentsTest extends TransferFixture {
             executors
                 .get(0)
                 .place(List.of(Placement.of(device(0), device(1), shapes(1).get(0), 1))),
-        "transfer 0: executor 0 is the source and has to give the data");
+        "transfer 0: executor 0 is the source and must give the data");
     SourceBuffer data = sources(0, 1).get(0);
     assertRefused(
         () ->
@@ -104,7 +104,7 @@ class ArgumentsTest extends TransferFixture {
         "transfer 0: the placement is of int32[16, 17] but its data has 256 int32");
   }
 
-  /** Trap 13: whoever has no end of a placement, or no device, is never waited for. */
+  /** Trap 13: transfers never wait for an executor without an end of a placement or a device. */
   @Test
   void anExecutorWithoutADeviceOrAnEndTakesPartAsANoOp() {
     CrossHostTransfers without = executors.start(2, "first", 0);
@@ -117,8 +117,8 @@ class ArgumentsTest extends TransferFixture {
     assertThat(without.devices()).isEmpty();
     assertThat(without.send(List.of(), List.of(), keys())).isEmpty();
     assertThat(executors.get(0).receive(device(0), List.of(), List.of(), keys())).isEmpty();
-    assertThat(executors.meetings().opened()).isZero();
+    assertThat(executors.rendezvous().opened()).isZero();
     exchange(1);
-    assertThat(executors.meetings().opened()).isEqualTo(2);
+    assertThat(executors.rendezvous().opened()).isEqualTo(2);
   }
 }

@@ -19,10 +19,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * As {@code FaultsTest}, for arrays between executors: frames of connections that are delayed,
- * dropped, doubled, swapped, damaged, cut or never followed by another one. Every array arrives
- * whole and right or fails within the deadline with both ends named, nothing is left behind, and
- * the same executors work again once the network does.
+ * As {@code FaultsTest}, for arrays between executors: frames of connections are delayed, dropped,
+ * doubled, swapped, damaged or cut, or a connection stalls. Every array arrives whole and correct,
+ * or fails within the deadline with both ends named. Nothing leaks, and the same executors work
+ * again once the network works.
  *
  * <p>{@code -Dweft.faults.rounds=10000} runs more rounds, {@code -Dweft.faults.seed=N} repeats one.
  */

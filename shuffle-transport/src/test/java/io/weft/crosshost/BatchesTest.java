@@ -21,7 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
-/** When batches leave, and in which order. */
+/** When batches are launched, and in which order. */
 class BatchesTest extends TransferFixture {
   private static final BufferShape SHAPE = BufferShape.of(DataType.INT32, 256);
   private static final Duration NEVER = Duration.ofDays(1);
@@ -62,7 +62,7 @@ class BatchesTest extends TransferFixture {
   }
 
   @Test
-  void aBatchLeavesWhenItHasEnoughBytes() {
+  void aBatchIsLaunchedWhenItHasEnoughBytes() {
     start(4 * 1024, NEVER);
     List<DeferredTransfer> sent = place(0, 1, 10);
     List<DeferredTransfer> received = place(1, 1, 10);
@@ -75,11 +75,11 @@ class BatchesTest extends TransferFixture {
   }
 
   @Test
-  void aBatchLeavesWhenItIsOldEnough() {
+  void aBatchIsLaunchedWhenItIsOldEnough() {
     start(1 << 30, Duration.ofMillis(20));
     List<DeferredTransfer> sent = place(0, 1, 3);
     List<DeferredTransfer> received = place(1, 1, 3);
-    // Nobody waits by the events.
+    // No thread waits on the events.
     Awaitility.await()
         .atMost(DEADLINE)
         .until(() -> executors.count(1, TransferCounter.RECEIVED) == 3);
@@ -89,11 +89,11 @@ class BatchesTest extends TransferFixture {
   }
 
   @Test
-  void aBatchLeavesWhenSomebodyWaitsAndNotBefore() {
+  void aBatchIsLaunchedWhenAThreadWaitsAndNotBefore() {
     start(1 << 30, NEVER);
     List<DeferredTransfer> sent = place(0, 1, 3);
     List<DeferredTransfer> received = place(1, 1, 3);
-    assertThat(executors.meetings().opened()).isZero();
+    assertThat(executors.rendezvous().opened()).isZero();
     assertThat(sent.get(0).event().toFuture()).isNotDone();
     checkAndClose(sent, received);
     assertThat(executors.count(0, TransferCounter.BATCHES_BY_NEED)).isEqualTo(1);
@@ -101,9 +101,9 @@ class BatchesTest extends TransferFixture {
     assertThat(executors.count(0, TransferCounter.GROUPS)).isEqualTo(1);
   }
 
-  /** What is not deferred leaves behind what waits, so a pair's order is that of the calls. */
+  /** A call is launched behind deferred transfers, so a pair keeps the order of the calls. */
   @Test
-  void aCallTakesAlongWhatWaits() {
+  void aCallLaunchesDeferredTransfersToo() {
     start(1 << 30, NEVER);
     List<DeferredTransfer> sent = place(0, 1, 2);
     var third = send(0, 1, 3).get(0);

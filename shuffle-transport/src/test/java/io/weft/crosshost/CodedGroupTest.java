@@ -30,7 +30,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What a peer may tell instead of a chunk's length. */
+/** Invalid or special lengths of chunks that a peer may send. */
 class CodedGroupTest {
   private static final int COUNT = 1000;
 
@@ -42,26 +42,27 @@ class CodedGroupTest {
     coders.close();
   }
 
-  /** A peer that tells one length, and then sends that many zeros. */
+  /** A peer that sends one length, and then that many zeros. */
   private static final class Peer implements TransferWire {
-    private final long told;
-    private long heard;
+    private final long sentLength;
+    private long receivedLength;
     private int moves;
 
-    Peer(long told) {
-      this.told = told;
+    Peer(long sentLength) {
+      this.sentLength = sentLength;
     }
 
     @Override
     public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
       moves++;
       for (TypedBuffer buffer : sends) {
-        heard = buffer.type() == DataType.INT64 ? Memory.getLong(buffer.address()) : heard;
+        receivedLength =
+            buffer.type() == DataType.INT64 ? Memory.getLong(buffer.address()) : receivedLength;
       }
       for (TypedBuffer buffer : receives) {
         Memory.setMemory(buffer.address(), buffer.bytes(), (byte) 0);
         if (buffer.type() == DataType.INT64) {
-          Memory.putLong(buffer.address(), told);
+          Memory.putLong(buffer.address(), sentLength);
         }
       }
     }
@@ -106,12 +107,12 @@ class CodedGroupTest {
   }
 
   @Test
-  void whoCannotEncodeTellsThePeerAndFailsAlone() {
+  void aFailedEncodingReachesThePeerAndFailsOnlyItsTransfer() {
     PreparedTransfer wrong = transfer(true, DataType.INT32);
     Peer peer = new Peer(0);
     CodedGroup group = new CodedGroup(List.of(wrong), List.of());
     group.move(peer, List.of(), List.of());
-    assertThat(peer.heard).isEqualTo(CodedTransfer.NONE);
+    assertThat(peer.receivedLength).isEqualTo(CodedTransfer.NONE);
     assertThat(peer.moves).isEqualTo(1);
     assertThat(group.failedSends()).isEqualTo(1);
     assertThat(Content.failure(wrong.event())).hasMessageContaining("does not encode int32");
@@ -129,7 +130,7 @@ class CodedGroupTest {
     assertThat(out).hasValue(0);
   }
 
-  /** Who encodes late writes into the transfer's memory, and nobody else's. */
+  /** A late coder writes into its transfer's memory only. */
   @Test
   void memoryIsKeptForCodersThatAreLate() throws Exception {
     CountDownLatch free = new CountDownLatch(1);
@@ -153,12 +154,12 @@ class CodedGroupTest {
     } finally {
       free.countDown();
     }
-    assertThat(out).as("memory in use behind the coder's end").hasValue(0);
+    assertThat(out).as("memory in use after the coder's end").hasValue(0);
   }
 
-  /** Nothing is read or written outside of the slot, and the wire is given up. */
+  /** An invalid length breaks the wire; no access is outside of the slot. */
   @Test
-  void aLengthThatCannotBeBreaksTheWire() {
+  void anInvalidLengthBreaksTheWire() {
     for (long length : new long[] {0, -2, 1 << 20, Long.MAX_VALUE, Long.MIN_VALUE}) {
       PreparedTransfer receive = transfer(false, DataType.FLOAT32);
       CodedGroup group = new CodedGroup(List.of(), List.of(receive));

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What holds of arrays that are encoded on their way, over every kind of communicator. */
+/** The contract of encoded transfers, for every kind of communicator. */
 abstract class CodedTransferContract extends TransferFixture {
   /** Four chunks, the last of them short. */
   private static final int COUNT = 3 * TensorEncoder.PIECE_ELEMENTS + 17;
@@ -75,7 +75,7 @@ abstract class CodedTransferContract extends TransferFixture {
     executors.wires(communicator -> new WatchedWire(communicator, watch)).start(2);
   }
 
-  /** An array goes from 0 to 1; returns what arrived, for the caller to close. */
+  /** Sends an array from 0 to 1. Returns the received array, which the caller closes. */
   private ReceivedBuffer transfer(TypedBuffer numbers, CodecKind codec) {
     ReceivedBuffer received = receive(SHAPE, 5, codec);
     Event sent = send(numbers, 5, codec);
@@ -104,7 +104,7 @@ abstract class CodedTransferContract extends TransferFixture {
   }
 
   @Test
-  void whatIsPackedWithoutLossTakesFewerBytes() {
+  void losslessCodecsSendFewerBytes() {
     WatchedWire.Watch watch = new WatchedWire.Watch();
     watch(watch);
     TypedBuffer numbers = numbers();
@@ -123,7 +123,7 @@ abstract class CodedTransferContract extends TransferFixture {
     assertThat(executors.count(0, TransferCounter.CHUNKS_ENCODED)).isZero();
   }
 
-  /** The source changes behind the first chunk; only what is encoded later can know. */
+  /** The source changes after the first chunk; only later chunks see the change. */
   @ParameterizedTest
   @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
   void theFirstChunkHasArrivedBeforeTheLastIsEncoded(CodecKind codec) {
@@ -148,7 +148,7 @@ abstract class CodedTransferContract extends TransferFixture {
     }
   }
 
-  /** A chunk is held up until the next is encoded here, and the one before is decoded there. */
+  /** A chunk is held until the next is encoded here and the previous one is decoded there. */
   @ParameterizedTest
   @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
   void chunksAreEncodedAndDecodedWhileOthersAreOnTheirWay(CodecKind codec) {
@@ -171,7 +171,7 @@ abstract class CodedTransferContract extends TransferFixture {
   }
 
   @Test
-  void anotherCodecThanExpectedFailsOnBothSidesAndNothingElse() {
+  void anUnexpectedCodecFailsOnlyThatTransferAtBothEnds() {
     executors.start(2);
     Event sent = send(numbers(), 7, CodecKind.BFLOAT16);
     ReceivedBuffer received = receive(SHAPE, 7, CodecKind.NONE);
@@ -185,7 +185,7 @@ abstract class CodedTransferContract extends TransferFixture {
     assertThat(executors.get(1).statistics().cliques().created()).isEqualTo(1);
   }
 
-  /** Both ways at once, plain and encoded and of several lengths, in one deferred batch. */
+  /** Both directions at once, plain and encoded, of several lengths, in one deferred batch. */
   @Test
   void encodedArraysShareABatchWithOthers() {
     executors.start(2);
@@ -221,7 +221,7 @@ abstract class CodedTransferContract extends TransferFixture {
   }
 
   @Test
-  void whatTheCodecDoesNotTakeIsRefusedBeforeAnythingIsSent() {
+  void unsupportedTypesAreRefusedBeforeAnythingIsSent() {
     executors.start(2);
     BufferShape ints = BufferShape.of(DataType.INT32, 256);
     List<SourceBuffer> sources = sources(0, 1);
@@ -241,7 +241,7 @@ abstract class CodedTransferContract extends TransferFixture {
     exchange(9);
   }
 
-  /** What arrives is no tensor: its transfer fails here, all chunks are taken, others go on. */
+  /** A damaged chunk fails its transfer; all chunks are received and other transfers go on. */
   @Test
   void aDamagedChunkFailsItsTransferAlone() {
     watch(
@@ -267,7 +267,7 @@ abstract class CodedTransferContract extends TransferFixture {
     assertThat(executors.get(1).statistics().buffers().out()).isZero();
   }
 
-  /** The peer dies between two chunks: both ends end, and no memory is left out. */
+  /** The wire breaks between two chunks: both ends end, and no memory leaks. */
   @Test
   void aWireThatBreaksBetweenTwoChunksEndsTheTransfer() {
     watch(
@@ -284,8 +284,8 @@ abstract class CodedTransferContract extends TransferFixture {
     assertThat(failure(sent)).hasMessageContaining("the wire is cut");
     assertThat(failure(received.event())).hasMessageContaining("the wire is cut");
     received.close();
-    // Their events fail at once, and the memory goes back when the wire is closed.
-    Awaitility.await("memory that is out")
+    // The events fail at once; the memory is freed when the wire is closed.
+    Awaitility.await("the memory of all transfers")
         .atMost(Duration.ofSeconds(30))
         .until(
             () ->

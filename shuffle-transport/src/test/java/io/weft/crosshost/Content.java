@@ -14,9 +14,9 @@ import java.time.Duration;
 import java.util.SplittableRandom;
 import org.assertj.core.api.Assertions;
 
-/** Arrays whose bytes tell their seed, and what is waited for. */
+/** Arrays whose bytes follow from a seed, and waits for events. */
 final class Content {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private Content() {}
 
@@ -54,14 +54,14 @@ final class Content {
   }
 
   static void await(Event event) {
-    event.await(Deadline.after(PATIENCE));
+    event.await(Deadline.after(TIMEOUT));
   }
 
   static void awaitRecorded(Event event) {
-    event.awaitRecorded(Deadline.after(PATIENCE));
+    event.awaitRecorded(Deadline.after(TIMEOUT));
   }
 
-  /** Waits for the end, which has to be a failure. */
+  /** Waits for the end, which must be a failure. */
   static Throwable failure(Event event) {
     Throwable thrown = Assertions.catchThrowable(() -> await(event));
     assertThat(thrown).as("the end of %s", event.what()).isInstanceOf(EventFailedException.class);

@@ -50,7 +50,7 @@ class DefinitionEventsTest extends TransferFixture {
     HostEvent definition = new HostEvent("the work of a test");
     Event sent = send(buffer, definition, 1);
     ReceivedBuffer received = receive(1, 0, 1).get(0);
-    // The other direction and what comes later there are not held up.
+    // The other direction and later transfers there are not delayed.
     ReceivedBuffer back = receive(0, 1, 50).get(0);
     super.send(1, 0, 50).forEach(Content::await);
     checkAll(List.of(back), 50);
@@ -72,7 +72,7 @@ class DefinitionEventsTest extends TransferFixture {
     assertThat(executors.count(0, TransferCounter.DEFINITION_WAIT_NANOS)).isPositive();
   }
 
-  /** The caller and the launcher never wait for work that is recorded; the bytes are its last. */
+  /** Neither the caller nor the launcher waits for recorded work; the work's bytes arrive. */
   @Test
   void aSendIsEnqueuedBehindWorkThatRunsOnALane() throws Exception {
     executors.start(2);
@@ -101,7 +101,7 @@ class DefinitionEventsTest extends TransferFixture {
     }
   }
 
-  /** An upstream failure, long after all was enqueued, is exactly what arrives. */
+  /** A failure long after the enqueue reaches the transfer as the same exception. */
   @Test
   void aSourceThatFailsLateFailsTheTransferWithExactlyThatError() {
     executors.start(2);
@@ -137,9 +137,9 @@ class DefinitionEventsTest extends TransferFixture {
     received.close();
   }
 
-  /** An empty text would say to the peer that all was well. */
+  /** An empty text would mean success to the peer. */
   @Test
-  void aSourceThatFailsWithoutAWordFailsTheTransferToo() {
+  void aSourceThatFailsWithoutAMessageFailsTheTransferToo() {
     executors.start(2);
     HostEvent definition = new HostEvent("the work of a test");
     Event sent = send(ints(256, 1), definition, 1);
@@ -150,7 +150,7 @@ class DefinitionEventsTest extends TransferFixture {
     received.close();
   }
 
-  /** Trap 6: whoever was to define the source is gone. */
+  /** Trap 6: the producer of the source is gone. */
   @Test
   void aDroppedProducerIsAnErrorOnBothSides() {
     executors.start(2);
@@ -164,7 +164,7 @@ class DefinitionEventsTest extends TransferFixture {
     received.close();
   }
 
-  /** Trap 6: a transfer that is cancelled in its batch, before and after that has left. */
+  /** Trap 6: a transfer that is cancelled before and after the launch of its batch. */
   @Test
   void aCancelledTransferIsAnErrorOnBothSides() {
     executors.start(2);
@@ -196,7 +196,7 @@ class DefinitionEventsTest extends TransferFixture {
     assertThat(executors.get(1).statistics().cliques().created()).isEqualTo(1);
   }
 
-  /** Trap 6: the third destination is not known, so nothing is sent and every use ends. */
+  /** Trap 6: the third destination is unknown, so nothing is sent and every use ends. */
   @Test
   void anEarlyReturnInMidLoopEndsWhatWasPrepared() {
     executors.start(2);
@@ -232,7 +232,7 @@ class DefinitionEventsTest extends TransferFixture {
                         List.of(device(1), device(1), new DeviceId("9", 0)),
                         keys(1, 2, 3)))
         .isInstanceOf(TransferException.class)
-        .hasMessage("executor 0 does not find executor 9/device 0: nobody knows it");
+        .hasMessage("executor 0 does not find executor 9/device 0: it is unknown");
     assertThat(uses).hasSize(2).allMatch(use -> use.state() == Event.State.COMPLETE);
     assertThatThrownBy(
             () ->

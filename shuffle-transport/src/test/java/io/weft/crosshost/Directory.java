@@ -7,15 +7,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One executor's view of who is there.
+ * One executor's view of the membership.
  *
  * @param incarnations of all executors by their ids; may change
- * @param kind of all devices; of GPUs each executor has the one of its number
+ * @param kind of all devices; executor n has GPU n
  */
 record Directory(
     String executor, List<DeviceId> devices, Map<String, String> incarnations, Device.Kind kind)
     implements Membership {
-  /** Of hosts. */
+  /** A directory of hosts. */
   Directory(String executor, List<DeviceId> devices, Map<String, String> incarnations) {
     this(executor, devices, incarnations, Device.Kind.HOST);
   }
@@ -24,7 +24,7 @@ record Directory(
   public CliqueMember member(DeviceId device) throws IOException {
     String incarnation = incarnations.get(device.executor());
     if (incarnation == null) {
-      throw new IOException("nobody knows it");
+      throw new IOException("it is unknown");
     }
     int ordinal = kind == Device.Kind.CUDA ? Integer.parseInt(device.executor()) : device.ordinal();
     return new CliqueMember(device.executor(), incarnation, new Device(kind, ordinal));

@@ -28,12 +28,12 @@ import java.util.stream.IntStream;
  * Executors "0", "1", … of one process, each with an arena and one device unless told otherwise.
  */
 final class Executors implements AutoCloseable {
-  /** Makes the communicators of an executor. */
+  /** Creates the communicators of an executor. */
   interface Communicators {
     CommunicatorFactory of(Path folder, String executor);
   }
 
-  /** Of receive buffers on a GPU. */
+  /** The limit of receive buffers on a GPU. */
   static final long GPU_BYTES = 256 << 20;
 
   private static final long MIB = 1 << 20;
@@ -42,8 +42,8 @@ final class Executors implements AutoCloseable {
   private final Communicators communicators;
   private TransferOptions options;
   private final Map<String, String> incarnations = new ConcurrentHashMap<>();
-  private final PairMeetings meetings = new PairMeetings();
-  private CommunicatorCache.Meetings network = meetings;
+  private final PairMeetings rendezvous = new PairMeetings();
+  private CommunicatorCache.Meetings network = rendezvous;
   private final Map<String, CrossHostTransfers> transfers = new LinkedHashMap<>();
   private final Map<String, SharedArena> arenas = new LinkedHashMap<>();
   private final Map<String, TransferGpu> gpus = new LinkedHashMap<>();
@@ -66,7 +66,7 @@ final class Executors implements AutoCloseable {
     return this;
   }
 
-  /** Where the executors that start from now on meet, instead of where they would. */
+  /** Sets the rendezvous of executors that start later. */
   Executors network(CommunicatorCache.Meetings instead) {
     network = instead;
     return this;
@@ -78,19 +78,19 @@ final class Executors implements AutoCloseable {
     return this;
   }
 
-  /** The device of those that start from now on is a GPU, of their number. */
+  /** Gives executors that start later a GPU, each the one of its number. */
   Executors gpus(GpuWay way) {
     gpuWay = way;
     return this;
   }
 
-  /** NCCL gets what those that start from now on send when it is written, not before. */
+  /** Executors that start later give sends to NCCL when the source is complete, not before. */
   Executors waitingForDevices() {
     followsDevices = false;
     return this;
   }
 
-  /** The end of the transfers of executor n, on GPU n. */
+  /** The GPU of executor n, which is GPU n. */
   static TransferGpu gpu(int executor, String incarnation, GpuWay way, CommunicatorFactory hosts) {
     return gpu(executor, incarnation, way, true, hosts);
   }
@@ -115,7 +115,7 @@ final class Executors implements AutoCloseable {
             hosts));
   }
 
-  /** Starts so many more. */
+  /** Starts more executors. */
   Executors start(int count) {
     for (int i = 0; i < count; i++) {
       start(transfers.size(), "first", 1);
@@ -123,7 +123,7 @@ final class Executors implements AutoCloseable {
     return this;
   }
 
-  /** Starts one, again perhaps, in a life of its own. */
+  /** Starts an executor, or starts it again as a new incarnation. */
   CrossHostTransfers start(int executor, String incarnation, int devices) {
     String id = Integer.toString(executor);
     incarnations.put(id, incarnation);
@@ -166,8 +166,8 @@ final class Executors implements AutoCloseable {
     return get(executor).statistics().get(counter);
   }
 
-  PairMeetings meetings() {
-    return meetings;
+  PairMeetings rendezvous() {
+    return rendezvous;
   }
 
   @Override

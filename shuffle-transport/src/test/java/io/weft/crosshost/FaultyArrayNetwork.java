@@ -25,15 +25,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Stands between the sockets of executors of this process: whoever meets another one for a
- * communicator is told a detour to it. Each way of each connection has chances of its own, which
- * follow from the seed, the two executors, how often they have met and what the connection is for.
+ * A proxy between the sockets of executors of this process: the rendezvous gives each executor a
+ * proxy address of the other. Each direction of each connection has its own faults. They follow
+ * from the seed, the two executors, the number of their communicator and the purpose of the
+ * connection.
  */
 final class FaultyArrayNetwork implements CommunicatorCache.Meetings, AutoCloseable {
   private static final String ROUND_WITH_ADDRESSES = "listening";
   private static final int JOIN_MILLIS = 30_000;
 
-  private final CommunicatorCache.Meetings meetings;
+  private final CommunicatorCache.Meetings rendezvous;
   private final long seed;
   private final double faultRate;
   private final CountDownLatch end = new CountDownLatch(1);
@@ -47,91 +48,91 @@ final class FaultyArrayNetwork implements CommunicatorCache.Meetings, AutoClosea
   /**
    * A network whose faults follow from a seed.
    *
-   * @param meetings where the ends really meet
+   * @param rendezvous the real rendezvous
    * @param faultRate of frames, 0 to 1
    */
-  FaultyArrayNetwork(CommunicatorCache.Meetings meetings, long seed, double faultRate) {
-    this.meetings = meetings;
+  FaultyArrayNetwork(CommunicatorCache.Meetings rendezvous, long seed, double faultRate) {
+    this.rendezvous = rendezvous;
     this.seed = seed;
     this.faultRate = faultRate;
   }
 
-  /** Frames that something was done to. */
+  /** The number of frames with a fault. */
   int faults() {
     return faults.get();
   }
 
-  /** Connections that went through here. */
+  /** The number of connections. */
   int connections() {
     return connections.get();
   }
 
-  /** Nothing is done to frames any more. */
+  /** Ends all faults. */
   void heal() {
     healed = true;
   }
 
-  /** Whether a fault is due where this number of 0 to 1 was drawn. */
+  /** Whether a fault is due for a random number of 0 to 1. */
   boolean isFault(double drawn) {
     boolean fault = !healed && drawn < faultRate;
     faults.addAndGet(fault ? 1 : 0);
     return fault;
   }
 
-  /** Waits so long unless the network ends before; returns whether it did. */
+  /** Waits, unless the network ends before. Returns whether it ended. */
   boolean awaitEnd(long time, TimeUnit unit) throws InterruptedException {
     return end.await(time, unit);
   }
 
   @Override
   public Bootstrap open(CliqueKey key, int rank) throws IOException {
-    Bootstrap meeting = meetings.open(key, rank);
+    Bootstrap bootstrap = rendezvous.open(key, rank);
     String pair = key.members().get(0).process() + "-" + key.members().get(1).process();
     int number;
     synchronized (this) {
       number = met.merge(pair + " at " + rank, 1, Integer::sum);
     }
-    return new Detour(meeting, seed + 31L * (pair + number).hashCode());
+    return new Detour(bootstrap, seed + 31L * (pair + number).hashCode());
   }
 
-  /** Where a rank says where it listens, a proxy's address takes the place of its own. */
+  /** Replaces the address of a listening rank by a proxy's address. */
   private final class Detour implements Bootstrap {
-    private final Bootstrap meeting;
+    private final Bootstrap bootstrap;
     private final long chances;
 
-    Detour(Bootstrap meeting, long chances) {
-      this.meeting = meeting;
+    Detour(Bootstrap bootstrap, long chances) {
+      this.bootstrap = bootstrap;
       this.chances = chances;
     }
 
     @Override
     public UniqueId id() {
-      return meeting.id();
+      return bootstrap.id();
     }
 
     @Override
     public int rank() {
-      return meeting.rank();
+      return bootstrap.rank();
     }
 
     @Override
     public int nranks() {
-      return meeting.nranks();
+      return bootstrap.nranks();
     }
 
     @Override
     public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
       boolean address = round.equals(ROUND_WITH_ADDRESSES) && mine[0] == 0;
-      return meeting.exchange(round, address ? replaced(mine, chances) : mine, deadline);
+      return bootstrap.exchange(round, address ? replaced(mine, chances) : mine, deadline);
     }
 
     @Override
     public void close() {
-      meeting.close();
+      bootstrap.close();
     }
   }
 
-  /** A byte, then the name and the port of where a rank listens. */
+  /** A byte, then the host name and the port of a listening rank. */
   private byte[] replaced(byte[] message, long chances) {
     try {
       DataInputStream in = new DataInputStream(new ByteArrayInputStream(message));
@@ -151,7 +152,7 @@ final class FaultyArrayNetwork implements CommunicatorCache.Meetings, AutoClosea
     }
   }
 
-  /** Runs until what it uses is closed. */
+  /** Runs until its sockets are closed. */
   private void start(Runnable work, Closeable... used) {
     Thread thread = new Thread(work);
     thread.setDaemon(true);
@@ -207,7 +208,7 @@ final class FaultyArrayNetwork implements CommunicatorCache.Meetings, AutoClosea
     }
   }
 
-  /** Ends all connections, and what is still on its way. */
+  /** Ends all connections and drops frames under way. */
   @Override
   public void close() throws InterruptedException {
     end.countDown();

@@ -20,14 +20,14 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A round of arrays between two or three executors on hosts of their own, over a faulty network.
- * For one thread.
+ * A round of arrays between two or three executors on separate hosts, over a faulty network. Used
+ * by one thread.
  */
 final class FaultyArrays {
   private static final Duration DEADLINE = Duration.ofMillis(500);
 
-  /** Without faults nothing may fail, and with them nothing may hang, however slow the machine. */
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  /** Long enough for a slow machine: without faults nothing may fail, and nothing may hang. */
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private static final int[] LENGTHS = {1, 3, 100, 4000, 20_000, 70_001, 300_000};
   private static final DataType[] TYPES = {DataType.INT8, DataType.INT32, DataType.FLOAT64};
@@ -37,7 +37,7 @@ final class FaultyArrays {
   private final double faultRate;
   private final int nodes;
 
-  /** What became of a round. */
+  /** The result of a round. */
   record Outcome(int arrived, int failed, int faults) {}
 
   /** One array and its two ends. */
@@ -50,7 +50,7 @@ final class FaultyArrays {
     this.nodes = 2 + random.nextInt(2);
   }
 
-  /** Sends some arrays; an error of the test if that ends in any other way than it may. */
+  /** Sends some arrays. Fails the test if a result is not allowed. */
   static Outcome round(Path folder, long seed) throws InterruptedException {
     return new FaultyArrays(folder, seed).run();
   }
@@ -58,12 +58,12 @@ final class FaultyArrays {
   private Outcome run() throws InterruptedException {
     TransferOptions options =
         TransferOptions.DEFAULT
-            .withDeadline(faultRate == 0 ? PATIENCE : DEADLINE)
+            .withDeadline(faultRate == 0 ? TIMEOUT : DEADLINE)
             .withBatchBytes(1 + random.nextInt(200_000))
             .withIdle(Duration.ofMillis(50L << random.nextInt(8)));
     Executors executors = new Executors(folder, FaultyArrays::communicators, options);
     try (FaultyArrayNetwork network =
-            new FaultyArrayNetwork(executors.meetings(), random.nextLong(), faultRate);
+            new FaultyArrayNetwork(executors.rendezvous(), random.nextLong(), faultRate);
         executors) {
       executors.network(network).start(nodes);
       Outcome outcome = send(executors, network);
@@ -140,17 +140,17 @@ final class FaultyArrays {
         : Placement.of(device(array.from()), device(array.to()), array.shape(), array.key());
   }
 
-  /** Waits for the end, which has to come; returns whether it was a good one. */
+  /** Waits for the end, which must come. Returns whether the transfer succeeded. */
   private static boolean ended(Event event) {
     try {
-      event.await(Deadline.after(PATIENCE));
+      event.await(Deadline.after(TIMEOUT));
       return true;
     } catch (EventFailedException e) {
       return false;
     }
   }
 
-  /** Whether the array arrived, whole and right. If not, both ends are named wherever it failed. */
+  /** Whether the array arrived, whole and correct. A failure must name both ends. */
   private boolean check(Sent array) {
     for (DeferredTransfer end : array.ends()) {
       boolean well = ended(end.event());
@@ -170,10 +170,10 @@ final class FaultyArrays {
     return arrived;
   }
 
-  /** What was broken may have to be noticed first, on either side. */
+  /** Retries, because each end may have to notice the broken connection first. */
   private void worksAgain(Executors executors, int from, int to) {
     BufferShape shape = BufferShape.of(DataType.INT32, 1000);
-    long end = System.nanoTime() + PATIENCE.toNanos();
+    long end = System.nanoTime() + TIMEOUT.toNanos();
     boolean arrived = false;
     for (long key = 10_000; !arrived; key++) {
       assertThat(System.nanoTime() - end).as("from %d to %d again", from, to).isNegative();
@@ -189,7 +189,7 @@ final class FaultyArrays {
     for (int executor = 0; executor < nodes; executor++) {
       int each = executor;
       await("no buffer is out")
-          .atMost(PATIENCE)
+          .atMost(TIMEOUT)
           .pollInterval(1, TimeUnit.MILLISECONDS)
           .untilAsserted(
               () -> assertThat(executors.get(each).statistics().buffers().out()).isZero());

@@ -13,11 +13,11 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * One way of a connection between two ranks, which passes on frame by frame, as the wire protocol
- * cuts them, and does to some of them what its seed says. For one thread.
+ * One direction of a connection between two ranks. Forwards the frames of the wire protocol one by
+ * one, and applies faults to some of them by its seed. Used by one thread.
  */
 final class FaultyCable implements Runnable {
-  /** What may happen to a frame. */
+  /** The faults of a frame. */
   private enum Fault {
     DELAY,
     DROP,
@@ -28,7 +28,7 @@ final class FaultyCable implements Runnable {
     CLOSE
   }
 
-  /** How the other end greets, and is welcomed. */
+  /** The greeting of the other end, and its welcome. */
   static final int GREETING_BYTES = 68;
 
   private static final int WELCOME_BYTES = 32;
@@ -50,9 +50,9 @@ final class FaultyCable implements Runnable {
   private byte[] first;
 
   /**
-   * A way that begins with the greeting, which tells what the connection is for.
+   * A direction that starts with a greeting, which names the purpose.
    *
-   * @param greeting as it came; null for the way back, which begins with a welcome
+   * @param greeting as received; null for the way back, which starts with a welcome
    * @param purpose from the greeting
    */
   FaultyCable(
@@ -73,7 +73,7 @@ final class FaultyCable implements Runnable {
     this.first = greeting;
   }
 
-  /** What a connection is for, by the code of its purpose. */
+  /** The purpose of a connection, by its code. */
   static int purpose(byte[] greeting) {
     return ByteBuffer.wrap(greeting).getInt(PURPOSE_AT);
   }
@@ -92,7 +92,7 @@ final class FaultyCable implements Runnable {
     }
   }
 
-  /** Nothing more comes this way; the other one may go on. */
+  /** Ends this direction; the other one may go on. */
   private void finish() {
     try {
       to.shutdownOutput();
@@ -101,7 +101,7 @@ final class FaultyCable implements Runnable {
     }
   }
 
-  /** Ends both ways. */
+  /** Ends both directions. */
   private void cut() {
     FaultyArrayNetwork.close(from);
     FaultyArrayNetwork.close(to);
@@ -166,7 +166,7 @@ final class FaultyCable implements Runnable {
     return 1 + random.nextInt(MOST_PAUSE_MILLIS);
   }
 
-  /** The next frame goes first, if one comes soon. */
+  /** Sends the next frame first, if it comes soon. */
   private void reorder(byte[] held) throws IOException {
     from.setSoTimeout(pauseMillis());
     try {

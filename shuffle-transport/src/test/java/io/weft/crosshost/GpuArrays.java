@@ -15,9 +15,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Arrays in the memory of GPUs, where each executor has the one of its number. */
+/** Arrays in GPU memory. Executor n has GPU n. */
 final class GpuArrays implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private final Map<Integer, Gpu> gpus = new TreeMap<>();
   private final List<CudaMemory> memories = new ArrayList<>();
@@ -28,7 +28,7 @@ final class GpuArrays implements AutoCloseable {
       return new Gpu(
           device,
           CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1L << 30),
-          CudaLane.open(device, "arrays-" + ordinal, PATIENCE, Lane.Priority.NORMAL));
+          CudaLane.open(device, "arrays-" + ordinal, TIMEOUT, Lane.Priority.NORMAL));
     }
   }
 
@@ -55,11 +55,11 @@ final class GpuArrays implements AutoCloseable {
     lane.submit(
             "a copy",
             () -> lane.stream().copyToDevice(copy.address(), array.address(), array.bytes()))
-        .await(Deadline.after(PATIENCE));
+        .await(Deadline.after(TIMEOUT));
     return copy;
   }
 
-  /** What lies on a GPU, whichever it is; of the doubles, whose memory is the host's, as it is. */
+  /** The bytes in memory of any GPU. The doubles use host memory, which is read directly. */
   TypedBuffer toHost(TypedBuffer array) {
     if (TestGpus.areDoubles()) {
       return array;
@@ -70,7 +70,7 @@ final class GpuArrays implements AutoCloseable {
     lane.submit(
             "a copy",
             () -> lane.stream().copyToHost(copy.address(), array.address(), array.bytes()))
-        .await(Deadline.after(PATIENCE));
+        .await(Deadline.after(TIMEOUT));
     return copy;
   }
 

@@ -23,11 +23,11 @@ import java.util.Locale;
 import java.util.function.LongConsumer;
 
 /**
- * Rates of plain copies on the first GPU: what transfers are to be held against. Prints a table and
- * writes it as JSON. Run by {@code tests/gpu/run}; never a test.
+ * Rates of plain copies on the first GPU, for comparison with transfers. Prints a table and writes
+ * it as JSON. Run by {@code tests/gpu/run}; never a test.
  */
 final class GpuCopies {
-  private static final Duration PATIENCE = Duration.ofMinutes(1);
+  private static final Duration TIMEOUT = Duration.ofMinutes(1);
   private static final long[] SIZES = {64L << 10, 1L << 20, 64L << 20};
   private static final long BYTES_OF_A_RUN = 1L << 30;
   private static final int MOST_COPIES = 2000;
@@ -62,7 +62,7 @@ final class GpuCopies {
   }
 
   /**
-   * Measures.
+   * Runs the measurement.
    *
    * @param args the JSON file to write
    */
@@ -77,7 +77,7 @@ final class GpuCopies {
     try (CudaDevice device = library.open(0);
         CudaMemoryPool memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 1L << 30);
         CudaMemoryPool pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 1L << 30);
-        CudaLane lane = CudaLane.open(device, "copies", PATIENCE, Lane.Priority.NORMAL)) {
+        CudaLane lane = CudaLane.open(device, "copies", TIMEOUT, Lane.Priority.NORMAL)) {
       GpuCopies copies = new GpuCopies(lane, memory, pinned);
       copies.measureAll();
       copies.write(Path.of(args[0]), library + ", " + device);
@@ -130,7 +130,7 @@ final class GpuCopies {
                 enqueue.accept(bytes);
               }
             })
-        .await(Deadline.after(PATIENCE));
+        .await(Deadline.after(TIMEOUT));
     return System.nanoTime() - start;
   }
 

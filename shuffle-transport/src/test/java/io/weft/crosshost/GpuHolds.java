@@ -5,14 +5,14 @@ import com.sun.jna.Native;
 import java.nio.file.Path;
 
 /**
- * Holds a GPU of the doubles that no executor uses: what lanes of other GPUs enqueue behind its
- * work stands still on the device, for as long as a test wants.
+ * Holds a GPU of the doubles that no executor uses. Work that other GPUs enqueue behind its work
+ * stops on the device until the test releases it.
  */
 final class GpuHolds implements AutoCloseable {
   /** The GPU that is held. */
   static final int GPU = 5;
 
-  /** The GPU that {@link #holdNext} holds; no executor uses it either. */
+  /** The GPU that {@link #holdNext} holds. No executor uses it. */
   static final int NEXT = 6;
 
   private static final int LAUNCH_FAILED = 719;
@@ -21,19 +21,19 @@ final class GpuHolds implements AutoCloseable {
   private final Nccl nccl;
   private int launches;
 
-  /** Of the double of libcuda. */
+  /** A function of the double of libcuda. */
   interface Cuda extends Library {
     void cudaDoubleHold(int device);
 
     void cudaDoubleLose(int device, int code);
   }
 
-  /** Of the double of libnccl. */
+  /** A function of the double of libnccl. */
   interface Nccl extends Library {
     int ncclDoubleLaunches();
   }
 
-  /** Nothing is held yet. */
+  /** Holds nothing yet. */
   GpuHolds() {
     Path folder = Path.of(TestGpus.options().environment().get("LD_LIBRARY_PATH"));
     this.cuda = Native.load(folder.resolve("libcuda.so.1").toString(), Cuda.class);
@@ -44,7 +44,7 @@ final class GpuHolds implements AutoCloseable {
     cuda.cudaDoubleHold(GPU);
   }
 
-  /** Holds the other GPU, and not the first any more. */
+  /** Holds the other GPU and releases the first. */
   void holdNext() {
     cuda.cudaDoubleHold(NEXT);
   }
@@ -53,12 +53,12 @@ final class GpuHolds implements AutoCloseable {
     cuda.cudaDoubleHold(-1);
   }
 
-  /** What is enqueued on it fails. */
+  /** Fails the enqueued work. */
   void lose() {
     lose(GPU);
   }
 
-  /** As {@link #lose()}, of one of the two. */
+  /** As {@link #lose()}, for one of the two GPUs. */
   void lose(int gpu) {
     cuda.cudaDoubleLose(gpu, LAUNCH_FAILED);
   }

@@ -6,15 +6,15 @@ import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.library.UnavailableLibraryException;
 
 /**
- * Says which GPUs there are, and which NCCL; ends with status 3 and the reason where there is none.
- * Run by {@code tests/gpu/run}.
+ * Prints the GPUs and the version of NCCL. Exits with status 3 and the reason if there is none. Run
+ * by {@code tests/gpu/run}.
  */
 final class GpuLook {
   private static final int NONE = 3;
 
   private GpuLook() {}
 
-  /** Looks. */
+  /** Runs the search. */
   public static void main(String[] args) {
     try {
       CudaLibrary library = TestGpus.cuda();

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two executors in processes of their own, each with a GPU. */
+/** Two executors in separate processes, each with a GPU. */
 class GpuProcessesTest {
   private static final Duration DEADLINE = Duration.ofSeconds(90);
 
@@ -31,13 +31,13 @@ class GpuProcessesTest {
     processes.forEach(TransferProcess::close);
   }
 
-  /** A process that dies is noticed long before the deadline, also where NCCL says nothing. */
+  /** The death of a process is noticed long before the deadline, also if NCCL reports nothing. */
   @Test
-  void arraysGoBothWaysUntilOneProcessIsKilled() throws Exception {
+  void arraysMoveInBothDirectionsUntilAProcessIsKilled() throws Exception {
     exchangeUntilOneIsKilled("10 groups, ");
   }
 
-  /** What the process that is left has mapped, and what it shared, goes back. */
+  /** The surviving process frees its mappings and its shared memory. */
   @Test
   void twoOnOneGpuMapEachOthersMemoryUntilOneIsKilled() throws Exception {
     TestGpus.assumeDoubles();
@@ -49,9 +49,9 @@ class GpuProcessesTest {
   private void exchangeUntilOneIsKilled(String statistics, String... properties) throws Exception {
     String[] all = Arrays.copyOf(properties, properties.length + 1);
     all[properties.length] = TestGpus.property();
-    List<String> meetings = List.of(UniqueId.create().encode(), UniqueId.create().encode());
+    List<String> bootstrapIds = List.of(UniqueId.create().encode(), UniqueId.create().encode());
     for (int executor = 0; executor < 2; executor++) {
-      processes.add(new TransferProcess(folder, "host", executor, DEADLINE, meetings, all));
+      processes.add(new TransferProcess(folder, "host", executor, DEADLINE, bootstrapIds, all));
     }
     processes.forEach(process -> process.order("exchange"));
     for (TransferProcess process : processes) {

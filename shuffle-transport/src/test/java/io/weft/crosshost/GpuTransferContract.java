@@ -20,7 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What holds of transfers, and what more holds between GPUs. */
+/** The contract of transfers, with the additions for GPUs. */
 abstract class GpuTransferContract extends TransferContract {
   private final GpuArrays arrays = new GpuArrays();
 
@@ -29,7 +29,7 @@ abstract class GpuTransferContract extends TransferContract {
     TestGpus.assume();
   }
 
-  /** Which way they take. */
+  /** The path that these tests use. */
   abstract GpuWay way();
 
   @Override
@@ -66,7 +66,7 @@ abstract class GpuTransferContract extends TransferContract {
     return arrays.toHost(buffer);
   }
 
-  /** From the second batch on; the first takes memory of the GPU. */
+  /** Holds from the second batch on; the first allocates GPU memory. */
   @Override
   @Test
   void theReceivePathAllocatesNothing() {
@@ -90,7 +90,7 @@ abstract class GpuTransferContract extends TransferContract {
     assertThat(executors.arena(1).statistics().allocations()).isEqualTo(arena);
   }
 
-  /** What was received is sent on and released at once; what comes next lies elsewhere. */
+  /** A received array is forwarded and released at once; the next array gets other memory. */
   @Override
   @Test
   void aSourceThatIsReleasedAfterItsSubmissionArrivesAsItWas() {
@@ -98,7 +98,7 @@ abstract class GpuTransferContract extends TransferContract {
     ReceivedBuffer memory = receive(0, 1, 5).get(0);
     send(1, 0, 5).forEach(Content::await);
     await(memory.event());
-    HostEvent written = new HostEvent("the work that takes its time");
+    HostEvent written = new HostEvent("slow work");
     Event sent =
         executors
             .get(0)
@@ -118,14 +118,14 @@ abstract class GpuTransferContract extends TransferContract {
     assertThat(executors.get(0).statistics().buffers().out()).isZero();
   }
 
-  /** The event of the work that writes an array, recorded on the lane that does it. */
+  /** The source is the recorded work of the lane that writes the array. */
   @Test
   void aSendFollowsTheLaneThatWritesItsArray() {
     executors.start(2);
     TypedBuffer array = Content.ints(256, 7);
     TypedBuffer onGpu = arrays.like(0, array);
     CudaLane lane = arrays.lane(0);
-    HostEvent go = new HostEvent("what the lane waits for");
+    HostEvent go = new HostEvent("the start of the lane's work");
     Event written =
         lane.submit(
             "writing",
@@ -145,7 +145,7 @@ abstract class GpuTransferContract extends TransferContract {
     checkAll(received, 7);
   }
 
-  /** A source that fails fails the transfer on both GPUs, and the pair goes on. */
+  /** A failed source fails the transfer on both GPUs, and the pair goes on. */
   @Test
   void aLaneThatFailsFailsItsTransfer() {
     executors.start(2);
@@ -169,7 +169,7 @@ abstract class GpuTransferContract extends TransferContract {
     exchange(8);
   }
 
-  /** More than one wave of what is staged, and not a multiple of it. */
+  /** More than one staged wave, and not a multiple of the wave. */
   @Test
   void largeArraysArriveWhole() {
     executors.start(2);
@@ -216,7 +216,7 @@ abstract class GpuTransferContract extends TransferContract {
     exchange(2);
   }
 
-  /** Nothing is sent then, and the pair goes on. */
+  /** Nothing is sent, and the pair goes on. */
   @Test
   void aSourceThatIsNotInTheGpusMemoryIsAnErrorAtOnce() {
     executors.start(2);
@@ -238,7 +238,7 @@ abstract class GpuTransferContract extends TransferContract {
     exchange(3);
   }
 
-  /** Of another executor's GPU, which this one might even reach. */
+  /** The GPU of another executor, which this one may be able to reach. */
   @Test
   void aSourceOnAnotherGpuIsAnErrorAtOnce() {
     TestGpus.assume(2);

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 
-/** Arrays on GPUs whose writing is held, so that nothing but the test decides when it ends. */
+/** Arrays on GPUs whose writing is held, so that only the test decides when it ends. */
 abstract class HeldSourcesFixture extends TransferFixture {
   final GpuArrays arrays = new GpuArrays();
   final Deque<Runnable> opened = new ArrayDeque<>();
@@ -94,7 +94,7 @@ abstract class HeldSourcesFixture extends TransferFixture {
     return lane;
   }
 
-  /** What stays held when the first is let go with {@link GpuHolds#holdNext}. */
+  /** Work that stays held when {@link GpuHolds#holdNext} releases the first. */
   Held heldLonger(Held first, long seed) {
     Event before = arrays.lane(GpuHolds.NEXT).submit("the work between", () -> {}, first.before());
     return written(0, writing(0), before, seed);

@@ -9,7 +9,7 @@ import java.util.List;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
-/** Communicators that nobody uses go, by agreement of both ends, and come back when needed. */
+/** Both ends give up an idle communicator together, and create a new one when needed. */
 class IdleCliquesTest extends TransferFixture {
   private static final Duration SHORT = Duration.ofMillis(200);
   private static final Duration NEVER = Duration.ofDays(1);
@@ -32,7 +32,7 @@ class IdleCliquesTest extends TransferFixture {
   }
 
   @Test
-  void bothEndsGiveUpWhatBothDoNotUseAndMeetAnew() {
+  void bothEndsGiveUpAnIdleCommunicatorAndCreateANewOne() {
     open(idle(SHORT));
     executors.start(2);
     for (int life = 1; life <= 3; life++) {
@@ -52,8 +52,9 @@ class IdleCliquesTest extends TransferFixture {
   }
 
   /**
-   * The two ends look at times as different as can be, as one has looked since it met a third. With
-   * a deadline that is shorter than the longest pause between two looks, they still agree.
+   * The two ends check at very different times, because one has checked since its first transfer
+   * with a third executor. With a deadline that is shorter than the longest pause between two
+   * checks, they still agree.
    */
   @Test
   void aShortDeadlineLeavesTimeToAgree() {
@@ -65,7 +66,7 @@ class IdleCliquesTest extends TransferFixture {
     List<ReceivedBuffer> received = receive(2, 1, 1);
     send(1, 2, 1).forEach(Content::await);
     checkAll(received, 1);
-    Awaitility.await("half of a pause between looks")
+    Awaitility.await("half of a pause between checks")
         .pollDelay(idle.dividedBy(8))
         .until(() -> true);
     exchange(2);
@@ -74,15 +75,15 @@ class IdleCliquesTest extends TransferFixture {
         .until(() -> retired(0) == 1 && retired(1) == 2 && retired(2) == 1);
   }
 
-  /** One end asks, the other comes with work instead: the communicator stays, for both. */
+  /** One end offers to give up, the other has a transfer: both keep the communicator. */
   @Test
-  void whoHasWorkKeepsTheCommunicatorForBoth() {
+  void anEndWithATransferKeepsTheCommunicatorForBoth() {
     open(idle(SHORT));
     executors.start(1);
     executors.options(idle(NEVER)).start(1);
     exchange(1);
     for (int key = 2; key <= 4; key++) {
-      awaitQuestionOfTheFirst();
+      awaitLastRoundOfTheFirst();
       exchange(key);
     }
     for (int executor = 0; executor < 2; executor++) {
@@ -93,14 +94,14 @@ class IdleCliquesTest extends TransferFixture {
     assertThat(executors.count(0, TransferCounter.CLIQUE_REUSES)).isGreaterThanOrEqualTo(3);
   }
 
-  /** Nothing is lost by asking: a peer that goes away meanwhile breaks nothing but the question. */
+  /** A peer that ends during the last round fails only that round. */
   @Test
-  void aPeerThatLeavesInsteadOfAnsweringFailsNothing() {
+  void aPeerThatEndsInsteadOfAnsweringFailsNoTransfer() {
     open(idle(SHORT));
     executors.start(1);
     executors.options(idle(NEVER)).start(1);
     exchange(1);
-    awaitQuestionOfTheFirst();
+    awaitLastRoundOfTheFirst();
     executors.get(1).close();
     executors.start(1, "second", 1);
     exchange(2);
@@ -109,9 +110,9 @@ class IdleCliquesTest extends TransferFixture {
     assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(2);
   }
 
-  /** A round that only one end has begun, when no transfer needs one. */
-  private void awaitQuestionOfTheFirst() {
-    Awaitility.await("an end that would leave")
+  /** Waits for a round that only one end has started, without a transfer. */
+  private void awaitLastRoundOfTheFirst() {
+    Awaitility.await("an end that gives up the communicator")
         .atMost(DEADLINE)
         .until(
             () ->

@@ -13,15 +13,15 @@ import org.junit.jupiter.api.Test;
 class IdleLooksTest {
   private static final Duration PAUSE = Duration.ofMillis(1);
 
-  /** Else idle communicators would stay, and the other end would wait for this one's look. */
+  /** Otherwise idle communicators would stay, and the other end would wait for this one. */
   @Test
-  void aLookThatFailsIsNotTheLast() throws Exception {
+  void checksGoOnAfterAFailedOne() throws Exception {
     CountDownLatch failing = new CountDownLatch(3);
     CountDownLatch behind = new CountDownLatch(3);
     Runnable fail =
         () -> {
           failing.countDown();
-          throw new IllegalStateException("the test said so");
+          throw new IllegalStateException("failed by the test");
         };
     try (IdleLooks all = new IdleLooks("1", PAUSE, () -> List.of(fail, behind::countDown))) {
       all.begin();
@@ -31,7 +31,7 @@ class IdleLooksTest {
   }
 
   @Test
-  void whatIsClosedNeverBegins() {
+  void aClosedReaperNeverStarts() {
     AtomicInteger looks = new AtomicInteger();
     IdleLooks all = new IdleLooks("closed", PAUSE, () -> List.of(looks::incrementAndGet));
     all.close();

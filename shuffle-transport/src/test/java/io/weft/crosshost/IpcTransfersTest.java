@@ -9,7 +9,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
- * Executors of one kernel with a GPU each that do without NCCL: each reads what the other has
+ * Executors of one kernel with a GPU each and without NCCL. Each reads data that the other has
  * copied into memory that both map.
  */
 class IpcTransfersTest extends GpuTransferContract {

@@ -2,7 +2,7 @@ package io.weft.crosshost;
 
 import io.weft.collectives.local.LocalCommunicator;
 
-/** Executors whose communicators are the reference implementation. */
+/** Executors with the reference implementation of communicators. */
 class LocalTransfersTest extends TransferContract {
   @Override
   Executors.Communicators communicators() {

@@ -1,6 +1,6 @@
 package io.weft.crosshost;
 
-/** Executors that reach each other by TCP. */
+/** Executors connected by TCP. */
 class NetworkCodedTransfersTest extends CodedTransferContract {
   @Override
   Executors.Communicators communicators() {

@@ -3,7 +3,7 @@ package io.weft.crosshost;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 
-/** Executors on a host each, which reach each other by TCP. */
+/** Executors on separate hosts, connected by TCP. */
 class NetworkTransfersTest extends TransferContract {
   @Override
   Executors.Communicators communicators() {

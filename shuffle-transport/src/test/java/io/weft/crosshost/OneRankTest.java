@@ -26,7 +26,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** NCCL with one rank, which is all that one GPU allows: every call is made, nothing is reduced. */
+/** NCCL with one rank, the most for one GPU: all calls are made, but nothing is reduced. */
 class OneRankTest {
   private static final int COUNT = 100_000;
 
@@ -45,7 +45,7 @@ class OneRankTest {
     TestGpus.assertClean();
   }
 
-  /** What arrives in one array on the GPU of what another holds. */
+  /** Runs an operation from one array on the GPU to another. */
   private void assertArrives(long seed, BiConsumer<Communicator, TypedBuffer[]> operation) {
     try (CudaDevice device = TestGpus.cuda().open(0)) {
       NcclCommunicators nccl =
@@ -87,7 +87,7 @@ class OneRankTest {
         (nccl, array) -> nccl.runGroup(List.of(new Send(array[0], 0), new Receive(array[1], 0))));
   }
 
-  /** What the device runs by itself, as often as it is told to. */
+  /** A recorded graph that the device replays. */
   @Test
   void graphsOfOneAreReplayed() {
     assertArrives(

@@ -11,12 +11,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Where the ends of cliques of one process meet: who comes first waits for the other. */
+/** The rendezvous of cliques within one process. The first end waits for the other. */
 final class PairMeetings implements CommunicatorCache.Meetings {
   private final Map<CliqueKey, Waiting> waiting = new LinkedHashMap<>();
   private int opened;
 
-  /** The end that nobody has taken yet. */
+  /** The end that is not taken yet. */
   private record Waiting(int rank, Bootstrap other) {}
 
   @Override
@@ -33,12 +33,12 @@ final class PairMeetings implements CommunicatorCache.Meetings {
     return new Leaving(ends.get(rank), () -> leave(key, mine));
   }
 
-  /** Whoever gave up waiting is not met any more. */
+  /** Removes an end that has given up. */
   private synchronized void leave(CliqueKey key, Waiting mine) {
     boolean unused = waiting.remove(key, mine);
   }
 
-  /** How many ends were ever opened. */
+  /** The number of ends that were opened. */
   synchronized int opened() {
     return opened;
   }

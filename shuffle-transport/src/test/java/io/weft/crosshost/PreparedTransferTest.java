@@ -18,13 +18,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
-/** Who has a transfer when two want it at once. */
+/** Ownership of a transfer under concurrent calls. */
 class PreparedTransferTest {
   private static final int ROUNDS = 20_000;
 
-  /** Its batch leaves while it is dropped: the peer must not be promised memory that is free. */
+  /** The batch is launched while the transfer is cancelled: no offer may have freed memory. */
   @Test
-  void whatIsOfferedIsInUseOrFailed() throws Exception {
+  void anOfferedTransferKeepsItsMemoryOrHasFailed() throws Exception {
     ExecutorService other = java.util.concurrent.Executors.newSingleThreadExecutor();
     CyclicBarrier barrier = new CyclicBarrier(2);
     try {

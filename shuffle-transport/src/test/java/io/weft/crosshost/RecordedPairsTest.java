@@ -10,11 +10,11 @@ import io.weft.device.Event;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Sends of one pair whose sources are recorded and do not end together. */
+/** Sends of one pair with recorded sources that end at different times. */
 class RecordedPairsTest extends HeldSourcesFixture {
-  /** What waits for one source does not wait for the next, which is held for longer. */
+  /** A send waits for its own source and not for the next one, which is held longer. */
   @Test
-  void whatIsBehindASourceDoesNotWaitForTheNextRecordedOne() {
+  void aSendDoesNotWaitForTheNextRecordedSource() {
     executors.start(2);
     exchange(1);
     Held first = held(7);
@@ -38,7 +38,7 @@ class RecordedPairsTest extends HeldSourcesFixture {
     checkAll(received.subList(1, 2), 9);
   }
 
-  /** It moves nothing, so what comes after it with its source is not let in by it. */
+  /** A cancelled send moves nothing, so it must not admit later sends of its source. */
   @Test
   void aCancelledSendDoesNotLetItsSourceJoinAnother() {
     executors.start(2);
@@ -72,7 +72,7 @@ class RecordedPairsTest extends HeldSourcesFixture {
     checkAll(received.subList(2, 3), 9);
   }
 
-  /** Each end has a verdict for the other, and they are not the same. */
+  /** Both ends send a verdict, and the verdicts differ. */
   @Test
   void bothEndsSendBehindDevicesAndOneSourceFails() {
     executors.start(2);

@@ -15,13 +15,13 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
 /**
- * NCCL has a send while the work that writes its array still runs: that work stands behind a GPU
- * that is held, so nothing but the test decides when it ends.
+ * NCCL gets a send while the work that writes its array still runs. That work waits for a held GPU,
+ * so only the test decides when it ends.
  */
 class RecordedSourcesTest extends HeldSourcesFixture {
-  /** Of the work's last state, though all was enqueued before it ran. */
+  /** The work's last bytes arrive, although the send was enqueued before the work ran. */
   @Test
-  void aGroupIsEnqueuedWhileItsSourceIsHeldAndMovesWhatThatWrites() {
+  void aGroupIsEnqueuedWhileItsSourceIsHeldAndMovesItsResult() {
     executors.start(2);
     exchange(1);
     long manifests = manifests();
@@ -46,7 +46,7 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     exchange(8);
   }
 
-  /** What goes the other way meanwhile would stand behind it, were the device to wait. */
+  /** If the device waited, transfers in the other direction would wait behind the send. */
   @Test
   void whereDevicesAreNotFollowedASendWaitsUntilItsSourceIsWritten() {
     executors.waitingForDevices().start(2);
@@ -64,7 +64,7 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     assertThat(executors.count(0, TransferCounter.GROUPS_BEHIND_DEVICES)).isZero();
   }
 
-  /** What the group has moved is nobody's, and the pair goes on with the same communicator. */
+  /** The moved data is void, and the pair goes on with the same communicator. */
   @Test
   void aSourceThatFailsWhenItIsEnqueuedFailsTheTransferOnBothSides() {
     executors.start(2);
@@ -90,9 +90,9 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(1);
   }
 
-  /** Neither other peers nor what was there before it wait for a slow source. */
+  /** Other peers and earlier transfers do not wait for a slow source. */
   @Test
-  void aHeldSourceHoldsUpNothingButWhatIsBehindIt() {
+  void aHeldSourceDelaysOnlyTransfersBehindIt() {
     executors.start(3);
     exchange(1);
     Held held = held(7);
@@ -120,7 +120,7 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     checkAll(received.subList(1, 2), 7);
   }
 
-  /** One source at a time: what waits for one does not wait for the next. */
+  /** One source at a time: a send does not wait for the next source. */
   @Test
   void aSourceThatHasEndedDoesNotWaitForTheNextOne() {
     executors.start(2);
@@ -139,7 +139,9 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     assertThat(executors.count(0, TransferCounter.GROUPS_BEHIND_DEVICES)).isOne();
   }
 
-  /** The device cannot be told to stop waiting: the host does, and keeps the memory until then. */
+  /**
+   * A device cannot stop waiting: the host gives up, and keeps the memory until the device ends.
+   */
   @Test
   void aSourceThatNeverEndsFailsBothEndsAtTheDeadline() {
     open(TransferOptions.DEFAULT.withDeadline(Duration.ofSeconds(3)));
@@ -164,7 +166,7 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(2);
   }
 
-  /** Its lane gives its work up; what it has enqueued stays on the device. */
+  /** The lane gives up its work; enqueued work stays on the device. */
   @Test
   void aProducerThatIsGoneIsAnErrorOnBothSides() throws Exception {
     executors.start(2);
@@ -189,9 +191,9 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     gpu.close();
   }
 
-  /** Nobody waits for what is held; the executor's end does, for a while. */
+  /** No thread waits for the held work, except the executor's close, for a limited time. */
   @Test
-  void anExecutorThatClosesFailsWhatStandsOnTheDevice() throws Exception {
+  void aClosingExecutorFailsTransfersThatWaitOnTheDevice() throws Exception {
     executors.start(2);
     exchange(1);
     Held held = held(7);

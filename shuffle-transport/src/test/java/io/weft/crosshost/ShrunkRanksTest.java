@@ -25,7 +25,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is left of two ranks of NCCL, each on a GPU, when one of them has gone. */
+/** Two ranks of NCCL, each on a GPU, after one of them has ended. */
 class ShrunkRanksTest {
   private static final int COUNT = 100_000;
   private static final CommunicatorOptions OPTIONS =
@@ -53,7 +53,7 @@ class ShrunkRanksTest {
         new HostCommunicators(HostOptions.defaults().withFolder(folder)));
   }
 
-  /** One is revoked, where NCCL can, and shrunk; whichever way, what comes of it computes. */
+  /** The communicator is revoked, if NCCL can, and shrunk. The result must work in both cases. */
   @Test
   void rankThatIsLeftGoesOn() {
     try (CudaDevice first = TestGpus.cuda().open(TestGpus.ordinal(0));

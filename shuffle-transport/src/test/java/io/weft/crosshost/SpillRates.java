@@ -23,12 +23,12 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * How fast memory of the first GPU gives way to pinned memory and comes back, beside plain copies
- * of the same bytes. Prints a table and writes it as JSON. Run by {@code tests/gpu/run}; never a
- * test.
+ * The rate at which memory of the first GPU is spilled to pinned memory and comes back, compared
+ * with plain copies of the same bytes. Prints a table and writes it as JSON. Run by {@code
+ * tests/gpu/run}; never a test.
  */
 final class SpillRates implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofMinutes(1);
+  private static final Duration TIMEOUT = Duration.ofMinutes(1);
   private static final int RUNS = 7;
   private static final int PIECES = 16;
   private static final long PIECE = TestGpus.areDoubles() ? 1L << 20 : 64L << 20;
@@ -39,13 +39,13 @@ final class SpillRates implements AutoCloseable {
   private final CudaMemoryPool pinned;
 
   private SpillRates(CudaDevice device, SharedArena arena) {
-    this.tiers = DeviceTiers.open(device, "spill", BUDGET, BUDGET, arena, PATIENCE);
-    this.lane = CudaLane.open(device, "copies", PATIENCE, Lane.Priority.NORMAL);
+    this.tiers = DeviceTiers.open(device, "spill", BUDGET, BUDGET, arena, TIMEOUT);
+    this.lane = CudaLane.open(device, "copies", TIMEOUT, Lane.Priority.NORMAL);
     this.pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, BUDGET);
   }
 
   /**
-   * Measures.
+   * Runs the measurement.
    *
    * @param args the JSON file to write
    */
@@ -92,13 +92,13 @@ final class SpillRates implements AutoCloseable {
     return rates + "\"bytes\": " + PIECES * PIECE + ", \"goals\": [" + goal.json() + "]}\n";
   }
 
-  /** Seconds to give way, and to come back. */
+  /** Seconds to spill and to come back. */
   private double[] spillAndBack(List<TieredMemory> pieces) {
     long start = System.nanoTime();
     long moved = tiers.spill(PIECES * PIECE);
     double away = seconds(start);
     if (moved != PIECES * PIECE) {
-      throw new IllegalStateException(moved + " bytes gave way");
+      throw new IllegalStateException(moved + " bytes were spilled");
     }
     start = System.nanoTime();
     pieces.forEach(piece -> piece.lease().close());
@@ -114,7 +114,7 @@ final class SpillRates implements AutoCloseable {
                 copy.run();
               }
             })
-        .await(Deadline.after(PATIENCE));
+        .await(Deadline.after(TIMEOUT));
     return seconds(start);
   }
 

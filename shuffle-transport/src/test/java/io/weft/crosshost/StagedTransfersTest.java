@@ -13,9 +13,9 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-/** Executors with a GPU each that do without NCCL and CUDA IPC, through memory of the host. */
+/** Executors with a GPU each and without NCCL and CUDA IPC: arrays go through host memory. */
 class StagedTransfersTest extends GpuTransferContract {
-  /** Less than a stream that is stuck takes to be given up. */
+  /** Shorter than the timeout for a hanging stream. */
   private static final Duration SOON = Duration.ofSeconds(15);
 
   @Override
@@ -23,9 +23,9 @@ class StagedTransfersTest extends GpuTransferContract {
     return GpuWay.STAGED;
   }
 
-  /** What the GPU still does is waited for by nobody but the lane of the pair. */
+  /** Only the lane of the pair waits for the GPU. */
   @Test
-  void whoWaitsHearsOfAFailureWhileTheGpuIsStuck() {
+  void aWaiterGetsTheFailureWhileTheGpuHangs() {
     TestGpus.assumeDoubles();
     executors.start(2);
     exchange(1);

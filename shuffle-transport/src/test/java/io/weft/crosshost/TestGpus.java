@@ -6,13 +6,13 @@ import io.weft.device.probe.ProbeOptions;
 import io.weft.testgpus.DoubleBuild;
 import io.weft.testgpus.TestMachine;
 
-/** The GPUs of the {@link TestMachine}, as executors of tests have them. */
+/** The GPUs of the {@link TestMachine}, for executors of tests. */
 public final class TestGpus {
   private static final String SHARED_PROPERTY = "weft.test.sharedGpu";
 
   private TestGpus() {}
 
-  /** What only tests call. */
+  /** Functions of the doubles that only tests call. */
   public interface Controls extends Library {
     void cudaDoublePause(int paused);
 
@@ -23,17 +23,17 @@ public final class TestGpus {
     int cudaDoubleHostCopies();
   }
 
-  /** Skips the test, with the reason, where there are none. */
+  /** Skips the test, with the reason, if there are none. */
   public static void assume() {
     TestMachine.assume(1);
   }
 
-  /** Skips the test where there are fewer. */
+  /** Skips the test if there are fewer. */
   public static void assume(int gpus) {
     TestMachine.assume(gpus);
   }
 
-  /** Skips a test of what only the doubles do. */
+  /** Skips a test that needs the doubles. */
   public static void assumeDoubles() {
     TestMachine.assumeDoubles();
   }
@@ -42,22 +42,22 @@ public final class TestGpus {
     return !TestMachine.isReal();
   }
 
-  /** How many there are: eight of the doubles. */
+  /** The number of GPUs; the doubles have eight. */
   static int count() {
     return TestMachine.count();
   }
 
-  /** The number of the GPU of an executor; executors share where there are more of them. */
+  /** The number of the GPU of an executor. Executors share GPUs if there are too few. */
   static int ordinal(int executor) {
     return Boolean.getBoolean(SHARED_PROPERTY) ? 0 : executor % count();
   }
 
-  /** Has the executors of child processes share one GPU. */
+  /** The property that makes executors of child processes share one GPU. */
   static String sharedProperty() {
     return "-D" + SHARED_PROPERTY + "=true";
   }
 
-  /** Copies between the host and GPUs since this was asked last; 0 where there are no doubles. */
+  /** Copies between host and GPUs since the last call; 0 without the doubles. */
   static int hostCopies() {
     return isForThisProcess() ? controls().cudaDoubleHostCopies() : 0;
   }
@@ -67,12 +67,14 @@ public final class TestGpus {
     return TestMachine.isForThisProcess();
   }
 
-  /** Has a child process use the same. */
+  /** The property that makes a child process use the same. */
   static String property() {
     return TestMachine.property();
   }
 
-  /** This machine; with the doubles, as a process sees it whose library path leads to them. */
+  /**
+   * The capabilities of this machine; with the doubles, of a process whose library path has them.
+   */
   public static ProbeOptions options() {
     return TestMachine.options();
   }
@@ -82,12 +84,12 @@ public final class TestGpus {
     return TestMachine.cuda();
   }
 
-  /** Of doubles, what only tests call. */
+  /** The test functions of the doubles. */
   public static Controls controls() {
     return TestMachine.controls(DoubleBuild.CUDA, Controls.class);
   }
 
-  /** Of doubles: no rule was broken since this was asked last, and nothing is left behind. */
+  /** For doubles: checks that no rule was broken since the last call and that nothing leaks. */
   public static void assertClean() {
     TestMachine.assertClean();
   }

@@ -34,7 +34,7 @@ import org.awaitility.Awaitility;
 /** The child's side of a {@link TransferProcess}. */
 final class TransferChild {
   private static final long MIB = 1 << 20;
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private final int executor;
   private final CrossHostTransfers transfers;
@@ -44,7 +44,7 @@ final class TransferChild {
   private TransferChild(String[] args) throws IOException {
     Path folder = Path.of(args[0]);
     this.executor = Integer.parseInt(args[2]);
-    Iterator<String> meetings = List.of(args).subList(4, args.length).iterator();
+    Iterator<String> bootstrapIds = List.of(args).subList(4, args.length).iterator();
     Path home = Files.createDirectories(folder.resolve("arena-" + executor));
     CommunicatorFactory hosts =
         new HostCommunicators(
@@ -64,7 +64,8 @@ final class TransferChild {
             new CrossHostTransfers.Resources(
                 hosts,
                 (key, rank) ->
-                    FileBootstrap.open(folder, UniqueId.decode(meetings.next()), rank, key.size()),
+                    FileBootstrap.open(
+                        folder, UniqueId.decode(bootstrapIds.next()), rank, key.size()),
                 CommunicatorWire::new,
                 SharedArena.open(new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0)),
                 gpu.map(each -> each.resources(hosts))),
@@ -83,26 +84,26 @@ final class TransferChild {
     System.exit(0);
   }
 
-  private static void say(String text) {
+  private static void print(String text) {
     System.out.println("= " + text.replace('\n', ' '));
   }
 
   private void obey(String order) {
     try {
       switch (order) {
-        case "exchange" -> say(exchange());
-        case "receive" -> say(failure(receive()));
-        case "wait" -> waitForEver();
-        case "cliques" -> say(cliques());
-        case "close" -> say(close());
+        case "exchange" -> print(exchange());
+        case "receive" -> print(failure(receive()));
+        case "wait" -> awaitFailure();
+        case "cliques" -> print(cliques());
+        case "close" -> print(close());
         default -> throw new IllegalArgumentException(order);
       }
     } catch (AssertionError | RuntimeException e) {
-      say("wrong: " + e);
+      print("wrong: " + e);
     }
   }
 
-  /** Arrays of several shapes and types, both ways at once, in ten batches. */
+  /** Exchanges arrays of several shapes and types, in both directions, in ten batches. */
   private String exchange() {
     int throughHost = 0;
     for (int round = 0; round < 10; round++) {
@@ -136,7 +137,7 @@ final class TransferChild {
             statistics.get(TransferCounter.MANIFESTS));
   }
 
-  /** What the other executor never sends. */
+  /** Receives an array that the other executor never sends. */
   private ReceivedBuffer receive() {
     return transfers
         .receive(
@@ -166,18 +167,18 @@ final class TransferChild {
     return TestGpus.isForThisProcess() ? arrays.toHost(buffer) : buffer;
   }
 
-  /** Waits for what never comes, and says what came instead. */
-  private void waitForEver() {
+  /** Waits for an array that never comes, and returns the failure. */
+  private void awaitFailure() {
     long manifests = transfers.statistics().get(TransferCounter.MANIFESTS);
     ReceivedBuffer received = receive();
     Awaitility.await()
-        .atMost(PATIENCE)
+        .atMost(TIMEOUT)
         .until(() -> transfers.statistics().get(TransferCounter.MANIFESTS) > manifests);
-    say("waits");
-    say(failure(received));
+    print("waits");
+    print(failure(received));
   }
 
-  /** Of doubles: an error says what was left behind. */
+  /** For doubles: throws an error that names leaks. */
   private String close() {
     transfers.close();
     gpu.ifPresent(TransferGpu::close);
@@ -186,7 +187,7 @@ final class TransferChild {
     return "nothing is left behind";
   }
 
-  /** The order in which a batch comes to its cliques; hash codes differ between processes. */
+  /** The order of the cliques of a batch. Hash codes differ between processes. */
   private static String cliques() {
     TransferBatch batch = new TransferBatch();
     Random random = new Random(1);

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What holds of transfers over every kind of communicator. */
+/** The contract of transfers, for every kind of communicator. */
 abstract class TransferContract extends TransferFixture {
   @ParameterizedTest
   @CsvSource({"1, 0", "1, 1", "2, 1", "3, 5"})
@@ -87,7 +87,7 @@ abstract class TransferContract extends TransferFixture {
                 placement(executor, 1, 0, large, 3 + round)));
   }
 
-  /** Trap 3: the keys make it an error on both sides, and nothing else suffers. */
+  /** Trap 3: the keys reveal the swap at both ends, and other transfers go on. */
   @Test
   void swappedTransfersOfOneSizeFailOnBothSidesAndDeliverNothing() {
     executors.start(2);
@@ -122,7 +122,7 @@ abstract class TransferContract extends TransferFixture {
     received.close();
   }
 
-  /** Traps 1 and 21: all with all, each in an order of its own; only pairs keep theirs. */
+  /** Traps 1 and 21: all executors with all others, in different orders; only pairs keep theirs. */
   @Test
   void manyTransfersBetweenFourExecutorsInCrossedOrders() {
     int nodes = 4;
@@ -151,7 +151,7 @@ abstract class TransferContract extends TransferFixture {
     }
   }
 
-  /** Every executor goes through the pairs in another order, and each pair in the same. */
+  /** Every executor uses another order of the pairs, and the same order within each pair. */
   private List<Placement> crossed(int executor, int nodes) {
     Random order = new Random(executor);
     List<int[]> pairs = new ArrayList<>();
@@ -206,7 +206,7 @@ abstract class TransferContract extends TransferFixture {
     sent.forEach(Content::await);
   }
 
-  /** Trap 17: cliques share nothing that one could leave for the other to find. */
+  /** Trap 17: cliques share no state. */
   @Test
   void twoCliquesOfAnExecutorAlternate() {
     executors.start(3);
@@ -222,7 +222,7 @@ abstract class TransferContract extends TransferFixture {
     assertThat(executors.count(0, TransferCounter.GROUPS)).isEqualTo(50);
   }
 
-  /** What was preallocated is used again and again, and nothing else. */
+  /** Only preallocated buffers are used, repeatedly. */
   @Test
   void theReceivePathAllocatesNothing() throws Exception {
     executors.start(2);
@@ -243,7 +243,7 @@ abstract class TransferContract extends TransferFixture {
     assertThat(statistics.cliques().created()).isEqualTo(1);
   }
 
-  /** Trap 9: memory is used until the lane is done with it, whatever its holder does. */
+  /** Trap 9: memory stays in use until the lane has finished, also if its holder closes it. */
   @Test
   void aBufferThatIsClosedEarlyIsNotHandedOutBeforeItsTransferEnds() throws Exception {
     executors.start(2);
@@ -259,14 +259,12 @@ abstract class TransferContract extends TransferFixture {
     assertThat(executors.get(1).statistics().buffers().out()).isZero();
   }
 
-  /**
-   * Trap 9: the same for what is sent; who gets other memory meanwhile writes into that at once.
-   */
+  /** Trap 9: the same for a send; a new holder of memory writes into it at once. */
   @Test
   void aSourceThatIsReleasedAfterItsSubmissionArrivesAsItWas() throws Exception {
     executors.start(2);
     BufferShape shape = shapes(1).get(0);
-    HostEvent written = new HostEvent("the work that takes its time");
+    HostEvent written = new HostEvent("slow work");
     TransferBuffer memory = executors.get(0).buffers().take(shape.bytes());
     TypedBuffer source = memory.as(shape);
     Content.fill(source, 7);

@@ -30,7 +30,7 @@ import org.assertj.core.api.Assertions;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
-/** What breaks under way: every event ends, names both ends, and the pair works again. */
+/** Failures of transfers under way: every event ends, names both ends, and the pair works again. */
 class TransferFailuresTest extends TransferFixture {
   @Override
   Executors.Communicators communicators() {
@@ -45,9 +45,9 @@ class TransferFailuresTest extends TransferFixture {
         .hasMessageContaining("executor 1/device 0");
   }
 
-  /** Trap 11 as well: one end breaks the communicator, and both make a new one. */
+  /** Also trap 11: one end aborts the communicator, and both create a new one. */
   @Test
-  void aTransferThatThePeerNeverAsksForFailsAtTheDeadline() {
+  void aTransferThatThePeerNeverOffersFailsAtTheDeadline() {
     open(TransferOptions.DEFAULT.withDeadline(Duration.ofSeconds(6)));
     executors.start(2);
     exchange(1);
@@ -75,9 +75,9 @@ class TransferFailuresTest extends TransferFixture {
         .hasMessageContaining("its source (the work that never comes) was still PENDING");
   }
 
-  /** As where a task was ended after its peer had asked, and both run again with other keys. */
+  /** A task ends after its peer has offered, and both run again with other keys. */
   @Test
-  void whatFailedAtOneEndAloneIsInNobodysWay() {
+  void aTransferThatFailedAtOneEndDoesNotBlockOthers() {
     executors.start(2);
     exchange(1);
     for (long key = 2; key < 5; key++) {
@@ -91,7 +91,7 @@ class TransferFailuresTest extends TransferFixture {
     assertThat(executors.get(0).statistics().cliques().created()).isEqualTo(1);
   }
 
-  /** A wire to be meddled with. */
+  /** A wire that tests can break. */
   private static class OwnWire implements TransferWire {
     private final TransferWire wire;
 
@@ -120,7 +120,7 @@ class TransferFailuresTest extends TransferFixture {
     }
   }
 
-  /** A wire that fails when it is to move payload for the first time. */
+  /** A wire that fails at its first move of payload. */
   private static final class BreakingWire extends OwnWire {
     private final AtomicInteger toBreak;
 
@@ -138,9 +138,9 @@ class TransferFailuresTest extends TransferFixture {
     }
   }
 
-  /** A wire whose lane, once that is wanted, looks at it just when it is broken. */
+  /** A wire that makes its lane check the failure just when the wire breaks. */
   private static final class LateWire extends OwnWire {
-    private final CountDownLatch looked = new CountDownLatch(1);
+    private final CountDownLatch checked = new CountDownLatch(1);
     private final CountDownLatch aborted = new CountDownLatch(1);
     private volatile boolean wanted;
 
@@ -151,7 +151,7 @@ class TransferFailuresTest extends TransferFixture {
     @Override
     public Optional<RuntimeException> failure() {
       if (wanted) {
-        looked.countDown();
+        checked.countDown();
         try {
           assertThat(aborted.await(60, TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
@@ -168,7 +168,7 @@ class TransferFailuresTest extends TransferFixture {
     }
   }
 
-  /** Trap 7: nothing that failed on its way reports success, and the next is a new start. */
+  /** Trap 7: no failed transfer reports success, and the next one works. */
   @Test
   void aFailureWhilePayloadMovesFailsTheGroupOnBothSides() {
     AtomicInteger toBreak = new AtomicInteger(1);
@@ -190,15 +190,15 @@ class TransferFailuresTest extends TransferFixture {
     assertThat(executors.get(1).statistics().buffers().out()).isZero();
   }
 
-  /** Nothing is locked where a failure is heard, or what is started there would wait for ever. */
+  /** Listeners run without a lock, so that they can start transfers. */
   @Test
-  void whoHearsOfAFailureMayStartOthersAtOnce() throws Exception {
-    CountDownLatch heard = new CountDownLatch(1);
+  void aListenerOfAFailureMayStartTransfersAtOnce() throws Exception {
+    CountDownLatch released = new CountDownLatch(1);
     executors
         .network(
             (key, rank) -> {
-              boolean unused = awaitQuietly(heard);
-              throw new IOException("there is nowhere to meet");
+              boolean unused = awaitQuietly(released);
+              throw new IOException("there is no rendezvous");
             })
         .start(2);
     CompletableFuture<Boolean> started = new CompletableFuture<>();
@@ -208,9 +208,9 @@ class TransferFailuresTest extends TransferFixture {
           Event second = send(0, 1, 2).get(0);
           started.complete(Assertions.catchThrowable(() -> awaitShortly(second)) == null);
         });
-    heard.countDown();
+    released.countDown();
     assertThat(started.get(60, TimeUnit.SECONDS)).as("the second came to its clique").isTrue();
-    assertThat(failure(first)).hasMessageContaining("there is nowhere to meet");
+    assertThat(failure(first)).hasMessageContaining("there is no rendezvous");
   }
 
   private static boolean awaitQuietly(CountDownLatch latch) {
@@ -226,28 +226,28 @@ class TransferFailuresTest extends TransferFixture {
     event.awaitRecorded(Deadline.after(Duration.ofSeconds(20)));
   }
 
-  /** An executor that is gone ends what waits for it, and is not met any more. */
+  /** The loss of an executor fails waiting and later transfers with it. */
   @Test
   void aFailedIncarnationFailsItsTransfersAndNoOthers() {
     executors.start(3);
     exchange(1);
     Event toOne = send(0, 1, 2).get(0);
     Event toTwo = send(0, 2, 2).get(0);
-    executors.get(0).fail("1", "first", "the test said so");
+    executors.get(0).fail("1", "first", "failed by the test");
     Throwable failure = failure(toOne);
     assertNamesBoth(failure);
-    assertThat(failure).hasMessageContaining("the test said so");
+    assertThat(failure).hasMessageContaining("failed by the test");
     Throwable later = failure(send(0, 1, 3).get(0));
     assertNamesBoth(later);
-    assertThat(later).hasMessageContaining("the test said so");
+    assertThat(later).hasMessageContaining("failed by the test");
     checkAll(receive(2, 0, 2), 2);
     await(toTwo);
     assertThat(executors.get(0).statistics().cliques().aborted()).isEqualTo(1);
   }
 
-  /** Trap 12: the same id in another life has communicators of its own. */
+  /** Trap 12: a new incarnation with the same id gets its own communicators. */
   @Test
-  void aRestartedExecutorIsMetAnew() {
+  void aRestartedExecutorGetsANewCommunicator() {
     executors.start(2);
     exchange(1);
     executors.get(1).close();
@@ -260,7 +260,7 @@ class TransferFailuresTest extends TransferFixture {
     assertThat(again.statistics().cliques().created()).isEqualTo(1);
   }
 
-  /** It finds its wire broken, and must not look for the peer again. */
+  /** The round finds its wire broken and must not wait for the peer again. */
   @Test
   void aRoundThatBeginsWhileTheExecutorClosesIsTheLast() throws Exception {
     List<LateWire> wires = new CopyOnWriteArrayList<>();
@@ -278,7 +278,7 @@ class TransferFailuresTest extends TransferFixture {
     wires.get(0).wanted = true;
     Event sent = send(0, 1, 2).get(0);
     ReceivedBuffer received = receive(0, 1, 3).get(0);
-    assertThat(wires.get(0).looked.await(60, TimeUnit.SECONDS)).isTrue();
+    assertThat(wires.get(0).checked.await(60, TimeUnit.SECONDS)).isTrue();
     executors.get(0).close();
     assertNamesBoth(failure(sent));
     assertNamesBoth(failure(received.event()));
@@ -286,7 +286,7 @@ class TransferFailuresTest extends TransferFixture {
     assertThat(executors.get(0).statistics().buffers().out()).isZero();
   }
 
-  /** Nobody comes to meet it. */
+  /** The peer never joins the rendezvous. */
   @Test
   void anExecutorThatClosesWaitsForNoPeer() {
     executors.start(2);
@@ -328,7 +328,7 @@ class TransferFailuresTest extends TransferFixture {
                     .noneMatch(name -> name.startsWith("weft-lane-transfers")));
   }
 
-  /** Transfers have lanes of their own, which go first. */
+  /** Transfers have their own lanes, with the highest priority. */
   @Test
   void lanesOfTransfersHaveTheHighestPriority() {
     executors.start(2);

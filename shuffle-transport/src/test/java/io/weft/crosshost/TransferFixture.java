@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Executors that are closed after each test, and what most tests do with them. */
+/** Executors that are closed after each test, and helpers of most tests. */
 abstract class TransferFixture {
   static final Duration DEADLINE = Duration.ofSeconds(60);
 
@@ -25,7 +25,7 @@ abstract class TransferFixture {
 
   Executors executors;
 
-  /** What is tested. */
+  /** The kind of communicators under test. */
   abstract Executors.Communicators communicators();
 
   @BeforeEach
@@ -49,7 +49,7 @@ abstract class TransferFixture {
     return keys;
   }
 
-  /** Arrays of this executor, as many as seeds. */
+  /** Arrays of this executor, one for each seed. */
   List<SourceBuffer> sources(int executor, long... seeds) {
     List<SourceBuffer> sources = new ArrayList<>();
     for (long seed : seeds) {
@@ -58,7 +58,7 @@ abstract class TransferFixture {
     return sources;
   }
 
-  /** An array where an executor's device has it. */
+  /** An array in the memory of an executor's device. */
   TypedBuffer placed(int executor, TypedBuffer array) {
     return array;
   }
@@ -81,7 +81,7 @@ abstract class TransferFixture {
         .receive(device(to), shapes(keys.length), times(keys.length, device(from)), keys);
   }
 
-  /** An array that arrived, in memory of the host. */
+  /** A received array, copied to host memory. */
   TypedBuffer onHost(TypedBuffer buffer) {
     return buffer;
   }
@@ -90,7 +90,7 @@ abstract class TransferFixture {
     Content.check(onHost(buffer), seed);
   }
 
-  /** Waits for all; the arrays' seeds are their keys. */
+  /** Waits for all arrays and checks them; the seeds are the keys. */
   void checkAll(List<ReceivedBuffer> received, long... keys) {
     for (int i = 0; i < keys.length; i++) {
       await(received.get(i).event());
@@ -99,7 +99,7 @@ abstract class TransferFixture {
     }
   }
 
-  /** Sends and receives, from 0 to 1; the pair works. */
+  /** Checks that the pair works, with a transfer from 0 to 1. */
   void exchange(long key) {
     List<ReceivedBuffer> received = receive(1, 0, key);
     send(0, 1, key).forEach(Content::await);
@@ -112,7 +112,7 @@ abstract class TransferFixture {
         : Placement.of(device(from), device(to), shape, key);
   }
 
-  /** As the source's executor sees it. */
+  /** The placement of the source's executor. */
   static Placement placement(TypedBuffer data, int from, int to, BufferShape shape, long key) {
     return Placement.of(SourceBuffer.of(device(from), data), device(to), shape, key);
   }

@@ -12,8 +12,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * An executor in a Java virtual machine of its own, ordered about by lines of text. Answers start
- * with "= ", so that log lines do no harm.
+ * An executor in its own Java virtual machine, controlled by lines of text. Answers start with "=
+ * ", to distinguish them from log lines.
  */
 final class TransferProcess implements AutoCloseable {
   private static final int PATIENCE_SECONDS = 150;
@@ -27,7 +27,7 @@ final class TransferProcess implements AutoCloseable {
    *
    * @param host its host identity
    * @param executor 0 or 1
-   * @param meetings ids of the meetings with the other, one after the other
+   * @param bootstrapIds ids of the rendezvous with the other executor, in order
    * @param properties of its virtual machine
    */
   TransferProcess(
@@ -35,7 +35,7 @@ final class TransferProcess implements AutoCloseable {
       String host,
       int executor,
       Duration deadline,
-      List<String> meetings,
+      List<String> bootstrapIds,
       String... properties)
       throws IOException {
     List<String> command = new ArrayList<>();
@@ -51,7 +51,7 @@ final class TransferProcess implements AutoCloseable {
             host,
             Integer.toString(executor),
             Long.toString(deadline.toMillis())));
-    command.addAll(meetings);
+    command.addAll(bootstrapIds);
     process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
     out = process.inputReader(StandardCharsets.UTF_8);
     in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
@@ -61,7 +61,7 @@ final class TransferProcess implements AutoCloseable {
     in.println(line);
   }
 
-  /** The answer to an order, which are answered one after the other. */
+  /** The answer to a command. Commands are answered in order. */
   String answer() throws Exception {
     return CompletableFuture.supplyAsync(this::read).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
   }
@@ -86,7 +86,7 @@ final class TransferProcess implements AutoCloseable {
     }
   }
 
-  /** Stops the process, which goes on existing, as SIGSTOP does. */
+  /** Stops the process without ending it, as SIGSTOP does. */
   void stop() throws IOException, InterruptedException {
     Process stop = new ProcessBuilder("kill", "-STOP", Long.toString(process.pid())).start();
     if (!stop.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) || stop.exitValue() != 0) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Two executors in processes of their own, on one host or on two. */
+/** Two executors in separate processes, on one host or on two. */
 class TransferProcessesTest {
   private static final Duration DEADLINE = Duration.ofSeconds(90);
 
@@ -22,10 +22,10 @@ class TransferProcessesTest {
   private final List<TransferProcess> processes = new ArrayList<>();
 
   private void start(boolean sameHost, Duration deadline) throws Exception {
-    List<String> meetings = List.of(UniqueId.create().encode(), UniqueId.create().encode());
+    List<String> bootstrapIds = List.of(UniqueId.create().encode(), UniqueId.create().encode());
     for (int executor = 0; executor < 2; executor++) {
       String host = "host-" + (sameHost ? 0 : executor);
-      processes.add(new TransferProcess(folder, host, executor, deadline, meetings));
+      processes.add(new TransferProcess(folder, host, executor, deadline, bootstrapIds));
     }
   }
 
@@ -46,7 +46,7 @@ class TransferProcessesTest {
   /** A killed process is noticed long before the deadline, and both ends are named. */
   @ParameterizedTest(name = "on the same host: {0}")
   @ValueSource(booleans = {true, false})
-  void arraysGoBothWaysUntilOneProcessIsKilled(boolean sameHost) throws Exception {
+  void arraysMoveInBothDirectionsUntilAProcessIsKilled(boolean sameHost) throws Exception {
     start(sameHost, DEADLINE);
     assertThat(all("exchange"))
         .allSatisfy(
@@ -62,7 +62,7 @@ class TransferProcessesTest {
     assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
   }
 
-  /** Nothing was under way when it was killed, and nobody is told that it is gone. */
+  /** The process is killed while idle, and the loss is not reported to the other. */
   @ParameterizedTest(name = "on the same host: {0}")
   @ValueSource(booleans = {true, false})
   void aProcessKilledBetweenTransfersIsNamedByTheNextOne(boolean sameHost) throws Exception {
@@ -77,7 +77,7 @@ class TransferProcessesTest {
     assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
   }
 
-  /** Trap 15: a process that lives and does nothing holds up nobody beyond the deadline. */
+  /** Trap 15: a stopped process delays others only until the deadline. */
   @Test
   void aStoppedProcessIsNamedAtTheDeadline() throws Exception {
     start(false, Duration.ofSeconds(10));
@@ -90,7 +90,7 @@ class TransferProcessesTest {
         .contains("key 99 from executor 1/device 0 to executor 0/device 0 ");
   }
 
-  /** Trap 2: hash codes differ from process to process, the order does not. */
+  /** Trap 2: hash codes differ between processes, the order does not. */
   @Test
   void theOrderOfCliquesIsTheSameInEveryProcess() throws Exception {
     start(true, DEADLINE);

@@ -23,10 +23,9 @@ import java.util.Locale;
 import java.util.stream.LongStream;
 
 /**
- * How fast arrays go from one executor's GPU to another's, of two executors in this process, each
- * on a GPU of its own where there are two: one large array beside a plain copy of its bytes, and
- * many small ones in batches and one by one. Prints a table and writes it as JSON. Run by {@code
- * tests/gpu/run}; never a test.
+ * The rate of arrays between the GPUs of two executors in this process, on two GPUs if there are
+ * two. Measures one large array, compared with a plain copy, and many small ones, in batches and
+ * one by one. Prints a table and writes it as JSON. Run by {@code tests/gpu/run}; never a test.
  */
 final class TransferRates implements AutoCloseable {
   private static final int RUNS = 7;
@@ -39,7 +38,7 @@ final class TransferRates implements AutoCloseable {
   private final Executors executors;
   private long nextKey = 1;
 
-  /** What a number of transfers took. */
+  /** The time of a number of transfers. */
   private record Took(double seconds, double[] callSeconds) {}
 
   private TransferRates(Path folder) {
@@ -53,7 +52,7 @@ final class TransferRates implements AutoCloseable {
   }
 
   /**
-   * Measures.
+   * Runs the measurement.
    *
    * @param args the JSON file to write
    */
@@ -75,7 +74,7 @@ final class TransferRates implements AutoCloseable {
     }
   }
 
-  /** In turn with plain copies between the same two places. */
+  /** Alternates with plain copies between the same memory. */
   private String large() {
     List<SourceBuffer> sources = sources(1, LARGE);
     TypedBuffer there = arrays.like(1, sources.get(0).buffer());
@@ -127,8 +126,8 @@ final class TransferRates implements AutoCloseable {
     double alone = median(single);
     System.out.printf(
         Locale.ROOT,
-        "%,d transfers of %,d bytes: %.3f ms in batches of %d, %.3f ms one by one: %.1fx; a call for"
-            + " a batch holds its thread for %.1f us%n",
+        "%,d transfers of %,d bytes: %.3f ms in batches of %d, %.3f ms one by one: %.1fx; a call"
+            + " for a batch holds its thread for %.1f us%n",
         COUNT,
         SMALL,
         batched * 1e3,
@@ -142,12 +141,14 @@ final class TransferRates implements AutoCloseable {
             alone / batched,
             10,
             "x");
-    Goal held = Goal.most("what a call for a batch holds its thread", call * 1e6, 100, "us");
+    Goal held =
+        Goal.most("time of the caller's thread in a call for a batch", call * 1e6, 100, "us");
     System.out.println(times.line());
     System.out.println(held.line());
     return """
-        {"count": %d, "bytes": %d, "batch": %d, "batchedSeconds": %.6f, "singleSeconds": %.6f,\
-         "callSeconds": %.9f, "goals": [%s, %s]}"""
+    {"count": %d, "bytes": %d, "batch": %d, "batchedSeconds": %.6f, "singleSeconds": %.6f,\
+     "callSeconds": %.9f, "goals": [%s, %s]}\
+    """
         .formatted(COUNT, SMALL, BATCH, batched, alone, call, times.json(), held.json());
   }
 
@@ -160,7 +161,7 @@ final class TransferRates implements AutoCloseable {
     return sources;
   }
 
-  /** From the receiver's call to the end of both ends. */
+  /** The time from the receiver's call to the end at both ends. */
   private Took move(List<SourceBuffer> sources) {
     long[] keys = LongStream.range(nextKey, nextKey + sources.size()).toArray();
     nextKey += sources.size();

@@ -11,21 +11,21 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A wire that counts what it moves and lets a test look in before and after every chunk. */
+/** A wire that counts its moves and calls the test before and after each chunk. */
 final class WatchedWire implements TransferWire {
   private final CommunicatorWire wire;
   private final Watch watch;
   private final int rank;
   private int chunks;
 
-  /** What a test wants to know of an end, which is a rank; rank 0 is executor "0". */
+  /** The callbacks for an end, by rank; rank 0 is executor "0". */
   static class Watch {
     final AtomicLong sentBytes = new AtomicLong();
 
-    /** Chunk so-and-so of an encoded array is about to move. */
+    /** A chunk of an encoded array is about to move. */
     void before(int rank, int chunk, TypedBuffer body) {}
 
-    /** It has moved: this end has sent or received it. */
+    /** A chunk has moved: this end has sent or received it. */
     void after(int rank, int chunk, TypedBuffer body) {}
   }
 

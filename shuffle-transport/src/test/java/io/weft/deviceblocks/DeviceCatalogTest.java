@@ -16,7 +16,7 @@ class DeviceCatalogTest {
   }
 
   @Test
-  void attemptsHaveOutputsOfTheirOwn() throws IOException {
+  void attemptsHaveSeparateOutputs() throws IOException {
     catalog.publish(output(1, 10));
     catalog.publish(output(1, 11));
     assertThat(catalog.keys()).containsExactly(new BlockKey(1, 10), new BlockKey(1, 11));
@@ -28,9 +28,9 @@ class DeviceCatalogTest {
         .hasMessage("shuffle 1 map 11 was published before");
   }
 
-  /** An attempt that lost ends when its shuffle was removed long since. */
+  /** A losing attempt ends after its shuffle was removed. */
   @Test
-  void whatComesLateForAShuffleIsNotTakenIn() throws IOException {
+  void lateOutputsOfARemovedShuffleAreRefused() throws IOException {
     catalog.publish(output(3, 1));
     catalog.publish(output(4, 1));
     catalog.removeShuffle(3);

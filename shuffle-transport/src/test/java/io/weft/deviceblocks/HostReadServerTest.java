@@ -15,13 +15,13 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** Answers about a table of which only copies are made here, so that it needs no memory. */
+/** Answers about a table that the test fakes with copies, so that it needs no memory. */
 class HostReadServerTest {
   private static final BlockKey KEY = new BlockKey(4, 9);
   private static final DeviceBlock BLOCK = new DeviceBlock(KEY, 0, 1);
   private static final TableLayout LAYOUT =
       TableLayout.fixed(List.of(TableColumn.of(ColumnKind.LONG, false)), 5);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private static DeviceCatalog catalog() throws IOException {
     DeviceCatalog catalog = new DeviceCatalog();
@@ -35,38 +35,37 @@ class HostReadServerTest {
     return HostQuestions.read(new HostQuestions.Piece(BLOCK, 0, 0, 8));
   }
 
-  /** Else a reader takes an executor whose GPU is busy for one that has nothing. */
+  /** Otherwise a reader would treat an executor with a busy GPU as lost. */
   @Test
-  void whatIsLookedUpDoesNotWaitForCopies() throws Exception {
+  void lookupsDoNotWaitForCopies() throws Exception {
     CountDownLatch go = new CountDownLatch(1);
     HostReadServer.Copies waiting =
         (slice, offset, length) -> {
           try {
-            assertThat(go.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+            assertThat(go.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS)).isTrue();
           } catch (InterruptedException e) {
             throw new IllegalStateException(e);
           }
           return new byte[length];
         };
-    try (HostReadServer server = new HostReadServer(catalog(), "3", waiting, PATIENCE)) {
+    try (HostReadServer server = new HostReadServer(catalog(), "3", waiting, TIMEOUT)) {
       List<CompletableFuture<byte[]>> reads = new ArrayList<>();
       for (int i = 0; i < 10; i++) {
         reads.add(server.answer(read()));
       }
-      HostReadClient client =
-          new HostReadClient((executor, question) -> now(server, question), "7");
+      HostReadClient client = new HostReadClient((executor, request) -> now(server, request), "7");
       assertThat(client.held("3", List.of(new BlockKey(4, 8), KEY))).containsExactly(KEY);
       assertThat(client.tables("3", BLOCK)).containsExactly(LAYOUT);
       assertThat(reads).noneMatch(CompletableFuture::isDone);
       go.countDown();
       for (CompletableFuture<byte[]> each : reads) {
-        assertThat(each.get(PATIENCE.toSeconds(), TimeUnit.SECONDS)).hasSize(1 + 8);
+        assertThat(each.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS)).hasSize(1 + 8);
       }
     }
   }
 
-  private static byte[] now(HostReadServer server, byte[] question) throws IOException {
-    CompletableFuture<byte[]> answer = server.answer(question);
+  private static byte[] now(HostReadServer server, byte[] request) throws IOException {
+    CompletableFuture<byte[]> answer = server.answer(request);
     assertThat(answer).isDone();
     return answer.join();
   }

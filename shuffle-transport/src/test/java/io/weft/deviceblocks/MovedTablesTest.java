@@ -42,7 +42,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Map outputs that move from the device of one executor to another's. */
+/** Map outputs that migrate from one executor's device to another's. */
 class MovedTablesTest {
   private static final int MIB = 1 << 20;
   private static final BlockKey KEY = new BlockKey(7, 11);
@@ -52,7 +52,7 @@ class MovedTablesTest {
 
   private final List<End> ends = new ArrayList<>();
 
-  /** An executor. */
+  /** One executor of the test. */
   private record End(
       CudaDevice device, SharedArena arena, DeviceTiers tiers, DeviceCatalog blocks) {
     IncomingTables incoming() {
@@ -104,7 +104,7 @@ class MovedTablesTest {
     return content;
   }
 
-  /** Two partitions in each of three units, of which the device has room for all. */
+  /** Publishes three units with two partitions each; all of them fit on the device. */
   private void publish() throws IOException {
     List<DeviceOutput.Unit> units = new ArrayList<>();
     for (int unit = 0; unit < 3; unit++) {
@@ -166,9 +166,9 @@ class MovedTablesTest {
     checkArrived();
   }
 
-  /** As Netty writes it, while the device spills what is read; the output may be removed then. */
+  /** A stream as Netty writes it, while the device spills the tables and the output is removed. */
   @Test
-  void aStreamHoldsWhatItReads() throws IOException {
+  void aStreamHoldsItsTables() throws IOException {
     publish();
     PacedRegion region =
         (PacedRegion) OutgoingTables.of(ends.get(0).blocks(), KEY).convertToNetty();
@@ -189,7 +189,7 @@ class MovedTablesTest {
   }
 
   @Test
-  void whatWasRemovedDoesNotMove() throws IOException {
+  void aRemovedOutputDoesNotMigrate() throws IOException {
     publish();
     OutgoingTables outgoing = OutgoingTables.of(ends.get(0).blocks(), KEY);
     ends.get(0).blocks().removeShuffle(KEY.shuffleId());
@@ -200,7 +200,7 @@ class MovedTablesTest {
   }
 
   @Test
-  void whatArrivesForAShuffleThatEndedIsDropped() throws IOException {
+  void anOutputOfAnEndedShuffleIsDropped() throws IOException {
     publish();
     ends.get(1).blocks().removeShuffle(KEY.shuffleId());
     try (IncomingTables incoming = ends.get(1).incoming()) {
@@ -226,7 +226,7 @@ class MovedTablesTest {
     taken.forEach(other.arena()::free);
   }
 
-  /** Whatever is cut, lost or changed on the way is an error, and nothing stays. */
+  /** Truncated, lost or changed bytes are an error, and nothing leaks. */
   @Test
   void damageIsAnErrorAndLeavesNothing() throws IOException {
     publish();
@@ -255,7 +255,7 @@ class MovedTablesTest {
     try (IncomingTables incoming = ends.get(1).incoming()) {
       assertThatThrownBy(() -> incoming.append(ByteBuffer.wrap(longer)))
           .isInstanceOf(IOException.class)
-          .hasMessageContaining("1 bytes more");
+          .hasMessageContaining("1 bytes or more");
     }
   }
 }

@@ -1,2 +1,2 @@
-/** Tests of blocks in memory of GPUs; the whole way is tested by applications. */
+/** Tests of device blocks. Applications test the complete path. */
 package io.weft.deviceblocks;

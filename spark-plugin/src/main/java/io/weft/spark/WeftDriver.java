@@ -1,14 +1,12 @@
 package io.weft.spark;
 
 import io.weft.host.AnnouncedFolders;
-import io.weft.spark.collectives.DriverMeetings;
-import io.weft.spark.collectives.MeetingListener;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.driver.DriverAnswers;
-import io.weft.spark.driver.DriverAnswers.TransferMeetings;
+import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.driver.DriverGarbage;
 import io.weft.spark.driver.DriverState;
 import io.weft.spark.driver.ExecutorsThatNeverJoin;
@@ -16,11 +14,14 @@ import io.weft.spark.driver.Remarks;
 import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.WeftVersion;
 import io.weft.spark.rapids.RapidsRole;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLossListener;
+import io.weft.spark.rendezvous.ExecutorLosses;
+import io.weft.spark.rendezvous.RendezvousService;
+import io.weft.spark.rendezvous.StageListener;
+import io.weft.spark.rendezvous.StageRendezvous;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.WeftSessionExtensions;
-import io.weft.spark.transfers.CliqueMeetings;
-import io.weft.spark.transfers.DepartedExecutors;
-import io.weft.spark.transfers.DepartureListener;
 import io.weft.spark.ui.WeftTab;
 import java.io.Serializable;
 import java.security.SecureRandom;
@@ -47,9 +48,9 @@ final class WeftDriver implements DriverPlugin {
   private static final int KEY_BYTES = 8;
 
   private final DriverGarbage garbage = new DriverGarbage();
-  private final DriverMeetings meetings = new DriverMeetings();
-  private final DepartedExecutors departed = new DepartedExecutors();
-  private final CliqueMeetings cliques = new CliqueMeetings(departed);
+  private final StageRendezvous stages = new StageRendezvous();
+  private final ExecutorLosses losses = new ExecutorLosses();
+  private final RendezvousService<CliquePair> cliques = new RendezvousService<>(losses);
   private DriverState state;
   private DriverAnswers answers;
 
@@ -61,15 +62,14 @@ final class WeftDriver implements DriverPlugin {
         RapidsRole.isAskedFor(conf) ? RapidsRole.decide(conf) : Activation.decide(conf);
     state = new DriverState(activation, conf);
     answers =
-        new DriverAnswers(
-            state, meetings, new TransferMeetings(cliques, departed), garbage::collect);
+        new DriverAnswers(state, stages, new TransferRendezvous(cliques, losses), garbage::collect);
     if (activation.runs()) {
       SpillMemory.check(conf);
       setUp(conf, activation);
       Remarks.on(conf).forEach(LOG::warn);
       context.addSparkListener(new ExecutorsThatNeverJoin(state, conf, () -> context.stop(1)));
-      context.addSparkListener(new MeetingListener(meetings));
-      context.addSparkListener(new DepartureListener(departed, cliques));
+      context.addSparkListener(new StageListener(stages));
+      context.addSparkListener(new ExecutorLossListener(losses, cliques));
     } else {
       LOG.warn("Weft stays off: {}", activation.inertReason().orElseThrow());
     }

@@ -1,6 +1,6 @@
 package ai.rapids.cudf;
 
-/** Memory of the GPU that cudf did not allocate, sliced and closed as cudf's own. */
+/** GPU memory that cudf did not allocate, sliced and closed like cudf's own. */
 public final class TestDeviceMemory extends DeviceMemoryBuffer {
   private static final class Closing extends MemoryBufferCleaner {
     private Runnable free;
@@ -32,7 +32,7 @@ public final class TestDeviceMemory extends DeviceMemoryBuffer {
   private final Closing closing;
 
   /**
-   * Memory that somebody else frees.
+   * Memory that its owner frees.
    *
    * @param free run when this and all its slices are closed
    */
@@ -45,7 +45,7 @@ public final class TestDeviceMemory extends DeviceMemoryBuffer {
     this.closing = closing;
   }
 
-  /** What a test leaves open on purpose does not keep cudf from being shut down. */
+  /** Lets cudf shut down although a test leaves this memory open on purpose. */
   public void forget() {
     closing.forget();
   }

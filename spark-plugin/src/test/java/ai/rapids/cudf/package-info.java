@@ -1,2 +1,2 @@
-/** What tests of Weft need of cudf's inner side. */
+/** Access of Weft's tests to package-private parts of cudf. */
 package ai.rapids.cudf;

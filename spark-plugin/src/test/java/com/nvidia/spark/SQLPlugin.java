@@ -4,7 +4,7 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
 
-/** In the place of spark-rapids' plugin; does nothing. */
+/** A stand-in for spark-rapids' plugin; does nothing. */
 public class SQLPlugin implements SparkPlugin {
   @Override
   public DriverPlugin driverPlugin() {

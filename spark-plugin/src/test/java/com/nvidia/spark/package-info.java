@@ -1,2 +1,2 @@
-/** Names of spark-rapids, with nothing behind them. */
+/** Empty stand-ins for spark-rapids' classes. */
 package com.nvidia.spark;

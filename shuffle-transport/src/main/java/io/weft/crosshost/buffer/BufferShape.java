@@ -7,7 +7,7 @@ import java.util.List;
 /**
  * An array's element type and its dimensions, the slowest first.
  *
- * @param dimensions none for a scalar; zero or more elements each
+ * @param dimensions none for a scalar; each 0 or more
  */
 public record BufferShape(DataType type, List<Long> dimensions) {
   public BufferShape {
@@ -27,7 +27,7 @@ public record BufferShape(DataType type, List<Long> dimensions) {
   /**
    * The number of elements.
    *
-   * @throws ArithmeticException when that is more than a long holds
+   * @throws ArithmeticException if the number does not fit a long
    */
   public long elements() {
     long elements = 1;
@@ -46,7 +46,7 @@ public record BufferShape(DataType type, List<Long> dimensions) {
     return elements() == 0;
   }
 
-  /** Such as float32[16, 1024]. */
+  /** For example float32[16, 1024]. */
   @Override
   public String toString() {
     return type + dimensions.toString();

@@ -1,15 +1,15 @@
 package io.weft.crosshost.buffer;
 
 /**
- * The counters of transfer buffers at one moment.
+ * A snapshot of the counters of transfer buffers.
  *
  * @param taken buffers handed out so far
- * @param allocated of these, those for which memory was allocated; the others were used before
- * @param out buffers that are out now
- * @param idleBytes bytes that are kept for the next
+ * @param allocated of these, buffers with newly allocated memory; the others were reused
+ * @param out buffers in use now
+ * @param idleBytes bytes that are kept for reuse
  */
 public record BufferStatistics(long taken, long allocated, long out, long idleBytes) {
-  /** Of two memories together. */
+  /** The sums of both statistics. */
   public BufferStatistics plus(BufferStatistics other) {
     return new BufferStatistics(
         taken + other.taken,

@@ -5,26 +5,26 @@ import java.io.IOException;
 import java.util.Optional;
 
 /**
- * Where arrays arrive, and are sent from: the memory of one device. Implementations are
+ * The memory of one device, which arrays are received in and sent from. Implementations are
  * thread-safe.
  */
 public interface ReceiveMemory {
   /**
-   * A buffer with undefined contents.
+   * Allocates a buffer with undefined contents.
    *
    * @param bytes 1 or more
-   * @throws IOException when there is no more; the message says of what
+   * @throws IOException if memory is short; the message says which memory
    */
   TransferBuffer take(long bytes) throws IOException;
 
   /**
-   * Why an array cannot be sent from this device, in words: it lies elsewhere. Empty where it can,
-   * and where nobody can tell.
+   * Why an array cannot be sent from this device, for example because it is in other memory. Empty
+   * if it can, or if this is unknown.
    */
   default Optional<String> obstacle(TypedBuffer source) {
     return Optional.empty();
   }
 
-  /** The counters as they are now. */
+  /** A snapshot of the counters. */
   BufferStatistics statistics();
 }

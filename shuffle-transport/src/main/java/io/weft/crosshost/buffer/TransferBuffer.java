@@ -5,8 +5,8 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.device.Event;
 
 /**
- * Raw memory that a transfer writes into. It goes back to the {@link ReceiveMemory} it came from
- * once its holder has closed it and every use that was announced has ended.
+ * Raw memory that a transfer writes into. It returns to its {@link ReceiveMemory} once its holder
+ * has closed it and every registered use has ended.
  *
  * <p>Thread-safe.
  */
@@ -18,9 +18,9 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
   private boolean closed;
 
   /**
-   * A buffer that somebody holds.
+   * Creates a buffer with one holder.
    *
-   * @param giveBack run once, when nobody holds or uses it any more
+   * @param giveBack run once, after the last holder and the last use
    */
   public TransferBuffer(long address, long bytes, Runnable giveBack) {
     this.address = address;
@@ -28,15 +28,15 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
     this.giveBack = giveBack;
   }
 
-  /** All of it as an array of this shape, which has to fit. */
+  /** The memory as an array of this shape, which must fit. */
   public TypedBuffer as(BufferShape shape) {
     return TypedBuffer.of(this, 0, shape.type(), shape.elements());
   }
 
   /**
-   * Where the bytes are.
+   * The address of the bytes.
    *
-   * @throws IllegalStateException when nobody holds the buffer any more
+   * @throws IllegalStateException if the buffer was given back
    */
   @Override
   public synchronized long address() {
@@ -60,10 +60,10 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
       }
       holders++;
     }
-    event.whenReleased(this::letGo);
+    event.whenReleased(this::release);
   }
 
-  /** The holder needs it no more; uses that were announced go on. */
+  /** Ends the hold of the holder. Registered uses go on. */
   @Override
   public void close() {
     synchronized (this) {
@@ -72,10 +72,10 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
       }
       closed = true;
     }
-    letGo();
+    release();
   }
 
-  private void letGo() {
+  private void release() {
     synchronized (this) {
       holders--;
       if (holders > 0) {

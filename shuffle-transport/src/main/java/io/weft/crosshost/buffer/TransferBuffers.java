@@ -12,12 +12,11 @@ import java.util.List;
 import java.util.TreeMap;
 
 /**
- * Receive buffers from an arena. What comes back is kept by its size and handed out again, so that
- * after the first batches nothing is allocated when data arrives; when the arena runs full it gets
- * back what is idle.
+ * Receive buffers from an arena. Returned buffers are kept by size and reused, so that after the
+ * first batches a receive allocates nothing. When the arena runs full, idle buffers are freed.
  *
- * <p>Sizes are rounded up to a power of two, from 4 KiB, and from 1 MiB on to a multiple of that.
- * Thread-safe.
+ * <p>Sizes up to 1 MiB are rounded up to a power of two, at least 4 KiB. Larger sizes are rounded
+ * up to a multiple of 1 MiB. Thread-safe.
  */
 public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private static final long LEAST_BYTES = 4L << 10;
@@ -34,18 +33,18 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private long idleBytes;
   private boolean closed;
 
-  /** Buffers of an arena, which has to stay open until the last of them is back. */
+  /** Takes buffers from an arena, which must stay open until the last buffer has returned. */
   public TransferBuffers(SharedArena arena) {
     this.arena = arena;
     arena.onPressure(this::giveBackIdle);
   }
 
   /**
-   * A buffer with undefined contents.
+   * Allocates a buffer with undefined contents.
    *
    * @param bytes 1 to 2^31 - 64
-   * @throws ArenaFullException when nothing idle fits and the arena is full
-   * @throws IOException when it is to be larger than that
+   * @throws ArenaFullException if no idle buffer fits and the arena is full
+   * @throws IOException if the size is out of range
    */
   @Override
   public TransferBuffer take(long bytes) throws IOException {
@@ -71,9 +70,10 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   }
 
   /**
-   * Makes sure that so many buffers of so many bytes can be taken without an allocation.
+   * Allocates buffers in advance, so that {@code count} buffers of this size can be taken without
+   * an allocation.
    *
-   * @throws ArenaFullException when the arena is full; what was allocated before stays
+   * @throws ArenaFullException if the arena is full; earlier allocations stay
    * @throws IOException as {@link #take} does
    */
   public void preallocate(long bytes, int count) throws IOException {
@@ -132,7 +132,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
     return new BufferStatistics(taken, allocated, out, idleBytes);
   }
 
-  /** Gives the arena back what is idle now, and the rest as it comes back. */
+  /** Frees idle buffers now, and the others when they return. */
   @Override
   public void close() {
     synchronized (this) {

@@ -1,8 +1,8 @@
 /**
- * What transfers read into: shapes, and the buffers that are there before any data may arrive.
+ * Shapes of arrays, and receive buffers, which are allocated before data may arrive.
  *
- * <p>{@link TransferBuffers} owns extents of an arena and uses them again and again; a {@link
- * TransferBuffer} belongs to whoever took it, and to every use that was announced, until all of
- * them have let go. No threads.
+ * <p>{@link TransferBuffers} owns extents of an arena and reuses them. The caller that took a
+ * {@link TransferBuffer} holds it, and so does every registered use, until all of them have ended.
+ * No threads.
  */
 package io.weft.crosshost.buffer;

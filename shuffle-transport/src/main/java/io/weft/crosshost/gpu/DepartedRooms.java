@@ -6,48 +6,48 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Rooms that this end has left and the other may still have mapped. They are looked at again
- * whenever a room is opened or left. Thread-safe; no lock is held while the driver is asked.
+ * Shared rooms that this end has left and the other end may still have mapped. They are polled when
+ * a room is opened or left. Thread-safe; no lock is held during calls to the driver.
  */
 final class DepartedRooms {
   private static final long POLL_NANOS = 1_000_000;
 
   private final List<SharedRoom> rooms = new ArrayList<>();
 
-  /** Rooms that somebody looks at. */
+  /** The number of rooms that a thread polls now. */
   private int inHand;
 
-  /** Takes a room over. */
+  /** Adds a room and takes ownership. */
   void add(SharedRoom room) {
     synchronized (this) {
       rooms.add(room);
     }
-    int unused = look();
+    int unused = poll();
   }
 
-  /** Gives back what nobody has mapped any more; returns how many rooms are left. */
-  int look() {
-    List<SharedRoom> looked;
+  /** Frees the rooms that are not mapped any more. Returns the number of remaining rooms. */
+  int poll() {
+    List<SharedRoom> polled;
     synchronized (this) {
-      looked = new ArrayList<>(rooms);
+      polled = new ArrayList<>(rooms);
       rooms.clear();
-      inHand += looked.size();
+      inHand += polled.size();
     }
-    int taken = looked.size();
-    looked.removeIf(SharedRoom::tryRelease);
+    int taken = polled.size();
+    polled.removeIf(SharedRoom::tryRelease);
     synchronized (this) {
       inHand -= taken;
-      rooms.addAll(looked);
+      rooms.addAll(polled);
       return rooms.size() + inHand;
     }
   }
 
-  /** Looks until none is left, or the deadline is over; returns how many are. */
+  /** Polls until no room remains or the deadline expires. Returns the number of remaining rooms. */
   int awaitAll(Deadline deadline) {
-    int left = look();
+    int left = poll();
     while (left > 0 && !deadline.expired()) {
       LockSupport.parkNanos(POLL_NANOS);
-      left = look();
+      left = poll();
     }
     return left;
   }

@@ -8,7 +8,7 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import java.io.IOException;
 
-/** Receive buffers on a GPU, from a pool that uses them again. Thread-safe. */
+/** Receive buffers on a GPU, from a pool that reuses memory. Thread-safe. */
 final class GpuBuffers implements ReceiveMemory {
   private final CudaMemoryPool pool;
   private long taken;
@@ -16,15 +16,15 @@ final class GpuBuffers implements ReceiveMemory {
   private long outBytes;
 
   /**
-   * Buffers of a pool.
+   * Takes buffers from a pool.
    *
-   * @param pool used by nobody else; stays its owner's to close
+   * @param pool not shared with other users; its owner closes it
    */
   GpuBuffers(CudaMemoryPool pool) {
     this.pool = pool;
   }
 
-  /** The pool may have to ask the driver, which takes its time: nothing is locked meanwhile. */
+  /** Holds no lock while the pool allocates, because a call to the driver may be slow. */
   @Override
   public TransferBuffer take(long bytes) throws IOException {
     CudaMemory memory;
@@ -50,7 +50,7 @@ final class GpuBuffers implements ReceiveMemory {
     }
   }
 
-  /** What is being allocated now may be counted a moment before what it is taken for. */
+  /** A buffer under allocation may be counted as allocated before it is counted as taken. */
   @Override
   public synchronized BufferStatistics statistics() {
     return new BufferStatistics(

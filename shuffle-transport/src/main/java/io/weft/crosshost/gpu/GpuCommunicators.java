@@ -24,10 +24,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes the communicators of pairs of GPUs: of NCCL where both ends can, else of the hosts, whose
- * wires map memory of the GPUs where they can. Both ends tell each other what they have and come to
- * the same choice; it is logged with its reason, once for each. Where NCCL fails to start, the pair
- * goes through the hosts, and NCCL is not tried again with that life of the peer. Thread-safe.
+ * Creates the communicators of pairs of GPUs: with NCCL where both ends can use it, else over the
+ * hosts. Wires over the hosts map GPU memory where they can. Both ends exchange what they have and
+ * reach the same choice, which is logged once with its reason. If NCCL fails to start, the pair
+ * goes over the hosts, and NCCL is not tried again with that incarnation of the peer. Thread-safe.
  */
 final class GpuCommunicators implements CommunicatorFactory {
   private static final Logger LOG = LoggerFactory.getLogger(GpuCommunicators.class);
@@ -37,14 +37,14 @@ final class GpuCommunicators implements CommunicatorFactory {
   private final Supplier<CommunicatorFactory> nccl;
   private final CommunicatorFactory hosts;
   private final Map<String, String> failed = new ConcurrentHashMap<>();
-  private final Set<String> said = ConcurrentHashMap.newKeySet();
+  private final Set<String> logged = ConcurrentHashMap.newKeySet();
 
   /**
-   * Communicators of this executor's GPU.
+   * Creates the factory of this executor's GPU.
    *
    * @param rules the same on all executors
-   * @param nccl gives who makes those of NCCL; throws where the GPU cannot be opened
-   * @param hosts makes those of the hosts
+   * @param nccl gives the factory of NCCL's communicators; throws if the GPU cannot be opened
+   * @param hosts creates communicators of the hosts
    */
   GpuCommunicators(
       RankEnd own, PathRules rules, Supplier<CommunicatorFactory> nccl, CommunicatorFactory hosts) {
@@ -68,14 +68,14 @@ final class GpuCommunicators implements CommunicatorFactory {
     }
     Attempt attempt = attempt(bootstrap, rounds, options, peer);
     if (attempt.isWell()) {
-      say(peer, rules.arrays(own.end(), peer.end()));
+      log(peer, rules.arrays(own.end(), peer.end()));
       return attempt.communicator();
     }
     Bootstrap second = new SecondMeeting(bootstrap, attempt.otherId());
     return throughHosts(second, options, peer, attempt.failure());
   }
 
-  /** Why this pair does without NCCL, the same at both ends. */
+  /** Why this pair does not use NCCL, the same at both ends. */
   private Optional<String> obstacle(BootstrapRounds rounds, RankEnd peer) {
     Supplier<String> mine =
         () -> rules.obstacle(own.end(), peer.end()).orElseGet(() -> obstacleHere(peer));
@@ -85,7 +85,7 @@ final class GpuCommunicators implements CommunicatorFactory {
         .findFirst();
   }
 
-  /** NCCL failed with this peer before, or the GPU cannot be opened; empty if all is well. */
+  /** Why this end cannot use NCCL: an earlier failure with this peer, or the GPU does not open. */
   private String obstacleHere(RankEnd peer) {
     try {
       CommunicatorFactory unused = nccl.get();
@@ -96,11 +96,11 @@ final class GpuCommunicators implements CommunicatorFactory {
   }
 
   /**
-   * What became of NCCL at both ends.
+   * The result of the start of NCCL at both ends.
    *
-   * @param communicator null where it failed
-   * @param failure why, where it did
-   * @param otherId for the communicator that is made instead
+   * @param communicator null if the start failed
+   * @param failure the reason, if it failed
+   * @param otherId for the communicator over the hosts, if it failed
    */
   private record Attempt(Communicator communicator, String failure, UniqueId otherId) {
     boolean isWell() {
@@ -126,7 +126,7 @@ final class GpuCommunicators implements CommunicatorFactory {
     }
   }
 
-  /** Both ends hear how it went at the other. */
+  /** Exchanges the outcomes of both ends. */
   private static Attempt settle(
       BootstrapRounds rounds, Communicator made, CollectiveException failure) {
     List<Outcome> all =
@@ -140,7 +140,7 @@ final class GpuCommunicators implements CommunicatorFactory {
     if (obstacle.isEmpty()) {
       throw failure != null
           ? failure
-          : new CollectiveException(Kind.ABORTED, List.of(), "the other end gave up on NCCL");
+          : new CollectiveException(Kind.ABORTED, List.of(), "the other end could not start NCCL");
     }
     discard(made, "NCCL failed at the other end");
     return new Attempt(null, obstacle.get().reason(), UniqueId.decode(all.get(0).id()));
@@ -154,27 +154,27 @@ final class GpuCommunicators implements CommunicatorFactory {
   }
 
   private Communicator throughHosts(
-      Bootstrap meeting, CommunicatorOptions options, RankEnd peer, String reason) {
+      Bootstrap bootstrap, CommunicatorOptions options, RankEnd peer, String reason) {
     boolean mayMap = rules.mayMap(own.end(), peer.end());
     boolean tries = mayMap && own.seesProcessOf(peer);
     if (!tries) {
       String namespaces = mayMap ? "; no CUDA IPC: the processes do not see each other" : "";
-      say(peer, rules.throughHosts(own.end(), peer.end(), reason + namespaces));
+      log(peer, rules.throughHosts(own.end(), peer.end(), reason + namespaces));
     }
     return new HostRoute(
-        hosts.create(meeting, options), tries, obstacle -> sayMapped(peer, reason, obstacle));
+        hosts.create(bootstrap, options), tries, obstacle -> logMapped(peer, reason, obstacle));
   }
 
-  private void sayMapped(RankEnd peer, String reason, String obstacle) {
-    say(
+  private void logMapped(RankEnd peer, String reason, String obstacle) {
+    log(
         peer,
         obstacle.isEmpty()
             ? rules.mapped(reason)
             : rules.throughHosts(own.end(), peer.end(), reason + "; no CUDA IPC: " + obstacle));
   }
 
-  private void say(RankEnd peer, PathChoice choice) {
-    if (said.add(peer.life() + " " + choice)) {
+  private void log(RankEnd peer, PathChoice choice) {
+    if (logged.add(peer.life() + " " + choice)) {
       LOG.info(
           "Arrays between {} of executor {} and {} of executor {} go by {}",
           own.end().gpu(),

@@ -11,35 +11,35 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 /**
- * Opens a GPU when it is first asked for, on a daemon thread of its own, "weft-gpu-open": a driver
- * that does not answer holds up nobody for longer than its patience, and no lock. Where it fails
- * the next to ask tries again. Thread-safe. Owns what it opened.
+ * Opens a GPU on first use, on a daemon thread "weft-gpu-open". If the driver does not answer, each
+ * caller waits until its timeout and no lock is held. After a failure the next caller retries.
+ * Thread-safe. Owns the opened GPU.
  */
 final class GpuOpening implements AutoCloseable {
   private final String what;
   private final Supplier<OpenedGpu> open;
-  private final Duration patience;
+  private final Duration timeout;
   private CompletableFuture<OpenedGpu> opening;
   private boolean closed;
 
   /**
-   * A GPU that is not open.
+   * Creates a GPU that is not open.
    *
-   * @param what it is called, for messages
+   * @param what name of the GPU, for messages
    * @param open calls the driver
-   * @param patience how long each caller waits for it
+   * @param timeout how long each caller waits
    */
-  GpuOpening(String what, Supplier<OpenedGpu> open, Duration patience) {
+  GpuOpening(String what, Supplier<OpenedGpu> open, Duration timeout) {
     this.what = what;
     this.open = open;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   /**
-   * The GPU, which is opened unless it is.
+   * The GPU. Opens it if it is not open.
    *
-   * @throws IllegalStateException when this was closed
-   * @throws UnavailableLibraryException when the driver does not answer
+   * @throws IllegalStateException if this was closed
+   * @throws UnavailableLibraryException if the driver does not answer in time
    */
   OpenedGpu get() {
     CompletableFuture<OpenedGpu> mine = null;
@@ -79,7 +79,7 @@ final class GpuOpening implements AutoCloseable {
 
   private OpenedGpu await(CompletableFuture<OpenedGpu> shared) {
     try {
-      return shared.get(patience.toNanos(), TimeUnit.NANOSECONDS);
+      return shared.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof RuntimeException known) {
         throw known;
@@ -88,21 +88,21 @@ final class GpuOpening implements AutoCloseable {
     } catch (TimeoutException e) {
       throw new UnavailableLibraryException(
           "the NVIDIA driver did not open %s within %s"
-              .formatted(what, Deadline.describe(patience.toNanos())));
+              .formatted(what, Deadline.describe(timeout.toNanos())));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted while " + what + " was being opened", e);
     }
   }
 
-  /** The GPU if it is open now. */
+  /** The GPU, if it is open now. */
   synchronized Optional<OpenedGpu> now() {
     return opening == null || opening.isCompletedExceptionally()
         ? Optional.empty()
         : Optional.ofNullable(opening.getNow(null));
   }
 
-  /** What is being opened is closed as soon as it is there. */
+  /** A GPU that is being opened is closed as soon as it is open. */
   @Override
   public void close() {
     CompletableFuture<OpenedGpu> last;

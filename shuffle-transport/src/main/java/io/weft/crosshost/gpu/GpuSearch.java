@@ -18,22 +18,22 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Finds the GPU of this executor and the NCCL that it can use. The driver is loaded only where the
- * machine's record has a GPU and JNA, and NCCL where it has that too; no context is made, so this
- * takes no memory of the GPU.
+ * Finds the GPU of this executor and its NCCL. The driver is loaded only if the capabilities
+ * include a GPU and JNA, and NCCL only if they include NCCL. No context is created, so the search
+ * takes no GPU memory.
  */
 public final class GpuSearch {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
   private GpuSearch() {}
 
   /**
-   * Looks, for at most half a minute.
+   * Searches for at most 30 s.
    *
-   * @param machine what this machine has
-   * @param libraries where to look for the driver and NCCL
-   * @param wanted the GPU by its number in this process or its uuid; empty for the first
-   * @return the GPU, or why there is none
+   * @param machine the capabilities of this machine
+   * @param libraries where the driver and NCCL are
+   * @param wanted the GPU's number in this process or its uuid; empty for the first GPU
+   * @return the GPU, or the reason why there is none
    */
   public static GpuEnd find(Capabilities machine, ProbeOptions libraries, String wanted) {
     for (Capability needed : List.of(Capability.CUDA_DEVICES, Capability.JNA)) {
@@ -41,25 +41,25 @@ public final class GpuSearch {
         return GpuEnd.without(needed + ": " + machine.reason(needed));
       }
     }
-    return ask(() -> search(machine, libraries, wanted), PATIENCE);
+    return ask(() -> search(machine, libraries, wanted), TIMEOUT);
   }
 
-  /** A question to libraries of the machine, which may hang. */
-  interface Question {
+  /** A request to native libraries, which may hang. */
+  interface Request {
     GpuEnd answer();
   }
 
-  static GpuEnd ask(Question question, Duration patience) {
-    FutureTask<GpuEnd> task = new FutureTask<>(question::answer);
+  static GpuEnd ask(Request request, Duration timeout) {
+    FutureTask<GpuEnd> task = new FutureTask<>(request::answer);
     Thread thread = new Thread(task, "weft-gpu-search");
     thread.setDaemon(true);
     thread.start();
     try {
-      return task.get(patience.toMillis(), TimeUnit.MILLISECONDS);
+      return task.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
       return GpuEnd.without(
           "the NVIDIA driver or NCCL did not answer within "
-              + Deadline.describe(patience.toNanos()));
+              + Deadline.describe(timeout.toNanos()));
     } catch (ExecutionException e) {
       return GpuEnd.without("the NVIDIA driver or NCCL cannot be used: " + e.getCause());
     } catch (InterruptedException e) {

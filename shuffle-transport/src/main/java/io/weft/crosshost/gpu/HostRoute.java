@@ -14,13 +14,12 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * The host's communicator of a clique of GPUs: says by its type that it does not move memory of
- * GPUs.
+ * The host communicator of a clique of GPUs. Its type shows that it does not move GPU memory.
  *
- * @param hosts which moves memory of the host only; closed with this one
- * @param mayMap whether the ends try to map each other's memory before they stage arrays, the same
- *     at both
- * @param mapped is told how that went: why it did not, or an empty text
+ * @param hosts moves host memory only; closed with this one
+ * @param mayMap whether the ends try to map each other's memory before they stage arrays; the same
+ *     at both ends
+ * @param mapped receives the result: the reason of a failure, or an empty text
  */
 record HostRoute(Communicator hosts, boolean mayMap, Consumer<String> mapped)
     implements Communicator {

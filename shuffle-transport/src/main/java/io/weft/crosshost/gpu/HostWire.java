@@ -16,8 +16,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A wire between two GPUs over the hosts' communicator: mapped where both ends can, else staged.
- * They try when the wire is first used, so that it can be aborted meanwhile.
+ * A wire between two GPUs over the hosts' communicator: mapped if both ends can map, else staged.
+ * The choice is made on first use, so that the wire can be aborted meanwhile.
  */
 final class HostWire implements TransferWire {
   private final HostRoute route;
@@ -25,7 +25,7 @@ final class HostWire implements TransferWire {
   private final TransferWire host;
   private TransferWire chosen;
 
-  /** A wire that has not been used. */
+  /** Creates a wire that has not chosen yet. */
   HostWire(HostRoute route, OpenedGpu gpu) {
     this.route = route;
     this.gpu = gpu;
@@ -43,9 +43,9 @@ final class HostWire implements TransferWire {
     return chosen;
   }
 
-  /** A room at both ends, or at none of them. */
+  /** Opens a room at both ends, or at neither. */
   private Optional<SharedRoom> openRoom() {
-    int unused = gpu.departed().look();
+    int unused = gpu.departed().poll();
     SharedRoom room = null;
     String obstacle = "";
     try {
@@ -73,7 +73,7 @@ final class HostWire implements TransferWire {
     }
   }
 
-  /** Why one of the ends cannot; empty when the room is open at both. */
+  /** Why one of the ends cannot map; empty if the room is open at both ends. */
   private String obstacle(String own, SharedRoom room) {
     Deadline deadline = Deadline.after(route.timeout());
     BootstrapRounds rounds =

@@ -19,13 +19,13 @@ import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A wire between two GPUs of one kernel, or two ends on one GPU, whose memory never leaves the
- * device: the sender copies a wave into a room that the receiver has mapped, and the receiver
- * copies it out. The hosts only tell each other how far they are. The room's two slots take turns,
- * so that one wave is copied in while the next is copied out. Both ends have to use such a wire.
+ * A wire between two GPUs of one kernel, or two ends on one GPU, without a copy through the host.
+ * The sender copies a wave into a shared room that the receiver has mapped, and the receiver copies
+ * it out. The hosts exchange only their progress. The room's two slots alternate, so that one wave
+ * is copied in while the other is copied out. Both ends must use such a wire.
  *
- * <p>Why not from the sender's own memory: the other end would have to have unmapped it before its
- * owner may free it, and mapping takes longer than a copy within the device.
+ * <p>The sender's own array is not mapped. Its owner could not free it before the other end had
+ * unmapped it, and mapping takes longer than a copy within the device.
  */
 final class IpcWire implements TransferWire {
   private static final long POLL_NANOS = 20_000;
@@ -33,26 +33,26 @@ final class IpcWire implements TransferWire {
   private final TransferWire host;
   private final SharedRoom room;
   private final DepartedRooms departed;
-  private final Duration patience;
+  private final Duration timeout;
   private final ByteBuffer mine = word();
   private final ByteBuffer theirs = word();
 
-  /** Ends when the stream does not use the memory of moves that failed any more. */
+  /** Ends when the stream no longer uses the memory of failed moves. */
   private final HostEvent rest = new HostEvent("the rest of a stream of mapped transfers");
 
   /**
-   * A wire through a room.
+   * Creates a wire through a shared room.
    *
-   * @param host moves memory of the host; closed with this one
-   * @param room that both ends have mapped; belongs to the wire from now on
-   * @param departed takes the room over in the end
-   * @param patience how long the GPU may take for a wave
+   * @param host moves host memory; closed with this one
+   * @param room mapped by both ends; the wire takes ownership
+   * @param departed gets the room when the wire closes
+   * @param timeout how long the GPU may take for a wave
    */
-  IpcWire(TransferWire host, SharedRoom room, DepartedRooms departed, Duration patience) {
+  IpcWire(TransferWire host, SharedRoom room, DepartedRooms departed, Duration timeout) {
     this.host = host;
     this.room = room;
     this.departed = departed;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   private static ByteBuffer word() {
@@ -75,7 +75,7 @@ final class IpcWire implements TransferWire {
     }
   }
 
-  /** When both are through with a wave, the slot of the one before is free. */
+  /** Moves all waves. When both ends have finished a wave, the slot of the previous one is free. */
   private void moveAll(List<List<TypedBuffer>> there, List<List<TypedBuffer>> back) {
     int waves = Math.max(there.size(), back.size());
     for (int wave = 0; wave < waves; wave++) {
@@ -84,7 +84,7 @@ final class IpcWire implements TransferWire {
         room.stream().copyOnDevice(to, array.address(), array.bytes());
         to += array.bytes();
       }
-      meet(wave);
+      sync(wave);
       long from = room.others(wave);
       for (TypedBuffer array : wave(back, wave)) {
         room.stream().copyOnDevice(array.address(), from, array.bytes());
@@ -92,7 +92,7 @@ final class IpcWire implements TransferWire {
       }
     }
     if (waves > 0) {
-      meet(waves);
+      sync(waves);
     }
   }
 
@@ -100,8 +100,8 @@ final class IpcWire implements TransferWire {
     return wave < waves.size() ? waves.get(wave) : List.of();
   }
 
-  /** Everything enqueued so far is done at both ends. */
-  private void meet(int wave) {
+  /** Waits until both ends have done everything that they have enqueued. */
+  private void sync(int wave) {
     awaitCopies();
     mine.putInt(0, wave);
     host.move(
@@ -111,13 +111,14 @@ final class IpcWire implements TransferWire {
       throw new CollectiveException(
           Kind.MISMATCH,
           List.of(),
-          "this end is at wave %d of a move, the other at %d".formatted(wave, theirs.getInt(0)));
+          "this end is at wave %d of a move, the other end at %d"
+              .formatted(wave, theirs.getInt(0)));
     }
   }
 
-  /** Ends also when the wire was aborted: the GPU may be stuck for good. */
+  /** Waits for the copies. Also ends if the wire is aborted, because the GPU may hang. */
   private void awaitCopies() {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     try (CudaMark mark = room.stream().mark()) {
       while (!mark.isReached()) {
         host.failure()
@@ -153,7 +154,7 @@ final class IpcWire implements TransferWire {
     host.abort(reason);
   }
 
-  /** Waits for what the stream still copies; memory it may go on with is kept for good. */
+  /** Waits for the stream's copies. If they do not end, their memory is never freed. */
   @Override
   public void close() {
     if (room.depart()) {

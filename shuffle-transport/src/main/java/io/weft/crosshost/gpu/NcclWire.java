@@ -10,16 +10,16 @@ import io.weft.device.Event;
 import java.util.List;
 import java.util.Optional;
 
-/** A wire between two GPUs by NCCL: the GPU of each end waits for its sources by itself. */
+/** A wire between two GPUs by NCCL. The GPU of each end can wait for sources itself. */
 final class NcclWire implements TransferWire {
   private final DeviceCommunicator communicator;
   private final boolean followsDevices;
   private final CommunicatorWire wire;
 
   /**
-   * The wire of a communicator.
+   * Creates the wire of a communicator.
    *
-   * @param communicator with two ranks; stays the caller's to close
+   * @param communicator with two ranks; the caller closes it
    * @param followsDevices whether sends of this end may wait for their sources on the GPU
    */
   NcclWire(DeviceCommunicator communicator, boolean followsDevices) {

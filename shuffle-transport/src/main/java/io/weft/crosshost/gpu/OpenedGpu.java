@@ -8,12 +8,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What is there of a GPU from the first transfer on. Thread-safe.
+ * The resources of a GPU from the first transfer on. Thread-safe.
  *
  * @param memory for receive buffers
- * @param pinned for what is staged
- * @param shared for what other processes map
- * @param departed what they may still have mapped
+ * @param pinned for staged arrays
+ * @param shared for rooms that other processes map
+ * @param departed rooms that other processes may still have mapped
  */
 record OpenedGpu(
     CudaDevice device,
@@ -22,15 +22,15 @@ record OpenedGpu(
     CudaMemoryPool shared,
     GpuBuffers buffers,
     DepartedRooms departed) {
-  /** Rooms of 32 pairs; another pair is staged through the host. */
+  /** The rooms of 32 pairs. Further pairs are staged through the host. */
   private static final long SHARED_BYTES = 32 * SharedRoom.BYTES;
 
-  /** The other ends let go when they hear that this one has ended. */
+  /** How long to wait for the other ends to release their mappings. */
   private static final Duration LINGER = Duration.ofSeconds(2);
 
   private static final Logger LOG = LoggerFactory.getLogger(OpenedGpu.class);
 
-  /** Takes the pools of a device that was opened for it; nothing is allocated yet. */
+  /** Creates the pools of a device and takes ownership of it. Allocates nothing yet. */
   static OpenedGpu of(CudaDevice device, long bufferBytes, long pinnedBytes) {
     CudaMemoryPool memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, bufferBytes);
     return new OpenedGpu(
@@ -43,8 +43,8 @@ record OpenedGpu(
   }
 
   /**
-   * Gives everything back, after at most 2 s; what is still received into, or mapped elsewhere,
-   * stays until the process ends.
+   * Frees everything, after at most 2 s. Memory that is still in use, or mapped by others, stays
+   * until the process ends.
    */
   void close() {
     long out = buffers.statistics().out();

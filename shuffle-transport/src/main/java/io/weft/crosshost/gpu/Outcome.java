@@ -10,16 +10,16 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 
 /**
- * How it went at one end to make a communicator of NCCL.
+ * The outcome of the start of NCCL at one end.
  *
- * @param kind of the failure; empty text where it went well
+ * @param kind of the failure; empty if it succeeded
  * @param reason of the failure
- * @param id for another communicator, if one is needed; the one of rank 0 is taken
+ * @param id for another communicator, if one is needed; the id of rank 0 is used
  */
 record Outcome(String kind, String reason, String id) {
   private static final int MOST_REASON = 1000;
 
-  /** Of a failure, or null where there was none. */
+  /** The outcome for a failure; null means success. */
   static Outcome of(CollectiveException failure) {
     String id = UniqueId.create().encode();
     return failure == null
@@ -36,7 +36,7 @@ record Outcome(String kind, String reason, String id) {
     return kind.isEmpty();
   }
 
-  /** Whether it failed, but both ends are still there and can do without NCCL. */
+  /** Whether NCCL failed, but both ends still work and can go on without NCCL. */
   boolean isObstacle() {
     return kind.equals(Kind.MISMATCH.name())
         || kind.equals(Kind.IO.name())
@@ -56,13 +56,13 @@ record Outcome(String kind, String reason, String id) {
   /**
    * Reads what {@link #encode} wrote.
    *
-   * @throws IllegalArgumentException if it is something else
+   * @throws IllegalArgumentException if the bytes have another format
    */
   static Outcome decode(byte[] bytes) {
     try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
       return new Outcome(in.readUTF(), in.readUTF(), in.readUTF());
     } catch (IOException e) {
-      throw new IllegalArgumentException("what the other end says of NCCL is damaged", e);
+      throw new IllegalArgumentException("the other end's message about NCCL is damaged", e);
     }
   }
 }

@@ -11,17 +11,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * What the two ends of a clique tell each other before they choose a way.
+ * The message that the two ends of a clique exchange before they choose a path.
  *
- * @param life of the executor, such as "2@00c0ffee"
- * @param end what the choice depends on
- * @param pids the namespace of its process's number, such as "pid:[4026531836]", without which the
- *     other end cannot tell whether it lives; empty where it is unknown
+ * @param life id and incarnation of the executor, for example "2@00c0ffee"
+ * @param end the properties that the choice depends on
+ * @param pids the pid namespace of the process, for example "pid:[4026531836]"; empty if unknown.
+ *     Only within one namespace can an end check whether the other process is alive
  */
 record RankEnd(String life, PathEnd end, String pids) {
   private static final Path PID_NAMESPACE = Path.of("/proc/self/ns/pid");
 
-  /** Of this process. */
+  /** The message of this process. */
   RankEnd(String life, PathEnd end) {
     this(life, end, ownPids());
   }
@@ -34,7 +34,7 @@ record RankEnd(String life, PathEnd end, String pids) {
     }
   }
 
-  /** Whether each can tell by its number that the other's process has ended. */
+  /** Whether each end can detect by the pid that the other's process has ended. */
   boolean seesProcessOf(RankEnd other) {
     return pids.equals(other.pids) && !pids.isEmpty();
   }
@@ -58,7 +58,7 @@ record RankEnd(String life, PathEnd end, String pids) {
   /**
    * Reads what {@link #encode} wrote.
    *
-   * @throws IllegalArgumentException if it is something else
+   * @throws IllegalArgumentException if the bytes have another format
    */
   static RankEnd decode(byte[] bytes) {
     try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
@@ -69,7 +69,7 @@ record RankEnd(String life, PathEnd end, String pids) {
       GpuEnd gpu = new GpuEnd(uuid, ordinal, in.readUTF(), in.readUTF(), in.readUTF());
       return new RankEnd(life, new PathEnd(kernel, gpu), in.readUTF());
     } catch (IOException e) {
-      throw new IllegalArgumentException("what the other end says of its GPU is damaged", e);
+      throw new IllegalArgumentException("the other end's message about its GPU is damaged", e);
     }
   }
 }

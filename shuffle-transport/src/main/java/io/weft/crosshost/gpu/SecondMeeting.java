@@ -6,8 +6,8 @@ import io.weft.device.Deadline;
 import java.util.List;
 
 /**
- * A meeting once more, under another id, after what was to be made in it first has failed. Belongs
- * to the first meeting and ends with it.
+ * A second use of a bootstrap with another id, after the first communicator failed. Closes nothing:
+ * it ends with the first.
  */
 record SecondMeeting(Bootstrap first, UniqueId id) implements Bootstrap {
   @Override
@@ -27,6 +27,6 @@ record SecondMeeting(Bootstrap first, UniqueId id) implements Bootstrap {
 
   @Override
   public void close() {
-    // The meeting is its opener's.
+    // The opener closes the bootstrap.
   }
 }

@@ -14,15 +14,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A piece of this GPU's memory that the other end of a pair has mapped, and the other's that is
- * mapped here, for as long as the pair's wire lives: two slots each, of a wave. Its owner writes to
- * it and the other end only reads. One thread at a time.
+ * GPU memory that the two ends of a pair share while their wire is open. Each end owns one room,
+ * which the other end has mapped, with two slots of one wave each. The owner writes and the other
+ * end only reads. Used by one thread at a time.
  */
 final class SharedRoom implements AutoCloseable {
-  /** What goes through a slot at a time. */
+  /** The size of a slot. */
   static final long WAVE_BYTES = 8L << 20;
 
-  /** Of a room. */
+  /** The size of a room. */
   static final long BYTES = 2 * WAVE_BYTES;
 
   private static final Logger LOG = LoggerFactory.getLogger(SharedRoom.class);
@@ -39,10 +39,10 @@ final class SharedRoom implements AutoCloseable {
   }
 
   /**
-   * Takes the memory, and a stream.
+   * Allocates the memory and a stream.
    *
-   * @throws IllegalStateException when there is no room for it
-   * @throws CudaException when the driver does not give it
+   * @throws IllegalStateException if the pool is full
+   * @throws CudaException if the driver fails
    */
   static SharedRoom take(CudaDevice device, CudaMemoryPool pool) {
     CudaMemory memory = pool.take(BYTES);
@@ -56,10 +56,10 @@ final class SharedRoom implements AutoCloseable {
   }
 
   /**
-   * Has both ends map each other's.
+   * Maps the rooms at both ends.
    *
-   * @throws io.weft.collectives.fault.CollectiveException of kind INVALID, at both ends, when one
-   *     of them cannot; then nothing is mapped
+   * @throws io.weft.collectives.fault.CollectiveException of kind INVALID, at both ends, if one of
+   *     them cannot; then nothing is mapped
    */
   void open(Communicator hosts, Deadline deadline) {
     rank = hosts.rank();
@@ -70,12 +70,12 @@ final class SharedRoom implements AutoCloseable {
     return stream;
   }
 
-  /** Where a wave is written. */
+  /** The address that this end writes a wave to. */
   long own(int wave) {
     return slot(rank, wave);
   }
 
-  /** Where a wave of the other end is read. */
+  /** The address that this end reads the other end's wave from. */
   long others(int wave) {
     return slot(1 - rank, wave);
   }
@@ -85,9 +85,10 @@ final class SharedRoom implements AutoCloseable {
   }
 
   /**
-   * Reads the other's memory no more, and tells it so; the own stays until {@link #tryRelease}.
+   * Unmaps the other's memory and tells the other end. The own memory stays until {@link
+   * #tryRelease}.
    *
-   * @return whether the stream has come to rest, so that what it used may go
+   * @return whether the stream is idle, so that its memory may be freed
    */
   boolean depart() {
     try {
@@ -96,14 +97,16 @@ final class SharedRoom implements AutoCloseable {
         memory.close();
         return true;
       }
-      LOG.warn("{} does not rest: what it used, and what others have mapped, is kept", stream);
+      LOG.warn(
+          "{} does not become idle: its memory, and memory that others have mapped, is kept",
+          stream);
     } catch (CudaException e) {
-      LOG.warn("{} failed: what others have mapped is kept", stream, e);
+      LOG.warn("{} failed: memory that others have mapped is kept", stream, e);
     }
     return false;
   }
 
-  /** Whether the other end has departed too, or its process has ended, and all has gone back. */
+  /** Frees the room if the other end has departed or its process has ended. */
   boolean tryRelease() {
     try {
       if (window.tryRelease(Deadline.after(REST))) {
@@ -111,12 +114,12 @@ final class SharedRoom implements AutoCloseable {
         return true;
       }
     } catch (CudaException e) {
-      LOG.warn("{} failed: what others have mapped is kept", stream, e);
+      LOG.warn("{} failed: memory that others have mapped is kept", stream, e);
     }
     return false;
   }
 
-  /** Gives back what was never mapped. */
+  /** Frees a room that was never mapped. */
   @Override
   public void close() {
     boolean unused = stream.close(REST);

@@ -10,10 +10,7 @@ import io.weft.device.cuda.CudaStream;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * One wave of arrays that go through pinned memory, in both directions. Confined to the thread of
- * its wire.
- */
+/** One wave of arrays through pinned memory, in both directions. Used by the thread of its wire. */
 final class StagedWave {
   private final List<TypedBuffer> sends;
   private final List<TypedBuffer> receives;
@@ -27,7 +24,7 @@ final class StagedWave {
     this.receives = receives;
   }
 
-  /** The waves of two lists of arrays, as many of both directions in each as there are. */
+  /** Cuts two lists of arrays into waves. Each wave has both directions while both have data. */
   static List<StagedWave> of(List<TypedBuffer> sends, List<TypedBuffer> receives, long bytes) {
     List<List<TypedBuffer>> there = Waves.of(sends, bytes);
     List<List<TypedBuffer>> back = Waves.of(receives, bytes);
@@ -42,9 +39,9 @@ final class StagedWave {
   }
 
   /**
-   * Takes pinned memory.
+   * Allocates pinned memory.
    *
-   * @throws IllegalStateException when there is not enough of it; nothing is taken then
+   * @throws IllegalStateException if memory is short; then nothing is allocated
    */
   void take(CudaMemoryPool pinned) {
     try {
@@ -56,7 +53,7 @@ final class StagedWave {
     }
   }
 
-  /** Enqueues the copies of what is sent. */
+  /** Enqueues the copies of the sends to pinned memory. */
   void copyOut(CudaStream stream) {
     for (int i = 0; i < sends.size(); i++) {
       TypedBuffer array = sends.get(i);
@@ -65,7 +62,7 @@ final class StagedWave {
     copied = stream.mark();
   }
 
-  /** One piece of pinned memory for all arrays of a direction. */
+  /** Allocates one block of pinned memory for all arrays of a direction. */
   private List<TypedBuffer> copies(List<TypedBuffer> arrays, CudaMemoryPool pinned) {
     List<TypedBuffer> copies = new ArrayList<>();
     long bytes = arrays.stream().mapToLong(TypedBuffer::bytes).sum();
@@ -81,17 +78,17 @@ final class StagedWave {
     return copies;
   }
 
-  /** In pinned memory, once the copies are done. */
+  /** The sends in pinned memory, valid once the copies are done. */
   List<TypedBuffer> out() {
     return out;
   }
 
-  /** In pinned memory, for what arrives. */
+  /** The pinned memory for the receives. */
   List<TypedBuffer> in() {
     return in;
   }
 
-  /** Enqueues the copies of what has arrived. */
+  /** Enqueues the copies of the receives to the GPU. */
   void copyIn(CudaStream stream) {
     forgetMark();
     for (int i = 0; i < receives.size(); i++) {
@@ -101,7 +98,7 @@ final class StagedWave {
     copied = stream.mark();
   }
 
-  /** Whether what was enqueued last is done. */
+  /** Whether the copies that were enqueued last are done. */
   boolean isCopied() {
     return copied.isReached();
   }
@@ -113,14 +110,14 @@ final class StagedWave {
     }
   }
 
-  /** Gives the pinned memory back, which nothing uses any more. */
+  /** Frees the pinned memory. The caller makes sure that it is not in use. */
   void release() {
     forgetMark();
     memories.forEach(CudaMemory::close);
     memories.clear();
   }
 
-  /** Keeps the memory of the GPU until the stream, which may still copy, has come to rest. */
+  /** Keeps the GPU memory of the arrays until the stream, which may still copy, is idle. */
   void keepUntil(Event rest) {
     sends.forEach(array -> array.owner().usedUntil(rest));
     receives.forEach(array -> array.owner().usedUntil(rest));

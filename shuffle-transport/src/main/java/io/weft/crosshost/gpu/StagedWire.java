@@ -20,14 +20,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A wire between two GPUs through memory of their hosts: what NCCL would do, where it cannot be
- * used. Arrays are copied to pinned memory and from there to the GPU, in waves of a fixed size:
- * while one moves between the hosts, the GPU copies the next one out or the one before in. Where
- * pinned memory is short there is one wave at a time, and a wait for it. Both ends have to use such
- * a wire.
+ * A wire between two GPUs through host memory, for pairs that cannot use NCCL. Arrays are copied to
+ * pinned memory, sent to the other host, and copied to its GPU, in waves of a fixed size. While one
+ * wave moves between the hosts, the GPU copies the next one out or the previous one in. If pinned
+ * memory is short, there is one wave at a time, and the wire waits for memory. Both ends must use
+ * such a wire.
  */
 final class StagedWire implements TransferWire {
-  /** Of each direction; pinned memory is taken for three waves at a time. */
+  /** The size of a wave in each direction. Up to three waves have pinned memory at a time. */
   static final long WAVE_BYTES = 4L << 20;
 
   private static final Logger LOG = LoggerFactory.getLogger(StagedWire.class);
@@ -36,25 +36,25 @@ final class StagedWire implements TransferWire {
 
   private final TransferWire host;
   private final CudaMemoryPool pinned;
-  private final Duration patience;
+  private final Duration timeout;
   private final CudaStream stream;
 
-  /** Of a move that failed, while the stream may still use their memory. */
+  /** The waves of failed moves, while the stream may still use their memory. */
   private final List<StagedWave> kept = new ArrayList<>();
 
   private final HostEvent rest = new HostEvent("the rest of a stream that stages transfers");
 
   /**
-   * A wire with a stream of its own.
+   * Creates a wire with its own stream.
    *
-   * @param host moves memory of the host; closed with this one
+   * @param host moves host memory; closed with this one
    * @param pinned for the copies
-   * @param patience how long the GPU may take for a wave
+   * @param timeout how long the GPU may take for a wave
    */
-  StagedWire(TransferWire host, CudaDevice device, CudaMemoryPool pinned, Duration patience) {
+  StagedWire(TransferWire host, CudaDevice device, CudaMemoryPool pinned, Duration timeout) {
     this.host = host;
     this.pinned = pinned;
-    this.patience = patience;
+    this.timeout = timeout;
     this.stream = CudaStream.open(device, "staged transfers", Lane.Priority.HIGHEST);
   }
 
@@ -99,7 +99,7 @@ final class StagedWire implements TransferWire {
     return to;
   }
 
-  /** Copies a wave out; false where pinned memory is short. */
+  /** Copies a wave out. Returns false if pinned memory is short. */
   private boolean copiesOut(StagedWave wave) {
     try {
       wave.take(pinned);
@@ -110,9 +110,9 @@ final class StagedWire implements TransferWire {
     return true;
   }
 
-  /** Copies a wave out when others have given memory back; this wire holds none meanwhile. */
+  /** Copies a wave out once others have freed memory. This wire holds none meanwhile. */
   private void awaitMemory(StagedWave wave) {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     while (!deadline.expired()) {
       requireWell();
       if (copiesOut(wave)) {
@@ -132,7 +132,7 @@ final class StagedWire implements TransferWire {
             });
   }
 
-  /** The GPU goes on with the waves around this one meanwhile. */
+  /** Moves one wave between the hosts. The GPU works on the waves around it meanwhile. */
   private void moveOne(StagedWave wave) {
     await(wave);
     host.move(wave.out(), wave.in());
@@ -155,9 +155,9 @@ final class StagedWire implements TransferWire {
     }
   }
 
-  /** Ends also when the wire was aborted: the GPU may be stuck for good. */
+  /** Waits for the copies. Also ends if the wire is aborted, because the GPU may hang. */
   private void await(StagedWave wave) {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     while (!wave.isCopied()) {
       requireWell();
       if (deadline.expired()) {
@@ -177,7 +177,7 @@ final class StagedWire implements TransferWire {
     host.abort(reason);
   }
 
-  /** Waits for what the stream still copies; memory it may go on with is kept for good. */
+  /** Waits for the stream's copies. If they do not end, their memory is never freed. */
   @Override
   public void close() {
     if (stream.close(REST)) {
@@ -185,7 +185,7 @@ final class StagedWire implements TransferWire {
       kept.clear();
       rest.complete();
     } else if (!kept.isEmpty()) {
-      LOG.warn("{} does not rest: the memory of {} waves is kept", stream, kept.size());
+      LOG.warn("{} does not become idle: the memory of {} waves is kept", stream, kept.size());
     }
     host.close();
   }

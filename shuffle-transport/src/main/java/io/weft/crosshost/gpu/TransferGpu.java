@@ -25,32 +25,34 @@ import java.util.UUID;
 import java.util.function.Supplier;
 
 /**
- * This executor's GPU as an end of transfers. Its context is taken with the first transfer, so an
- * executor that transfers nothing takes no memory of the GPU. Thread-safe. Owns the context and the
- * pools; to be closed after the transfers.
+ * This executor's GPU as an end of transfers. The context is created with the first transfer, so an
+ * executor without transfers takes no GPU memory. Thread-safe. Owns the context and the pools; must
+ * be closed after the transfers.
  */
 public final class TransferGpu implements AutoCloseable {
-  /** Both ends give a communicator up at the same time, or the other has ended. */
+  /** How long a closing communicator waits for the other end, which closes at the same time. */
   private static final Duration LINGER = Duration.ofMillis(500);
 
   private static final long PINNED_BYTES = 1L << 30;
 
-  /** A driver that is stuck does not hold up transfers for longer. */
-  private static final Duration DRIVER_PATIENCE = Duration.ofSeconds(30);
+  /** The timeout for a driver that does not answer. */
+  private static final Duration DRIVER_TIMEOUT = Duration.ofSeconds(30);
 
   private final Options options;
   private final GpuOpening opening;
 
   /**
-   * What an end is made of.
+   * The properties of an end.
    *
-   * @param life of the executor: its id and incarnation, in words
-   * @param end this executor's kernel and GPU, which is there
-   * @param rules by which ways are chosen, the same on all executors
+   * @param life id and incarnation of the executor, for messages
+   * @param end this executor's kernel and GPU, which must exist
+   * @param rules for the choice of paths, the same on all executors
    * @param libraries where the driver and NCCL are
-   * @param bufferBytes the most memory of the GPU for receive buffers
-   * @param followsDevices whether NCCL gets what is sent when its source is recorded, or complete
-   * @param besideNccl makes the communicators of hosts over which the ends of one of NCCL agree
+   * @param bufferBytes the limit of GPU memory for receive buffers
+   * @param followsDevices whether NCCL gets a send when its source is recorded; else when it is
+   *     complete
+   * @param besideNccl creates the host communicators that coordinate the ends of an NCCL
+   *     communicator
    */
   public record Options(
       String life,
@@ -67,10 +69,10 @@ public final class TransferGpu implements AutoCloseable {
     }
   }
 
-  /** An end that has not been used. */
+  /** Creates an end whose GPU is not open yet. */
   public TransferGpu(Options options) {
     this.options = options;
-    this.opening = new GpuOpening(options.end().gpu().toString(), this::open, DRIVER_PATIENCE);
+    this.opening = new GpuOpening(options.end().gpu().toString(), this::open, DRIVER_TIMEOUT);
   }
 
   private OpenedGpu open() {
@@ -80,9 +82,9 @@ public final class TransferGpu implements AutoCloseable {
   }
 
   /**
-   * What transfers use of this GPU.
+   * The resources for transfers of this GPU.
    *
-   * @param hosts makes communicators of the hosts, for pairs that do without NCCL
+   * @param hosts creates communicators of the hosts, for pairs that do not use NCCL
    */
   public GpuResources resources(CommunicatorFactory hosts) {
     Supplier<CommunicatorFactory> nccl =
@@ -106,7 +108,7 @@ public final class TransferGpu implements AutoCloseable {
     throw new IllegalArgumentException(communicator + " does not move memory of GPUs");
   }
 
-  /** Buffers on the GPU, which is opened for the first. */
+  /** Receive buffers on the GPU. The first one opens the GPU. */
   private final class Memory implements ReceiveMemory {
     @Override
     public TransferBuffer take(long bytes) throws IOException {
@@ -141,7 +143,7 @@ public final class TransferGpu implements AutoCloseable {
     }
   }
 
-  /** Gives everything back; what is still received into stays until the process ends. */
+  /** Frees everything. Receive buffers in use stay until the process ends. */
   @Override
   public void close() {
     opening.close();

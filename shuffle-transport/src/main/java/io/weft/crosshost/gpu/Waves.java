@@ -6,13 +6,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A list of arrays cut, as bytes, into waves of at most so many bytes, in their order. Both ends of
- * a transfer cut lists of the same lengths in the same way. Stateless.
+ * Cuts a list of arrays, as bytes, into waves of a limited size, in order. Both ends of a transfer
+ * cut lists of the same lengths in the same way. Stateless.
  */
 final class Waves {
   private Waves() {}
 
-  /** The waves; none of no arrays. */
+  /** The waves; an empty list for no arrays. */
   static List<List<TypedBuffer>> of(List<TypedBuffer> arrays, long waveBytes) {
     List<List<TypedBuffer>> waves = new ArrayList<>();
     List<TypedBuffer> wave = new ArrayList<>();

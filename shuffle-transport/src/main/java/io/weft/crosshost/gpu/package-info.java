@@ -1,13 +1,12 @@
 /**
- * This executor's GPU as an end of transfers: which one it is, the memory that arrays arrive in,
- * and the way to another executor's GPU. That is NCCL where both ends can use it and may; else, on
- * one kernel, memory of each GPU that the other end has mapped; else arrays are staged through
- * pinned memory and go as those of hosts do. Both ends come to the same choice in the meeting in
- * which their communicator is made.
+ * This executor's GPU as an end of transfers: the choice of the GPU, its receive buffers, and the
+ * path to another executor's GPU. The path is NCCL if both ends can use it. Else, on one kernel,
+ * each end maps a part of the other GPU's memory. Else arrays are staged through pinned memory and
+ * sent between the hosts. Both ends reach the same choice when they create their communicator.
  *
- * <p>Nothing of the driver, NCCL or JNA is loaded unless the machine's record has a GPU and JNA. A
- * search has a thread of its own, "weft-gpu-search", as a broken driver may never answer; wires are
- * used by the lanes of their cliques. {@link io.weft.crosshost.gpu.TransferGpu} owns the context
- * and the memory, a wire its stream.
+ * <p>The driver, NCCL and JNA are loaded only if the capabilities include a GPU and JNA. The search
+ * runs on a thread "weft-gpu-search", because a broken driver may never answer. Wires are used by
+ * the lanes of their cliques. {@link io.weft.crosshost.gpu.TransferGpu} owns the context and the
+ * memory, a wire its stream.
  */
 package io.weft.crosshost.gpu;

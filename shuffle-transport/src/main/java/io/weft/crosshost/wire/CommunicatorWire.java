@@ -13,7 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** A wire over a communicator that sends and receives the memory of the host. */
+/** A wire over a communicator for host memory. */
 public final class CommunicatorWire implements TransferWire {
   private final Communicator communicator;
   private final int peer;
@@ -22,9 +22,9 @@ public final class CommunicatorWire implements TransferWire {
   private final List<Operation> manifests;
 
   /**
-   * The wire of a communicator.
+   * Creates the wire of a communicator.
    *
-   * @param communicator with two ranks; stays the caller's to close
+   * @param communicator with two ranks; the caller closes it
    */
   public CommunicatorWire(Communicator communicator) {
     if (communicator.nranks() != 2) {
@@ -50,7 +50,7 @@ public final class CommunicatorWire implements TransferWire {
     communicator.runGroup(group(sends, receives));
   }
 
-  /** What {@link #move} runs. */
+  /** The operations that {@link #move} runs. */
   public List<Operation> group(List<TypedBuffer> sends, List<TypedBuffer> receives) {
     List<Operation> group = new ArrayList<>(sends.size() + receives.size());
     sends.forEach(buffer -> group.add(new Send(buffer, peer)));

@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What one end offers in one round, in a block of a fixed size, because the other end has to know
- * how much comes. What does not fit goes into the next round.
+ * The offers of one end in one round, as a block of a fixed size, so that the other end knows the
+ * size. Offers that do not fit go into the next round.
  *
  * <pre>
  *   0 int magic | 4 int entries
@@ -63,7 +63,7 @@ public final class Manifest {
     return List.copyOf(entries);
   }
 
-  /** Writes the block from its start; it has to have {@link #BYTES} bytes. */
+  /** Writes the block from its start. The buffer must have {@link #BYTES} bytes. */
   public void encode(ByteBuffer block) {
     block.clear().order(ByteOrder.LITTLE_ENDIAN);
     block.putInt(MAGIC).putInt(entries.size());
@@ -86,13 +86,13 @@ public final class Manifest {
   /**
    * Reads a block from its start.
    *
-   * @throws IllegalArgumentException when it is no manifest; nothing is read outside of it and
-   *     nothing larger than it is allocated
+   * @throws IllegalArgumentException if the block is not a manifest; decoding reads nothing outside
+   *     of the block and allocates nothing larger than it
    */
   public static List<ManifestEntry> decode(ByteBuffer block) {
     block.clear().order(ByteOrder.LITTLE_ENDIAN);
     if (block.remaining() < HEAD_BYTES || block.getInt() != MAGIC) {
-      throw new IllegalArgumentException("what the peer sent is no manifest of transfers");
+      throw new IllegalArgumentException("the peer's message is not a manifest of transfers");
     }
     int count = block.getInt();
     if (count < 0 || count > (block.capacity() - HEAD_BYTES) / ENTRY_BYTES) {

@@ -4,16 +4,16 @@ import io.weft.collectives.buffer.DataType;
 import io.weft.tensor.codec.CodecKind;
 
 /**
- * One transfer as its end offers it to the other.
+ * One transfer, as one end offers it to the other.
  *
  * @param send whether this end sends
- * @param key what the other end has to have for the same transfer
+ * @param key the other end must have the same key
  * @param type of the elements
- * @param count of the elements; 0 in {@link #IDLE} and verdicts only, as no transfer is empty
- * @param codec how the elements travel
- * @param failure why there will be no payload; empty when there will
- * @param recorded whether the work that writes the elements is recorded and not complete: the
- *     payload is good only if the verdict, with the manifest after it has moved, says so
+ * @param count number of elements; 0 only in {@link #IDLE} and verdicts
+ * @param codec of the elements
+ * @param failure why no payload follows; empty if it follows
+ * @param recorded whether the work that writes the elements is recorded and not complete; then the
+ *     payload is valid only if the verdict in the manifest after the move says so
  */
 public record ManifestEntry(
     boolean send,
@@ -23,30 +23,30 @@ public record ManifestEntry(
     CodecKind codec,
     String failure,
     boolean recorded) {
-  /** No transfer: this end would give the communicator up, if the other would too. */
+  /** No transfer: this end gives up the communicator if the other end also does. */
   public static final ManifestEntry IDLE = ManifestEntry.plain(false, 0, DataType.INT8, 0, "");
 
-  /** Of elements that are there. */
+  /** An entry for elements that are complete. */
   public ManifestEntry(
       boolean send, long key, DataType type, long count, CodecKind codec, String failure) {
     this(send, key, type, count, codec, failure, false);
   }
 
   /**
-   * No transfer, but what this end has to say of those that it sent behind recorded work.
+   * No transfer, but the verdict of this end on its sends behind recorded work.
    *
-   * @param failure of that work; empty when it has ended well
+   * @param failure of that work; empty if it succeeded
    */
   public static ManifestEntry verdict(String failure) {
     return ManifestEntry.plain(true, 0, DataType.INT8, 0, failure);
   }
 
-  /** Whether this is no transfer but a {@link #verdict}. */
+  /** Whether this entry is a {@link #verdict}. */
   public boolean isVerdict() {
     return send && count == 0;
   }
 
-  /** Of elements that travel as they are. */
+  /** An entry for elements without a codec. */
   public static ManifestEntry plain(
       boolean send, long key, DataType type, long count, String failure) {
     return new ManifestEntry(send, key, type, count, CodecKind.NONE, failure);
@@ -61,7 +61,7 @@ public record ManifestEntry(
         && codec == other.codec;
   }
 
-  /** Such as "key 7 (256 float32)" or "key 7 (256 float32 as ZSTD)". */
+  /** For example "key 7 (256 float32)" or "key 7 (256 float32 as ZSTD)". */
   @Override
   public String toString() {
     String form = codec == CodecKind.NONE ? "" : " as " + codec;

@@ -8,38 +8,39 @@ import java.util.Optional;
 
 /**
  * One end of a clique of two, as transfers use it. Both ends call the same methods in the same
- * order. One thread at a time, except for {@link #abort}, which may come late.
+ * order. Used by one thread at a time; only {@link #abort} is thread-safe, and may be called after
+ * the wire was closed.
  *
- * <p>Every method throws what the communicator throws, and then the wire is broken.
+ * <p>Every method throws the communicator's exceptions; the wire is broken afterwards.
  */
 public interface TransferWire extends AutoCloseable {
-  /** Makes the wire of a communicator with two ranks. */
+  /** Opens the wire of a communicator with two ranks. */
   @FunctionalInterface
   interface Factory {
     TransferWire open(Communicator communicator);
   }
 
   /**
-   * Tells the peer what this end offers and returns what the peer offers; waits for the peer.
+   * Sends this end's offers and returns the peer's. Waits for the peer.
    *
-   * @throws IllegalArgumentException when what the peer says is no manifest
+   * @throws IllegalArgumentException if the peer's message is not a manifest
    */
   List<ManifestEntry> exchange(Manifest mine);
 
-  /** Moves payload as one group: to the peer and from it, each in this order. */
+  /** Moves payload to the peer and from the peer as one group, each in the order of its list. */
   void move(List<TypedBuffer> sends, List<TypedBuffer> receives);
 
-  /** Whether payload can move behind work of devices, see {@link #moveBehind}. */
+  /** Whether payload can be enqueued behind device work, see {@link #moveBehind}. */
   default boolean followsDevices() {
     return false;
   }
 
   /**
-   * As {@link #move}, once the devices have done work that is recorded: they wait for it by
-   * themselves. The payload moves also where that work fails, and is nobody's data then; who sent
-   * it knows, and tells the other.
+   * As {@link #move}, behind recorded work: the devices wait for the work themselves. The payload
+   * also moves if the work fails, and is void then. The sending end knows that, and tells the other
+   * end.
    *
-   * @param sources recorded work, see {@link Event#isOnDevice}; of this end's sends
+   * @param sources recorded work of this end's sends, see {@link Event#isOnDevice}
    * @throws UnsupportedOperationException unless {@link #followsDevices}
    */
   default void moveBehind(
@@ -47,13 +48,13 @@ public interface TransferWire extends AutoCloseable {
     throw new UnsupportedOperationException(this + " does not follow devices");
   }
 
-  /** Why the wire is broken, here or at the peer as far as that is known; empty while it works. */
+  /** Why the wire is broken, at this end or, if known, at the peer; empty while it works. */
   Optional<RuntimeException> failure();
 
-  /** Breaks the wire on both ends. */
+  /** Breaks the wire at both ends. */
   void abort(String reason);
 
-  /** Gives back what the wire itself has; the communicator is its owner's. */
+  /** Frees the wire's own resources. The owner closes the communicator. */
   @Override
   default void close() {}
 }

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Who holds a receive buffer, and when its memory is used again. */
+/** The holders of a receive buffer, and the reuse of its memory. */
 class TransferBuffersTest {
   private static final long MIB = 1 << 20;
 
@@ -39,7 +39,7 @@ class TransferBuffersTest {
     arena.close();
   }
 
-  /** It would be granted less than it is said to have. */
+  /** Otherwise a buffer would get less memory than its size. */
   @Test
   void noBufferIsLargerThanAnExtent() {
     assertThatThrownBy(() -> buffers.take(3_000_000_000L))
@@ -51,7 +51,7 @@ class TransferBuffersTest {
   }
 
   @Test
-  void memoryIsUsedAgainBySize() throws Exception {
+  void memoryIsReusedBySize() throws Exception {
     TransferBuffer first = buffers.take(5000);
     long address = first.address();
     first.close();
@@ -94,9 +94,9 @@ class TransferBuffersTest {
     }
   }
 
-  /** What is idle is no reason for a full arena. */
+  /** Idle buffers do not keep an arena full. */
   @Test
-  void aFullArenaGetsBackWhatIsIdle() throws Exception {
+  void aFullArenaGetsBackIdleBuffers() throws Exception {
     List<TransferBuffer> small = new ArrayList<>();
     for (int i = 0; i < 60; i++) {
       small.add(buffers.take(64 << 10));

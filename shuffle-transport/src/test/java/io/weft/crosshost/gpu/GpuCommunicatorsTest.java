@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
-/** Both ends take the same way, also where NCCL fails at one of them only. */
+/** Both ends choose the same path, also if NCCL fails at only one of them. */
 class GpuCommunicatorsTest {
   private static final CommunicatorOptions OPTIONS =
       CommunicatorOptions.DEFAULT.withTimeout(Duration.ofSeconds(20));
@@ -35,7 +35,7 @@ class GpuCommunicatorsTest {
   private String secondKernel = "one";
   private String secondPids = "pid:[1]";
 
-  /** In the place of NCCL: works as communicators within a process do. */
+  /** A stand-in for NCCL: communicators within a process. */
   private CommunicatorFactory works() {
     return (bootstrap, options) -> {
       attempts.incrementAndGet();
@@ -66,13 +66,13 @@ class GpuCommunicatorsTest {
     return List.of(end(0, () -> first), end(1, () -> second));
   }
 
-  /** What each end made, a communicator or a failure. */
-  private static List<Object> meet(List<GpuCommunicators> ends) throws Exception {
-    List<Bootstrap> meeting = ThreadBootstrap.open(2);
+  /** The result of each end: a communicator or a failure. */
+  private static List<Object> create(List<GpuCommunicators> ends) throws Exception {
+    List<Bootstrap> bootstraps = ThreadBootstrap.open(2);
     List<CompletableFuture<Object>> made = new ArrayList<>();
     for (int rank = 0; rank < 2; rank++) {
       GpuCommunicators end = ends.get(rank);
-      Bootstrap bootstrap = meeting.get(rank);
+      Bootstrap bootstrap = bootstraps.get(rank);
       made.add(
           CompletableFuture.supplyAsync(
               () -> {
@@ -102,28 +102,28 @@ class GpuCommunicatorsTest {
 
   @Test
   void ncclIsUsedWhereBothEndsCan() throws Exception {
-    assertWorkAndClose(meet(ends(works(), works())), LocalCommunicator.class);
+    assertWorkAndClose(create(ends(works(), works())), LocalCommunicator.class);
     assertThat(attempts).hasValue(2);
   }
 
   @Test
-  void whereNcclDoesNotStartBothGoThroughTheHostsFromThenOn() throws Exception {
+  void afterAFailedStartOfNcclBothEndsUseTheHosts() throws Exception {
     List<GpuCommunicators> ends = ends(fails(Kind.IO), fails(Kind.IO));
-    assertWorkAndClose(meet(ends), HostRoute.class);
+    assertWorkAndClose(create(ends), HostRoute.class);
     assertThat(attempts).hasValue(2);
-    assertWorkAndClose(meet(ends), HostRoute.class);
+    assertWorkAndClose(create(ends), HostRoute.class);
     assertThat(attempts).as("NCCL is not tried again").hasValue(2);
   }
 
   @Test
   void aFailureThatOnlyOneEndKnowsCountsForBoth() throws Exception {
     List<GpuCommunicators> ends = ends(fails(Kind.MISMATCH), fails(Kind.ABORTED));
-    assertWorkAndClose(meet(ends), HostRoute.class);
+    assertWorkAndClose(create(ends), HostRoute.class);
   }
 
   @Test
-  void anEndThatGivesUpIsNoReasonForAnotherWay() throws Exception {
-    assertThat(meet(ends(fails(Kind.ABORTED), fails(Kind.DEAD))))
+  void anEndThatGivesUpDoesNotChangeThePath() throws Exception {
+    assertThat(create(ends(fails(Kind.ABORTED), fails(Kind.DEAD))))
         .allSatisfy(
             each ->
                 assertThat(each)
@@ -142,7 +142,7 @@ class GpuCommunicatorsTest {
                 () -> {
                   throw new UnavailableLibraryException("the driver is gone");
                 }));
-    assertWorkAndClose(meet(ends), HostRoute.class);
+    assertWorkAndClose(create(ends), HostRoute.class);
     assertThat(attempts).hasValue(0);
   }
 
@@ -152,22 +152,22 @@ class GpuCommunicatorsTest {
         .allSatisfy(each -> assertThat(((HostRoute) each).mayMap()).isEqualTo(expected));
   }
 
-  /** Else memory might be freed that a process that is not seen still maps. */
+  /** Otherwise memory could be freed while an invisible process still maps it. */
   @Test
   void endsOfOneKernelMapMemoryIfTheySeeEachOthersProcesses() throws Exception {
-    assertMayMap(meet(ends(fails(Kind.IO), fails(Kind.IO))), true);
+    assertMayMap(create(ends(fails(Kind.IO), fails(Kind.IO))), true);
     secondPids = "pid:[2]";
-    assertMayMap(meet(ends(fails(Kind.IO), fails(Kind.IO))), false);
+    assertMayMap(create(ends(fails(Kind.IO), fails(Kind.IO))), false);
     secondPids = "pid:[1]";
     secondKernel = "two";
-    assertMayMap(meet(ends(fails(Kind.IO), fails(Kind.IO))), false);
+    assertMayMap(create(ends(fails(Kind.IO), fails(Kind.IO))), false);
   }
 
   @Test
   void whereSparkEncryptsNcclIsNotTriedBetweenHosts() throws Exception {
     encrypted = true;
     secondKernel = "two";
-    assertWorkAndClose(meet(ends(works(), works())), HostRoute.class);
+    assertWorkAndClose(create(ends(works(), works())), HostRoute.class);
     assertThat(attempts).hasValue(0);
   }
 }

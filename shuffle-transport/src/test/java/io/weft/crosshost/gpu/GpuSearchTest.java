@@ -13,7 +13,7 @@ import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/** Which GPU an executor announces, or why none. */
+/** The GPU that an executor announces, or the reason why there is none. */
 class GpuSearchTest {
   private static Capabilities machine(boolean nccl) {
     Capabilities machine = CapabilityProbe.run(ProbeOptions.defaults());
@@ -54,7 +54,7 @@ class GpuSearchTest {
   }
 
   @Test
-  void whereTheRecordHasNoGpuNothingIsAsked() {
+  void withoutAGpuCapabilityNoLibraryIsLoaded() {
     Capabilities without =
         machine(true).with(Capability.CUDA_DEVICES, new Finding(false, "none of a test"));
     assertThat(GpuSearch.find(without, ProbeOptions.defaults(), "").obstacle())

@@ -28,13 +28,13 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Two ends of a wire on one GPU: mapped, staged, and what becomes of rooms. */
+/** Two ends of a wire on one GPU: mapped and staged paths, and the life of rooms. */
 class HostWireTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final long BYTES = 3 * SharedRoom.WAVE_BYTES - 12_345;
   private static final long PLENTY = 256 << 20;
 
-  private final List<String> said = new ArrayList<>();
+  private final List<String> obstacles = new ArrayList<>();
   private final List<OpenedGpu> ends = new ArrayList<>();
   private final List<HostWire> wires = new ArrayList<>();
   private final List<Communicator> communicators = new ArrayList<>();
@@ -63,9 +63,9 @@ class HostWireTest {
     TestGpus.assertClean();
   }
 
-  /** Two ends, of which each has so much memory for rooms. */
-  private void meet(long first, long second, CudaMemorySource source) throws Exception {
-    List<Bootstrap> meeting = ThreadBootstrap.open(2);
+  /** Opens two ends with the given memory for rooms. */
+  private void connect(long first, long second, CudaMemorySource source) throws Exception {
+    List<Bootstrap> bootstraps = ThreadBootstrap.open(2);
     List<CompletableFuture<Communicator>> made = new ArrayList<>();
     for (int rank = 0; rank < 2; rank++) {
       CudaDevice own = TestGpus.cuda().open(0);
@@ -78,22 +78,23 @@ class HostWireTest {
               CudaMemoryPool.open(own, source, rank == 0 ? first : second),
               new GpuBuffers(memory),
               new DepartedRooms()));
-      Bootstrap bootstrap = meeting.get(rank);
+      Bootstrap bootstrap = bootstraps.get(rank);
       made.add(
           CompletableFuture.supplyAsync(
               () ->
                   LocalCommunicator.create(
-                      bootstrap, CommunicatorOptions.DEFAULT.withTimeout(PATIENCE))));
+                      bootstrap, CommunicatorOptions.DEFAULT.withTimeout(TIMEOUT))));
     }
     for (int rank = 0; rank < 2; rank++) {
       communicators.add(made.get(rank).get(60, TimeUnit.SECONDS));
       wires.add(
-          new HostWire(new HostRoute(communicators.get(rank), true, this::say), ends.get(rank)));
+          new HostWire(
+              new HostRoute(communicators.get(rank), true, this::addObstacle), ends.get(rank)));
     }
   }
 
-  private synchronized void say(String obstacle) {
-    said.add(obstacle);
+  private synchronized void addObstacle(String obstacle) {
+    obstacles.add(obstacle);
   }
 
   private static TypedBuffer bytes(CudaMemory memory) {
@@ -105,7 +106,7 @@ class HostWireTest {
         () -> wires.get(end).move(to, from), task -> new Thread(task, "end-" + end).start());
   }
 
-  /** Both ways at once, of different lengths. */
+  /** Moves arrays of different lengths in both directions at once. */
   private void exchange() {
     try (CudaMemory there = pool.take(BYTES);
         CudaMemory arrived = pool.take(BYTES);
@@ -129,30 +130,32 @@ class HostWireTest {
 
   @Test
   void wavesGoThroughMemoryThatBothMap() throws Exception {
-    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
     exchange();
     int unused = TestGpus.controls().cudaDoubleHostCopies();
     exchange();
     assertThat(TestGpus.controls().cudaDoubleHostCopies()).isZero();
-    assertThat(said).containsExactly("", "");
+    assertThat(obstacles).containsExactly("", "");
   }
 
   @Test
   void whereOneEndHasNoRoomBothStage() throws Exception {
-    meet(SharedRoom.BYTES, 1 << 20, CudaMemoryPool.Kind.DEVICE);
+    connect(SharedRoom.BYTES, 1 << 20, CudaMemoryPool.Kind.DEVICE);
     exchange();
     exchange();
-    assertThat(said).hasSize(2).allSatisfy(each -> assertThat(each).contains("exceed the budget"));
+    assertThat(obstacles)
+        .hasSize(2)
+        .allSatisfy(each -> assertThat(each).contains("exceed the budget"));
     assertThat(ends.get(0).shared().takenBytes()).isZero();
     assertThat(TestGpus.controls().cudaDoubleHostCopies()).isPositive();
   }
 
-  /** Found while they map. */
+  /** The failure occurs while the ends map. */
   @Test
   void whereMemoryCannotBeMappedBothStage() throws Exception {
-    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.PINNED);
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.PINNED);
     exchange();
-    assertThat(said)
+    assertThat(obstacles)
         .hasSize(2)
         .allSatisfy(each -> assertThat(each).contains("cannot be exported to other processes"));
     assertThat(ends.get(0).shared().takenBytes()).isZero();
@@ -161,20 +164,20 @@ class HostWireTest {
   /** The other end may still read it. */
   @Test
   void aRoomStaysUntilTheOtherEndHasLeftItToo() throws Exception {
-    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
     exchange();
     wires.remove(0).close();
-    assertThat(ends.get(0).departed().look()).isOne();
+    assertThat(ends.get(0).departed().poll()).isOne();
     assertThat(ends.get(0).shared().takenBytes()).isEqualTo(SharedRoom.BYTES);
     wires.remove(0).close();
-    assertThat(ends.get(0).departed().look()).isZero();
+    assertThat(ends.get(0).departed().poll()).isZero();
     assertThat(ends.get(0).shared().takenBytes()).isZero();
   }
 
-  /** What is sent is neither given back nor used again before the GPU has come to rest. */
+  /** The memory of sends is neither freed nor reused before the GPU is idle. */
   @Test
-  void abortEndsAMoveWhileTheGpuIsStuck() throws Exception {
-    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+  void abortEndsAMoveWhileTheGpuHangs() throws Exception {
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
     exchange();
     CudaMemory from = pool.take(BYTES);
     CudaMemory to = pool.take(BYTES);
@@ -195,10 +198,10 @@ class HostWireTest {
     await().untilAsserted(() -> assertThat(pool.takenBytes()).isZero());
   }
 
-  /** Nobody waits for an end that never comes to the first meeting. */
+  /** An abort ends the wait for an end that never comes to the first round. */
   @Test
-  void abortEndsTheFirstMeeting() throws Exception {
-    meet(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+  void abortEndsTheFirstRound() throws Exception {
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
     CompletableFuture<Void> alone = move(0, List.of(), List.of());
     await().until(() -> ends.get(0).shared().takenBytes() > 0);
     wires.get(0).abort("for the test");

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class StagedWireTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final int WAVES = 3;
   private static final long BYTES = WAVES * StagedWire.WAVE_BYTES - 12_345;
 
@@ -47,7 +47,7 @@ class StagedWireTest {
     device = TestGpus.cuda().open(0);
     pinned = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 256 << 20);
     pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 256 << 20);
-    wire = new StagedWire(loop, device, pinned, PATIENCE);
+    wire = new StagedWire(loop, device, pinned, TIMEOUT);
     int unused = TestGpus.controls().cudaDoubleHostCopies();
   }
 
@@ -61,7 +61,7 @@ class StagedWireTest {
     TestGpus.assertClean();
   }
 
-  /** A wire to itself, which notes how many copies the GPU had been given when a wave moved. */
+  /** A loopback wire that records the number of GPU copies at each move of a wave. */
   private static final class Loop implements TransferWire {
     private final List<Integer> copies = new ArrayList<>();
     private volatile RuntimeException failure;
@@ -101,7 +101,7 @@ class StagedWireTest {
     return TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT8, memory.bytes());
   }
 
-  /** The next wave is copied out before one moves, the one before is copied in meanwhile. */
+  /** While a wave moves, the next one is copied out and the previous one is copied in. */
   @Test
   void wavesOverlap() {
     try (CudaMemory from = pool.take(BYTES);
@@ -118,14 +118,14 @@ class StagedWireTest {
     assertThat(pinned.takenBytes()).isZero();
   }
 
-  /** There is memory for one wave, and for that one only when somebody gives it back. */
+  /** There is memory for one wave, and only after another user has freed it. */
   @Test
-  void littlePinnedMemoryMakesItSlowerAndNoMore() {
+  void littlePinnedMemoryOnlyMakesItSlower() {
     try (CudaMemoryPool little =
             CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 2 * StagedWire.WAVE_BYTES);
         CudaMemory from = pool.take(BYTES);
         CudaMemory to = pool.take(BYTES)) {
-      StagedWire slow = new StagedWire(loop, device, little, PATIENCE);
+      StagedWire slow = new StagedWire(loop, device, little, TIMEOUT);
       CudaMemory other = little.take(StagedWire.WAVE_BYTES);
       Memory.setMemory(from.address(), BYTES, (byte) 7);
       CompletableFuture<Void> moving =
@@ -133,7 +133,7 @@ class StagedWireTest {
       assertThat(moving).isNotDone();
       assertThat(loop.copies).isEmpty();
       other.close();
-      assertThat(moving).succeedsWithin(PATIENCE);
+      assertThat(moving).succeedsWithin(TIMEOUT);
       slow.close();
       assertThat(Memory.getByte(to.address() + BYTES - 1)).isEqualTo((byte) 7);
       assertThat(loop.copies).containsExactly(1, 3, 5);
@@ -141,7 +141,7 @@ class StagedWireTest {
     }
   }
 
-  /** Memory of the sender that is gone does not hide why the move failed. */
+  /** Freed memory of the sender does not hide the failure of the move. */
   @Test
   void failureOfAMoveIsTheOneThatIsThrown() {
     CudaMemory from = pool.take(BYTES);
@@ -157,9 +157,9 @@ class StagedWireTest {
     assertThat(pinned.takenBytes()).isZero();
   }
 
-  /** Its memory is neither given back nor used again before the GPU has come to rest. */
+  /** Its memory is neither freed nor reused before the GPU is idle. */
   @Test
-  void abortEndsAMoveWhileTheGpuIsStuck() throws Exception {
+  void abortEndsAMoveWhileTheGpuHangs() throws Exception {
     CudaMemory from = pool.take(BYTES);
     TestGpus.controls().cudaDoublePause(1);
     CompletableFuture<Void> moving =

@@ -34,7 +34,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The GPU is opened when it is used, and what is made of it is what the rules say. */
+/** The GPU is opened on first use, and the path follows the rules. */
 class TransferGpuTest {
   private final List<TransferGpu> gpus = new ArrayList<>();
 
@@ -66,11 +66,11 @@ class TransferGpuTest {
   }
 
   private List<Communicator> pair(TransportMode mode, CommunicatorFactory hosts) throws Exception {
-    List<Bootstrap> meeting = ThreadBootstrap.open(2);
+    List<Bootstrap> bootstraps = ThreadBootstrap.open(2);
     List<CompletableFuture<Communicator>> made = new ArrayList<>();
     for (int rank = 0; rank < 2; rank++) {
       GpuResources end = gpu(rank, mode).resources(hosts);
-      Bootstrap bootstrap = meeting.get(rank);
+      Bootstrap bootstrap = bootstraps.get(rank);
       made.add(
           CompletableFuture.supplyAsync(
               () -> end.communicators().create(bootstrap, CommunicatorOptions.DEFAULT)));
@@ -88,7 +88,7 @@ class TransferGpuTest {
         pair(
             TransportMode.AUTO,
             (bootstrap, options) -> {
-              throw new IllegalStateException("what goes around NCCL is not needed");
+              throw new IllegalStateException("the hosts' path is not needed");
             });
     assertThat(pair)
         .allSatisfy(each -> assertThat(each.getClass().getSimpleName()).startsWith("Nccl"));
@@ -136,9 +136,9 @@ class TransferGpuTest {
     await().until(() -> TestGpus.controls().cudaDoubleStalled() > 0);
   }
 
-  /** A driver that does not answer holds up who needs it, and nobody else. */
+  /** A driver that does not answer delays only threads that need it. */
   @Test
-  void nobodyElseWaitsWhileTheDriverOpensTheGpu() throws Exception {
+  void onlyUsersWaitWhileTheDriverOpensTheGpu() throws Exception {
     TransferGpu gpu = gpu(0, TransportMode.AUTO);
     GpuResources resources = gpu.resources(LocalCommunicator::create);
     TestGpus.controls().cudaDoubleStall(1);
@@ -170,7 +170,7 @@ class TransferGpuTest {
   }
 
   @Test
-  void nobodyElseWaitsWhileTheDriverAllocates() throws Exception {
+  void onlyTheCallerWaitsWhileTheDriverAllocates() throws Exception {
     GpuResources resources = gpu(0, TransportMode.AUTO).resources(LocalCommunicator::create);
     assertThat(resources.memory().obstacle(TypedBuffer.at(8, DataType.INT8, 1))).isPresent();
     TestGpus.controls().cudaDoubleStall(1);
@@ -190,7 +190,7 @@ class TransferGpuTest {
     }
   }
 
-  /** What could not be opened is tried again by the next. */
+  /** The next caller retries after a failure. */
   @Test
   void aDriverThatDoesNotAnswerIsAnErrorThatSaysSo() {
     List<String> calls = new CopyOnWriteArrayList<>();

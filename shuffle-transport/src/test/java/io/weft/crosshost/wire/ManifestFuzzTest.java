@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
-/** What another executor might say that it offers. */
+/** Random bytes as the manifest of another executor. */
 class ManifestFuzzTest {
   @Property(tries = 10_000, shrinking = ShrinkingMode.OFF)
   void everyManifestIsRefusedOrSound(@ForAll long seed) {
@@ -49,15 +49,15 @@ class ManifestFuzzTest {
     }
     ByteBuffer block = ByteBuffer.allocate(Manifest.BYTES);
     manifest.encode(block);
-    byte[] heard = Noise.mangled(block, random, 8);
+    byte[] received = Noise.mangled(block, random, 8);
     Noise.check(
-        heard.length,
+        received.length,
         IllegalArgumentException.class,
         () -> {
-          List<ManifestEntry> entries = Manifest.decode(ByteBuffer.wrap(heard));
+          List<ManifestEntry> entries = Manifest.decode(ByteBuffer.wrap(received));
           for (ManifestEntry entry : entries) {
             assertThat(entry.count()).isNotNegative();
-            assertThat(entry.failure().length()).isLessThanOrEqualTo(heard.length);
+            assertThat(entry.failure().length()).isLessThanOrEqualTo(received.length);
           }
           return entries;
         });

@@ -13,7 +13,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 
-/** Manifests as bytes, right ones and others. */
+/** Encoded manifests, valid and invalid ones. */
 class ManifestTest {
   private static List<ManifestEntry> there(Manifest manifest) {
     ByteBuffer block = ByteBuffer.allocate(Manifest.BYTES);
@@ -35,7 +35,7 @@ class ManifestTest {
     assertThat(there(manifest)).isEqualTo(entries).isEqualTo(manifest.entries());
   }
 
-  /** What is behind recorded work is said to be so, and what became of that is no transfer. */
+  /** Entries mark sends behind recorded work; a verdict is no transfer. */
   @Test
   void recordedSendsAndVerdictsArriveAsTheyWere() {
     ManifestEntry recorded = new ManifestEntry(true, 3, DataType.INT8, 5, CodecKind.NONE, "", true);
@@ -73,7 +73,7 @@ class ManifestTest {
   @Test
   void onlyTheOtherEndOfTheSameTransferMatches() {
     ManifestEntry send = entry(true, 1, "");
-    assertThat(send.matches(entry(false, 1, "whatever"))).isTrue();
+    assertThat(send.matches(entry(false, 1, "any failure"))).isTrue();
     assertThat(send.matches(entry(true, 1, ""))).isFalse();
     assertThat(send.matches(entry(false, 2, ""))).isFalse();
     assertThat(send.matches(ManifestEntry.plain(false, 1, DataType.INT16, 1L << 40, ""))).isFalse();
@@ -114,10 +114,10 @@ class ManifestTest {
   }
 
   @Test
-  void somethingElseIsNoManifest() {
+  void otherBytesAreNoManifest() {
     assertThatThrownBy(() -> Manifest.decode(ByteBuffer.allocate(Manifest.BYTES)))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("what the peer sent is no manifest of transfers");
+        .hasMessage("the peer's message is not a manifest of transfers");
     assertThatThrownBy(() -> Manifest.decode(ByteBuffer.allocate(3)))
         .isInstanceOf(IllegalArgumentException.class);
   }

@@ -1,20 +1,23 @@
 package io.weft.spark.collectives;
 
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.StageAttempt;
+import io.weft.spark.rendezvous.StageRendezvous;
 import org.apache.spark.BarrierTaskContext;
 
 /**
- * What a communicator has to know of its task.
+ * The barrier task of a communicator.
  *
- * @param context Spark's
- * @param executorId where it runs
- * @param host where that is
+ * @param context Spark's context of the task
+ * @param executorId id of its executor
+ * @param host of the executor
  */
 record BarrierTask(BarrierTaskContext context, String executorId, String host) {
-  MeetingKey key() {
-    return new MeetingKey(context.stageId(), context.stageAttemptNumber());
+  StageAttempt key() {
+    return new StageAttempt(context.stageId(), context.stageAttemptNumber());
   }
 
-  /** Barrier stages run all their partitions, so the partition is the rank. */
+  /** The rank, which is the partition: barrier stages run all their partitions. */
   int rank() {
     return context.partitionId();
   }
@@ -24,10 +27,10 @@ record BarrierTask(BarrierTaskContext context, String executorId, String host) {
   }
 
   String name() {
-    return TaskNames.name(context.taskAttemptId(), executorId, host);
+    return StageRendezvous.taskName(context.taskAttemptId(), executorId, host);
   }
 
-  /** Whether Spark has asked the task to end; it may not have interrupted the thread. */
+  /** Whether Spark has killed the task, perhaps without an interrupt of its thread. */
   boolean isKilled() {
     return context.isInterrupted();
   }
@@ -36,7 +39,9 @@ record BarrierTask(BarrierTaskContext context, String executorId, String host) {
     return context.getKillReason().getOrElse(() -> "its thread was interrupted");
   }
 
-  MeetingCall call(String round, byte[] message, String failure) {
-    return new MeetingCall(key(), rank(), nranks(), name(), round, message, failure);
+  RendezvousCall<StageAttempt> call(String round, byte[] message, String failure) {
+    // An attempt runs each partition once, so a task has one visit.
+    String ticket = key() + " rank " + rank();
+    return new RendezvousCall<>(key(), ticket, rank(), nranks(), name(), round, message, failure);
   }
 }

@@ -9,26 +9,26 @@ import java.util.Map;
 import java.util.function.ToLongFunction;
 
 /**
- * What the collectives of an executor did up to one moment. Immutable.
+ * A snapshot of the counters of an executor's collectives. Immutable.
  *
  * @param opened communicators since the executor's start
- * @param open communicators now
+ * @param open communicators that are open now
  * @param lines by operation and algorithm
  */
 public record CollectiveStatistics(long opened, long open, List<Line> lines) {
-  /** What lines are added up by. */
+  /** The key of a sum. */
   record Key(OperationKind kind, Algorithm algorithm) {}
 
   public CollectiveStatistics {
     lines = List.copyOf(lines);
   }
 
-  /** One figure over all operations and algorithms. */
+  /** The sum of one figure over all operations and algorithms. */
   public long sum(ToLongFunction<Line> figure) {
     return lines.stream().mapToLong(figure).sum();
   }
 
-  /** One figure over all operations that one algorithm carried out. */
+  /** The sum of one figure over all operations of one algorithm. */
   public long sum(Algorithm algorithm, ToLongFunction<Line> figure) {
     return lines.stream().filter(line -> line.algorithm() == algorithm).mapToLong(figure).sum();
   }

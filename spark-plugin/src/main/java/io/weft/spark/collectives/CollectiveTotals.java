@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Adds up what the communicators of an executor do, also those that are closed. Thread-safe. */
+/** Sums the counters of an executor's communicators, also of closed ones. Thread-safe. */
 final class CollectiveTotals {
   private final Set<Communicator> open = Collections.newSetFromMap(new IdentityHashMap<>());
   private Map<CollectiveStatistics.Key, CollectiveMetrics.Line> closed = new HashMap<>();
@@ -21,7 +21,7 @@ final class CollectiveTotals {
     opened++;
   }
 
-  /** Its operations have ended. */
+  /** Adds the counters of a communicator whose operations have ended. */
   synchronized void closed(Communicator communicator) {
     if (open.remove(communicator)) {
       closed = CollectiveStatistics.sum(closed, communicator.metrics().lines());

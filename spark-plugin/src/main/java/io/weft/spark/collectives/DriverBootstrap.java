@@ -5,6 +5,9 @@ import io.weft.collectives.UniqueId;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -13,15 +16,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One task's end of a meeting that the driver keeps. The task asks again and again, soon at first,
- * then less often. One thread at a time.
+ * One task's end of its stage's rendezvous on the driver. The task polls the driver, often at
+ * first, then less often. Used by one thread at a time.
  */
 final class DriverBootstrap implements Bootstrap {
   private static final Logger LOG = LoggerFactory.getLogger(DriverBootstrap.class);
   private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-  /** How often to look whether the task was killed while the driver does not answer. */
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  /** How often to check for a kill while the driver does not answer. */
+  private static final long KILL_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private static final long LAST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long WARN_AFTER_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -39,15 +42,15 @@ final class DriverBootstrap implements Bootstrap {
   }
 
   /**
-   * Comes to the meeting and waits until all tasks have.
+   * Joins the rendezvous and waits for all tasks.
    *
-   * @param names learn what the others are called
-   * @throws CollectiveException naming who failed or did not come before the deadline
+   * @param names gets the names of the other tasks
+   * @throws CollectiveException naming the tasks that failed or did not come before the deadline
    */
   static DriverBootstrap join(
       DriverCalls driver, BarrierTask task, TaskNames names, Deadline deadline) {
     DriverBootstrap bootstrap = new DriverBootstrap(driver, task, names);
-    bootstrap.id = UniqueId.decode(bootstrap.meet(JOIN, new byte[0], deadline).id());
+    bootstrap.id = UniqueId.decode(bootstrap.awaitRound(JOIN, new byte[0], deadline).id());
     return bootstrap;
   }
 
@@ -68,22 +71,22 @@ final class DriverBootstrap implements Bootstrap {
 
   @Override
   public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
-    return meet(round, mine, deadline).messages();
+    return awaitRound(round, mine, deadline).messages();
   }
 
-  private MeetingAnswer meet(String round, byte[] mine, Deadline deadline) {
-    MeetingCall call = task.call(round, mine, null);
-    MeetingAnswer last = null;
+  private RendezvousAnswer awaitRound(String round, byte[] mine, Deadline deadline) {
+    RendezvousCall<StageAttempt> call = task.call(round, mine, null);
+    RendezvousAnswer last = null;
     Exception unanswered = null;
     long pause = FIRST_PAUSE_NANOS;
     boolean warned = false;
     while (true) {
       boolean open = false;
       try {
-        Optional<MeetingAnswer> answer =
+        Optional<RendezvousAnswer> answer =
             driver.ask(
-                last == null ? call : call.again(),
-                Math.min(LOOK_NANOS, deadline.remainingNanos()));
+                last == null ? call : call.withoutMessage(),
+                Math.min(KILL_CHECK_NANOS, deadline.remainingNanos()));
         open = answer.isEmpty();
         if (answer.isPresent()) {
           last = answer.get();
@@ -109,15 +112,15 @@ final class DriverBootstrap implements Bootstrap {
     }
   }
 
-  private static boolean isComplete(MeetingAnswer answer) {
+  private static boolean isComplete(RendezvousAnswer answer) {
     if (answer.failure() != null) {
       throw new CollectiveException(Kind.ABORTED, answer.culprits(), answer.failure());
     }
     return answer.messages() != null;
   }
 
-  /** Whether waiting on makes sense. */
-  private void check(String round, MeetingAnswer last, Exception unanswered, Deadline deadline) {
+  /** Throws if the task was killed or the deadline has expired. */
+  private void check(String round, RendezvousAnswer last, Exception unanswered, Deadline deadline) {
     if (Thread.currentThread().isInterrupted() || task.isKilled()) {
       throw new CollectiveException(
           Kind.ABORTED,
@@ -155,7 +158,7 @@ final class DriverBootstrap implements Bootstrap {
                     deadline)));
   }
 
-  private boolean warnOnce(boolean warned, String round, MeetingAnswer last, Deadline deadline) {
+  private boolean warnOnce(boolean warned, String round, RendezvousAnswer last, Deadline deadline) {
     if (!warned && last != null && deadline.elapsedNanos() > WARN_AFTER_NANOS) {
       LOG.warn(
           "{} still waits for {} in round {} of {}",
@@ -168,9 +171,9 @@ final class DriverBootstrap implements Bootstrap {
     return warned;
   }
 
-  /** Nothing to let go of: the driver forgets the meeting when the stage ends. */
+  /** Nothing to free: the driver drops the rendezvous when the stage ends. */
   @Override
   public void close() {
-    // The driver keeps what there is.
+    // The rendezvous ends with its stage.
   }
 }

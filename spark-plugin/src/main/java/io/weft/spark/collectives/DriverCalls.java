@@ -1,5 +1,9 @@
 package io.weft.spark.collectives;
 
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.RendezvousDriver;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -9,47 +13,47 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * What one task asks of the driver, on a thread of its own: Spark waits for an answer as long as
- * its own timeout says, and the communicator's may be shorter.
+ * The calls of one task to the driver, on their own thread. Spark's call blocks until Spark's
+ * timeout, and the communicator's timeout may be shorter.
  *
- * <p>One question at a time. For one thread, which closes it; that ends the question under way.
+ * <p>One call at a time. Used by one thread, which closes it. Closing ends the call under way.
  */
 final class DriverCalls implements AutoCloseable {
-  private static final long TELL_SECONDS = 1;
+  private static final long NOTIFY_SECONDS = 1;
 
-  private final MeetingPlace driver;
+  private final RendezvousDriver<StageAttempt> driver;
   private final ExecutorService thread;
-  private Future<MeetingAnswer> asked;
+  private Future<RendezvousAnswer> asked;
 
   /**
-   * Nothing is asked yet.
+   * Creates the thread; makes no call yet.
    *
-   * @param taskId Spark's number of the task, for the name of the thread
+   * @param taskId Spark's task id, for the name of the thread
    */
-  DriverCalls(MeetingPlace driver, long taskId) {
+  DriverCalls(RendezvousDriver<StageAttempt> driver, long taskId) {
     this.driver = driver;
     this.thread =
         Executors.newSingleThreadExecutor(
             work -> {
-              Thread asking = new Thread(work, "weft-collectives-meeting-" + taskId);
+              Thread asking = new Thread(work, "weft-collectives-rendezvous-" + taskId);
               asking.setDaemon(true);
               return asking;
             });
   }
 
   /**
-   * Asks, unless the question before is still open, and waits for the answer.
+   * Sends a call, unless an earlier one is still open, and waits for the answer.
    *
    * @param nanos the longest wait
-   * @return empty when there is no answer yet; the next call waits on
-   * @throws Exception what the asking failed of; asking again may help
+   * @return empty if no answer has come; the next invocation waits on
+   * @throws Exception if the call failed; a retry may succeed
    */
-  Optional<MeetingAnswer> ask(MeetingCall call, long nanos) throws Exception {
+  Optional<RendezvousAnswer> ask(RendezvousCall<StageAttempt> call, long nanos) throws Exception {
     if (asked == null) {
       asked = thread.submit(() -> driver.ask(call));
     }
     try {
-      MeetingAnswer answer = asked.get(nanos, TimeUnit.NANOSECONDS);
+      RendezvousAnswer answer = asked.get(nanos, TimeUnit.NANOSECONDS);
       asked = null;
       return Optional.of(answer);
     } catch (TimeoutException e) {
@@ -61,17 +65,17 @@ final class DriverCalls implements AutoCloseable {
   }
 
   /**
-   * Gives up the question that is open and tells this instead; waits a second for it to arrive.
+   * Cancels the open call and sends this one instead. Waits up to a second.
    *
-   * @throws Exception when it may not have arrived
+   * @throws Exception if the call may not have arrived
    */
-  void tell(MeetingCall call) throws Exception {
+  void report(RendezvousCall<StageAttempt> call) throws Exception {
     if (asked != null) {
       asked.cancel(true);
       asked = null;
     }
-    if (ask(call, TimeUnit.SECONDS.toNanos(TELL_SECONDS)).isEmpty()) {
-      throw new TimeoutException("no answer within " + TELL_SECONDS + " s");
+    if (ask(call, TimeUnit.SECONDS.toNanos(NOTIFY_SECONDS)).isEmpty()) {
+      throw new TimeoutException("no answer within " + NOTIFY_SECONDS + " s");
     }
   }
 

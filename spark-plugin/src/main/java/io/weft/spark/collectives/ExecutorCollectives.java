@@ -6,6 +6,8 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.LogPrefix;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;
+import io.weft.spark.rendezvous.RendezvousDriver;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -20,11 +22,11 @@ public final class ExecutorCollectives implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorCollectives.class);
 
   /**
-   * Who and where this executor is, and how long its collectives may take.
+   * The executor and its default timeout.
    *
-   * @param executorId Spark's
-   * @param host by which others reach it
-   * @param timeout where the caller names none
+   * @param executorId Spark's executor id
+   * @param host name that the other executors use
+   * @param timeout of communicators without their own timeout
    */
   public record Options(String executorId, String host, Duration timeout) {}
 
@@ -32,30 +34,31 @@ public final class ExecutorCollectives implements AutoCloseable {
 
   private final Options options;
   private final CommunicatorFactory factory;
-  private final MeetingPlace driver;
+  private final RendezvousDriver<StageAttempt> driver;
   private final CollectiveTotals totals = new CollectiveTotals();
   private final KillWatch watch = new KillWatch(this::checkKilled);
   private final ConcurrentMap<Long, TaskCommunicator> tasks = new ConcurrentHashMap<>();
   private volatile boolean closed;
 
   /**
-   * Collectives of an executor.
+   * Creates the collectives of an executor.
    *
-   * @param factory makes the communicators
-   * @param driver where tasks meet
+   * @param factory creates the communicators
+   * @param driver sends calls to the rendezvous on the driver
    */
-  public ExecutorCollectives(Options options, CommunicatorFactory factory, MeetingPlace driver) {
+  public ExecutorCollectives(
+      Options options, CommunicatorFactory factory, RendezvousDriver<StageAttempt> driver) {
     this.options = options;
     this.factory = factory;
     this.driver = driver;
   }
 
-  /** The collectives of the executor in this JVM, if Weft runs. */
+  /** The collectives of this JVM's executor; empty if Weft does not run. */
   public static Optional<ExecutorCollectives> running() {
     return Optional.ofNullable(running);
   }
 
-  /** From now on tasks of this JVM find these collectives, until they are closed. */
+  /** Makes these the collectives of this JVM, until they are closed. */
   public void start() {
     running = this;
   }
@@ -74,7 +77,7 @@ public final class ExecutorCollectives implements AutoCloseable {
     return (known == null ? made : known).get(timeout);
   }
 
-  /** Meets the other tasks of the stage; tells them if that fails here. */
+  /** Creates a communicator with the other tasks of the stage. Reports a failure to them. */
   Communicator create(BarrierTask task, Duration timeout) {
     if (closed) {
       throw new IllegalStateException("Weft is stopping on executor " + options.executorId());
@@ -109,22 +112,25 @@ public final class ExecutorCollectives implements AutoCloseable {
           communicator.topology().hosts());
       return communicator;
     } catch (CollectiveException e) {
-      tellDriver(task, calls, e);
+      reportToDriver(task, calls, e);
       throw names.explain(e);
     } catch (RuntimeException e) {
-      tellDriver(task, calls, e);
+      reportToDriver(task, calls, e);
       throw e;
     }
   }
 
-  /** So that nobody waits for this task until the deadline. */
-  private static void tellDriver(BarrierTask task, DriverCalls calls, RuntimeException cause) {
+  /** Reports the failure, so that the other tasks do not wait until their deadline. */
+  private static void reportToDriver(BarrierTask task, DriverCalls calls, RuntimeException cause) {
     try {
-      calls.tell(task.call("failed", null, "got no communicator: " + cause.getMessage()));
+      calls.report(task.call("failed", null, "got no communicator: " + cause.getMessage()));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Exception e) {
-      LOG.debug("The driver was not told that {} failed; it will notice", task.name(), e);
+      LOG.debug(
+          "The failure of {} did not reach the driver, which learns of it from Spark",
+          task.name(),
+          e);
     }
   }
 
@@ -144,12 +150,12 @@ public final class ExecutorCollectives implements AutoCloseable {
     }
   }
 
-  /** What all communicators of this executor have done. */
+  /** The counters of all communicators of this executor. */
   public CollectiveStatistics statistics() {
     return totals.statistics();
   }
 
-  /** Closes what tasks have left open; later requests are refused. */
+  /** Closes the open communicators and refuses later requests. */
   @Override
   public void close() {
     closed = true;

@@ -8,25 +8,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks every now and then whether tasks were killed, while there are any: Spark marks a task of a
- * failed barrier stage as killed without waking its thread. Its thread ends a while after the last
- * task. Thread-safe.
+ * Checks periodically for killed tasks, while there are tasks. Spark marks a task of a failed
+ * barrier stage as killed without an interrupt of its thread. The checking thread ends shortly
+ * after the last task. Thread-safe.
  */
 final class KillWatch implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(KillWatch.class);
   private static final long PERIOD_MILLIS = 100;
 
-  private final BooleanSupplier look;
+  private final BooleanSupplier check;
   private final ScheduledThreadPoolExecutor thread;
   private boolean scheduled;
 
   /**
-   * A watch that sleeps.
+   * Creates a watch that does not run yet.
    *
-   * @param look false when there is nothing more to look at
+   * @param check runs one check; returns false if there are no tasks to check
    */
-  KillWatch(BooleanSupplier look) {
-    this.look = look;
+  KillWatch(BooleanSupplier check) {
+    this.check = check;
     this.thread = new ScheduledThreadPoolExecutor(1, KillWatch::newThread);
     thread.setKeepAliveTime(1, TimeUnit.SECONDS);
     thread.allowCoreThreadTimeOut(true);
@@ -38,7 +38,7 @@ final class KillWatch implements AutoCloseable {
     return thread;
   }
 
-  /** Looks from now on, as long as there is something to look at. */
+  /** Starts the checks, which go on while there are tasks. */
   synchronized void start() {
     if (!scheduled) {
       scheduled = true;
@@ -48,18 +48,18 @@ final class KillWatch implements AutoCloseable {
 
   private void schedule() {
     try {
-      var unused = thread.schedule(this::lookOnce, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+      var unused = thread.schedule(this::checkOnce, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
     } catch (RejectedExecutionException e) {
       LOG.debug("The watch is closed", e);
     }
   }
 
-  private synchronized void lookOnce() {
+  private synchronized void checkOnce() {
     boolean more = true;
     try {
-      more = look.getAsBoolean();
+      more = check.getAsBoolean();
     } catch (RuntimeException e) {
-      LOG.warn("Looking for killed tasks failed; the next look may work", e);
+      LOG.warn("A check for killed tasks failed; the next one may succeed", e);
     }
     scheduled = more;
     if (more) {

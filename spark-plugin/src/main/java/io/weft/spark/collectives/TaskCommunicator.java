@@ -11,11 +11,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task's communicator from its first request to the end of the task. Thread-safe: the task's
- * threads ask for it, Spark's say how the task ends.
+ * A task's communicator, from its first request to the end of the task. Thread-safe: the task's
+ * threads request it, Spark's threads report the end of the task.
  */
 final class TaskCommunicator implements TaskCompletionListener, TaskFailureListener {
-  private static final long KILL_PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+  private static final long KILL_GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
   private static final Logger LOG = LoggerFactory.getLogger(TaskCommunicator.class);
 
@@ -32,12 +32,12 @@ final class TaskCommunicator implements TaskCompletionListener, TaskFailureListe
     this.collectives = collectives;
   }
 
-  /** Makes sure that the task's end is heard of. */
+  /** Registers for the end of the task. */
   void listen() {
     var unused = task.context().addTaskFailureListener(this).addTaskCompletionListener(this);
   }
 
-  /** The lock that is held while this waits for other tasks is not the one that ending needs. */
+  /** Waits for the other tasks under a lock that the end of the task does not need. */
   synchronized Communicator get(Duration timeout) {
     if (communicator == null) {
       keep(collectives.create(task, timeout));
@@ -62,9 +62,9 @@ final class TaskCommunicator implements TaskCompletionListener, TaskFailureListe
   }
 
   /**
-   * Ends what runs when Spark has killed the task without interrupting its thread. Not at once:
-   * tasks are killed because another one failed, and that one's reason should come first. For one
-   * thread.
+   * Aborts the communicator if Spark has killed the task without an interrupt of its thread. Waits
+   * a little before: tasks are killed because another one failed, and its reason should come first.
+   * Used by one thread.
    */
   void checkKilled() {
     if (communicator == null || communicator.failure().isPresent() || !task.isKilled()) {
@@ -73,7 +73,7 @@ final class TaskCommunicator implements TaskCompletionListener, TaskFailureListe
     long now = System.nanoTime();
     if (killedSince == 0) {
       killedSince = now;
-    } else if (now - killedSince > KILL_PATIENCE_NANOS) {
+    } else if (now - killedSince > KILL_GRACE_NANOS) {
       communicator.abort("its task was killed: " + task.killReason());
     }
   }
@@ -90,7 +90,7 @@ final class TaskCommunicator implements TaskCompletionListener, TaskFailureListe
     close();
   }
 
-  /** Closes the communicator; later requests are refused. */
+  /** Closes the communicator and refuses later requests. */
   void close() {
     Communicator open;
     synchronized (state) {
@@ -102,7 +102,7 @@ final class TaskCommunicator implements TaskCompletionListener, TaskFailureListe
         open.close();
       }
     } catch (RuntimeException e) {
-      LOG.warn("The communicator of {} was not closed as it should", task.name(), e);
+      LOG.warn("The communicator of {} was not closed completely", task.name(), e);
     } finally {
       collectives.ended(task, this);
     }

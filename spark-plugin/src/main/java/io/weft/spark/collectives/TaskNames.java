@@ -3,16 +3,11 @@ package io.weft.spark.collectives;
 import io.weft.collectives.RankNames;
 import java.util.List;
 
-/** What the ranks of a barrier stage are called, as far as the driver has told. Thread-safe. */
+/** The names of the ranks of a barrier stage, as far as the driver knows them. Thread-safe. */
 final class TaskNames implements RankNames {
   private volatile List<String> names = List.of();
 
-  /** Such as "task 7 on executor 2 at host-a". */
-  static String name(long taskId, String executorId, String host) {
-    return "task " + taskId + " on executor " + executorId + " at " + host;
-  }
-
-  /** Takes what the driver knows now, unless that is nothing. */
+  /** Takes the names that the driver knows. Ignores an empty list. */
   void learn(List<String> known) {
     if (!known.isEmpty()) {
       names = known;

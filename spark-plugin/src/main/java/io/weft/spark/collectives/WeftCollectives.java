@@ -20,10 +20,10 @@ import org.apache.spark.TaskContext;
  * });
  * }</pre>
  *
- * <p>The rank is the partition, and all tasks of the stage take part. Every attempt at a stage has
- * a communicator of its own with its own unique id. When a task fails, is killed or loses its
- * executor, the operations of the others fail with a {@link CollectiveException} that names it. The
- * communicator is closed when its task ends, if the task has not closed it before.
+ * <p>The rank is the partition, and all tasks of the stage take part. Each stage attempt has its
+ * own communicator with its own unique id. When a task fails, is killed or loses its executor, the
+ * operations of the others fail with a {@link CollectiveException} that names it. The communicator
+ * is closed when its task ends, if the task has not closed it before.
  *
  * <p>Spark repeats a barrier stage that feeds a shuffle; a job whose last stage is a barrier stage
  * fails when one of its tasks does.
@@ -34,9 +34,9 @@ public final class WeftCollectives {
   private WeftCollectives() {}
 
   /**
-   * The communicator of this task's stage attempt, with the timeout that {@code
-   * spark.weft.collectives.timeout} says. The first call creates it, together with all other tasks
-   * of the stage, and waits for them; later calls of the same task return the same one.
+   * The communicator of this task's stage attempt, with the timeout {@code
+   * spark.weft.collectives.timeout}. The first call creates it together with all other tasks of the
+   * stage, and waits for them. Later calls of the same task return the same communicator.
    *
    * @throws IllegalStateException outside of a barrier stage, or where Weft's plugin is off
    * @throws CollectiveException naming the tasks that failed or did not come within the timeout
@@ -47,8 +47,8 @@ public final class WeftCollectives {
   }
 
   /**
-   * As {@link #communicator(BarrierTaskContext)} with another timeout for the creation and for
-   * every operation; the same on all tasks. A communicator that is there already keeps its own.
+   * As {@link #communicator(BarrierTaskContext)}, with another timeout for the creation and for
+   * every operation. All tasks must pass the same timeout. An existing communicator keeps its own.
    *
    * @param timeout 10 ms or more
    */
@@ -57,9 +57,9 @@ public final class WeftCollectives {
   }
 
   /**
-   * As {@link #communicator(BarrierTaskContext)} for the task that runs on this thread. Unlike
-   * {@code BarrierTaskContext.get()}, which throws a ClassCastException there, this says what is
-   * wrong in a stage that is no barrier stage.
+   * As {@link #communicator(BarrierTaskContext)}, for the task that runs on this thread. In a stage
+   * that is not a barrier stage this throws an exception that names the cause, while {@code
+   * BarrierTaskContext.get()} throws a ClassCastException.
    */
   public static Communicator communicator() {
     return communicator(currentTask());

@@ -1,6 +1,5 @@
 package io.weft.spark.driver;
 
-import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.feed.FeedNews;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.AskDepartures;
@@ -19,8 +18,10 @@ import io.weft.spark.message.Messages.ToDriver;
 import io.weft.spark.message.Messages.Verdict;
 import io.weft.spark.message.Versions;
 import io.weft.spark.message.WeftVersion;
-import io.weft.spark.transfers.CliqueMeetings;
-import io.weft.spark.transfers.DepartedExecutors;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLosses;
+import io.weft.spark.rendezvous.RendezvousService;
+import io.weft.spark.rendezvous.StageRendezvous;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,32 +36,32 @@ public final class DriverAnswers {
   private static final Logger LOG = LoggerFactory.getLogger(DriverAnswers.class);
 
   private final DriverState state;
-  private final DriverMeetings meetings;
-  private final TransferMeetings transfers;
+  private final StageRendezvous stages;
+  private final TransferRendezvous transfers;
   private final Consumer<String> pressed;
 
   /**
    * The driver's state for transfers.
    *
    * @param cliques rendezvous of the members of cliques
-   * @param departed lost executors
+   * @param losses lost executors
    */
-  public record TransferMeetings(CliqueMeetings cliques, DepartedExecutors departed) {}
+  public record TransferRendezvous(RendezvousService<CliquePair> cliques, ExecutorLosses losses) {}
 
   /**
    * Creates the answers from the driver's state.
    *
-   * @param meetings rendezvous of the tasks of barrier stages
+   * @param stages rendezvous of the tasks of barrier stages
    * @param transfers state that executors request for their transfers
    * @param pressed receives the id of an executor that runs out of memory
    */
   public DriverAnswers(
       DriverState state,
-      DriverMeetings meetings,
-      TransferMeetings transfers,
+      StageRendezvous stages,
+      TransferRendezvous transfers,
       Consumer<String> pressed) {
     this.state = state;
-    this.meetings = meetings;
+    this.stages = stages;
     this.transfers = transfers;
     this.pressed = pressed;
   }
@@ -78,11 +79,11 @@ public final class DriverAnswers {
     if (message instanceof Lookup lookup) {
       return new Found(state.peer(lookup.executorId()));
     } else if (message instanceof Meet meet) {
-      return meetings.answer(meet.call());
+      return stages.answer(meet.call());
     } else if (message instanceof MeetClique meet) {
       return transfers.cliques().answer(meet.call());
     } else if (message instanceof AskDepartures ask) {
-      return new Departures(transfers.departed().since(ask.known()));
+      return new Departures(transfers.losses().since(ask.known()));
     } else if (message instanceof AskEnded ask) {
       return new Ended(DriverState.ended(ask.shuffles()));
     } else if (message instanceof Hello hello) {

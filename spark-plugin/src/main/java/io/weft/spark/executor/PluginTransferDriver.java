@@ -4,9 +4,10 @@ import io.weft.spark.message.MessageCodec;
 import io.weft.spark.message.Messages.AskDepartures;
 import io.weft.spark.message.Messages.Departures;
 import io.weft.spark.message.Messages.MeetClique;
-import io.weft.spark.transfers.CliqueAnswer;
-import io.weft.spark.transfers.CliqueCall;
-import io.weft.spark.transfers.Departure;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLoss;
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
 import io.weft.spark.transfers.TransferDriver;
 import java.io.Serializable;
 import java.util.List;
@@ -21,16 +22,16 @@ final class PluginTransferDriver implements TransferDriver {
   }
 
   @Override
-  public CliqueAnswer meet(CliqueCall call) throws Exception {
-    return (CliqueAnswer) ask(new MeetClique(call));
+  public RendezvousAnswer ask(RendezvousCall<CliquePair> call) throws Exception {
+    return (RendezvousAnswer) send(new MeetClique(call));
   }
 
   @Override
-  public List<Departure> departures(int known) throws Exception {
-    return ((Departures) ask(new AskDepartures(known))).departures();
+  public List<ExecutorLoss> lossesSince(int known) throws Exception {
+    return ((Departures) send(new AskDepartures(known))).departures();
   }
 
-  private Object ask(Serializable message) throws Exception {
+  private Object send(Serializable message) throws Exception {
     return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
   }
 }

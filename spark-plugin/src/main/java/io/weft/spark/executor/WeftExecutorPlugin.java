@@ -11,7 +11,6 @@ import io.weft.exchange.ExecutorExchange;
 import io.weft.peer.PathRules;
 import io.weft.peer.PeerAddress;
 import io.weft.spark.collectives.ExecutorCollectives;
-import io.weft.spark.collectives.MeetingAnswer;
 import io.weft.spark.columns.BufferPool;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.PathSettings;
@@ -28,6 +27,7 @@ import io.weft.spark.metrics.ExecutorStatistics;
 import io.weft.spark.metrics.Metric;
 import io.weft.spark.metrics.WeftMetrics;
 import io.weft.spark.rapids.RapidsRole;
+import io.weft.spark.rendezvous.RendezvousAnswer;
 import io.weft.spark.transfers.ExecutorTransfers;
 import java.io.IOException;
 import java.io.Serializable;
@@ -206,7 +206,8 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
             context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
         communicators,
         call ->
-            (MeetingAnswer) MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
+            (RendezvousAnswer)
+                MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
   }
 
   private static String refusal(Object answer) {

@@ -1,9 +1,10 @@
 package io.weft.spark.message;
 
 import io.weft.peer.PeerAddress;
-import io.weft.spark.collectives.MeetingCall;
-import io.weft.spark.transfers.CliqueCall;
-import io.weft.spark.transfers.Departure;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLoss;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.io.Serializable;
 import java.util.List;
 
@@ -52,15 +53,15 @@ public final class Messages {
 
   /**
    * Polled by a task of a barrier stage. Answered by a {@link
-   * io.weft.spark.collectives.MeetingAnswer}.
+   * io.weft.spark.rendezvous.RendezvousAnswer}.
    */
-  public record Meet(MeetingCall call) implements ToDriver {}
+  public record Meet(RendezvousCall<StageAttempt> call) implements ToDriver {}
 
   /**
    * Polled by one member of a clique of transfers. Answered by a {@link
-   * io.weft.spark.transfers.CliqueAnswer}.
+   * io.weft.spark.rendezvous.RendezvousAnswer}.
    */
-  public record MeetClique(CliqueCall call) implements ToDriver {}
+  public record MeetClique(RendezvousCall<CliquePair> call) implements ToDriver {}
 
   /**
    * Asks for the lost executors. Answered by {@link Departures}.
@@ -106,7 +107,7 @@ public final class Messages {
   }
 
   /** Lost executors, in the order in which the driver noticed. */
-  public record Departures(List<Departure> departures) implements Serializable {
+  public record Departures(List<ExecutorLoss> departures) implements Serializable {
     public Departures {
       departures = List.copyOf(departures);
     }

@@ -4,18 +4,18 @@ import ai.rapids.cudf.CudaMemoryBuffer;
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.MemoryBuffer;
 
-/** Where bounce buffers come from. */
+/** Allocates the memory of bounce buffers. */
 @FunctionalInterface
 interface BounceMemory {
-  /** Memory of this executor's GPU; the caller closes it. */
+  /** Allocates memory of this executor's GPU. The caller closes it. */
   MemoryBuffer allocate(long bytes);
 
   /**
-   * cudf's: from its pool, so that it counts as spark-rapids' memory. Memory of the driver's
-   * stream-ordered pool is not for other GPUs to reach, so with that pool it is plain memory beside
-   * it.
+   * cudf's memory: from its pool, so that it counts as spark-rapids' memory. Other GPUs cannot
+   * reach memory of the driver's stream-ordered pool, so with that pool it is plain memory outside
+   * of the pool.
    *
-   * @param pool as spark-rapids' setting names it
+   * @param pool the value of spark-rapids' setting
    */
   static BounceMemory ofCudf(String pool) {
     return pool.equalsIgnoreCase("ASYNC")

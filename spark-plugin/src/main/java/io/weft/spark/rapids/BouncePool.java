@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Bounce buffers of one size, cut from one piece of the GPU's memory that is allocated at once. A
- * buffer that was closed is lent again when nothing that moves data touches it any more.
+ * Bounce buffers of one size, cut from one block of GPU memory. A closed buffer is lent again when
+ * no data movement uses it any more.
  *
  * <p>Thread-safe. Owns the memory.
  */
@@ -24,20 +24,20 @@ final class BouncePool implements AutoCloseable {
   private final String name;
   private final MemoryBuffer root;
   private final long bufferBytes;
-  private final Duration patience;
+  private final Duration timeout;
   private final Runnable freed;
 
-  /** Which are lent, and how many passages of data use each. Under the lock. */
+  /** The lent buffers, and the number of data movements that use each. Guarded by the monitor. */
   private final BitSet lent = new BitSet();
 
-  private final int[] passages;
+  private final int[] moves;
   private boolean closed;
 
   /**
    * Allocates the memory.
    *
    * @param name for the log
-   * @param patience of {@link #close} with what is still used
+   * @param timeout how long {@link #close} waits for data movements
    * @param freed run when a buffer can be lent again, without a lock
    */
   BouncePool(
@@ -45,7 +45,7 @@ final class BouncePool implements AutoCloseable {
       BounceMemory memory,
       long bufferBytes,
       int buffers,
-      Duration patience,
+      Duration timeout,
       Runnable freed) {
     if (bufferBytes < 1 || buffers < 1) {
       throw new IllegalArgumentException(
@@ -54,35 +54,35 @@ final class BouncePool implements AutoCloseable {
     }
     this.name = name;
     this.bufferBytes = bufferBytes;
-    this.patience = patience;
+    this.timeout = timeout;
     this.freed = freed;
-    this.passages = new int[buffers];
+    this.moves = new int[buffers];
     this.root = memory.allocate(Math.multiplyExact(bufferBytes, buffers));
   }
 
-  /** Of each. */
+  /** The size of each buffer. */
   long bufferBytes() {
     return bufferBytes;
   }
 
-  /** How many hold so many bytes, at most as many as there are, and as wanted. */
+  /** The number of buffers for these bytes, limited by the pool and by {@code most}. */
   private int needed(long bytes, int most) {
     long count = (bytes + bufferBytes - 1) / bufferBytes;
-    return (int) Math.min(Math.min(count, most), passages.length);
+    return (int) Math.min(Math.min(count, most), moves.length);
   }
 
   /**
    * Lends buffers; does not wait.
    *
-   * @param bytes that are to pass
-   * @param most buffers
-   * @return as many as that takes, or none when there are not so many
+   * @param bytes to move
+   * @param most the limit of buffers
+   * @return the needed buffers, or an empty list if not all of them are free
    */
   synchronized List<BounceBuffer> tryTake(long bytes, int most) {
     int wanted = needed(bytes, most);
     List<Integer> free = new ArrayList<>();
-    for (int i = 0; i < passages.length && free.size() < wanted; i++) {
-      if (passages[i] == 0 && !lent.get(i)) {
+    for (int i = 0; i < moves.length && free.size() < wanted; i++) {
+      if (moves[i] == 0 && !lent.get(i)) {
         free.add(i);
       }
     }
@@ -114,17 +114,17 @@ final class BouncePool implements AutoCloseable {
   }
 
   /**
-   * Keeps the buffer around an address from being lent again.
+   * Holds the buffer at an address, so that it is not lent again.
    *
-   * @return lets go of it, once; does nothing for memory that is not of this pool
+   * @return releases the hold, once; does nothing for memory outside of this pool
    */
   synchronized Runnable hold(long address) {
     long offset = address - root.getAddress();
-    if (offset < 0 || offset >= bufferBytes * passages.length) {
+    if (offset < 0 || offset >= bufferBytes * moves.length) {
       return () -> {};
     }
     int index = (int) (offset / bufferBytes);
-    passages[index]++;
+    moves[index]++;
     return () -> giveBack(index, false);
   }
 
@@ -134,10 +134,10 @@ final class BouncePool implements AutoCloseable {
       if (byBorrower) {
         lent.clear(index);
       } else {
-        passages[index]--;
+        moves[index]--;
         notifyAll();
       }
-      isFree = passages[index] == 0 && !lent.get(index);
+      isFree = moves[index] == 0 && !lent.get(index);
     }
     if (isFree) {
       freed.run();
@@ -145,11 +145,11 @@ final class BouncePool implements AutoCloseable {
   }
 
   private synchronized boolean isMoving() {
-    return Arrays.stream(passages).anyMatch(count -> count > 0);
+    return Arrays.stream(moves).anyMatch(count -> count > 0);
   }
 
   private synchronized boolean awaitRest() throws InterruptedException {
-    Deadline deadline = Deadline.after(patience);
+    Deadline deadline = Deadline.after(timeout);
     while (isMoving() && !deadline.expired()) {
       TimeUnit.NANOSECONDS.timedWait(this, Math.max(1, deadline.remainingNanos()));
     }
@@ -157,8 +157,8 @@ final class BouncePool implements AutoCloseable {
   }
 
   /**
-   * Frees the memory, as soon as all that is lent has been closed. What data still passes through
-   * after a while keeps all of it until the process ends.
+   * Frees the memory once all lent buffers are closed. If a data movement does not end in time, the
+   * memory stays allocated until the process ends.
    */
   @Override
   public void close() {
@@ -177,7 +177,7 @@ final class BouncePool implements AutoCloseable {
     if (rests) {
       root.close();
     } else {
-      LOG.warn("Data still passes through {} bounce buffers; their memory stays allocated", name);
+      LOG.warn("Data still moves through {} bounce buffers; their memory stays allocated", name);
     }
   }
 }

@@ -11,7 +11,7 @@ import org.apache.xbean.asm9.ClassReader;
 import org.apache.xbean.asm9.Opcodes;
 import org.apache.xbean.asm9.tree.ClassNode;
 
-/** Class files by the names of their classes, read without loading the classes. One thread. */
+/** Reads class files by class name, without loading the classes. Used by one thread. */
 final class ClassFiles {
   private final ClassLoader loader;
   private final List<String> folders;
@@ -22,7 +22,7 @@ final class ClassFiles {
     this.folders = folders;
   }
 
-  /** Those that a loader sees below folders, of which the first that has a class counts. */
+  /** The class files that a loader finds in folders. The first folder with a class counts. */
   static ClassFiles of(ClassLoader loader, List<String> folders) {
     return new ClassFiles(loader, folders);
   }

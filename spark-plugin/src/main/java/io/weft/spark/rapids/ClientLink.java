@@ -26,23 +26,23 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import scala.Enumeration;
 
-/** The client's end of a connection: asks a server and takes its blocks. */
+/** The client's end of a connection: sends requests to a server and receives its blocks. */
 final class ClientLink extends Link implements ClientConnection {
   private final ClientSide side;
   private final Map<Long, Waiting> waiting = new HashMap<>();
   private RapidsShuffleClient client;
 
-  /** Of the data lane, with the number of passages that were granted in it and run. */
+  /** The epoch of the data lane, and below the number of granted moves that have not ended. */
   private long epoch;
 
-  private UniqueId meeting;
-  private int passages;
+  private UniqueId communicatorId;
+  private int moves;
   private long usedNanos;
 
   /**
    * A request without an answer.
    *
-   * @param ticket of the tables it asks for; null of other requests
+   * @param ticket of the requested tables; null for other requests
    */
   private record Waiting(RapidsTransaction transaction, ReceiveTicket ticket, long startNanos) {
     Deadline deadline(long nanos) {
@@ -51,13 +51,13 @@ final class ClientLink extends Link implements ClientConnection {
     }
   }
 
-  /** The end of a connection that this executor has opened. */
+  /** The client's end of a connection that this executor has opened. */
   ClientLink(ClientSide side, long peer, ControlChannel channel) {
     super(side.settings().executor(), peer, channel, side.lanes(), true);
     this.side = side;
   }
 
-  /** The one client that uses this connection, made when first asked for; of any thread. */
+  /** The client of this connection, created on first use. Thread-safe. */
   synchronized RapidsShuffleClient client(Supplier<RapidsShuffleClient> maker) {
     if (client == null) {
       client = maker.get();
@@ -98,7 +98,7 @@ final class ClientLink extends Link implements ClientConnection {
                     return;
                   }
                   waiting.put(header, new Waiting(transaction, ticket, System.nanoTime()));
-                  say(new Request(number, header, payload));
+                  send(new Request(number, header, payload));
                 });
     if (!taken) {
       transaction.fail("the transport was closed");
@@ -140,28 +140,28 @@ final class ClientLink extends Link implements ClientConnection {
   }
 
   /**
-   * Grants a block: both ends queue it for the data lane.
+   * Grants a block: both ends queue its move on the data lane.
    *
-   * @param ended run when the lane does not touch the memory any more
+   * @param ended run when the lane no longer touches the memory
    */
   void grant(Announcement block, long address, Consumer<Throwable> ended) {
     if (block.bytes() == 0) {
-      say(new Grant(block.send(), 0, ""));
+      send(new Grant(block.send(), 0, ""));
       ended.accept(null);
       return;
     }
-    if (meeting == null || lane().isOver(epoch)) {
+    if (communicatorId == null || lane().isOver(epoch)) {
       epoch++;
-      meeting = UniqueId.create();
+      communicatorId = UniqueId.create();
     }
-    passages++;
-    // First, so that nothing of the epoch's meeting comes before it.
-    say(new Grant(block.send(), epoch, meeting.encode()));
+    moves++;
+    // Sent first, so that no bootstrap message of the epoch comes before it.
+    send(new Grant(block.send(), epoch, communicatorId.encode()));
     lane()
         .submit(
             new Passage(
                 epoch,
-                meeting,
+                communicatorId,
                 TypedBuffer.at(address, DataType.INT8, block.bytes()),
                 false,
                 failure -> {
@@ -171,7 +171,7 @@ final class ClientLink extends Link implements ClientConnection {
   }
 
   private void passed() {
-    passages--;
+    moves--;
     usedNanos = System.nanoTime();
   }
 
@@ -182,7 +182,7 @@ final class ClientLink extends Link implements ClientConnection {
       Deadline deadline = entry.getValue().deadline(nanos);
       if (deadline.expired()) {
         waiting.remove(entry.getKey());
-        fail(entry.getValue(), "nothing came within " + deadline);
+        fail(entry.getValue(), "no answer came within " + deadline);
       }
     }
     retireIfIdle();
@@ -190,13 +190,13 @@ final class ClientLink extends Link implements ClientConnection {
 
   private void retireIfIdle() {
     boolean isIdle =
-        passages == 0
-            && meeting != null
+        moves == 0
+            && communicatorId != null
             && Deadline.since(usedNanos, side.settings().idle().toNanos()).expired();
     if (isIdle) {
-      meeting = null;
+      communicatorId = null;
       lane().retire(epoch);
-      say(new Retire(epoch));
+      send(new Retire(epoch));
     }
   }
 

@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
-/** All connections of this executor as a client, one for each server. Thread-safe. */
+/** The connections of this executor as a client, one for each server. Thread-safe. */
 final class ClientSide {
   private final TransportSettings settings;
   private final LaneSet lanes;
@@ -31,10 +31,10 @@ final class ClientSide {
   private final Map<Long, CompletableFuture<ClientLink>> links = new ConcurrentHashMap<>();
 
   /**
-   * A client that is connected to nobody.
+   * Creates a client side without connections.
    *
-   * @param messages copies a message into memory of the host that spark-rapids can close
-   * @param endClient tells a client that its connection has ended; does not wait for it
+   * @param messages copies a message into host memory that spark-rapids can close
+   * @param endClient notifies a client of the end of its connection; does not wait
    */
   ClientSide(
       TransportSettings settings,
@@ -78,9 +78,9 @@ final class ClientSide {
   }
 
   /**
-   * The connection to a server; opened if there is none.
+   * The connection to a server. Opens it if there is none.
    *
-   * @throws IOException when it cannot be reached; the message names both ends
+   * @throws IOException if the server cannot be reached; the message names both ends
    */
   ClientLink connect(long peer, String host, int port) throws IOException {
     CompletableFuture<ClientLink> mine = new CompletableFuture<>();
@@ -128,7 +128,7 @@ final class ClientSide {
     }
   }
 
-  /** On the event thread: the connection of a channel; null if it is none of a client. */
+  /** On the event thread: the connection of a channel; null if no client uses the channel. */
   ClientLink of(ControlChannel channel) {
     for (ClientLink link : open()) {
       if (link.channel() == channel) {
@@ -160,7 +160,7 @@ final class ClientSide {
     }
   }
 
-  /** On the event thread: looks for what has taken too long. */
+  /** On the event thread: fails what has timed out. */
   void expire() {
     open().forEach(Link::expire);
   }

@@ -3,9 +3,9 @@ package io.weft.spark.rapids;
 import java.util.concurrent.Executor;
 
 /**
- * Where spark-rapids' clients copy blocks out of bounce buffers, one after the other. Knows for
- * which ticket a task was handed in, so that what a client reports while it runs can be ascribed to
- * it. Thread-safe.
+ * The thread on which spark-rapids' clients copy blocks out of bounce buffers, one after the other.
+ * It knows the ticket of the task that runs, so that reports of the client can be assigned to the
+ * ticket. Thread-safe.
  */
 final class CopyThread implements Executor {
   private static final ThreadLocal<ReceiveTicket> SUBMITTING = new ThreadLocal<>();
@@ -17,7 +17,7 @@ final class CopyThread implements Executor {
     this.thread = thread;
   }
 
-  /** What this thread hands in meanwhile belongs to the ticket. */
+  /** Assigns the tasks that this thread submits meanwhile to the ticket. */
   void submitFor(ReceiveTicket ticket, Runnable handIn) {
     SUBMITTING.set(ticket);
     try {
@@ -27,7 +27,7 @@ final class CopyThread implements Executor {
     }
   }
 
-  /** The ticket that this thread works for; null if none. */
+  /** The ticket of the task that this thread runs; null if none. */
   ReceiveTicket running() {
     return RUNNING.get();
   }
@@ -38,7 +38,7 @@ final class CopyThread implements Executor {
     thread.execute(() -> run(task, ticket));
   }
 
-  /** A failure that comes behind the last block of a ticket has nobody to tell any more. */
+  /** Runs a task, unless its ticket is closed: then there is no receiver for a late failure. */
   private void run(Runnable task, ReceiveTicket ticket) {
     if (ticket != null && ticket.isClosed()) {
       return;

@@ -15,8 +15,8 @@ import scala.Function0;
 import scala.runtime.BoxedUnit;
 
 /**
- * The threads on which spark-rapids' client and server work: bound to the executor's GPU and known
- * to its memory manager, as spark-rapids wants those of its shuffle.
+ * The threads of spark-rapids' client and server. They are bound to the executor's GPU and known to
+ * its memory manager, as spark-rapids requires of its shuffle threads.
  */
 final class DeviceThreads implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceThreads.class);
@@ -28,10 +28,10 @@ final class DeviceThreads implements AutoCloseable {
   private final ExecutorService sends;
 
   /**
-   * Threads that start when they are needed.
+   * Creates pools whose threads start on demand.
    *
-   * @param clients most threads of clients
-   * @param keepAliveSeconds how long those stay without work
+   * @param clients the limit of client threads
+   * @param keepAliveSeconds how long idle threads stay
    */
   DeviceThreads(int clients, int keepAliveSeconds) {
     client = pool("client", Math.max(1, clients), keepAliveSeconds);
@@ -70,7 +70,7 @@ final class DeviceThreads implements AutoCloseable {
     return GpuDeviceManager.wrapThreadFactory(factory, null, forget);
   }
 
-  /** For the throttle, which allocates nothing, but makes what holds a stream of the GPU. */
+  /** Threads for the throttle, which allocates no GPU memory but creates objects with a stream. */
   static ThreadFactory throttle() {
     return bound(
         task -> {
@@ -92,12 +92,12 @@ final class DeviceThreads implements AutoCloseable {
     return server;
   }
 
-  /** For the server's loop, which ends when the server is closed. */
+  /** The pool for the server's loop, which ends when the server is closed. */
   ExecutorService sends() {
     return sends;
   }
 
-  /** Lets tasks end that were handed in, and waits for them a little. */
+  /** Refuses new tasks and waits up to 2 s per pool for submitted ones. */
   @Override
   public void close() {
     List<ExecutorService> all = List.of(client, copy, server, sends);

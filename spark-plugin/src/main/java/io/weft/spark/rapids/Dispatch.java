@@ -7,11 +7,11 @@ import io.weft.spark.rapids.control.Hello;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Brings what is heard of connections to the event thread, in its order. */
+/** Forwards the events of connections to the event thread, in order. */
 final class Dispatch implements ControlListener {
   private final EventThread events;
 
-  /** Of connections that others opened; of the event thread. */
+  /** The connections that others opened. Used by the event thread. */
   private final Map<ControlChannel, ServerLink> served = new HashMap<>();
 
   private volatile ServerSide server;
@@ -21,7 +21,7 @@ final class Dispatch implements ControlListener {
     this.events = events;
   }
 
-  /** Before the first connection. */
+  /** Sets both sides. Called before the first connection. */
   void connect(ServerSide serverSide, ClientSide clientSide) {
     server = serverSide;
     client = clientSide;
@@ -48,7 +48,7 @@ final class Dispatch implements ControlListener {
     try {
       link.hear(message);
     } catch (IllegalArgumentException e) {
-      link.end("what came from executor %d is wrong: %s".formatted(link.peer(), e.getMessage()));
+      link.end("a message of executor %d is invalid: %s".formatted(link.peer(), e.getMessage()));
     }
   }
 

@@ -9,8 +9,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The one thread that runs callbacks of transactions and holds the state of connections, as the
- * progress thread does in other transports. Thread-safe.
+ * The single thread that runs the callbacks of transactions and owns the state of connections, like
+ * the progress thread of other transports. Thread-safe.
  */
 final class EventThread implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(EventThread.class);
@@ -32,9 +32,9 @@ final class EventThread implements AutoCloseable {
   }
 
   /**
-   * Runs a task behind the others; what it throws is logged.
+   * Queues a task. Its exceptions are logged.
    *
-   * @return false when this was closed, and the task will not run
+   * @return false if this was closed and the task does not run
    */
   boolean execute(Runnable task) {
     try {
@@ -46,7 +46,7 @@ final class EventThread implements AutoCloseable {
     }
   }
 
-  /** Runs a task again and again. */
+  /** Runs a task periodically. */
   void every(Duration period, Runnable task) {
     ScheduledFuture<?> unused =
         thread.scheduleWithFixedDelay(
@@ -57,11 +57,11 @@ final class EventThread implements AutoCloseable {
     try {
       task.run();
     } catch (RuntimeException | Error e) {
-      LOG.error("The shuffle transport goes on after a failure of its own", e);
+      LOG.error("A task of the shuffle transport failed; the transport goes on", e);
     }
   }
 
-  /** Runs what was executed before; waits for it a little. */
+  /** Runs the queued tasks and waits up to 5 s for them. */
   @Override
   public void close() {
     thread.shutdown();

@@ -11,14 +11,14 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.storage.BlockManagerId;
 
-/** What the executor's plugin has for a transport. Stateless. */
+/** Collects the settings and resources of a transport from the executor's plugin. Stateless. */
 final class ExecutorParts {
   private ExecutorParts() {}
 
   /**
    * The settings of a real transport.
    *
-   * @throws IllegalStateException when the plugin is not there, or has no GPU
+   * @throws IllegalStateException if the plugin does not run, or has no GPU
    */
   static TransportSettings settings(BlockManagerId id, RapidsConf rapids) {
     ExecutorTransfers transfers =
@@ -40,8 +40,9 @@ final class ExecutorParts {
                     new IllegalStateException(
                         "executor "
                             + id.executorId()
-                            + " has no GPU that Weft can use; its log says why. Weft needs "
-                            + "net.java.dev.jna:jna on the class path and spark.weft.transport=auto"));
+                            + " has no GPU that Weft can use; its log says why. Weft needs"
+                            + " net.java.dev.jna:jna on the class path and"
+                            + " spark.weft.transport=auto"));
     SparkConf conf = SparkEnv.get().conf();
     return new TransportSettings(
         WeftVersion.current(),

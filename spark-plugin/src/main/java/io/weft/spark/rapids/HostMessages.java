@@ -9,8 +9,8 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Memory of the host for messages: from a pool, as far as they are not too large. Thread-safe. Who
- * has a message closes it.
+ * Host memory for messages; small messages come from a pool. Thread-safe. The holder of a message
+ * closes it.
  */
 final class HostMessages {
   private static final Logger LOG = LoggerFactory.getLogger(HostMessages.class);
@@ -19,16 +19,16 @@ final class HostMessages {
   private final DirectByteBufferPool pool;
   private final AtomicBoolean warned = new AtomicBoolean();
 
-  /** Messages of which those up to so many bytes are pooled. */
+  /** Creates the pool for messages of up to this size. */
   HostMessages(long pooledBytes) {
     this.pooledBytes = pooledBytes;
     this.pool = new DirectByteBufferPool(pooledBytes);
   }
 
   /**
-   * Memory for a message, at least so large.
+   * Memory of at least this size.
    *
-   * @throws IllegalArgumentException when it is larger than a buffer of the host can be
+   * @throws IllegalArgumentException if the size is larger than a host buffer can be
    */
   RefCountedDirectByteBuffer take(long bytes) {
     if (bytes <= pooledBytes) {
@@ -47,7 +47,7 @@ final class HostMessages {
     return new RefCountedDirectByteBuffer(ByteBuffer.allocateDirect((int) bytes), Option.empty());
   }
 
-  /** A message with these bytes, to be read from its start. */
+  /** Copies bytes into a message, positioned at its start. */
   RefCountedDirectByteBuffer copy(byte[] payload) {
     RefCountedDirectByteBuffer memory = take(payload.length);
     memory.getBuffer().put(payload).flip();

@@ -1,16 +1,16 @@
 package io.weft.spark.rapids;
 
-/** How many bytes of tables are asked for and have not arrived. Thread-safe. */
+/** Limits the bytes of requested tables that have not arrived. Thread-safe. */
 final class InflightBudget {
   private final long limit;
   private long inflight;
 
-  /** A budget of so many bytes; a table that is larger than all of it goes alone. */
+  /** Creates a budget. A table that is larger than the limit is requested alone. */
   InflightBudget(long limit) {
     this.limit = limit;
   }
 
-  /** Takes so many bytes if they fit. */
+  /** Takes bytes of the budget if they fit. */
   synchronized boolean tryTake(long bytes) {
     if (inflight > 0 && inflight + bytes > limit) {
       return false;

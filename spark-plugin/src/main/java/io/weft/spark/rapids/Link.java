@@ -2,15 +2,15 @@ package io.weft.spark.rapids;
 
 import io.weft.spark.rapids.control.ControlChannel;
 import io.weft.spark.rapids.control.ControlMessage;
-import io.weft.spark.rapids.control.ControlMessage.Meet;
+import io.weft.spark.rapids.control.ControlMessage.BootstrapRound;
 import io.weft.spark.rapids.data.DataLane;
 import io.weft.spark.rapids.data.LaneSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end of a connection between two executors. All of it belongs to the event thread, except
- * where a method says otherwise. Owns the data lane and the channel.
+ * One end of a connection between two executors. Used by the event thread, except where a method
+ * says otherwise. Owns the data lane and the channel.
  */
 abstract class Link {
   private static final Logger LOG = LoggerFactory.getLogger(Link.class);
@@ -41,15 +41,15 @@ abstract class Link {
             ends,
             isClient ? 0 : 1,
             "weft-rapids-data-" + (isClient ? own + "-from-" : own + "-to-") + peer,
-            this::say);
+            this::send);
   }
 
-  /** The executor at the other end; of any thread. */
+  /** The executor at the other end. Thread-safe. */
   final long peer() {
     return peer;
   }
 
-  /** This executor; of any thread. */
+  /** This executor. Thread-safe. */
   final long own() {
     return own;
   }
@@ -62,8 +62,8 @@ abstract class Link {
     return channel;
   }
 
-  /** Sends a message, unless the connection has ended; of any thread. */
-  final void say(ControlMessage message) {
+  /** Sends a message, unless the connection has ended. Thread-safe. */
+  final void send(ControlMessage message) {
     channel.send(message);
   }
 
@@ -72,27 +72,27 @@ abstract class Link {
     return ended;
   }
 
-  /** A message of the peer. */
+  /** Handles a message of the peer. */
   final void hear(ControlMessage message) {
     if (ended != null) {
       return;
     }
-    if (message instanceof Meet meet) {
-      lane.hear(meet);
+    if (message instanceof BootstrapRound round) {
+      lane.hear(round);
     } else if (!take(message)) {
       throw new IllegalArgumentException(
-          "executor %d sent executor %d a message that is not for it: %s"
+          "executor %d sent executor %d a message of the wrong kind: %s"
               .formatted(peer, own, message.getClass().getSimpleName()));
     }
   }
 
-  /** Handles a message; false when it is not for this kind of end. */
+  /** Handles a message. Returns false if it is not for this kind of end. */
   abstract boolean take(ControlMessage message);
 
-  /** What was waited for has taken too long, perhaps. */
+  /** Fails what has timed out. Called periodically. */
   abstract void expire();
 
-  /** Ends all that the connection was used for; does nothing the second time. */
+  /** Ends the connection and all its transactions. Later calls do nothing. */
   final void end(String reason) {
     if (ended != null) {
       return;

@@ -15,9 +15,9 @@ import org.apache.xbean.asm9.tree.MethodNode;
 import org.apache.xbean.asm9.tree.TypeInsnNode;
 
 /**
- * Whether classes of Weft fit those of spark-rapids and cudf as a jar has them: every method that
- * Weft calls is there, and every one that a trait demands is implemented. Reads class files only.
- * One thread.
+ * Checks whether Weft's classes are compatible with the spark-rapids and cudf classes of a jar:
+ * each method that Weft calls exists, and each abstract method of a trait is implemented. Reads
+ * class files only. Used by one thread.
  */
 final class LinkCheck {
   private static final String OWN = "io/weft/spark/rapids/";
@@ -36,9 +36,9 @@ final class LinkCheck {
   }
 
   /**
-   * What does not fit, a line each; empty if all does.
+   * The incompatibilities, one line each; empty if there are none.
    *
-   * @param root the class to begin with; those that it uses in its packages follow
+   * @param root the first class; the classes of Weft's package that it uses follow
    */
   List<String> problems(String root) {
     visit(root.replace('.', '/'));
@@ -102,7 +102,7 @@ final class LinkCheck {
     }
   }
 
-  /** In a class or what it extends; constructors in the class only. */
+  /** Finds a method in a class or its parents; constructors in the class only. */
   private Optional<MethodNode> find(String owner, String name, String descriptor) {
     Optional<ClassNode> node = foreign.read(owner);
     if (node.isEmpty()) {

@@ -3,7 +3,7 @@ package io.weft.spark.rapids;
 import com.nvidia.spark.rapids.shuffle.MessageType;
 import scala.Enumeration;
 
-/** Types of messages, in words. Stateless. */
+/** Names and checks of message types. Stateless. */
 final class MessageNames {
   private MessageNames() {}
 
@@ -15,7 +15,7 @@ final class MessageNames {
   }
 
   /**
-   * Only the two kinds of requests are asked and answered.
+   * Requires one of the two request types.
    *
    * @throws IllegalArgumentException for any other type
    */
@@ -27,7 +27,7 @@ final class MessageNames {
   }
 
   /**
-   * Only blocks are sent and received.
+   * Requires the type of blocks.
    *
    * @throws IllegalArgumentException for any other type
    */

@@ -3,16 +3,16 @@ package io.weft.spark.rapids;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * Where an executor's management port is. spark-rapids puts it into the topology of the block
- * manager's id, as "rapids=1234".
+ * The management port of an executor. spark-rapids puts it into the topology of the block manager's
+ * id, as "rapids=1234".
  */
 record PeerPort(long executor, int port) {
   private static final String PREFIX = "rapids=";
 
   /**
-   * Reads it.
+   * Reads the port from an id.
    *
-   * @throws IllegalArgumentException when the id is not one that spark-rapids' server made
+   * @throws IllegalArgumentException if spark-rapids' server did not create the id
    */
   static PeerPort of(BlockManagerId id) {
     String topology = id.topologyInfo().getOrElse(() -> "");
@@ -32,7 +32,7 @@ record PeerPort(long executor, int port) {
   /**
    * The executor's number.
    *
-   * @throws IllegalArgumentException when its name is no number, as the driver's
+   * @throws IllegalArgumentException if its id is not a number, like the driver's
    */
   static long executor(BlockManagerId id) {
     try {

@@ -7,16 +7,16 @@ import java.util.Optional;
 import java.util.Properties;
 
 /**
- * spark-rapids as a class loader sees it, before any of its classes is loaded: its version, and
- * whether Weft's transport fits its classes. Its jar has those of each Spark version in a folder of
- * their own.
+ * The spark-rapids jar that a class loader sees: its version, and whether Weft's transport is
+ * compatible with its classes. Loads none of its classes. The jar has one folder of classes for
+ * each Spark version.
  */
 final class RapidsJar {
   private static final String VERSION_FILE = "rapids4spark-version-info.properties";
   private static final String PLUGIN_FILE = "com/nvidia/spark/SQLPlugin.class";
   static final String TRAIT = "com/nvidia/spark/rapids/shuffle/RapidsShuffleTransport";
 
-  /** The version whose traits the stubs have. */
+  /** The version whose traits the stubs declare. */
   private static final String KNOWN_VERSION = "26.08.1";
 
   private static final int MOST_PROBLEMS = 3;
@@ -25,16 +25,16 @@ final class RapidsJar {
   private final String shim;
 
   /**
-   * Looks for nothing yet.
+   * Creates a view of a loader; reads nothing yet.
    *
-   * @param shim the folder of the Spark version, such as spark413
+   * @param shim the folder of the Spark version, for example spark413
    */
   RapidsJar(ClassLoader loader, String shim) {
     this.loader = loader;
     this.shim = shim;
   }
 
-  /** Why Weft cannot be its transport; empty if it can. */
+  /** Why Weft cannot be the transport; empty if it can. */
   Optional<String> obstacle() {
     if (loader.getResource(PLUGIN_FILE) == null) {
       return Optional.of(
@@ -64,7 +64,7 @@ final class RapidsJar {
     return more > 0 ? first + "; and " + more + " more" : first;
   }
 
-  /** Such as "spark-rapids 26.08.1". */
+  /** For example "spark-rapids 26.08.1". */
   @Override
   public String toString() {
     Properties properties = new Properties();

@@ -12,16 +12,17 @@ import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 
 /**
- * Whether Weft is the transport of spark-rapids in an application: where the user has set
- * spark-rapids' shuffle manager. Loads nothing of spark-rapids. Stateless.
+ * Decides whether Weft is the transport of spark-rapids in an application. It is if the user has
+ * set spark-rapids' shuffle manager and nothing prevents it. Loads no class of spark-rapids.
+ * Stateless.
  */
 public final class RapidsRole {
-  /** The transport, by the name that spark-rapids makes it by. */
+  /** The class name by which spark-rapids creates the transport. */
   static final String TRANSPORT = "io.weft.spark.rapids.WeftRapidsTransport";
 
   static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
 
-  /** What spark.plugins has to be, in this order. */
+  /** The required value of spark.plugins; the order matters. */
   static final String PLUGINS = Activation.PLUGIN + "," + RAPIDS_PLUGIN;
 
   private static final String MODE_KEY = "spark.rapids.shuffle.mode";
@@ -32,7 +33,7 @@ public final class RapidsRole {
   private static final Pattern MANAGER =
       Pattern.compile("com\\.nvidia\\.spark\\.rapids\\.(spark\\w+)\\.RapidsShuffleManager");
 
-  /** With any of these spark-rapids leaves all shuffles to Spark. */
+  /** With any of these settings, spark-rapids leaves all shuffles to Spark. */
   private static final List<String> REFUSED_BY_RAPIDS =
       List.of(
           "spark.authenticate",
@@ -60,7 +61,7 @@ public final class RapidsRole {
   /**
    * As {@link #decide(SparkConf)}.
    *
-   * @param loader where spark-rapids is looked for
+   * @param loader of spark-rapids' classes
    */
   static Activation decide(SparkConf conf, ClassLoader loader) {
     Matcher manager = manager(conf);
@@ -82,8 +83,8 @@ public final class RapidsRole {
         : new Activation(
             Optional.empty(),
             Optional.of(
-                ("%s keeps tables on the GPU and carries the shuffles; Weft moves the tables between"
-                        + " executors, as its transport.")
+                ("%s keeps tables on the GPU and carries the shuffles; Weft moves the tables"
+                     + " between executors, as its transport.")
                     .formatted(jar)));
   }
 
@@ -93,16 +94,16 @@ public final class RapidsRole {
         + obstacle;
   }
 
-  /** Sets what spark-rapids reads later, where the user has not. */
+  /** Sets the settings that spark-rapids reads later. */
   public static void setUp(SparkConf conf) {
     conf.set(MODE_KEY, MODE);
     conf.set(TRANSPORT_KEY, TRANSPORT);
   }
 
   /**
-   * Why an executor cannot make the transport though the driver found nothing; empty if it can, as
-   * far as can be seen. spark-rapids adds its classes of one Spark version to the class loader of
-   * the jars that were given to the application, and only classes of that loader see them.
+   * Why an executor cannot create the transport although the driver found no obstacle; empty if no
+   * reason is known. spark-rapids adds its classes for one Spark version to the class loader of the
+   * application's jars, and only classes of that loader see them.
    *
    * @param own the loader of Weft's classes
    */
@@ -116,14 +117,14 @@ public final class RapidsRole {
         : Optional.empty();
   }
 
-  /** What a user of both plugins might want to know, who has not set spark-rapids' manager. */
+  /** Advice for a user of both plugins who has not set spark-rapids' manager. */
   public static Optional<String> advice(SparkConf conf) {
     return plugins(conf.get(PLUGINS_KEY, "")).contains(RAPIDS_PLUGIN)
         ? Optional.of(
-            ("%s has %s, but %s is not set: Weft carries the shuffles in memory of the hosts. To keep"
-                    + " tables on the GPU, set it to com.nvidia.spark.rapids.spark<version>"
-                    + ".RapidsShuffleManager, such as spark413 for Spark 4.1.3; Weft then is its"
-                    + " transport.")
+            ("%s has %s, but %s is not set: Weft carries the shuffles in memory of the hosts. To"
+                 + " keep tables on the GPU, set it to"
+                 + " com.nvidia.spark.rapids.spark<version>.RapidsShuffleManager, such as spark413"
+                 + " for Spark 4.1.3; Weft then is its transport.")
                 .formatted(PLUGINS_KEY, RAPIDS_PLUGIN, Activation.MANAGER_KEY))
         : Optional.empty();
   }
@@ -157,8 +158,8 @@ public final class RapidsRole {
     return rapids > weft
         ? Optional.empty()
         : Optional.of(
-            ("%s is '%s'. Set it to %s: Weft comes first, as spark-rapids reads its settings when it"
-                    + " starts.")
+            ("%s is '%s'. Set it to %s: Weft comes first, because spark-rapids reads its settings"
+                 + " when it starts.")
                 .formatted(PLUGINS_KEY, conf.get(PLUGINS_KEY, ""), PLUGINS));
   }
 

@@ -14,15 +14,15 @@ import scala.Enumeration;
 import scala.Option;
 
 /**
- * One request, answer, send or receive. It ends once, with success or an error, and then its
- * callback runs, on the event thread; who got it closes it. Thread-safe.
+ * One request, answer, send or receive. It ends once, with success or an error; then its callback
+ * runs on the event thread. The receiver closes it. Thread-safe.
  */
 final class RapidsTransaction implements Transaction {
   private static final Logger LOG = LoggerFactory.getLogger(RapidsTransaction.class);
   private static final double GIB = 1L << 30;
   private static final int MOST_HOURS = 1;
 
-  /** What a server answers a request with. */
+  /** Sends a server's answer to a request. */
   interface Responder {
     Transaction respond(ByteBuffer response, TransactionCallback callback);
   }
@@ -52,25 +52,25 @@ final class RapidsTransaction implements Transaction {
   }
 
   /**
-   * A transaction of this executor's own.
+   * A transaction that this executor starts.
    *
-   * @param what it is, with both ends, for failures
+   * @param what names the transaction and both ends, for messages
    */
   static RapidsTransaction begin(
       String what, long peer, long header, TransactionCallback callback) {
     return new RapidsTransaction(what, peer, header, callback, null);
   }
 
-  /** A peer's request, which has come whole. */
+  /** A complete request of a peer. */
   static RapidsTransaction request(
       String what, long peer, long header, TransactionCallback handler, Responder responder) {
     return new RapidsTransaction(what, peer, header, handler, responder);
   }
 
   /**
-   * Ends it well; on the event thread. Nothing happens if it has ended.
+   * Ends it with success, on the event thread. Does nothing if it has ended.
    *
-   * @param received what came, or null; closed with this if nobody takes it
+   * @param received the received message, or null; closed with this unless a caller takes it
    */
   void succeed(MetadataTransportBuffer received, long sentBytes, long receivedBytes) {
     synchronized (this) {
@@ -95,7 +95,7 @@ final class RapidsTransaction implements Transaction {
     call();
   }
 
-  /** Ends it with an error; on the event thread. Nothing happens if it has ended. */
+  /** Ends it with an error, on the event thread. Does nothing if it has ended. */
   void fail(String reason) {
     synchronized (this) {
       if (ended) {
@@ -113,7 +113,7 @@ final class RapidsTransaction implements Transaction {
     try {
       callback.apply(this);
     } catch (RuntimeException | Error e) {
-      LOG.error("What spark-rapids does at the end of {} failed", what, e);
+      LOG.error("The callback of spark-rapids at the end of {} failed", what, e);
       error = "the callback of " + what + " failed: " + e;
       status = TransactionStatus.Error();
     } finally {
@@ -142,9 +142,9 @@ final class RapidsTransaction implements Transaction {
   }
 
   /**
-   * How long it took and how much it moved.
+   * The duration and the bytes.
    *
-   * @throws IllegalStateException when it has not succeeded
+   * @throws IllegalStateException if it has not succeeded
    */
   @Override
   public TransactionStats getStats() {
@@ -155,8 +155,7 @@ final class RapidsTransaction implements Transaction {
   }
 
   /**
-   * Waits for its end and its callback. It ends by a deadline of its own, long before this gives
-   * up.
+   * Waits for its end and its callback. Its own deadline ends it long before this wait times out.
    */
   @Override
   public void waitForCompletion() {
@@ -171,9 +170,9 @@ final class RapidsTransaction implements Transaction {
   }
 
   /**
-   * What came; the caller's to close from now on.
+   * Takes the received message, which the caller closes.
    *
-   * @throws IllegalStateException when there is nothing, or somebody took it
+   * @throws IllegalStateException if there is no message, or it was taken
    */
   @Override
   public synchronized MetadataTransportBuffer releaseMessage() {
@@ -188,7 +187,7 @@ final class RapidsTransaction implements Transaction {
   @Override
   public Transaction respond(ByteBuffer response, TransactionCallback callback) {
     if (responder == null) {
-      throw new IllegalStateException(what + " is no request of a peer, it cannot be answered");
+      throw new IllegalStateException(what + " is not a request of a peer and cannot be answered");
     }
     return responder.respond(response, callback);
   }
@@ -209,7 +208,9 @@ final class RapidsTransaction implements Transaction {
     }
   }
 
-  /** Such as "the request of metadata of executor 1 to executor 2 (Success)", or the failure. */
+  /**
+   * For example "the request of metadata of executor 1 to executor 2 (Success)", or the failure.
+   */
   @Override
   public String toString() {
     return error == null ? what + " (" + status + ")" : error;

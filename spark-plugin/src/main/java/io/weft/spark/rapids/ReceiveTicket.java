@@ -4,7 +4,8 @@ import com.nvidia.spark.rapids.shuffle.BufferReceiveState;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
 
 /**
- * What a client has asked of a server in one go, from the request to the last block. Thread-safe.
+ * One batch of tables that a client requests from a server, from the request to the last block.
+ * Thread-safe.
  */
 final class ReceiveTicket {
   private final long id;
@@ -17,9 +18,9 @@ final class ReceiveTicket {
   private volatile long progressNanos = System.nanoTime();
 
   /**
-   * A ticket whose state is not made yet.
+   * Creates a ticket without a receive state.
    *
-   * @param bytes of all its tables, which the budget was charged with
+   * @param bytes of all its tables, which were taken from the budget
    */
   ReceiveTicket(long id, ClientLink link, RapidsShuffleClient client, long bytes) {
     this.id = id;
@@ -48,14 +49,14 @@ final class ReceiveTicket {
     return state;
   }
 
-  /** Nothing is received for it any more; whether that is news. */
+  /** Ends the receives. Returns true for the first call. */
   synchronized boolean end() {
     boolean news = !over;
     over = true;
     return news;
   }
 
-  /** Its state was closed, and with it everything it has. */
+  /** Marks it as ended and its state as closed. */
   synchronized void close() {
     over = true;
     closed = true;
@@ -69,21 +70,21 @@ final class ReceiveTicket {
     return over;
   }
 
-  /** A table has arrived: how much the budget gets back for it. */
+  /** Counts a table that has arrived. Returns the bytes to give back to the budget. */
   synchronized long arrived(long bytes) {
     long charged = Math.min(bytes, bytesLeft);
     bytesLeft -= charged;
     return charged;
   }
 
-  /** What the budget gets back at the end. */
+  /** Takes the remaining bytes, to give back to the budget at the end. */
   synchronized long rest() {
     long rest = bytesLeft;
     bytesLeft = 0;
     return rest;
   }
 
-  /** Something has come. */
+  /** Notes progress, which extends the deadline. */
   void progress() {
     progressNanos = System.nanoTime();
   }

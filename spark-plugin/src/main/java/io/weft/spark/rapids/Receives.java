@@ -20,13 +20,13 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.BoxedUnit;
 
 /**
- * The tickets of this executor as a client: finds the one that an announced block is for, waits for
- * its bounce buffer, and hands what came, or the failure, to spark-rapids' client. Thread-safe.
+ * The tickets of this executor as a client. Finds the ticket of an announced block, waits for its
+ * bounce buffer, and passes the block or the failure to spark-rapids' client. Thread-safe.
  */
 final class Receives {
   private static final Logger LOG = LoggerFactory.getLogger(Receives.class);
 
-  /** Of the throttle's thread. */
+  /** Set on the throttle's thread. */
   private static final ThreadLocal<ReceiveTicket> ISSUING = new ThreadLocal<>();
 
   private final EventThread events;
@@ -39,11 +39,11 @@ final class Receives {
   private final Map<Long, ReceiveTicket> open = new ConcurrentHashMap<>();
 
   /**
-   * No tickets yet.
+   * Creates an object without tickets.
    *
-   * @param waits for what may wait until a bounce buffer was emptied
-   * @param holds keeps the bounce buffer at an address from being used again
-   * @param freed run when the budget has got bytes back
+   * @param waits runs waits for free bounce buffers
+   * @param holds holds the bounce buffer at an address, so that it is not reused
+   * @param freed run when bytes return to the budget
    */
   Receives(
       EventThread events,
@@ -61,10 +61,10 @@ final class Receives {
   }
 
   /**
-   * Asks a server for tables; the throttle does.
+   * Requests tables from a server. Called by the throttle.
    *
-   * @param bounce where they pass; closed at the end of the ticket
-   * @param bytes of all of them, which the budget was charged with
+   * @param bounce buffer for the tables; closed at the end of the ticket
+   * @param bytes of all tables, which were taken from the budget
    */
   void issue(
       RapidsShuffleClient client,
@@ -98,14 +98,14 @@ final class Receives {
     return ISSUING.get();
   }
 
-  /** The state was closed, on some thread of spark-rapids. */
+  /** The state was closed, on a thread of spark-rapids. */
   private void closed(ReceiveTicket ticket) {
     ticket.close();
     open.remove(ticket.id());
     giveBack(ticket.rest());
   }
 
-  /** A client has a whole table, and says so on the thread that copied it. */
+  /** A client has a complete table. Called on the thread that copied it. */
   void tableArrived(long bytes) {
     ReceiveTicket ticket = copies.running();
     giveBack(ticket == null ? bytes : ticket.arrived(bytes));
@@ -122,8 +122,8 @@ final class Receives {
   void announced(ClientLink link, Announcement block) {
     ReceiveTicket ticket = open.get(block.header());
     if (ticket == null || ticket.link() != link || ticket.isOver()) {
-      String reason = "executor %d waits for no such block (any more)".formatted(link.own());
-      link.say(new Refusal(false, block.send(), reason));
+      String reason = "executor %d does not wait for this block (any more)".formatted(link.own());
+      link.send(new Refusal(false, block.send(), reason));
       return;
     }
     ticket.progress();
@@ -156,24 +156,24 @@ final class Receives {
   }
 
   private void refuse(ReceiveTicket ticket, Announcement block, String reason) {
-    ticket.link().say(new Refusal(false, block.send(), reason));
+    ticket.link().send(new Refusal(false, block.send(), reason));
     fail(ticket, reason);
   }
 
   private void grant(ReceiveTicket ticket, Announcement block, TransportBuffer buffer) {
     if (ticket.isOver() || ticket.link().ended() != null) {
-      refuse(ticket, block, "the tables are not wanted any more");
+      refuse(ticket, block, "the tables are not needed any more");
       return;
     }
     ticket.progress();
-    Runnable letGo = holds.apply(buffer.getAddress());
+    Runnable release = holds.apply(buffer.getAddress());
     ticket
         .link()
         .grant(
             block,
             buffer.getAddress(),
             failure -> {
-              letGo.run();
+              release.run();
               passed(ticket, block, failure);
             });
   }
@@ -197,7 +197,7 @@ final class Receives {
     }
   }
 
-  /** On the event thread: ends a ticket; the client tells its tasks and closes what it has. */
+  /** On the event thread: fails a ticket. The client notifies its tasks and closes its blocks. */
   void fail(ReceiveTicket ticket, String reason) {
     if (ticket.end()) {
       receive(ticket).fail(reason);

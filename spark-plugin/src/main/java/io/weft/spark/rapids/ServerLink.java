@@ -22,21 +22,21 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The server's end of a connection: takes a client's requests and sends it blocks. */
+/** The server's end of a connection: answers a client's requests and sends it blocks. */
 final class ServerLink extends Link {
   private final ServerSide side;
   private final Map<Long, Outgoing> outgoing = new HashMap<>();
   private long sends;
 
-  /** A block that the client has not granted, or that is on its way. */
+  /** A block that was announced and not granted. */
   private record Outgoing(
       RapidsTransaction transaction,
       TypedBuffer buffer,
       long bytes,
-      Runnable letGo,
+      Runnable release,
       Deadline end) {}
 
-  /** The end of a connection that a client has opened. */
+  /** The server's end of a connection that a client has opened. */
   ServerLink(ServerSide side, long peer, ControlChannel channel) {
     super(side.settings().executor(), peer, channel, side.lanes(), false);
     this.side = side;
@@ -65,7 +65,7 @@ final class ServerLink extends Link {
     TransactionCallback handler = side.handler(request.type());
     if (handler == null) {
       String reason = "executor %d has no handler for it (yet)".formatted(own());
-      say(new Refusal(true, request.header(), reason));
+      send(new Refusal(true, request.header(), reason));
       return;
     }
     RapidsTransaction transaction =
@@ -79,7 +79,7 @@ final class ServerLink extends Link {
     transaction.succeed(new MetadataTransportBuffer(memory), 0, request.payload().length);
   }
 
-  /** Answers a request; of any thread. */
+  /** Answers a request. Thread-safe. */
   Transaction answer(String what, long header, ByteBuffer response, TransactionCallback callback) {
     byte[] payload = bytes(response);
     RapidsTransaction transaction =
@@ -94,7 +94,7 @@ final class ServerLink extends Link {
       transaction.fail(ended());
       return;
     }
-    say(new Response(header, payload));
+    send(new Response(header, payload));
     transaction.succeed(null, payload.length, 0);
   }
 
@@ -105,21 +105,22 @@ final class ServerLink extends Link {
   }
 
   /**
-   * Sends a block to the client when it grants it.
+   * Announces a block, and sends it when the client grants it.
    *
-   * @param letGo run when the block's memory is not touched any more
+   * @param release run when the block's memory is no longer in use
    */
-  void send(RapidsTransaction transaction, long header, long address, long bytes, Runnable letGo) {
+  void send(
+      RapidsTransaction transaction, long header, long address, long bytes, Runnable release) {
     if (ended() != null) {
-      letGo.run();
+      release.run();
       transaction.fail(ended());
       return;
     }
     long number = ++sends;
     TypedBuffer buffer = TypedBuffer.at(address, DataType.INT8, bytes);
     Deadline end = Deadline.after(side.settings().deadline());
-    outgoing.put(number, new Outgoing(transaction, buffer, bytes, letGo, end));
-    say(new Announcement(header, number, bytes));
+    outgoing.put(number, new Outgoing(transaction, buffer, bytes, release, end));
+    send(new Announcement(header, number, bytes));
   }
 
   private void take(Grant grant) {
@@ -130,7 +131,7 @@ final class ServerLink extends Link {
               .formatted(peer(), grant.send(), own()));
     }
     if (block.bytes() == 0) {
-      block.letGo().run();
+      block.release().run();
       block.transaction().succeed(null, 0, 0);
       return;
     }
@@ -138,14 +139,14 @@ final class ServerLink extends Link {
         .submit(
             new Passage(
                 grant.epoch(),
-                UniqueId.decode(grant.meeting()),
+                UniqueId.decode(grant.communicatorId()),
                 block.buffer(),
                 true,
                 failure -> passed(block, failure)));
   }
 
   private void passed(Outgoing block, Throwable failure) {
-    block.letGo().run();
+    block.release().run();
     side.run(
         block.transaction(),
         () -> {
@@ -160,14 +161,14 @@ final class ServerLink extends Link {
   private void refused(Refusal refusal) {
     Outgoing block = outgoing.remove(refusal.number());
     if (block != null) {
-      block.letGo().run();
+      block.release().run();
       block.transaction().fail(refusal.reason());
     }
   }
 
   /**
-   * A client that grants nothing for so long is given up with its connection: it may have granted
-   * this block in the meantime, and then both ends would not agree on what passes next.
+   * Ends the connection if a client has not granted a block in time. The client may have granted
+   * the block in the meantime, and then both ends would disagree on the next move.
    */
   @Override
   void expire() {
@@ -184,7 +185,7 @@ final class ServerLink extends Link {
   @Override
   void endAll(String reason) {
     for (Outgoing block : new ArrayList<>(outgoing.values())) {
-      block.letGo().run();
+      block.release().run();
       block.transaction().fail(reason);
     }
     outgoing.clear();

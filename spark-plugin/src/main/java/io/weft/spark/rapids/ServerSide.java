@@ -18,8 +18,8 @@ import java.util.function.LongFunction;
 import scala.Enumeration;
 
 /**
- * All connections of this executor as a server. What a connection's state is belongs to the event
- * thread; spark-rapids' server calls from any thread.
+ * The connections of this executor as a server. The event thread owns the state of connections;
+ * spark-rapids' server calls from any thread.
  */
 final class ServerSide implements ServerConnection {
   private final TransportSettings settings;
@@ -32,10 +32,10 @@ final class ServerSide implements ServerConnection {
   private final Map<Long, ServerLink> links = new HashMap<>();
 
   /**
-   * A server without a port.
+   * Creates a server side without a port.
    *
-   * @param holds keeps the bounce buffer at an address from being used again
-   * @param messages copies a message into memory of the host that spark-rapids can close
+   * @param holds holds the bounce buffer at an address, so that it is not reused
+   * @param messages copies a message into host memory that spark-rapids can close
    */
   ServerSide(
       TransportSettings settings,
@@ -64,7 +64,7 @@ final class ServerSide implements ServerConnection {
     return messages.apply(payload);
   }
 
-  /** Who handles a type of requests; null if nobody does. */
+  /** The handler of a request type; null if there is none. */
   TransactionCallback handler(int type) {
     return handlers.get(type);
   }
@@ -123,20 +123,20 @@ final class ServerSide implements ServerConnection {
             peer,
             header,
             callback);
-    Runnable letGo = holds.apply(address);
+    Runnable release = holds.apply(address);
     boolean taken =
         events.execute(
             () -> {
               ServerLink link = links.get(peer);
               if (link == null) {
-                letGo.run();
+                release.run();
                 transaction.fail(noLink(peer));
               } else {
-                link.send(transaction, header, address, bytes, letGo);
+                link.send(transaction, header, address, bytes, release);
               }
             });
     if (!taken) {
-      letGo.run();
+      release.run();
       transaction.fail("the transport was closed");
     }
     return transaction;
@@ -146,18 +146,18 @@ final class ServerSide implements ServerConnection {
     return "executor %d is not connected to executor %d".formatted(peer, settings.executor());
   }
 
-  /** Runs what ends a transaction on the event thread, or fails it here if that has ended. */
+  /** Runs a task on the event thread, or fails the transaction here if the thread has ended. */
   void run(RapidsTransaction transaction, Runnable task) {
     if (!events.execute(task)) {
       transaction.fail("the transport was closed");
     }
   }
 
-  /** On the event thread: a client has connected, perhaps anew. */
+  /** On the event thread: a client has connected or reconnected. */
   ServerLink open(long peer, ControlChannel channel) {
     ServerLink before = links.get(peer);
     if (before != null) {
-      before.end("executor %d connected anew".formatted(peer));
+      before.end("executor %d reconnected".formatted(peer));
     }
     ServerLink link = new ServerLink(this, peer, channel);
     links.put(peer, link);
@@ -169,7 +169,7 @@ final class ServerSide implements ServerConnection {
     links.remove(link.peer(), link);
   }
 
-  /** On the event thread: looks for what has taken too long. */
+  /** On the event thread: fails what has timed out. */
   void expire() {
     new ArrayList<>(links.values()).forEach(Link::expire);
   }

@@ -16,16 +16,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tables that tasks wait for, until the budget and a bounce buffer let them be asked for. Servers
- * take turns, so that a large one does not hold up the others; what is asked of one server in one
- * go is about a bounce buffer's worth. Thread-safe. Owns its thread.
+ * The tables that tasks wait for, until the budget and a bounce buffer allow their request. Servers
+ * take turns, so that a large one does not delay the others. One request to a server fills about
+ * one bounce buffer. Thread-safe. Owns its thread.
  */
 final class Throttle implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Throttle.class);
   private static final long CLOSE_MILLIS = 2000;
 
-  /** As a guard only: whoever makes room says so. */
-  private static final long LOOK_AGAIN_MILLIS = 1000;
+  /** A safeguard only: freed room is signalled. */
+  private static final long RECHECK_MILLIS = 1000;
 
   private final Receives receives;
   private final InflightBudget budget;
@@ -36,7 +36,7 @@ final class Throttle implements AutoCloseable {
   private long changes;
   private boolean closed;
 
-  /** What is asked for in one go. */
+  /** The tables of one request. */
   private record Batch(
       RapidsShuffleClient client,
       List<PendingTransferRequest> requests,
@@ -66,19 +66,19 @@ final class Throttle implements AutoCloseable {
     changed();
   }
 
-  /** Forgets what waits for this task; what was asked for goes on. */
+  /** Drops the waiting tables of this task. Requested tables go on. */
   synchronized void cancel(RapidsShuffleFetchHandler handler) {
     waiting.values().forEach(queue -> queue.removeIf(each -> each.handler() == handler));
     boolean unused = waiting.values().removeIf(Deque::isEmpty);
   }
 
-  /** There may be room. */
+  /** Signals that there may be room. */
   synchronized void changed() {
     changes++;
     notifyAll();
   }
 
-  /** How many tables wait. */
+  /** The number of waiting tables. */
   synchronized int size() {
     return waiting.values().stream().mapToInt(Deque::size).sum();
   }
@@ -107,11 +107,11 @@ final class Throttle implements AutoCloseable {
 
   private synchronized void await(long seen) throws InterruptedException {
     if (changes == seen && !closed) {
-      TimeUnit.MILLISECONDS.timedWait(this, LOOK_AGAIN_MILLIS);
+      TimeUnit.MILLISECONDS.timedWait(this, RECHECK_MILLIS);
     }
   }
 
-  /** The next batch there is room for; null if there is none. */
+  /** The next batch that fits; null if there is none. */
   private synchronized Batch next() {
     for (Map.Entry<RapidsShuffleClient, Deque<PendingTransferRequest>> entry : waiting.entrySet()) {
       PendingTransferRequest first = entry.getValue().peek();
@@ -139,7 +139,7 @@ final class Throttle implements AutoCloseable {
       bytes += queue.peek().getLength();
       taken.add(queue.remove());
     }
-    // To the end of the line.
+    // Moves the client to the end of the queue.
     waiting.remove(client);
     if (!queue.isEmpty()) {
       waiting.put(client, queue);
@@ -151,16 +151,16 @@ final class Throttle implements AutoCloseable {
     try {
       receives.issue(batch.client(), batch.requests(), batch.bounce(), batch.bytes());
     } catch (RuntimeException | Error e) {
-      LOG.error("Tables cannot be asked for", e);
+      LOG.error("Tables cannot be requested", e);
       budget.giveBack(batch.bytes());
       batch.bounce().close();
       for (PendingTransferRequest request : batch.requests()) {
-        request.handler().transferError("the table could not be asked for: " + e, e);
+        request.handler().transferError("the table could not be requested: " + e, e);
       }
     }
   }
 
-  /** Ends the thread and forgets what waits. */
+  /** Ends the thread and drops waiting tables. */
   @Override
   public void close() {
     synchronized (this) {

@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * What a transport has from its first client or server on. Owns all of it.
+ * The parts of a transport, from its first client or server on. Owns all of them.
  *
  * @param lanes of all connections
  * @param sends bounce buffers of the server
@@ -35,12 +35,12 @@ record TransportParts(
     Throttle throttle)
     implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TransportParts.class);
-  private static final Duration LOOK_FOR_EXPIRED = Duration.ofMillis(200);
-  private static final Duration POOL_PATIENCE = Duration.ofSeconds(5);
-  private static final Duration LANE_PATIENCE = Duration.ofSeconds(10);
+  private static final Duration EXPIRY_PERIOD = Duration.ofMillis(200);
+  private static final Duration POOL_TIMEOUT = Duration.ofSeconds(5);
+  private static final Duration LANE_TIMEOUT = Duration.ofSeconds(10);
 
   /**
-   * Takes the memory and starts the threads; nothing is connected or listened to yet.
+   * Allocates the memory and starts the threads. Opens no connection and no port yet.
    *
    * @param roomMade run when the budget or the receive buffers may have room again
    */
@@ -83,8 +83,8 @@ record TransportParts(
             settings, events, threads, copies, lanes, sends, receives, service, server, client,
             throttle);
     throttle.start();
-    events.every(LOOK_FOR_EXPIRED, server::expire);
-    events.every(LOOK_FOR_EXPIRED, client::expire);
+    events.every(EXPIRY_PERIOD, server::expire);
+    events.every(EXPIRY_PERIOD, client::expire);
     return parts;
   }
 
@@ -104,11 +104,11 @@ record TransportParts(
         settings.memory(),
         settings.rapids().shuffleUcxBounceBuffersSize(),
         settings.rapids().shuffleUcxDeviceBounceBuffersCount(),
-        POOL_PATIENCE,
+        POOL_TIMEOUT,
         freed);
   }
 
-  /** On a thread of its own kind: a client tells its tasks, which take their locks. */
+  /** Closes a client on a client thread, because it notifies tasks, which take locks. */
   private static void end(DeviceThreads threads, RapidsShuffleClient client) {
     try {
       threads.client().execute(client::close);
@@ -138,11 +138,9 @@ record TransportParts(
 
   private void awaitLanes() {
     try {
-      if (!lanes.awaitEnd(LANE_PATIENCE)) {
+      if (!lanes.awaitEnd(LANE_TIMEOUT)) {
         LOG.warn(
-            "Communicators of executor {} do not end within {}",
-            settings.executor(),
-            LANE_PATIENCE);
+            "Communicators of executor {} do not end within {}", settings.executor(), LANE_TIMEOUT);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -6,16 +6,16 @@ import java.time.Duration;
 import org.apache.spark.SparkConf;
 
 /**
- * What a transport works with.
+ * The settings and resources of a transport.
  *
  * @param version of Weft
- * @param executor this one, 0 or more
+ * @param executor id of this executor, 0 or more
  * @param conf Spark's settings, for the connections
  * @param rapids settings of spark-rapids, for sizes and counts
  * @param lanes make the communicators
  * @param memory gives the bounce buffers
  * @param deadline of a request without progress, of a connection, and of one block
- * @param idle a communicator that was not used for so long is given up
+ * @param idle a communicator is given up after this time without use
  */
 record TransportSettings(
     String version,

@@ -24,11 +24,11 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The shuffle transport that spark-rapids makes by name, once in each executor ({@code
+ * The shuffle transport that spark-rapids creates by name, once in each executor ({@code
  * spark.rapids.shuffle.transport.class}). It owns its bounce buffers, connections and threads.
  *
- * <p>Thread-safe. Nothing of it takes memory of the GPU or opens a port before the first client or
- * server is made.
+ * <p>Thread-safe. Takes no GPU memory and opens no port before the first client or server is
+ * created.
  */
 public final class WeftRapidsTransport implements RapidsShuffleTransport {
   private static final Logger LOG = LoggerFactory.getLogger(WeftRapidsTransport.class);
@@ -42,16 +42,16 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
   private boolean closed;
 
   /**
-   * As spark-rapids makes it.
+   * The constructor that spark-rapids calls.
    *
    * @param id of this executor's block manager
    * @param conf settings of spark-rapids
-   * @throws IllegalStateException when Weft's plugin is not there, or the executor has no GPU that
+   * @throws IllegalStateException if Weft's plugin does not run, or the executor has no GPU that
    *     Weft can use; the message says what to do
    */
   public WeftRapidsTransport(BlockManagerId id, RapidsConf conf) {
     this(id, ExecutorParts.settings(id, conf));
-    // The plugin ends before spark-rapids' manager, and with it the GPU that data passes through.
+    // The plugin ends before spark-rapids' manager, and with it the GPU resources in use here.
     ExecutorTransfers.running().ifPresent(transfers -> transfers.beforeClose(this::close));
   }
 
@@ -158,7 +158,7 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
         .toList();
   }
 
-  /** Of the device only: what was spilled to the host is copied there before it is sent. */
+  /** Device buffers only: spilled tables are copied to the device before they are sent. */
   @Override
   public Seq<SendBounceBuffers> tryGetSendBounceBuffers(long remaining, int most) {
     List<SendBounceBuffers> buffers =
@@ -168,7 +168,7 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
     return CollectionConverters.asScala(buffers).toList();
   }
 
-  /** Bytes of tables that were asked for and have not arrived. */
+  /** Bytes of requested tables that have not arrived. */
   long inflightBytes() {
     return budget.bytes();
   }
@@ -186,7 +186,7 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
       closed = true;
     }
     if (lastServer != null) {
-      // Its loop would go on otherwise; closing it once more does nothing.
+      // Otherwise its loop would go on. Closing it again does nothing.
       lastServer.close();
     }
     if (last != null) {

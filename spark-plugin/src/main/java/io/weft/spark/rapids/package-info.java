@@ -1,15 +1,15 @@
 /**
- * Weft as the shuffle transport of spark-rapids: its manager and catalog stay in place and keep
+ * Weft as the shuffle transport of spark-rapids. The manager and catalog of spark-rapids keep the
  * tables on the GPU, and {@link io.weft.spark.rapids.WeftRapidsTransport} moves them between
  * executors, by NCCL or through the hosts.
  *
- * <p>Only {@link io.weft.spark.rapids.RapidsRole} is loaded where spark-rapids is not there. The
- * classes that implement or use spark-rapids' own compile against stubs, which are in no jar.
+ * <p>Without spark-rapids only {@link io.weft.spark.rapids.RapidsRole} is loaded. The other classes
+ * compile against stubs of spark-rapids, which are in no jar.
  *
- * <p>Threads: "weft-rapids-events" runs all callbacks and holds the state of all connections,
- * "weft-rapids-throttle" asks for tables as the budget allows, "weft-rapids-data-…" moves blocks,
- * and "weft-rapids-client-…", "-copy", "-server" and "-sends" are those that spark-rapids' client
- * and server are given. The transport owns all of them, its bounce buffers and its connections, and
- * ends them when it is closed.
+ * <p>Threads: "weft-rapids-events" runs all callbacks and owns the state of all connections.
+ * "weft-rapids-throttle" requests tables as the budget allows. "weft-rapids-data-…" moves blocks.
+ * "weft-rapids-client-…", "-copy", "-server" and "-sends" run spark-rapids' client and server. The
+ * transport owns the threads, its bounce buffers and its connections, and ends them when it is
+ * closed.
  */
 package io.weft.spark.rapids;

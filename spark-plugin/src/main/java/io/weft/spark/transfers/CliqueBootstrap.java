@@ -6,6 +6,9 @@ import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
 import java.io.IOException;
 import java.util.List;
 import java.util.UUID;
@@ -15,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end's coming to a clique's meeting, which the driver keeps. It asks again and again, soon at
- * first, then less often. One thread at a time.
+ * One end of a clique's rendezvous on the driver. It polls the driver, often at first, then less
+ * often. Used by one thread at a time.
  */
 final class CliqueBootstrap implements Bootstrap {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueBootstrap.class);
@@ -25,30 +28,31 @@ final class CliqueBootstrap implements Bootstrap {
 
   private final TransferDriver driver;
   private final String ticket = UUID.randomUUID().toString();
-  private final List<CliqueEnd> clique;
+  private final CliquePair clique;
   private final int rank;
   private UniqueId id;
 
-  private CliqueBootstrap(TransferDriver driver, List<CliqueEnd> clique, int rank) {
+  private CliqueBootstrap(TransferDriver driver, CliquePair clique, int rank) {
     this.driver = driver;
     this.clique = clique;
     this.rank = rank;
   }
 
   /**
-   * Comes to the meeting; does not wait for the other end.
+   * Joins the rendezvous. Does not wait for the other end.
    *
-   * @throws IOException when the driver does not answer before the deadline
+   * @throws IOException if the driver does not answer before the deadline
    */
   static CliqueBootstrap join(TransferDriver driver, CliqueKey key, int rank, Deadline deadline)
       throws IOException {
-    List<CliqueEnd> clique =
-        key.members().stream()
-            .map(
-                member ->
-                    new CliqueEnd(
-                        member.process(), member.incarnation(), member.device().toString()))
-            .toList();
+    CliquePair clique =
+        new CliquePair(
+            key.members().stream()
+                .map(
+                    member ->
+                        new CliquePair.End(
+                            member.process(), member.incarnation(), member.device().toString()))
+                .toList());
     CliqueBootstrap bootstrap = new CliqueBootstrap(driver, clique, rank);
     bootstrap.join(deadline);
     return bootstrap;
@@ -59,7 +63,7 @@ final class CliqueBootstrap implements Bootstrap {
     long pause = FIRST_PAUSE_NANOS;
     do {
       try {
-        id = UniqueId.decode(driver.meet(call(CliqueCall.JOIN, null)).id());
+        id = UniqueId.decode(driver.ask(call(RendezvousCall.JOIN, null)).id());
         return;
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
@@ -73,8 +77,9 @@ final class CliqueBootstrap implements Bootstrap {
     throw new IOException("the driver gave no answer within " + deadline + ": " + last, last);
   }
 
-  private CliqueCall call(String round, byte[] message) {
-    return new CliqueCall(ticket, clique, rank, round, message);
+  private RendezvousCall<CliquePair> call(String round, byte[] message) {
+    return new RendezvousCall<>(
+        clique, ticket, rank, nranks(), end(rank).toString(), round, message, null);
   }
 
   @Override
@@ -89,24 +94,29 @@ final class CliqueBootstrap implements Bootstrap {
 
   @Override
   public int nranks() {
-    return clique.size();
+    return clique.ends().size();
+  }
+
+  private CliquePair.End end(int member) {
+    return clique.ends().get(member);
   }
 
   @Override
   public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
-    CliqueCall call = call(round, mine);
-    CliqueAnswer last = null;
+    RendezvousCall<CliquePair> call = call(round, mine);
+    RendezvousAnswer last = null;
     Exception unanswered = null;
     long pause = FIRST_PAUSE_NANOS;
     while (true) {
       try {
-        last = driver.meet(last == null ? call : call.again());
+        last = driver.ask(last == null ? call : call.withoutMessage());
         unanswered = null;
-        if (last.failure() != null) {
-          throw new CollectiveException(Kind.ABORTED, List.of(1 - rank), last.failure());
-        }
+        // A complete round was complete before the failure.
         if (last.messages() != null) {
           return last.messages();
+        }
+        if (last.failure() != null) {
+          throw new CollectiveException(Kind.ABORTED, List.of(1 - rank), last.failure());
         }
       } catch (CollectiveException e) {
         throw e;
@@ -131,20 +141,20 @@ final class CliqueBootstrap implements Bootstrap {
         List.of(1 - rank),
         unanswered == null
             ? "%s did not come to meet %s (round %s) %s"
-                .formatted(clique.get(1 - rank), clique.get(rank), round, end)
-            : "the driver gave %s, who meets %s, no answer (round %s) %s: %s"
-                .formatted(clique.get(rank), clique.get(1 - rank), round, end, unanswered),
+                .formatted(end(1 - rank), end(rank), round, end)
+            : "the driver gave %s no answer about %s (round %s) %s: %s"
+                .formatted(end(rank), end(1 - rank), round, end, unanswered),
         unanswered);
   }
 
   @Override
   public void close() {
     try {
-      CliqueAnswer unused = driver.meet(call(CliqueCall.LEAVE, null));
+      RendezvousAnswer unused = driver.ask(call(RendezvousCall.LEAVE, null));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Exception e) {
-      LOG.debug("The driver was not told that {} left its meeting", clique.get(rank), e);
+      LOG.debug("The driver did not learn that {} left its rendezvous", end(rank), e);
     }
   }
 }

@@ -13,8 +13,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The application's executors, by what they announced to the driver: each with its host as device 0
- * and its GPU, where it has one, as device 1. An id has one life only. Thread-safe.
+ * The application's executors, by their announcements to the driver. Each has its host as device 0
+ * and its GPU, if it has one, as device 1. An executor id has one incarnation only. Thread-safe.
  */
 final class ExecutorDirectory implements Membership {
   static final int HOST = 0;
@@ -74,7 +74,7 @@ final class ExecutorDirectory implements Membership {
     return address;
   }
 
-  /** The life of an executor that this one had to do with; null of any other. */
+  /** The incarnation of an executor that this one has looked up; null for any other. */
   String known(String executorId) {
     PeerAddress address = known.get(executorId);
     return address == null ? null : address.incarnation();

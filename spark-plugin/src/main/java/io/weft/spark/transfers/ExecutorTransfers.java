@@ -11,6 +11,8 @@ import io.weft.device.Deadline;
 import io.weft.memory.SharedArena;
 import io.weft.peer.PeerAddress;
 import io.weft.peer.PeerDirectory;
+import io.weft.spark.rendezvous.ExecutorLoss;
+import io.weft.spark.rendezvous.ExecutorLossMonitor;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -18,8 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The transfers of one executor, and who tells them which executors are gone. Thread-safe. Owns its
- * threads, which begin with the first meeting.
+ * The transfers of one executor, and the monitor of lost executors. Thread-safe. Owns its threads,
+ * which start with the first rendezvous.
  */
 public final class ExecutorTransfers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorTransfers.class);
@@ -31,17 +33,17 @@ public final class ExecutorTransfers implements AutoCloseable {
   private final CrossHostTransfers transfers;
   private final Optional<TransferGpu> gpu;
   private final Optional<GpuResources> gpuResources;
-  private final Departures departures;
+  private final ExecutorLossMonitor losses;
   private final List<Runnable> closeFirst = new CopyOnWriteArrayList<>();
 
   /**
-   * Who this executor is and what its transfers use.
+   * The address of this executor and the resources of its transfers.
    *
-   * @param own what it announced
-   * @param peers finds the others
-   * @param communicators makes the communicators of cliques
+   * @param own address that this executor has announced
+   * @param peers finds the other executors
+   * @param communicators creates the communicators of cliques
    * @param arena for receive buffers
-   * @param gpu of this executor, if it has one; closed with the transfers
+   * @param gpu of this executor, if it has one; is closed with the transfers
    */
   public record Resources(
       PeerAddress own,
@@ -50,10 +52,10 @@ public final class ExecutorTransfers implements AutoCloseable {
       SharedArena arena,
       Optional<TransferGpu> gpu) {}
 
-  /** Transfers that have not met anybody yet. */
+  /** Creates transfers without communicators. */
   public ExecutorTransfers(Resources resources, TransferDriver driver, TransferOptions options) {
     this.directory = new ExecutorDirectory(resources.own(), resources.peers());
-    this.departures = new Departures(driver, ASK_EVERY_MILLIS, this::departed);
+    this.losses = new ExecutorLossMonitor(driver, ASK_EVERY_MILLIS, this::lost);
     this.gpu = resources.gpu();
     this.gpuResources = gpu.map(each -> each.resources(resources.communicators()));
     this.transfers =
@@ -62,7 +64,7 @@ public final class ExecutorTransfers implements AutoCloseable {
             new CrossHostTransfers.Resources(
                 resources.communicators(),
                 (key, rank) -> {
-                  departures.begin();
+                  losses.begin();
                   return CliqueBootstrap.join(
                       driver, key, rank, Deadline.after(options.deadline()));
                 },
@@ -72,12 +74,12 @@ public final class ExecutorTransfers implements AutoCloseable {
             options);
   }
 
-  /** The transfers of the executor in this JVM, if Weft runs. */
+  /** The transfers of this JVM's executor; empty if Weft does not run. */
   public static Optional<ExecutorTransfers> running() {
     return Optional.ofNullable(running);
   }
 
-  /** From now on tasks of this JVM find these transfers, until they are closed. */
+  /** Makes these the transfers of this JVM, until they are closed. */
   public void start() {
     running = this;
   }
@@ -87,39 +89,39 @@ public final class ExecutorTransfers implements AutoCloseable {
   }
 
   /**
-   * What the transfers use of this executor's GPU, for others that move what lies there; until the
-   * transfers are closed.
+   * The transfers' resources of this executor's GPU, for other components that move GPU memory.
+   * Valid until the transfers are closed.
    */
   public Optional<GpuResources> gpuResources() {
     return gpuResources;
   }
 
-  /** Has something run before the transfers and their GPU are closed. */
+  /** Adds an action that runs before the transfers and their GPU are closed. */
   public void beforeClose(Runnable action) {
     closeFirst.add(action);
   }
 
-  private void departed(Departure departure) {
-    String incarnation = directory.known(departure.executorId());
+  private void lost(ExecutorLoss loss) {
+    String incarnation = directory.known(loss.executorId());
     if (incarnation != null) {
-      LOG.info("Executor {} is gone: {}", departure.executorId(), departure.reason());
-      transfers.fail(departure.executorId(), incarnation, departure.reason());
+      LOG.info("Executor {} is gone: {}", loss.executorId(), loss.reason());
+      transfers.fail(loss.executorId(), incarnation, loss.reason());
     }
   }
 
-  /** What the transfers have done. */
+  /** The counters of the transfers. */
   public TransferStatistics statistics() {
     return transfers.statistics();
   }
 
-  /** Fails what is under way; later requests are refused. */
+  /** Fails transfers under way and refuses later ones. */
   @Override
   public void close() {
     if (running == this) {
       running = null;
     }
     closeFirst.forEach(Runnable::run);
-    departures.close();
+    losses.close();
     transfers.close();
     gpu.ifPresent(TransferGpu::close);
   }

@@ -1,22 +1,8 @@
 package io.weft.spark.transfers;
 
-import java.util.List;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLossMonitor;
+import io.weft.spark.rendezvous.RendezvousDriver;
 
-/** The way to the driver. Implementations are thread-safe. */
-public interface TransferDriver {
-  /**
-   * Asks a clique's meeting, which answers at once.
-   *
-   * @throws InterruptedException if the thread is interrupted
-   * @throws Exception if no answer comes; asking again may help
-   */
-  CliqueAnswer meet(CliqueCall call) throws Exception;
-
-  /**
-   * The executors that are gone.
-   *
-   * @param known how many of them were heard of before
-   * @throws Exception if no answer comes; asking again may help
-   */
-  List<Departure> departures(int known) throws Exception;
-}
+/** The requests of an executor's transfers to the driver. Implementations are thread-safe. */
+public interface TransferDriver extends RendezvousDriver<CliquePair>, ExecutorLossMonitor.Source {}

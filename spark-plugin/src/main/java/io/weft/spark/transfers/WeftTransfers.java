@@ -17,12 +17,12 @@ import java.util.Optional;
  *     transfers.send(List.of(SourceBuffer.of(here, buffer)), List.of(there), new long[] {key});
  * }</pre>
  *
- * <p>With a codec as the last argument ({@code CodecKind.BFLOAT16}, for one) arrays are encoded on
- * their way, chunk after chunk; the receiver names the same.
+ * <p>With a codec as the last argument, for example {@code CodecKind.BFLOAT16}, arrays are encoded
+ * chunk by chunk; the receiver must name the same codec.
  *
- * <p>Both tasks have to run at the same time, each its part; how they come to know each other's
- * executors is theirs. When an executor is lost, what others exchange with it fails with its name.
- * Transfers of a task that was repeated belong under other keys than those of its first attempt.
+ * <p>Both tasks must run at the same time. They must know each other's executor ids. When an
+ * executor is lost, transfers with it fail with a message that names it. A repeated task attempt
+ * must use other keys than the attempt before.
  *
  * <p>Thread-safe.
  */
@@ -30,9 +30,9 @@ public final class WeftTransfers {
   private WeftTransfers() {}
 
   /**
-   * This executor's end; the plugin closes it.
+   * The transfers of this executor. The plugin closes them.
    *
-   * @throws IllegalStateException where Weft's plugin is off
+   * @throws IllegalStateException if Weft's plugin is off
    */
   public static CrossHostTransfers transfers() {
     return ExecutorTransfers.running()
@@ -46,19 +46,19 @@ public final class WeftTransfers {
   }
 
   /**
-   * This executor's host: arrays in its memory.
+   * This executor's host, for arrays in host memory.
    *
-   * @throws IllegalStateException where Weft's plugin is off
+   * @throws IllegalStateException if Weft's plugin is off
    */
   public static DeviceId device() {
     return transfers().devices().get(ExecutorDirectory.HOST);
   }
 
   /**
-   * This executor's GPU: arrays in its memory go to GPUs of others. Empty where the executor has
-   * none that Weft can use; its log says why.
+   * This executor's GPU, for arrays in GPU memory. Empty if the executor has no GPU that Weft can
+   * use; its log says why.
    *
-   * @throws IllegalStateException where Weft's plugin is off
+   * @throws IllegalStateException if Weft's plugin is off
    */
   public static Optional<DeviceId> gpu() {
     List<DeviceId> devices = transfers().devices();
@@ -67,7 +67,7 @@ public final class WeftTransfers {
         : Optional.empty();
   }
 
-  /** The GPU of another executor, whether it has one or not. */
+  /** The device id of another executor's GPU. Does not check that it exists. */
   public static DeviceId gpuOf(String executorId) {
     return new DeviceId(executorId, ExecutorDirectory.GPU);
   }

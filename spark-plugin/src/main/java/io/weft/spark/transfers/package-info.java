@@ -1,10 +1,9 @@
 /**
- * Cross-host transfers for the tasks of an application: {@link
- * io.weft.spark.transfers.WeftTransfers} gives a task its executor's end, and the driver is where
- * the two ends of a clique meet, without any barrier stage, and learn which executors are gone.
+ * Transfers between executors for the tasks of an application. Users call {@link
+ * io.weft.spark.transfers.WeftTransfers}; the executor's plugin owns {@link
+ * io.weft.spark.transfers.ExecutorTransfers}. The two ends of a clique use the rendezvous on the
+ * driver, without a barrier stage.
  *
- * <p>{@code ExecutorTransfers} belongs to the executor's plugin, with its transfers and the thread
- * "weft-transfer-departures" that asks the driver who is gone. On the driver nothing blocks: it
- * answers on Spark's message threads and hears on the listeners' thread.
+ * <p>The thread "weft-executor-loss" polls the driver for lost executors, whose transfers fail.
  */
 package io.weft.spark.transfers;

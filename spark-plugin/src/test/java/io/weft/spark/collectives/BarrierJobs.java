@@ -24,12 +24,12 @@ import scala.reflect.ClassTag$;
 final class BarrierJobs {
   private BarrierJobs() {}
 
-  /** What a task does. */
+  /** The work of a task. */
   interface Part extends Serializable {
     String run(BarrierTaskContext context) throws Exception;
   }
 
-  /** A Scala function that travels. */
+  /** A serializable Scala function. */
   private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
 
   /** The tasks' answers, by rank. Spark does not repeat such a job when a task fails. */
@@ -37,7 +37,7 @@ final class BarrierJobs {
     return answers(context, tasks, part).collect();
   }
 
-  /** The same, in some order, with a shuffle behind the stage, so that Spark repeats it. */
+  /** The answers in any order. A shuffle follows the stage, so that Spark repeats it. */
   static List<String> runThenShuffle(SparkContext context, int tasks, Part part) {
     return answers(context, tasks, part).repartition(1).collect();
   }

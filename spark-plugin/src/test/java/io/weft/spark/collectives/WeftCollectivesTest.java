@@ -11,6 +11,8 @@ import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.rendezvous.RendezvousDriver;
+import io.weft.spark.rendezvous.StageAttempt;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -90,7 +92,7 @@ class WeftCollectivesTest {
   }
 
   @Test
-  void everyStageHasACommunicatorOfItsOwnWhichEndsWithIt() {
+  void everyStageHasItsOwnCommunicatorWhichEndsWithIt() {
     HashSet<String> ids = new HashSet<>();
     for (int i = 0; i < 3; i++) {
       ids.addAll(
@@ -157,7 +159,7 @@ class WeftCollectivesTest {
   }
 
   @Test
-  void aCancelledJobEndsWhatItsTasksWaitFor() {
+  void aCancelledJobEndsTheWaitsOfItsTasks() {
     CompletableFuture<List<String>> job =
         CompletableFuture.supplyAsync(
             () -> BarrierJobs.run(context(), 2, WeftCollectivesTest::reduceUntilCancelled));
@@ -208,13 +210,13 @@ class WeftCollectivesTest {
         1,
         task -> {
           CountDownLatch never = new CountDownLatch(1);
-          MeetingPlace deaf =
+          RendezvousDriver<StageAttempt> deaf =
               call -> {
                 throw new IOException("answered late: " + never.await(100, TimeUnit.SECONDS));
               };
           CommunicatorFactory none =
               (bootstrap, options) -> {
-                throw new IllegalStateException("nobody has met");
+                throw new IllegalStateException("no communicator is expected");
               };
           Duration timeout = Duration.ofSeconds(1);
           long start = System.nanoTime();
@@ -232,16 +234,17 @@ class WeftCollectivesTest {
     assertThat(failure.kind()).isEqualTo(CollectiveException.Kind.TIMEOUT);
     assertThat(failure).hasMessageMatching("the driver gave task \\d+ .* no answer .* within 1 s");
     assertThat(Duration.ofNanos((Long) SEEN.get("deaf nanos"))).isLessThan(Duration.ofSeconds(50));
-    Awaitility.await("no thread that asks is left")
+    Awaitility.await("the end of the calling thread")
         .atMost(Duration.ofSeconds(60))
         .until(
             () ->
                 Thread.getAllStackTraces().keySet().stream()
-                    .noneMatch(thread -> thread.getName().startsWith("weft-collectives-meeting")));
+                    .noneMatch(
+                        thread -> thread.getName().startsWith("weft-collectives-rendezvous")));
   }
 
   @Test
-  void whatWasDoneIsCountedByAlgorithm() {
+  void operationsAreCountedByAlgorithm() {
     awaitNoneOpen();
     CollectiveStatistics before = statistics();
     BarrierJobs.run(

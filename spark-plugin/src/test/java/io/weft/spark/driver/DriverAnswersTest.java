@@ -4,9 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.peer.PeerAddress;
-import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.config.Activation;
-import io.weft.spark.driver.DriverAnswers.TransferMeetings;
+import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.message.ExecutorReport;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.AskDepartures;
@@ -21,13 +20,14 @@ import io.weft.spark.message.Messages.MemoryPressure;
 import io.weft.spark.message.Messages.Report;
 import io.weft.spark.message.Messages.Verdict;
 import io.weft.spark.message.WeftVersion;
-import io.weft.spark.transfers.CliqueAnswer;
-import io.weft.spark.transfers.CliqueCall;
-import io.weft.spark.transfers.CliqueEnd;
-import io.weft.spark.transfers.CliqueMeetings;
-import io.weft.spark.transfers.DepartedExecutors;
-import io.weft.spark.transfers.Departure;
-import io.weft.spark.transfers.DepartureListener;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLoss;
+import io.weft.spark.rendezvous.ExecutorLossListener;
+import io.weft.spark.rendezvous.ExecutorLosses;
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.RendezvousService;
+import io.weft.spark.rendezvous.StageRendezvous;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -40,11 +40,11 @@ class DriverAnswersTest {
   private final SparkConf conf = new SparkConf(false);
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
   private final List<String> pressed = new ArrayList<>();
-  private final DepartedExecutors departed = new DepartedExecutors();
-  private final CliqueMeetings cliques = new CliqueMeetings(departed);
+  private final ExecutorLosses losses = new ExecutorLosses();
+  private final RendezvousService<CliquePair> cliques = new RendezvousService<>(losses);
   private final DriverAnswers answers =
       new DriverAnswers(
-          state, new DriverMeetings(), new TransferMeetings(cliques, departed), pressed::add);
+          state, new StageRendezvous(), new TransferRendezvous(cliques, losses), pressed::add);
 
   @Test
   void anExecutorOfTheSameVersionMayJoin() {
@@ -75,17 +75,20 @@ class DriverAnswersTest {
 
   @Test
   void membersOfCliquesMeetAndLearnOfLostExecutors() {
-    List<CliqueEnd> clique =
-        List.of(new CliqueEnd("1", "aa", "host"), new CliqueEnd("2", "bb", "host"));
-    CliqueCall call = new CliqueCall("ticket", clique, 0, CliqueCall.JOIN, null);
-    assertThat(((CliqueAnswer) answers.to(new MeetClique(call))).failure()).isNull();
+    CliquePair clique =
+        new CliquePair(
+            List.of(new CliquePair.End("1", "aa", "host"), new CliquePair.End("2", "bb", "host")));
+    RendezvousCall<CliquePair> call =
+        new RendezvousCall<>(
+            clique, "ticket", 0, 2, "executor 1/host", RendezvousCall.JOIN, null, null);
+    assertThat(((RendezvousAnswer) answers.to(new MeetClique(call))).failure()).isNull();
     assertThat(answers.to(new AskDepartures(0))).isEqualTo(new Departures(List.of()));
-    new DepartureListener(departed, cliques)
+    new ExecutorLossListener(losses, cliques)
         .onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "killed"));
-    assertThat(((CliqueAnswer) answers.to(new MeetClique(call))).failure())
+    assertThat(((RendezvousAnswer) answers.to(new MeetClique(call))).failure())
         .isEqualTo("executor 2 is gone: killed");
     assertThat(answers.to(new AskDepartures(0)))
-        .isEqualTo(new Departures(List.of(new Departure("2", "killed"))));
+        .isEqualTo(new Departures(List.of(new ExecutorLoss("2", "killed"))));
     assertThat(answers.to(new AskDepartures(1))).isEqualTo(new Departures(List.of()));
   }
 

@@ -34,7 +34,7 @@ class HeldOutputsTest {
     return new byte[] {(byte) (executor.equals("1") ? 1 : 0)};
   }
 
-  private static HeldOutputs outputs(DeviceBlockClient.Questions questions, Duration patience) {
+  private static HeldOutputs outputs(DeviceBlockClient.Requests questions, Duration patience) {
     return new HeldOutputs(new HostReadClient(questions, "9"), patience);
   }
 
@@ -112,7 +112,7 @@ class HeldOutputsTest {
   @Test
   void waitingEndsAtTheTimeoutAndWhenTheTaskIsKilled() {
     CyclicBarrier never = new CyclicBarrier(9);
-    DeviceBlockClient.Questions silent =
+    DeviceBlockClient.Requests silent =
         (executor, question) -> {
           try {
             return new byte[never.await()];

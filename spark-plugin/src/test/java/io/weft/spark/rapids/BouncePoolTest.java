@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Who may have which bounce buffer when; the memory is made up and never touched. */
+/** The loans of bounce buffers. The addresses are fake and never accessed. */
 class BouncePoolTest {
   private static final long ADDRESS = 1L << 20;
 
@@ -23,8 +23,8 @@ class BouncePoolTest {
   private final List<TestDeviceMemory> made = new ArrayList<>();
   private final BouncePool pool = pool(Duration.ofMillis(50));
 
-  private BouncePool pool(Duration patience) {
-    return new BouncePool("test", this::memory, 1000, 3, patience, freed::incrementAndGet);
+  private BouncePool pool(Duration timeout) {
+    return new BouncePool("test", this::memory, 1000, 3, timeout, freed::incrementAndGet);
   }
 
   private TestDeviceMemory memory(long bytes) {
@@ -56,13 +56,13 @@ class BouncePoolTest {
     two.get(1).close();
     assertThat(freed).hasValue(1);
     assertThat(take(1, 1).get(0).buffer().getAddress()).isEqualTo(ADDRESS + 1000);
-    // More than all is all, as nobody could ever have more.
+    // A request for more than the pool gets the whole pool.
     two.get(0).close();
     assertThat(take(100_000, 100)).isEmpty();
   }
 
   @Test
-  void aBufferThatDataPassesThroughIsNotLentAgain() {
+  void aBufferInUseByAMoveIsNotLentAgain() {
     BounceBuffer buffer = take(1, 1).get(0);
     Runnable passed = pool.hold(buffer.buffer().getAddress() + 10);
     buffer.close();
@@ -90,7 +90,7 @@ class BouncePoolTest {
   }
 
   @Test
-  void memoryThatDataPassesThroughStays() {
+  void memoryInUseByAMoveStays() {
     Runnable unused = pool.hold(ADDRESS);
     pool.close();
     assertThat(memoryFreed).isFalse();

@@ -6,9 +6,9 @@ import io.weft.spark.DoubleGpus;
 import java.nio.file.Path;
 import java.util.Map;
 
-/** The doubles of libcuda and libnccl, as processes of spark-rapids' tests find them. */
+/** The doubles of libcuda and libnccl for processes of spark-rapids' tests. */
 final class Doubles {
-  /** Names the folder to a child process, which builds nothing. */
+  /** The property that names the folder to a child process, which builds nothing. */
   private static final String FOLDER_PROPERTY = "weft.test.rapidsDoubles";
 
   private Doubles() {}
@@ -18,17 +18,17 @@ final class Doubles {
     return given == null ? DoubleGpus.library("libcuda.so.1").getParent() : Path.of(given);
   }
 
-  /** Skips the test, with the reason, where they cannot be built. */
+  /** Skips the test, with the reason, if they cannot be built. */
   static void assume() {
     DoubleGpus.assume();
   }
 
-  /** Has a child process use the same. */
+  /** The property that makes a child process use the same. */
   static String property() {
     return "-D" + FOLDER_PROPERTY + "=" + folder();
   }
 
-  /** This machine, as a process sees it whose library path leads to them. */
+  /** The capabilities of a process whose library path has the doubles. */
   static ProbeOptions options() {
     return ProbeOptions.defaults().withEnvironment(Map.of("LD_LIBRARY_PATH", folder().toString()));
   }
@@ -37,7 +37,7 @@ final class Doubles {
     return CudaLibrary.load(options());
   }
 
-  /** No rule was broken since this was asked last, and nothing is left behind. */
+  /** Checks that no rule was broken since the last call and that nothing leaks. */
   static void assertClean() {
     DoubleGpus.assertClean();
   }

@@ -65,13 +65,13 @@ final class FetchTask implements RapidsShuffleFetchHandler {
     return new long[] {1};
   }
 
-  /** What came; waits for all of it. */
+  /** Waits for all tables and returns them. */
   Map<Integer, byte[]> await() throws Exception {
     end.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     return arrived;
   }
 
-  /** The first failure; waits for it. */
+  /** Waits for the first failure. */
   String awaitError() throws Exception {
     try {
       end.handle((done, failure) -> failure).get(PATIENCE_SECONDS, TimeUnit.SECONDS);

@@ -4,13 +4,13 @@ import io.weft.peer.GpuEnd;
 import io.weft.peer.PathRules;
 import io.weft.peer.TransportMode;
 
-/** A way between GPUs that a test is about, and what the executors have that makes them take it. */
+/** A path between GPUs that a test uses, and the configuration that selects it. */
 enum GpuWay {
-  /** Each has NCCL. */
+  /** Both executors have NCCL. */
   NCCL,
-  /** They run on one kernel, without NCCL. */
+  /** Both run on one kernel, without NCCL. */
   IPC,
-  /** The user wants neither. */
+  /** The user has turned off both. */
   STAGED;
 
   PathRules rules() {

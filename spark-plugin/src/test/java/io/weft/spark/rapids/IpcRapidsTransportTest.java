@@ -1,6 +1,6 @@
 package io.weft.spark.rapids;
 
-/** Data through memory of GPUs that both ends map. */
+/** Data through GPU memory that both ends map. */
 class IpcRapidsTransportTest extends RapidsTransportContract {
   @Override
   GpuWay way() {

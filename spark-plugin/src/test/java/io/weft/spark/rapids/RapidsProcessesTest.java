@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Executors in processes of their own, one of which is killed while it serves. */
+/** Executors in separate processes; one is killed while it serves. */
 class RapidsProcessesTest {
   private static final Duration DEADLINE = Duration.ofSeconds(60);
   private static final List<Integer> ALL =

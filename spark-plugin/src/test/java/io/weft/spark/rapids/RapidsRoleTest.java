@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What the plugin decides and says where spark-rapids is, or is not, or is another. */
+/** The plugin's decisions with, without, and with another version of spark-rapids. */
 class RapidsRoleTest {
   private static final Path STUBS = Path.of("rapids-stubs", "target", "classes");
   private static final String SHUFFLE = "com/nvidia/spark/rapids/shuffle/";
@@ -27,7 +27,7 @@ class RapidsRoleTest {
 
   private URLClassLoader loader;
 
-  /** A folder as spark-rapids' jar is: classes of Spark versions in folders of their own. */
+  /** A folder like spark-rapids' jar, with one folder of classes for each Spark version. */
   @BeforeEach
   void makeJar() throws IOException {
     Files.writeString(jar.resolve("rapids4spark-version-info.properties"), "version=26.08.1\n");
@@ -131,7 +131,7 @@ class RapidsRoleTest {
   }
 
   @Test
-  void aJarThatIsNotThereIsNamed() throws IOException {
+  void aMissingJarIsNamed() throws IOException {
     Files.delete(jar.resolve("com/nvidia/spark/SQLPlugin.class"));
     assertThat(refusal(conf())).contains("com.nvidia:rapids-4-spark_2.13:26.08.1");
   }
@@ -144,7 +144,7 @@ class RapidsRoleTest {
     assertThat(refusal(conf)).contains("spark-rapids 26.08.1 has no classes for spark350");
   }
 
-  /** A class in the place of another stands for a trait whose methods have changed. */
+  /** Another class under a trait's name simulates a trait with changed methods. */
   @Test
   void anotherTraitIsNamedWithBothVersions() throws IOException {
     Files.writeString(jar.resolve("rapids4spark-version-info.properties"), "version=30.02.0\n");

@@ -12,7 +12,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.junit.jupiter.api.Test;
 
-/** What a session with both plugins gets; spark-rapids' plugin and manager are in name only. */
+/** A session with both plugins. spark-rapids' plugin and manager are stubs. */
 class RapidsSessionTest {
   private static final String PLUGINS = "io.weft.spark.WeftPlugin,com.nvidia.spark.SQLPlugin";
   private static final String MANAGER = RapidsShuffleManager.class.getName();
@@ -43,7 +43,7 @@ class RapidsSessionTest {
   }
 
   @Test
-  void whatCannotBeLeavesEverythingAsItIs() {
+  void anObstacleLeavesAllSettingsUnchanged() {
     Map<String, String> settings = settings("spark.shuffle.manager", MANAGER);
     settings.put("spark.rapids.shuffle.mode", "MULTITHREADED");
     try (LocalSpark spark = LocalSpark.start(settings)) {
@@ -55,7 +55,7 @@ class RapidsSessionTest {
     }
   }
 
-  /** Without spark-rapids' manager Weft carries the shuffles, as ever. */
+  /** Without spark-rapids' manager Weft carries the shuffles. */
   @Test
   void bothPluginsWithoutTheManager() {
     try (LocalSpark spark = LocalSpark.start(settings("spark.weft.route", "rows"))) {

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import scala.Option;
 
-/** What every way of data has to do for spark-rapids, between executors of one process. */
+/** The contract of the transport for every data path, between executors of one process. */
 abstract class RapidsTransportContract {
   private static final Duration DEADLINE = Duration.ofSeconds(60);
   private static final Duration IDLE = Duration.ofMinutes(5);
@@ -62,7 +62,7 @@ abstract class RapidsTransportContract {
     Doubles.assertClean();
   }
 
-  /** Adds tables of many sizes; gives their ids. */
+  /** Adds tables of many sizes and returns their ids. */
   private static Map<Integer, Integer> tables(
       TestExecutor server, int first, int count, Random to) {
     Map<Integer, Integer> sizes = new LinkedHashMap<>();
@@ -96,7 +96,7 @@ abstract class RapidsTransportContract {
   }
 
   private static void awaitNothingInflight(TestExecutor reader) {
-    Awaitility.await("nothing received that is still in use")
+    Awaitility.await("no received table in use")
         .atMost(DEADLINE)
         .until(() -> reader.transport().inflightBytes() == 0);
   }
@@ -147,7 +147,7 @@ abstract class RapidsTransportContract {
   }
 
   @Test
-  void aReaderThatTakesItsTimeHoldsUpOnlyItself() throws Exception {
+  void aSlowReaderDelaysOnlyItself() throws Exception {
     TestExecutor reader = start(0, Map.of());
     TestExecutor other = start(1, Map.of());
     TestExecutor server = start(2, Map.of());
@@ -198,7 +198,7 @@ abstract class RapidsTransportContract {
     assertThat(cancelled.size()).isLessThan(20);
   }
 
-  /** All that waits for a server that ends hears of it at once. */
+  /** All fetches from a server that ends fail at once. */
   @Test
   void aServerThatEndsEndsEveryFetchWithItsName() throws Exception {
     TestExecutor reader = start(0, Map.of());
@@ -227,15 +227,15 @@ abstract class RapidsTransportContract {
   }
 
   @Test
-  void aTableThatIsNotThereFailsAfterTheDeadlineAndTheOthersGoOn() throws Exception {
-    // Long enough for the table that is there, however busy the machine.
+  void aMissingTableFailsAfterTheDeadlineAndTheOthersGoOn() throws Exception {
+    // Long enough for the other table, also on a busy machine.
     TestExecutor reader = start(0, Map.of(), Duration.ofSeconds(6), IDLE);
     TestExecutor server = start(1, Map.of());
     server.add(1, 100);
     FetchTask missing = fetch(reader, server.id(), List.of(77));
     assertThat(missing.awaitError())
         .contains("request of metadata of executor 0 to executor 1")
-        .contains("nothing came within");
+        .contains("no answer came within");
     check(fetch(reader, server.id(), List.of(1)).await(), Map.of(1, 100));
   }
 
@@ -248,9 +248,9 @@ abstract class RapidsTransportContract {
         .contains("spark.rapids.shuffle.ucx.bounceBuffers");
   }
 
-  /** A communicator that was given up is made anew for what comes later. */
+  /** A later transfer creates a new communicator after an idle one was given up. */
   @Test
-  void communicatorsThatRestAreGivenUpAndMadeAnew() throws Exception {
+  void idleCommunicatorsAreGivenUpAndCreatedAgain() throws Exception {
     Duration idle = Duration.ofMillis(300);
     TestExecutor reader = start(0, Map.of(), DEADLINE, idle);
     TestExecutor server = start(1, Map.of(), DEADLINE, idle);
@@ -277,6 +277,6 @@ abstract class RapidsTransportContract {
     assertThatThrownBy(() -> reader.client(driver)).hasMessageContaining("driver");
     BlockManagerId moved = BlockManagerId.apply("5", "127.0.0.1", 1, other.id().topologyInfo());
     assertThatThrownBy(() -> reader.client(moved))
-        .hasMessageContaining("executor 0 looks for executor 5 and reached executor 1");
+        .hasMessageContaining("executor 0 expected executor 5 and reached executor 1");
   }
 }

@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.storage.BlockManagerId;
 import scala.Option;
 
-/** Executor 1, with tables 0 to 99, in a Java virtual machine of its own. */
+/** Executor 1, with tables 0 to 99, in its own Java virtual machine. */
 final class ServingProcess implements AutoCloseable {
   static final int TABLES = 100;
   private static final int PATIENCE_SECONDS = 90;
@@ -77,7 +77,7 @@ final class ServingProcess implements AutoCloseable {
       executor.add(table, size(table));
     }
     System.out.println(READY + executor.id().topologyInfo().get());
-    // Until whoever started it ends it.
+    // Runs until its parent ends it.
     int unused = System.in.read();
   }
 
@@ -85,7 +85,7 @@ final class ServingProcess implements AutoCloseable {
     return id;
   }
 
-  /** Ends it at once, as kill -9 does. */
+  /** Kills the process, as kill -9 does. */
   void kill() throws InterruptedException {
     if (!process.destroyForcibly().waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
       throw new IllegalStateException("process " + process.pid() + " does not end");

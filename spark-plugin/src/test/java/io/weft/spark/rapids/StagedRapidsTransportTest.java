@@ -1,6 +1,6 @@
 package io.weft.spark.rapids;
 
-/** Data through pinned memory of the hosts. */
+/** Data through pinned host memory. */
 class StagedRapidsTransportTest extends RapidsTransportContract {
   @Override
   GpuWay way() {

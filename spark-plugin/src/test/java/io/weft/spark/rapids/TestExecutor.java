@@ -116,7 +116,7 @@ final class TestExecutor implements AutoCloseable {
     return content;
   }
 
-  /** Has the server have a table. */
+  /** Adds a table to the server. */
   synchronized void add(int id, int bytes) {
     long address = 0;
     if (bytes > 0) {

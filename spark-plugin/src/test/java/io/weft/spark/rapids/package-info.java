@@ -1,4 +1,5 @@
 /**
- * The transport against what spark-rapids' client and server do, on the doubles of CUDA and NCCL.
+ * Tests of the transport with fakes of spark-rapids' client and server, on the doubles of CUDA and
+ * NCCL.
  */
 package io.weft.spark.rapids;

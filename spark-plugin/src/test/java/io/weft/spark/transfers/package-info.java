@@ -1,2 +1,2 @@
-/** Where the ends of cliques meet on the driver, and how an executor asks. */
+/** Tests of the transfers of an application. */
 package io.weft.spark.transfers;

@@ -4,16 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.peer.GpuEnd;
 import io.weft.peer.PeerAddress;
-import io.weft.spark.collectives.DriverMeetings;
 import io.weft.spark.config.Activation;
 import io.weft.spark.driver.DriverAnswers;
-import io.weft.spark.driver.DriverAnswers.TransferMeetings;
+import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.driver.DriverState;
 import io.weft.spark.driver.PathGroup;
 import io.weft.spark.message.Messages.Announce;
 import io.weft.spark.message.Messages.Verdict;
-import io.weft.spark.transfers.CliqueMeetings;
-import io.weft.spark.transfers.DepartedExecutors;
+import io.weft.spark.rendezvous.ExecutorLosses;
+import io.weft.spark.rendezvous.RendezvousService;
+import io.weft.spark.rendezvous.StageRendezvous;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
@@ -23,12 +23,12 @@ class StatusHtmlTest {
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
 
   private void announce(String id, String kernel, GpuEnd gpu) {
-    DepartedExecutors departed = new DepartedExecutors();
+    ExecutorLosses losses = new ExecutorLosses();
     DriverAnswers answers =
         new DriverAnswers(
             state,
-            new DriverMeetings(),
-            new TransferMeetings(new CliqueMeetings(departed), departed),
+            new StageRendezvous(),
+            new TransferRendezvous(new RendezvousService<>(losses), losses),
             unused -> {});
     PeerAddress address =
         new PeerAddress(id, "00c0ffee", "host", 1, "/folder", "token", kernel, "1", gpu);

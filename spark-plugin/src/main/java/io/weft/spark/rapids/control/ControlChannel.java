@@ -3,7 +3,7 @@ package io.weft.spark.rapids.control;
 import io.netty.channel.ChannelFuture;
 import org.apache.spark.network.client.TransportClient;
 
-/** One connection. Thread-safe. */
+/** A connection for control messages. Thread-safe. */
 public final class ControlChannel {
   private final TransportClient client;
 
@@ -12,19 +12,19 @@ public final class ControlChannel {
   }
 
   /**
-   * Sends a message behind those before; does not wait. What is lost with the connection is not
-   * reported here, but by its end.
+   * Sends a message, in order. Does not wait. The loss of a message is reported by the end of the
+   * connection.
    */
   public void send(ControlMessage message) {
     client.send(message.encode());
   }
 
-  /** Ends the connection; the listeners of both ends hear of it. */
+  /** Ends the connection. The listeners of both ends are notified. */
   public void close() {
     ChannelFuture unused = client.getChannel().close();
   }
 
-  /** Whether it has not ended; its end is reported a little later. */
+  /** Whether the connection is open. Its end is reported a little later. */
   public boolean isActive() {
     return client.isActive();
   }

@@ -5,21 +5,21 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * One message of a connection between a client, who fetches, and a server.
+ * One control message of a connection between a client, which fetches, and a server.
  *
- * <p>A block of data goes so: the server announces it; when the client has memory for it, it grants
- * the passage; both ends queue it for the connection's data lane, where passages run in the order
- * of the grants.
+ * <p>A block moves in three steps. The server announces it. The client grants it when it has
+ * memory. Both ends queue the move on the connection's data lane, which runs moves in the order of
+ * the grants.
  */
 public sealed interface ControlMessage {
-  /** Longest text of a failure, in bytes; what is longer is cut. */
+  /** The longest text of a failure, in bytes; longer texts are cut. */
   int MOST_TEXT_BYTES = 4096;
 
   /**
-   * A client's question.
+   * A client's request.
    *
-   * @param type as the number of its message type
-   * @param header comes back with the answer
+   * @param type number of the message type
+   * @param header is returned with the answer
    */
   @SuppressWarnings("ArrayRecordComponent") // Never compared.
   record Request(int type, long header, byte[] payload) implements ControlMessage {}
@@ -34,7 +34,7 @@ public sealed interface ControlMessage {
   /**
    * A server has a block to send.
    *
-   * @param header what the client asked for it with
+   * @param header of the client's request
    * @param send the server's number for the block
    * @param bytes of the block, 0 or more
    */
@@ -45,20 +45,20 @@ public sealed interface ControlMessage {
    *
    * @param send the server's number for the block
    * @param epoch of the data lane: from 1, and one more after each failure
-   * @param meeting for the communicator of the epoch, as text
+   * @param communicatorId id of the epoch's communicator, as text
    */
-  record Grant(long send, long epoch, String meeting) implements ControlMessage {}
+  record Grant(long send, long epoch, String communicatorId) implements ControlMessage {}
 
   /**
-   * One round of the meeting in which the communicator of an epoch is made.
+   * One bootstrap round for the communicator of an epoch.
    *
    * @param epoch of the data lane
-   * @param round its name
+   * @param round name of the round
    */
   @SuppressWarnings("ArrayRecordComponent") // Never compared.
-  record Meet(long epoch, String round, byte[] payload) implements ControlMessage {}
+  record BootstrapRound(long epoch, String round, byte[] payload) implements ControlMessage {}
 
-  /** The client needs the communicator of this epoch no more. */
+  /** The client no longer needs the communicator of this epoch. */
   record Retire(long epoch) implements ControlMessage {}
 
   /** The message as bytes. */
@@ -78,10 +78,10 @@ public sealed interface ControlMessage {
       return out.kind(5).number(each.header()).number(each.send()).number(each.bytes()).end();
     }
     if (this instanceof Grant each) {
-      byte[] meeting = each.meeting().getBytes(StandardCharsets.UTF_8);
-      return out.kind(6).number(each.send()).number(each.epoch()).bytes(meeting).end();
+      byte[] communicatorId = each.communicatorId().getBytes(StandardCharsets.UTF_8);
+      return out.kind(6).number(each.send()).number(each.epoch()).bytes(communicatorId).end();
     }
-    if (this instanceof Meet each) {
+    if (this instanceof BootstrapRound each) {
       byte[] round = each.round().getBytes(StandardCharsets.UTF_8);
       return out.kind(7).number(each.epoch()).bytes(round).bytes(each.payload()).end();
     }
@@ -91,7 +91,8 @@ public sealed interface ControlMessage {
   /**
    * Reads a message.
    *
-   * @throws IllegalArgumentException when it is none; nothing larger than the bytes is allocated
+   * @throws IllegalArgumentException if it is not a message; nothing larger than the bytes is
+   *     allocated
    */
   static ControlMessage decode(ByteBuffer bytes) {
     try {
@@ -115,7 +116,7 @@ public sealed interface ControlMessage {
       case 4 -> new Refusal(false, in.getLong(), Encoder.text(in));
       case 5 -> announcement(in.getLong(), in.getLong(), in.getLong());
       case 6 -> new Grant(in.getLong(), in.getLong(), Encoder.text(in));
-      case 7 -> new Meet(in.getLong(), Encoder.text(in), Encoder.read(in));
+      case 7 -> new BootstrapRound(in.getLong(), Encoder.text(in), Encoder.read(in));
       case 8 -> new Retire(in.getLong());
       default -> throw new IllegalArgumentException("the shuffle transport has no message " + kind);
     };

@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The connections of this executor: those it opens, and those that others open to its management
- * port. Thread-safe.
+ * The control connections of this executor: those that it opens, and those that others open to its
+ * management port. Thread-safe.
  */
 public final class ControlService implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ControlService.class);
@@ -33,10 +33,10 @@ public final class ControlService implements AutoCloseable {
   private TransportServer server;
 
   /**
-   * A service that does not listen yet.
+   * Creates a service that does not listen yet.
    *
    * @param version of Weft
-   * @param executor this one
+   * @param executor id of this executor
    */
   public ControlService(
       TransportConf conf, String version, long executor, ControlListener listener) {
@@ -50,7 +50,7 @@ public final class ControlService implements AutoCloseable {
    * Starts the management port.
    *
    * @param host to bind to
-   * @return the port, a free one
+   * @return the port, chosen by the system
    */
   public synchronized int listen(String host) {
     if (server != null) {
@@ -63,10 +63,10 @@ public final class ControlService implements AutoCloseable {
   /**
    * Connects to another executor's management port and waits for its answer.
    *
-   * @param wanted the executor there
-   * @throws IOException when nobody answers, or another executor than that; the message says who
+   * @param wanted the expected executor
+   * @throws IOException if no answer comes, or another executor answers; the message names it
    */
-  public ControlChannel connect(long wanted, String host, int port, Duration patience)
+  public ControlChannel connect(long wanted, String host, int port, Duration timeout)
       throws IOException {
     try {
       TransportClient client = clients.createUnmanagedClient(host, port);
@@ -74,7 +74,7 @@ public final class ControlService implements AutoCloseable {
       channels.put(client, channel);
       try {
         Hello hello = new Hello(own.version(), own.executor(), wanted);
-        Hello answer = Hello.decode(client.sendRpcSync(hello.encode(), patience.toMillis()));
+        Hello answer = Hello.decode(client.sendRpcSync(hello.encode(), timeout.toMillis()));
         answer.check(own.version(), own.executor());
         return channel;
       } catch (RuntimeException e) {
@@ -95,7 +95,7 @@ public final class ControlService implements AutoCloseable {
         .formatted(own.executor(), wanted, host, port);
   }
 
-  /** On the transport's threads. */
+  /** Runs on the transport's threads. */
   private final class Handler extends RpcHandler {
     private final StreamManager streams = new OneForOneStreamManager();
 
@@ -118,7 +118,7 @@ public final class ControlService implements AutoCloseable {
     public void receive(TransportClient client, ByteBuffer message) {
       ControlChannel channel = channels.get(client);
       if (channel == null) {
-        LOG.debug("A message of {}, which did not say who it is", client.getSocketAddress());
+        LOG.debug("A message of {}, which has not sent a hello", client.getSocketAddress());
         return;
       }
       try {

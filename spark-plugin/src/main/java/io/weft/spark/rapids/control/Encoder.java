@@ -4,7 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** Puts a message together: numbers of 8 bytes, and bytes behind their length. One thread. */
+/** Encodes a message: numbers of 8 bytes, and byte arrays with a length. Used by one thread. */
 final class Encoder {
   private final ByteArrayOutputStream out = new ByteArrayOutputStream();
 
@@ -28,7 +28,7 @@ final class Encoder {
     return ByteBuffer.wrap(out.toByteArray());
   }
 
-  /** A text that is not too long for a failure. */
+  /** A text of limited length, for a failure. */
   static byte[] cut(String text) {
     byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
     if (bytes.length <= ControlMessage.MOST_TEXT_BYTES) {
@@ -41,7 +41,7 @@ final class Encoder {
     int length = in.getInt();
     if (length < 0 || length > in.remaining()) {
       throw new IllegalArgumentException(
-          "a message of the shuffle transport says %d bytes and has %d"
+          "a message of the shuffle transport declares %d bytes and has %d"
               .formatted(length, in.remaining()));
     }
     byte[] bytes = new byte[length];

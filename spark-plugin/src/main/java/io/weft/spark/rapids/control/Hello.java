@@ -5,12 +5,12 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * What a client says first on a connection. The server answers with its own, in which the two
- * executors are the other way round, or refuses.
+ * The first message of a client on a connection. The server answers with its own hello, with the
+ * two executors swapped, or refuses.
  *
- * @param version of Weft; both ends have to have the same
- * @param executor who speaks
- * @param wanted whom it takes the other end for
+ * @param version of Weft; must be the same at both ends
+ * @param executor the sender
+ * @param wanted the executor that the sender expects at the other end
  */
 public record Hello(String version, long executor, long wanted) {
   private static final long MAGIC = 0x5765667452617069L;
@@ -27,12 +27,13 @@ public record Hello(String version, long executor, long wanted) {
   /**
    * Reads what {@link #encode} wrote.
    *
-   * @throws IllegalArgumentException when it is something else
+   * @throws IllegalArgumentException if the bytes have another format
    */
   static Hello decode(ByteBuffer in) {
     try {
       if (in.getLong() != MAGIC) {
-        throw new IllegalArgumentException("whoever connects is not Weft's shuffle transport");
+        throw new IllegalArgumentException(
+            "the connecting process is not Weft's shuffle transport");
       }
       return new Hello(Encoder.text(in), in.getLong(), in.getLong());
     } catch (BufferUnderflowException e) {
@@ -41,16 +42,16 @@ public record Hello(String version, long executor, long wanted) {
   }
 
   /**
-   * Whether who speaks and who hears belong together.
+   * Checks that the hello is for this executor and has its version.
    *
    * @param ownVersion of Weft at this end
    * @param own this executor
-   * @throws IllegalArgumentException when not; the message names both
+   * @throws IllegalArgumentException if not; the message names both executors
    */
   public void check(String ownVersion, long own) {
     if (wanted != own) {
       throw new IllegalArgumentException(
-          "executor %d looks for executor %d and reached executor %d: the address is an old one"
+          "executor %d expected executor %d and reached executor %d: the address is outdated"
               .formatted(executor, wanted, own));
     }
     if (!version.equals(ownVersion)) {

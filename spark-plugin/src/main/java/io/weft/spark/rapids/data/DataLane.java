@@ -4,7 +4,7 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.crosshost.TransferException;
 import io.weft.crosshost.wire.TransferWire;
-import io.weft.spark.rapids.control.ControlMessage.Meet;
+import io.weft.spark.rapids.control.ControlMessage.BootstrapRound;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -16,35 +16,35 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One end of the way that a connection's data takes, from the server to the client. Both ends queue
- * the same passages in the same order and each runs them one after the other. When one fails, the
- * communicator is given up by both ends and the lane's epoch is over: passages of that epoch fail,
- * and those of the next one meet anew. So no end ever waits for a passage that the other dropped.
+ * One end of the data path of a connection, from the server to the client. Both ends queue the same
+ * moves in the same order and run them one after the other. After a failure both ends give up the
+ * communicator and the lane's epoch ends: moves of that epoch fail, and the next epoch creates a
+ * new communicator. So no end waits for a move that the other has dropped.
  *
- * <p>Thread-safe. Every passage ends, at the latest with the deadline of the communicator.
+ * <p>Thread-safe. Every move ends, at the latest at the deadline of the communicator.
  */
 public final class DataLane implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DataLane.class);
   private static final int KEEP_ALIVE_SECONDS = 30;
 
-  /** More than a meeting has rounds. */
-  private static final int MOST_EARLY = 32;
+  /** More than a bootstrap has rounds. */
+  private static final int MAX_EARLY = 32;
 
   private final LaneParts parts;
   private final String ends;
   private final int rank;
-  private final Consumer<Meet> out;
+  private final Consumer<BootstrapRound> out;
   private final ThreadPoolExecutor thread;
   private final Object lock = new Object();
 
-  /** Under the lock. */
-  private LaneMeeting meeting;
+  /** Guarded by the lock. */
+  private LaneMeeting bootstrap;
 
-  /** What the other end has said of a meeting that this end does not know of yet. */
-  private final List<Meet> early = new ArrayList<>();
+  /** Bootstrap messages of the other end for an epoch that this end has not started yet. */
+  private final List<BootstrapRound> earlyMessages = new ArrayList<>();
 
-  private long over;
-  private String whyOver = "";
+  private long endedEpoch;
+  private String endReason = "";
   private boolean closed;
   private TransferWire wire;
 
@@ -54,14 +54,14 @@ public final class DataLane implements AutoCloseable {
   private long wireEpoch;
 
   /**
-   * A lane that has met nobody.
+   * Creates a lane without a communicator.
    *
-   * @param ends both executors, in words
-   * @param rank 0 for the client, who receives, 1 for the server
+   * @param ends both executors, for messages
+   * @param rank 0 for the client, which receives, 1 for the server
    * @param name of its thread
-   * @param out the way for messages of meetings to the other end
+   * @param out sends bootstrap messages to the other end
    */
-  DataLane(LaneParts parts, String ends, int rank, String name, Consumer<Meet> out) {
+  DataLane(LaneParts parts, String ends, int rank, String name, Consumer<BootstrapRound> out) {
     this.parts = parts;
     this.ends = ends;
     this.rank = rank;
@@ -81,14 +81,14 @@ public final class DataLane implements AutoCloseable {
     thread.allowCoreThreadTimeOut(true);
   }
 
-  /** Puts a passage behind the others. */
+  /** Queues a move. */
   public void submit(Passage passage) {
     synchronized (lock) {
-      if (meeting == null || meeting.epoch() < passage.epoch()) {
-        meeting = new LaneMeeting(passage.meeting(), rank, passage.epoch(), ends, out);
-        hearEarly();
+      if (bootstrap == null || bootstrap.epoch() < passage.epoch()) {
+        bootstrap = new LaneMeeting(passage.communicatorId(), rank, passage.epoch(), ends, out);
+        takeEarlyMessages();
         if (closed) {
-          meeting.fail(whyOver);
+          bootstrap.fail(endReason);
         }
       }
     }
@@ -99,25 +99,25 @@ public final class DataLane implements AutoCloseable {
     }
   }
 
-  /** Under the lock. */
-  private void hearEarly() {
-    for (Meet message : early) {
-      if (message.epoch() == meeting.epoch()) {
-        meeting.hear(message.round(), message.payload());
+  /** The caller holds the lock. */
+  private void takeEarlyMessages() {
+    for (BootstrapRound message : earlyMessages) {
+      if (message.epoch() == bootstrap.epoch()) {
+        bootstrap.hear(message.round(), message.payload());
       }
     }
-    early.removeIf(message -> message.epoch() <= meeting.epoch());
+    earlyMessages.removeIf(message -> message.epoch() <= bootstrap.epoch());
   }
 
-  /** A message of a meeting has come; it may be one that this end has yet to hear of. */
-  public void hear(Meet message) {
+  /** Takes a bootstrap message, which may be for an epoch that this end has not started yet. */
+  public void hear(BootstrapRound message) {
     LaneMeeting now;
     synchronized (lock) {
-      now = meeting;
+      now = bootstrap;
       if (now == null || now.epoch() < message.epoch()) {
-        early.removeIf(older -> older.epoch() < message.epoch());
-        if (early.size() < MOST_EARLY) {
-          early.add(message);
+        earlyMessages.removeIf(older -> older.epoch() < message.epoch());
+        if (earlyMessages.size() < MAX_EARLY) {
+          earlyMessages.add(message);
         }
         return;
       }
@@ -127,19 +127,19 @@ public final class DataLane implements AutoCloseable {
     }
   }
 
-  /** Whether passages of this epoch fail. */
+  /** Whether moves of this epoch fail. */
   public boolean isOver(long epoch) {
     synchronized (lock) {
-      return closed || epoch <= over;
+      return closed || epoch <= endedEpoch;
     }
   }
 
-  /** An epoch ends well, behind its passages. Later passages have to be of a later one. */
+  /** Ends an epoch after its moves. Later moves must have a later epoch. */
   public void retire(long epoch) {
     try {
       thread.execute(
           () -> {
-            if (end(epoch, "the communicator was not used for long")) {
+            if (end(epoch, "the communicator was idle")) {
               release();
             }
           });
@@ -162,18 +162,18 @@ public final class DataLane implements AutoCloseable {
   }
 
   private TransferWire open(Passage passage) {
-    LaneMeeting where;
+    LaneMeeting current;
     synchronized (lock) {
-      if (closed || passage.epoch() <= over) {
+      if (closed || passage.epoch() <= endedEpoch) {
         throw isOver();
       }
       if (wire != null && wireEpoch == passage.epoch()) {
         return wire;
       }
-      where = meeting;
+      current = bootstrap;
     }
     release();
-    communicator = parts.communicators().create(where, parts.options());
+    communicator = parts.communicators().create(current, parts.options());
     wireEpoch = passage.epoch();
     TransferWire made = parts.wires().open(communicator);
     synchronized (lock) {
@@ -187,14 +187,17 @@ public final class DataLane implements AutoCloseable {
 
   private TransferException isOver() {
     synchronized (lock) {
-      return new TransferException("the data lane of " + ends + " has ended: " + whyOver);
+      return new TransferException("the data lane of " + ends + " has ended: " + endReason);
     }
   }
 
   /** On the lane's thread. */
   private void breakOff(long epoch, Throwable cause) {
     if (end(epoch, String.valueOf(cause.getMessage()))) {
-      LOG.warn("The data lane of {} meets anew before its next block: {}", ends, cause.toString());
+      LOG.warn(
+          "The data lane of {} needs a new communicator for its next block: {}",
+          ends,
+          cause.toString());
       TransferWire broken;
       synchronized (lock) {
         broken = wire;
@@ -206,19 +209,19 @@ public final class DataLane implements AutoCloseable {
     }
   }
 
-  /** Whether this was news. */
+  /** Ends an epoch. Returns false if it had ended before. */
   private boolean end(long epoch, String reason) {
     synchronized (lock) {
-      if (epoch <= over) {
+      if (epoch <= endedEpoch) {
         return false;
       }
-      over = epoch;
-      whyOver = closed ? whyOver : reason;
+      endedEpoch = epoch;
+      endReason = closed ? endReason : reason;
       return true;
     }
   }
 
-  /** On the lane's thread: the communicator is needed no more. */
+  /** On the lane's thread: closes the wire and the communicator. */
   private void release() {
     TransferWire last;
     synchronized (lock) {
@@ -235,7 +238,7 @@ public final class DataLane implements AutoCloseable {
     }
   }
 
-  /** Fails all passages, those that run at once, and ends the thread; does not wait for it. */
+  /** Fails all moves, aborts the one that runs, and ends the thread. Does not wait for it. */
   public void close(String reason) {
     TransferWire running;
     synchronized (lock) {
@@ -243,10 +246,10 @@ public final class DataLane implements AutoCloseable {
         return;
       }
       closed = true;
-      whyOver = reason;
+      endReason = reason;
       running = wire;
-      if (meeting != null) {
-        meeting.fail(reason);
+      if (bootstrap != null) {
+        bootstrap.fail(reason);
       }
     }
     if (running != null) {
@@ -261,13 +264,13 @@ public final class DataLane implements AutoCloseable {
     close("it was closed");
   }
 
-  /** Whether it was closed and nothing of it runs any more. */
+  /** Whether it was closed and its thread has ended. */
   boolean hasEnded() {
     return thread.isTerminated();
   }
 
-  /** Waits until it has ended, which it does not before it is closed. */
-  boolean awaitEnd(long patienceNanos) throws InterruptedException {
-    return thread.awaitTermination(patienceNanos, TimeUnit.NANOSECONDS);
+  /** Waits for the end of its thread, after it was closed. */
+  boolean awaitEnd(long timeoutNanos) throws InterruptedException {
+    return thread.awaitTermination(timeoutNanos, TimeUnit.NANOSECONDS);
   }
 }

@@ -5,7 +5,7 @@ import io.weft.collectives.UniqueId;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
-import io.weft.spark.rapids.control.ControlMessage.Meet;
+import io.weft.spark.rapids.control.ControlMessage.BootstrapRound;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,25 +13,25 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * A meeting of the two ends of a lane: what one end says in a round goes to the other as a message
- * of their connection. The client is rank 0, the server rank 1. Thread-safe.
+ * The bootstrap of the two ends of a lane. The message of a round goes to the other end over their
+ * connection. The client is rank 0, the server rank 1. Thread-safe.
  */
 final class LaneMeeting implements Bootstrap {
   private final UniqueId id;
   private final int rank;
   private final long epoch;
   private final String ends;
-  private final Consumer<Meet> out;
-  private final Map<String, byte[]> heard = new HashMap<>();
+  private final Consumer<BootstrapRound> out;
+  private final Map<String, byte[]> received = new HashMap<>();
   private String failure;
 
   /**
-   * One end.
+   * Creates one end.
    *
-   * @param ends both, in words
-   * @param out the way to the other
+   * @param ends both ends, for messages
+   * @param out sends to the other end
    */
-  LaneMeeting(UniqueId id, int rank, long epoch, String ends, Consumer<Meet> out) {
+  LaneMeeting(UniqueId id, int rank, long epoch, String ends, Consumer<BootstrapRound> out) {
     this.id = id;
     this.rank = rank;
     this.epoch = epoch;
@@ -43,13 +43,13 @@ final class LaneMeeting implements Bootstrap {
     return epoch;
   }
 
-  /** What the other end says in a round. */
+  /** Takes the other end's message of a round. */
   synchronized void hear(String round, byte[] message) {
-    heard.put(round, message);
+    received.put(round, message);
     notifyAll();
   }
 
-  /** The other end will not come. */
+  /** Fails waiting and later rounds. */
   synchronized void fail(String reason) {
     failure = reason;
     notifyAll();
@@ -72,36 +72,37 @@ final class LaneMeeting implements Bootstrap {
 
   @Override
   public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
-    out.accept(new Meet(epoch, round, mine));
+    out.accept(new BootstrapRound(epoch, round, mine));
     byte[] theirs = await(round, deadline);
     return rank == 0 ? List.of(mine, theirs) : List.of(theirs, mine);
   }
 
   private synchronized byte[] await(String round, Deadline deadline) {
     try {
-      while (failure == null && !heard.containsKey(round) && !deadline.expired()) {
+      while (failure == null && !received.containsKey(round) && !deadline.expired()) {
         TimeUnit.NANOSECONDS.timedWait(this, Math.max(1, deadline.remainingNanos()));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw failed(Kind.ABORTED, "interrupted in round " + round);
     }
-    if (heard.containsKey(round)) {
-      return heard.remove(round);
+    if (received.containsKey(round)) {
+      return received.remove(round);
     }
     if (failure != null) {
       throw failed(Kind.ABORTED, failure);
     }
-    throw failed(Kind.TIMEOUT, "the other end did not come to round " + round + " in " + deadline);
+    throw failed(
+        Kind.TIMEOUT, "the other end did not answer in round " + round + " within " + deadline);
   }
 
   private CollectiveException failed(Kind kind, String reason) {
     return new CollectiveException(
-        kind, List.of(1 - rank), "the meeting of " + ends + " failed: " + reason);
+        kind, List.of(1 - rank), "the bootstrap of " + ends + " failed: " + reason);
   }
 
   @Override
   public void close() {
-    // What is still said belongs to nobody; the lane forgets the meeting.
+    // Nothing to free. The lane drops the bootstrap, and late messages with it.
   }
 }

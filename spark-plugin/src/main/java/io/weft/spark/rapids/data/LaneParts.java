@@ -5,11 +5,11 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.crosshost.wire.TransferWire;
 
 /**
- * What lanes make their communicators of.
+ * The factories of the communicators and wires of lanes.
  *
  * @param communicators of two GPUs
- * @param wires makes a lane's wire of a communicator
- * @param options with the deadline of a passage, and of a meeting
+ * @param wires opens a lane's wire over a communicator
+ * @param options with the timeout of a move and of a bootstrap
  */
 public record LaneParts(
     CommunicatorFactory communicators, TransferWire.Factory wires, CommunicatorOptions options) {}

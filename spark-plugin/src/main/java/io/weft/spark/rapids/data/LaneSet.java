@@ -1,40 +1,41 @@
 package io.weft.spark.rapids.data;
 
 import io.weft.device.Deadline;
-import io.weft.spark.rapids.control.ControlMessage.Meet;
+import io.weft.spark.rapids.control.ControlMessage.BootstrapRound;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** All data lanes of a transport, also those that were closed and have not ended. Thread-safe. */
+/** All data lanes of a transport, also closed ones that have not ended. Thread-safe. */
 public final class LaneSet {
   private final LaneParts parts;
   private final List<DataLane> lanes = new ArrayList<>();
 
-  /** No lanes yet; all are made of these parts. */
+  /** Creates an empty set. */
   public LaneSet(LaneParts parts) {
     this.parts = parts;
   }
 
   /**
-   * A lane that has met nobody; the caller closes it.
+   * Opens a lane without a communicator. The caller closes it.
    *
-   * @param ends both executors, in words
-   * @param rank 0 for the client, who receives, 1 for the server
+   * @param ends both executors, for messages
+   * @param rank 0 for the client, which receives, 1 for the server
    * @param name of its thread
-   * @param out the way for messages of meetings to the other end
+   * @param out sends bootstrap messages to the other end
    */
-  public synchronized DataLane open(String ends, int rank, String name, Consumer<Meet> out) {
+  public synchronized DataLane open(
+      String ends, int rank, String name, Consumer<BootstrapRound> out) {
     boolean unused = lanes.removeIf(DataLane::hasEnded);
     DataLane lane = new DataLane(parts, ends, rank, name, out);
     lanes.add(lane);
     return lane;
   }
 
-  /** Waits until lanes that were closed have let go of everything; false when they do not. */
-  public boolean awaitEnd(Duration patience) throws InterruptedException {
-    Deadline deadline = Deadline.after(patience);
+  /** Waits until the threads of closed lanes have ended. Returns false after a timeout. */
+  public boolean awaitEnd(Duration timeout) throws InterruptedException {
+    Deadline deadline = Deadline.after(timeout);
     List<DataLane> all;
     synchronized (this) {
       all = List.copyOf(lanes);

@@ -5,14 +5,18 @@ import io.weft.collectives.buffer.TypedBuffer;
 import java.util.function.Consumer;
 
 /**
- * One block on its way through a data lane.
+ * The move of one block through a data lane.
  *
- * @param epoch of the lane that it belongs to
- * @param meeting of the epoch
- * @param buffer in the GPU's memory, not empty
+ * @param epoch of the lane
+ * @param communicatorId id of the epoch's communicator
+ * @param buffer in GPU memory, not empty
  * @param sends whether this end sends
- * @param ended run once, on the lane's thread or the one that closes the lane, when the lane no
- *     longer touches the buffer; with the failure, or null
+ * @param ended run once when the lane no longer touches the buffer, with the failure or null; runs
+ *     on the lane's thread or the thread that closes the lane
  */
 public record Passage(
-    long epoch, UniqueId meeting, TypedBuffer buffer, boolean sends, Consumer<Throwable> ended) {}
+    long epoch,
+    UniqueId communicatorId,
+    TypedBuffer buffer,
+    boolean sends,
+    Consumer<Throwable> ended) {}

@@ -12,7 +12,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.BoxedUnit;
 
-/** Tables on their way, one bounce buffer's worth after the other. */
+/** The receive of tables, one bounce buffer after the other. */
 public class BufferReceiveState implements AutoCloseable {
   private final long id;
   private final BounceBuffer bounce;
@@ -77,7 +77,7 @@ public class BufferReceiveState implements AutoCloseable {
     toConsume++;
   }
 
-  /** Takes what lies in the bounce buffer; the tables that are whole with it. */
+  /** Takes the bytes in the bounce buffer. Returns the tables that are complete with them. */
   synchronized List<FakeTable> consume() {
     toConsume--;
     List<FakeTable> whole = new ArrayList<>();

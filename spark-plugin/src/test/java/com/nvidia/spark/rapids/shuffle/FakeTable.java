@@ -3,7 +3,7 @@ package com.nvidia.spark.rapids.shuffle;
 import com.nvidia.spark.rapids.RapidsShuffleHandle;
 import com.nvidia.spark.rapids.format.TableMeta;
 
-/** A table: of a server in memory of the GPU, of a client as it arrived. */
+/** A table: in GPU memory at a server, or as received by a client. */
 public final class FakeTable extends RapidsShuffleHandle {
   public final int id;
   public final long address;
@@ -25,7 +25,7 @@ public final class FakeTable extends RapidsShuffleHandle {
     return new FakeTable(id, 0, content.length, content);
   }
 
-  /** What a server says of it. */
+  /** The metadata that a server sends. */
   static final class Meta extends TableMeta {
     final int id;
     final long bytes;

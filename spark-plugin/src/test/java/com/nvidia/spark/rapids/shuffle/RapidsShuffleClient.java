@@ -38,7 +38,7 @@ public class RapidsShuffleClient implements AutoCloseable {
     return connection;
   }
 
-  /** Asks for tables by their ids. */
+  /** Requests tables by their ids. */
   public void fetch(List<Integer> ids, RapidsShuffleFetchHandler handler) {
     live.add(handler);
     ByteBuffer request = ByteBuffer.allocateDirect(4 * ids.size());

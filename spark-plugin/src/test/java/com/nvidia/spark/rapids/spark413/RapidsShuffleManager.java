@@ -3,7 +3,7 @@ package com.nvidia.spark.rapids.spark413;
 import org.apache.spark.SparkConf;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 
-/** In the place of spark-rapids' manager; carries shuffles as Spark does. */
+/** A stand-in for spark-rapids' manager; carries shuffles as Spark does. */
 public class RapidsShuffleManager extends SortShuffleManager {
   public RapidsShuffleManager(SparkConf conf, boolean isDriver) {
     super(conf);

@@ -1,2 +1,2 @@
-/** Names of spark-rapids for one Spark version, with nothing behind them. */
+/** Empty stand-ins for spark-rapids' classes of one Spark version. */
 package com.nvidia.spark.rapids.spark413;

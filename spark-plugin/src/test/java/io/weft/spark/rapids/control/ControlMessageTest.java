@@ -16,8 +16,8 @@ class ControlMessageTest {
           new ControlMessage.Refusal(true, 6, "no"),
           new ControlMessage.Refusal(false, 7, "never ß"),
           new ControlMessage.Announcement(8, 9, 1L << 40),
-          new ControlMessage.Grant(10, 11, "meeting"),
-          new ControlMessage.Meet(12, "round", new byte[] {1}),
+          new ControlMessage.Grant(10, 11, "communicator id"),
+          new ControlMessage.BootstrapRound(12, "round", new byte[] {1}),
           new ControlMessage.Retire(13));
 
   @Test
@@ -30,7 +30,7 @@ class ControlMessageTest {
   }
 
   @Test
-  void whatIsCutOrTooLongIsNoMessage() {
+  void truncatedOrTooLongBytesAreNoMessage() {
     for (ControlMessage message : ALL) {
       byte[] bytes = message.encode().array();
       for (int length = 0; length < bytes.length; length++) {
@@ -65,7 +65,7 @@ class ControlMessageTest {
     hello.check("1", 3);
     assertThatThrownBy(() -> hello.check("1", 4))
         .hasMessage(
-            "executor 2 looks for executor 3 and reached executor 4: the address is an old one");
+            "executor 2 expected executor 3 and reached executor 4: the address is outdated");
     assertThatThrownBy(() -> hello.check("9", 3))
         .hasMessage("executor 2 has Weft 1 and executor 3 has Weft 9: use one version");
   }

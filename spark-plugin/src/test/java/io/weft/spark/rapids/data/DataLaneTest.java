@@ -13,7 +13,7 @@ import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.crosshost.wire.Manifest;
 import io.weft.crosshost.wire.ManifestEntry;
 import io.weft.crosshost.wire.TransferWire;
-import io.weft.spark.rapids.control.ControlMessage.Meet;
+import io.weft.spark.rapids.control.ControlMessage.BootstrapRound;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -40,7 +40,7 @@ class DataLaneTest {
 
   private volatile DataLane client;
   private volatile DataLane server;
-  private final AtomicInteger heard = new AtomicInteger();
+  private final AtomicInteger received = new AtomicInteger();
   private LaneSet clients;
   private LaneSet servers;
 
@@ -52,16 +52,16 @@ class DataLaneTest {
     servers =
         new LaneSet(
             new LaneParts(hosts, each -> new Breaking(new CommunicatorWire(each)), options));
-    client = clients.open("a client", 0, "lane-of-client", this::serverHears);
+    client = clients.open("a client", 0, "lane-of-client", this::sendToServer);
     server = servers.open("a server", 1, "lane-of-server", message -> client.hear(message));
   }
 
-  private void serverHears(Meet message) {
+  private void sendToServer(BootstrapRound message) {
     server.hear(message);
-    heard.incrementAndGet();
+    received.incrementAndGet();
   }
 
-  /** A wire that breaks by itself after so many blocks. */
+  /** A wire that breaks after a number of blocks. */
   private final class Breaking implements TransferWire {
     private final TransferWire wire;
 
@@ -106,21 +106,21 @@ class DataLaneTest {
     assertThat(servers.awaitEnd(DEADLINE)).isTrue();
   }
 
-  /** One block at both ends; what came, or the failure. */
+  /** Moves one block. Returns the received bytes, or the failure. */
   private record Block(CompletableFuture<Void> sent, CompletableFuture<Byte> came) {}
 
-  private Block pass(long epoch, UniqueId meeting, int value) {
-    return pass(epoch, meeting, value, () -> {});
+  private Block pass(long epoch, UniqueId communicatorId, int value) {
+    return pass(epoch, communicatorId, value, () -> {});
   }
 
-  private Block pass(long epoch, UniqueId meeting, int value, Runnable between) {
+  private Block pass(long epoch, UniqueId communicatorId, int value, Runnable between) {
     ByteBuffer from = ByteBuffer.allocateDirect(BYTES).put(0, (byte) value);
     ByteBuffer to = ByteBuffer.allocateDirect(BYTES);
     Block block = new Block(new CompletableFuture<>(), new CompletableFuture<>());
     client.submit(
         new Passage(
             epoch,
-            meeting,
+            communicatorId,
             TypedBuffer.wrap(to, DataType.INT8),
             false,
             failure -> end(block.came(), to.get(0), failure)));
@@ -128,7 +128,7 @@ class DataLaneTest {
     server.submit(
         new Passage(
             epoch,
-            meeting,
+            communicatorId,
             TypedBuffer.wrap(from, DataType.INT8),
             true,
             failure -> end(block.sent(), null, failure)));
@@ -155,10 +155,10 @@ class DataLaneTest {
   @Test
   void blocksPassInTheirOrder() throws Exception {
     open(DEADLINE);
-    UniqueId meeting = UniqueId.create();
+    UniqueId communicatorId = UniqueId.create();
     List<Block> blocks = new ArrayList<>();
     for (int i = 0; i < 50; i++) {
-      blocks.add(pass(1, meeting, i));
+      blocks.add(pass(1, communicatorId, i));
     }
     for (int i = 0; i < 50; i++) {
       assertThat(blocks.get(i).came().get(60, TimeUnit.SECONDS)).isEqualTo((byte) i);
@@ -167,33 +167,33 @@ class DataLaneTest {
   }
 
   @Test
-  void anEndThatComesLateHasHeardWhatTheOtherSaid() throws Exception {
+  void aLateEndGetsTheEarlierMessagesOfTheOther() throws Exception {
     open(DEADLINE);
     for (int epoch = 1; epoch < 4; epoch++) {
-      int before = heard.get();
+      int before = received.get();
       Block block =
           pass(
               epoch,
               UniqueId.create(),
               epoch,
-              () -> await("a message").atMost(DEADLINE).until(() -> heard.get() > before));
+              () -> await("a message").atMost(DEADLINE).until(() -> received.get() > before));
       assertThat(block.came().get(60, TimeUnit.SECONDS)).isEqualTo((byte) epoch);
     }
   }
 
-  /** One end breaks: no block of that epoch passes any more at either end, those of the next do. */
+  /** One end breaks: later blocks of that epoch fail at both ends, blocks of the next succeed. */
   @Test
-  void afterAFailureBothEndsMeetAnew() throws Exception {
+  void afterAFailureBothEndsCreateANewCommunicator() throws Exception {
     open(DEADLINE);
     serverSends.set(3);
-    UniqueId meeting = UniqueId.create();
+    UniqueId communicatorId = UniqueId.create();
     for (int i = 0; i < 3; i++) {
-      // One that was sent and has not come yet would be lost with those behind it.
-      assertThat(pass(1, meeting, i).came().get(60, TimeUnit.SECONDS)).isEqualTo((byte) i);
+      // A block under way would be lost together with the later ones.
+      assertThat(pass(1, communicatorId, i).came().get(60, TimeUnit.SECONDS)).isEqualTo((byte) i);
     }
     List<Block> lost = new ArrayList<>();
     for (int i = 3; i < 6; i++) {
-      lost.add(pass(1, meeting, i));
+      lost.add(pass(1, communicatorId, i));
     }
     for (Block block : lost) {
       assertThat(failure(block.came())).isNotEmpty();
@@ -207,7 +207,7 @@ class DataLaneTest {
   }
 
   @Test
-  void anEndThatWaitsForTheOtherHearsOfItsOwnEnd() throws Exception {
+  void closingAnEndEndsItsWaitForTheOther() throws Exception {
     open(DEADLINE);
     CompletableFuture<Void> waits = new CompletableFuture<>();
     client.submit(
@@ -222,7 +222,7 @@ class DataLaneTest {
   }
 
   @Test
-  void anEndWhoseOtherDoesNotComeFailsAtTheDeadline() throws Exception {
+  void anEndWithoutItsPeerFailsAtTheDeadline() throws Exception {
     open(Duration.ofMillis(300));
     CompletableFuture<Void> waits = new CompletableFuture<>();
     client.submit(
@@ -232,6 +232,6 @@ class DataLaneTest {
             TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8),
             false,
             failure -> end(waits, null, failure)));
-    assertThat(failure(waits)).contains("a client").contains("did not come");
+    assertThat(failure(waits)).contains("a client").contains("did not answer");
   }
 }

@@ -1,4 +1,4 @@
 package com.nvidia.spark.rapids.format;
 
-/** What a peer says of one of its tables. */
+/** The metadata of a peer's table. */
 public class TableMeta {}

@@ -1,2 +1,2 @@
-/** What spark-rapids says of tables; see {@link com.nvidia.spark.rapids}. */
+/** The metadata of spark-rapids' tables; see {@link com.nvidia.spark.rapids}. */
 package com.nvidia.spark.rapids.format;

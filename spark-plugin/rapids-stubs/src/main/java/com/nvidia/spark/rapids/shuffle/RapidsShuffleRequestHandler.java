@@ -2,7 +2,7 @@ package com.nvidia.spark.rapids.shuffle;
 
 import com.nvidia.spark.rapids.RapidsShuffleHandle;
 
-/** Gives the tables that peers ask for. */
+/** Provides the tables that peers request. */
 public interface RapidsShuffleRequestHandler {
   RapidsShuffleHandle getShuffleHandle(int tableId);
 }

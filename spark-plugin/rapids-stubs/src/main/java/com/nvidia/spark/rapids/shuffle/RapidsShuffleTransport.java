@@ -3,7 +3,7 @@ package com.nvidia.spark.rapids.shuffle;
 import org.apache.spark.storage.BlockManagerId;
 import scala.collection.immutable.Seq;
 
-/** What moves tables between executors. */
+/** Moves tables between executors. */
 public interface RapidsShuffleTransport extends AutoCloseable {
   RapidsShuffleClient makeClient(BlockManagerId peer);
 

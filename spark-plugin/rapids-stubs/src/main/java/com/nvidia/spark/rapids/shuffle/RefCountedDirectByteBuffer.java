@@ -3,7 +3,7 @@ package com.nvidia.spark.rapids.shuffle;
 import java.nio.ByteBuffer;
 import scala.Option;
 
-/** Memory of the host, perhaps of a pool. */
+/** Host memory, possibly of a pool. */
 public class RefCountedDirectByteBuffer implements AutoCloseable {
   private final ByteBuffer buffer;
   private final Option<DirectByteBufferPool> pool;

@@ -1,6 +1,6 @@
 package com.nvidia.spark.rapids.shuffle;
 
-/** How long a transaction took, in milliseconds, for how many bytes, and how many GiB a second. */
+/** The duration of a transaction in milliseconds, its bytes, and its rate in GiB/s. */
 public class TransactionStats {
   private final double txTimeMs;
   private final long sendSize;

@@ -1,6 +1,6 @@
 package com.nvidia.spark.rapids.shuffle;
 
-/** Memory that messages lie in. */
+/** Memory of messages. */
 public interface TransportBuffer extends AutoCloseable {
   long getAddress();
 

@@ -1,4 +1,4 @@
-package io.weft.spark.collectives;
+package io.weft.spark.rendezvous;
 
 import org.apache.spark.TaskFailedReason;
 import org.apache.spark.scheduler.SparkListener;
@@ -12,44 +12,43 @@ import org.apache.spark.storage.RDDInfo;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Tells the meetings what Spark knows of barrier stages: which tasks run where, also those that
- * never ask for a communicator, which fail, and when a stage attempt is over. For Spark's listener
- * thread.
+ * Reports Spark's events about barrier stages to their rendezvous: the start of an attempt, where
+ * its tasks run, which tasks fail, and the end of the attempt. Called on Spark's listener thread.
  */
-public final class MeetingListener extends SparkListener {
+public final class StageListener extends SparkListener {
   private static final int LONGEST_REASON = 300;
 
-  private final DriverMeetings meetings;
+  private final StageRendezvous rendezvous;
 
-  /** Speaks to these meetings. */
-  public MeetingListener(DriverMeetings meetings) {
-    this.meetings = meetings;
+  /** Creates a listener that reports to a rendezvous. */
+  public StageListener(StageRendezvous rendezvous) {
+    this.rendezvous = rendezvous;
   }
 
   @Override
   public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
     StageInfo stage = submitted.stageInfo();
     if (CollectionConverters.asJava(stage.rddInfos()).stream().anyMatch(RDDInfo::isBarrier)) {
-      meetings.stageStarted(key(stage), stage.numTasks());
+      rendezvous.stageStarted(key(stage), stage.numTasks());
     }
   }
 
   @Override
   public void onTaskStart(SparkListenerTaskStart start) {
     TaskInfo task = start.taskInfo();
-    meetings.taskStarted(
-        new MeetingKey(start.stageId(), start.stageAttemptId()), task.partitionId(), name(task));
+    rendezvous.taskStarted(
+        new StageAttempt(start.stageId(), start.stageAttemptId()), task.partitionId(), name(task));
   }
 
   private static String name(TaskInfo task) {
-    return TaskNames.name(task.taskId(), task.executorId(), task.host());
+    return StageRendezvous.taskName(task.taskId(), task.executorId(), task.host());
   }
 
   @Override
   public void onTaskEnd(SparkListenerTaskEnd end) {
     if (end.taskInfo() != null && end.reason() instanceof TaskFailedReason reason) {
-      meetings.taskFailed(
-          new MeetingKey(end.stageId(), end.stageAttemptId()),
+      rendezvous.taskFailed(
+          new StageAttempt(end.stageId(), end.stageAttemptId()),
           end.taskInfo().partitionId(),
           "failed: " + firstLine(reason.toErrorString()));
     }
@@ -62,10 +61,10 @@ public final class MeetingListener extends SparkListener {
 
   @Override
   public void onStageCompleted(SparkListenerStageCompleted completed) {
-    meetings.stageEnded(key(completed.stageInfo()));
+    rendezvous.stageEnded(key(completed.stageInfo()));
   }
 
-  private static MeetingKey key(StageInfo stage) {
-    return new MeetingKey(stage.stageId(), stage.attemptNumber());
+  private static StageAttempt key(StageInfo stage) {
+    return new StageAttempt(stage.stageId(), stage.attemptNumber());
   }
 }

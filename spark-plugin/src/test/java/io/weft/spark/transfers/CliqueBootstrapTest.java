@@ -8,6 +8,13 @@ import io.weft.collectives.clique.CliqueMember;
 import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;
 import io.weft.device.Device;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLoss;
+import io.weft.spark.rendezvous.ExecutorLossListener;
+import io.weft.spark.rendezvous.ExecutorLosses;
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.RendezvousService;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -16,10 +23,11 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.junit.jupiter.api.Test;
 
-/** Meetings of the two ends of a clique, by their calls and by their bootstraps. */
-class CliqueMeetingsTest {
-  private static final List<CliqueEnd> CLIQUE =
-      List.of(new CliqueEnd("1", "aa", "host"), new CliqueEnd("2", "bb", "host"));
+/** The rendezvous of the two ends of a clique, by their calls and by their bootstraps. */
+class CliqueBootstrapTest {
+  private static final CliquePair CLIQUE =
+      new CliquePair(
+          List.of(new CliquePair.End("1", "aa", "host"), new CliquePair.End("2", "bb", "host")));
   private static final CliqueKey KEY =
       new CliqueKey(
           List.of(
@@ -27,60 +35,68 @@ class CliqueMeetingsTest {
           "transfers");
   private static final Deadline LATER = Deadline.after(Duration.ofMinutes(1));
 
-  private final DepartedExecutors departed = new DepartedExecutors();
-  private final CliqueMeetings meetings = new CliqueMeetings(departed);
-  private final DepartureListener listener = new DepartureListener(departed, meetings);
+  private final ExecutorLosses losses = new ExecutorLosses();
+  private final RendezvousService<CliquePair> cliques = new RendezvousService<>(losses);
+  private final ExecutorLossListener listener = new ExecutorLossListener(losses, cliques);
   private final TransferDriver driver =
       new TransferDriver() {
         @Override
-        public CliqueAnswer meet(CliqueCall call) {
-          return meetings.answer(call);
+        public RendezvousAnswer ask(RendezvousCall<CliquePair> call) {
+          return cliques.answer(call);
         }
 
         @Override
-        public List<Departure> departures(int known) {
-          return departed.since(known);
+        public List<ExecutorLoss> lossesSince(int known) {
+          return losses.since(known);
         }
       };
 
-  private CliqueAnswer call(String ticket, int rank, String round, String message) {
-    return meetings.answer(
-        new CliqueCall(ticket, CLIQUE, rank, round, message == null ? null : message.getBytes()));
+  private RendezvousAnswer call(String ticket, int rank, String round, String message) {
+    return cliques.answer(
+        new RendezvousCall<>(
+            CLIQUE,
+            ticket,
+            rank,
+            2,
+            CLIQUE.ends().get(rank).toString(),
+            round,
+            message == null ? null : message.getBytes(),
+            null));
   }
 
   @Test
-  void aRoundIsCompleteWhenBothHaveComeAndStaysSoWhenOneLeaves() {
-    CliqueAnswer first = call("a", 0, "one", "left");
+  void aCompleteRoundStaysCompleteWhenOneEndLeaves() {
+    RendezvousAnswer first = call("a", 0, "one", "left");
     assertThat(first.messages()).isNull();
-    CliqueAnswer second = call("b", 1, "one", "right");
+    RendezvousAnswer second = call("b", 1, "one", "right");
     assertThat(second.messages()).extracting(String::new).containsExactly("left", "right");
-    call("b", 1, CliqueCall.LEAVE, null);
-    CliqueAnswer again = call("a", 0, "one", null);
+    call("b", 1, RendezvousCall.LEAVE, null);
+    RendezvousAnswer again = call("a", 0, "one", null);
     assertThat(again.messages()).extracting(String::new).containsExactly("left", "right");
     assertThat(again.id()).isEqualTo(first.id()).isEqualTo(second.id());
     assertThat(call("a", 0, "two", "more").failure())
-        .isEqualTo("executor 2/host has left the meeting");
-    call("a", 0, CliqueCall.LEAVE, null);
-    assertThat(meetings.present()).isZero();
+        .isEqualTo("executor 2/host has left the rendezvous");
+    call("a", 0, RendezvousCall.LEAVE, null);
+    assertThat(cliques.present()).isZero();
   }
 
-  /** Who gave up before the other came is not met; its next coming is. */
+  /** An end that left before the other came is not met; its next visit is. */
   @Test
-  void eachComingIsMetOnce() {
-    String gaveUp = call("a", 0, CliqueCall.JOIN, null).id();
-    call("a", 0, CliqueCall.LEAVE, null);
-    String other = call("b", 1, CliqueCall.JOIN, null).id();
+  void eachVisitIsMetOnce() {
+    String gaveUp = call("a", 0, RendezvousCall.JOIN, null).id();
+    call("a", 0, RendezvousCall.LEAVE, null);
+    String other = call("b", 1, RendezvousCall.JOIN, null).id();
     assertThat(other).isNotEqualTo(gaveUp);
-    assertThat(call("c", 0, CliqueCall.JOIN, null).id()).isEqualTo(other);
-    // A meeting that both have come to is not joined by a later coming.
-    assertThat(call("d", 1, CliqueCall.JOIN, null).id()).isNotEqualTo(other);
-    // Who comes again without having left is not met by its former self.
-    String lost = call("e", 1, CliqueCall.JOIN, null).id();
-    assertThat(call("f", 0, CliqueCall.JOIN, null).id()).isEqualTo(lost);
+    assertThat(call("c", 0, RendezvousCall.JOIN, null).id()).isEqualTo(other);
+    // A later visit does not join a rendezvous to which both have come.
+    assertThat(call("d", 1, RendezvousCall.JOIN, null).id()).isNotEqualTo(other);
+    // An end that comes again without having left opens a new rendezvous.
+    String lost = call("e", 1, RendezvousCall.JOIN, null).id();
+    assertThat(call("f", 0, RendezvousCall.JOIN, null).id()).isEqualTo(lost);
   }
 
   @Test
-  void nobodyWaitsForAnExecutorThatIsGone() {
+  void noEndWaitsForALostExecutor() {
     call("a", 0, "one", "left");
     listener.onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "killed by a test"));
     listener.onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "again"));
@@ -88,18 +104,18 @@ class CliqueMeetingsTest {
         .isEqualTo("executor 2 is gone: killed by a test");
     assertThat(call("b", 0, "one", "left").failure())
         .isEqualTo("executor 2 is gone: killed by a test");
-    assertThat(departed.since(0)).containsExactly(new Departure("2", "killed by a test"));
-    assertThat(departed.since(1)).isEmpty();
+    assertThat(losses.since(0)).containsExactly(new ExecutorLoss("2", "killed by a test"));
+    assertThat(losses.since(1)).isEmpty();
   }
 
   @Test
-  void ticketsOfAnExecutorThatIsGoneAreForgotten() {
+  void ticketsOfALostExecutorAreForgotten() {
     call("a", 0, "one", "left");
     call("b", 1, "one", "right");
     listener.onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "killed by a test"));
-    assertThat(meetings.present()).isOne();
-    call("a", 0, CliqueCall.LEAVE, null);
-    assertThat(meetings.present()).isZero();
+    assertThat(cliques.present()).isOne();
+    call("a", 0, RendezvousCall.LEAVE, null);
+    assertThat(cliques.present()).isZero();
   }
 
   @Test
@@ -123,11 +139,11 @@ class CliqueMeetingsTest {
           .extracting(String::new)
           .containsExactly("left", "right");
     }
-    assertThat(meetings.present()).isZero();
+    assertThat(cliques.present()).isZero();
   }
 
   @Test
-  void whoDoesNotComeIsNamedWithWhoWaits() throws Exception {
+  void theMissingEndIsNamedWithTheEndThatWaits() throws Exception {
     try (CliqueBootstrap end = CliqueBootstrap.join(driver, KEY, 0, LATER)) {
       assertThatThrownBy(
               () -> end.exchange("one", new byte[0], Deadline.after(Duration.ofMillis(20))))
@@ -142,12 +158,12 @@ class CliqueMeetingsTest {
     TransferDriver silent =
         new TransferDriver() {
           @Override
-          public CliqueAnswer meet(CliqueCall call) throws IOException {
+          public RendezvousAnswer ask(RendezvousCall<CliquePair> call) throws IOException {
             throw new IOException("no route");
           }
 
           @Override
-          public List<Departure> departures(int known) {
+          public List<ExecutorLoss> lossesSince(int known) {
             return List.of();
           }
         };
