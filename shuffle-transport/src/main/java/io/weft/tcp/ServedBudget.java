@@ -6,9 +6,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Bounds the bytes that are kept for peers: of answers that were opened and not sent to their end.
- * A peer that does not take what it asked for runs into its own bound and leaves the others theirs.
- * Thread-safe.
+ * Limits the bytes of answers that are open and not fully sent. Each peer also has its own limit,
+ * so a peer that does not receive its data cannot block the others. Thread-safe.
  */
 final class ServedBudget {
   private final long mostBytes;
@@ -31,7 +30,10 @@ final class ServedBudget {
     this.mostBytesPerPeer = mostBytesPerPeer;
   }
 
-  /** Takes bytes for a peer if there are any left. More than the bound is granted alone. */
+  /**
+   * Reserves bytes for a peer if enough are left. A request above the limit is granted when no
+   * other bytes are reserved.
+   */
   synchronized boolean take(Channel peer, long wanted) {
     long known = byPeer.getOrDefault(peer, 0L);
     if (exceeds(known, wanted, mostBytesPerPeer) || exceeds(bytes, wanted, mostBytes)) {
@@ -46,13 +48,13 @@ final class ServedBudget {
     return taken > 0 && wanted > most - taken;
   }
 
-  /** Gives back what was taken. */
+  /** Returns reserved bytes. */
   synchronized void give(Channel peer, long taken) {
     bytes -= taken;
     byPeer.computeIfPresent(peer, (same, known) -> known == taken ? null : known - taken);
   }
 
-  /** Bytes taken now. */
+  /** The bytes that are reserved now. */
   synchronized long bytes() {
     return bytes;
   }
