@@ -17,7 +17,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Index files where the executor's folder takes them, and where it does not. */
+/** Index files in the executor's folder, and in a local folder if it is full. */
 class IndexFilesTest {
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
   private static final BlockKey KEY = new BlockKey(1, 2);
@@ -44,7 +44,7 @@ class IndexFilesTest {
   }
 
   @Test
-  void liesInTheFolderWhileThereIsRoom() throws IOException {
+  void isInTheFolderWhileItHasSpace() throws IOException {
     IndexFiles files = new IndexFiles(executor.path(), List.of(disk));
     files.write(output());
     assertThat(executor.path().resolve(MapOutputFormat.fileName(KEY))).isRegularFile();
@@ -54,7 +54,7 @@ class IndexFilesTest {
   }
 
   @Test
-  void liesOnDiskWhenTheFolderTakesNoMore() throws IOException {
+  void isOnDiskWhenTheFolderIsFull() throws IOException {
     IndexFiles files = new IndexFiles(executor.path(), List.of(disk));
     blockTheFolder();
     files.write(output());
@@ -78,7 +78,7 @@ class IndexFilesTest {
   }
 
   @Test
-  void withoutAnotherPlaceTheErrorSaysWhereAndWhatToDo() throws IOException {
+  void withoutALocalFolderTheErrorNamesThePlaceAndTheRemedy() throws IOException {
     IndexFiles files = new IndexFiles(executor.path(), List.of(shared));
     blockTheFolder();
     assertThatThrownBy(() -> files.write(output()))
@@ -88,7 +88,7 @@ class IndexFilesTest {
         .hasMessageContaining("spark.local.dir");
   }
 
-  /** No file can be made under a name that a folder has. */
+  /** Makes writing fail: a folder has the name of the file. */
   private void blockTheFolder() throws IOException {
     Path name = executor.path().resolve("unpublished-" + MapOutputFormat.fileName(KEY));
     Files.createFile(Files.createDirectory(name).resolve("in the way"));

@@ -6,7 +6,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How long sealed chunks are, without making any. */
+/** The length of encrypted chunks. */
 class SealedFormatTest {
   private static final long MOST_EXTENT = (1L << 31) - 64;
 
@@ -22,8 +22,8 @@ class SealedFormatTest {
     "4294967296, 4296015920",
     "1099511627777, 1099780063297"
   })
-  void aHeaderAndATagForEachPiece(long bytes, long sealed) {
-    assertThat(SealedFormat.sealedBytes(bytes)).isEqualTo(sealed);
+  void aHeaderAndATagForEachPiece(long bytes, long encrypted) {
+    assertThat(SealedFormat.sealedBytes(bytes)).isEqualTo(encrypted);
   }
 
   @Test
