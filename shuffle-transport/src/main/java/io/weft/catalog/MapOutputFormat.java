@@ -41,10 +41,10 @@ public final class MapOutputFormat {
   public static final int MOST_BYTES = 1 << 30;
 
   /** The most bytes of a segment, because it is mapped as one buffer. */
-  private static final long MOST_SEGMENT_BYTES = Integer.MAX_VALUE;
+  private static final long MAX_SEGMENT_BYTES = Integer.MAX_VALUE;
 
   /** The most bytes of a chunk, because memory is allocated in multiples of 64 bytes. */
-  private static final long MOST_CHUNK_BYTES = MOST_SEGMENT_BYTES & -64;
+  private static final long MAX_CHUNK_BYTES = MAX_SEGMENT_BYTES & -64;
 
   private static final int MAGIC = 0x58544657;
   private static final int CHECKED_FROM = 12;
@@ -177,8 +177,8 @@ public final class MapOutputFormat {
               && output.offset(chunk) >= 0
               && output.offset(chunk) % 64 == 0
               && output.length(chunk) > 0
-              && output.length(chunk) <= MOST_CHUNK_BYTES
-              && output.offset(chunk) <= MOST_SEGMENT_BYTES - output.storedBytes(chunk);
+              && output.length(chunk) <= MAX_CHUNK_BYTES
+              && output.offset(chunk) <= MAX_SEGMENT_BYTES - output.storedBytes(chunk);
       if (!sound) {
         throw corrupt(output.key(), "chunk with an invalid location", chunk);
       }

@@ -39,15 +39,15 @@ public final class SealedFormat {
   static final String CIPHER = "AES/GCM/NoPadding";
 
   /** The most bytes of an extent of an arena. */
-  private static final long MOST_SEALED_BYTES = Integer.MAX_VALUE - 63L;
+  private static final long MAX_ENCRYPTED_BYTES = Integer.MAX_VALUE - 63L;
 
   /** The most bytes of a chunk that can be encrypted: its ciphertext must fit into an extent. */
-  public static final long MOST_BYTES = mostBytes();
+  public static final long MOST_BYTES = maxBytes();
 
   private SealedFormat() {}
 
-  private static long mostBytes() {
-    long available = MOST_SEALED_BYTES - HEADER_BYTES;
+  private static long maxBytes() {
+    long available = MAX_ENCRYPTED_BYTES - HEADER_BYTES;
     long rest = Math.max(0, available % SEALED_PIECE_BYTES - TAG_BYTES);
     return available / SEALED_PIECE_BYTES * PIECE_BYTES + rest;
   }

@@ -29,7 +29,7 @@ public record MemoryOptions(
     long diskBytes,
     long marginBytes,
     Optional<DiskEncryption> encryption) {
-  private static final long MOST_AUTOMATIC_BYTES = 4L << 30;
+  private static final long MAX_AUTOMATIC_BYTES = 4L << 30;
 
   public MemoryOptions {
     localDirs = List.copyOf(localDirs);
@@ -76,6 +76,6 @@ public record MemoryOptions(
    * @param root a folder on it
    */
   public static long automaticBytes(Path root) throws IOException {
-    return Math.min(MOST_AUTOMATIC_BYTES, Files.getFileStore(root).getTotalSpace() / 4);
+    return Math.min(MAX_AUTOMATIC_BYTES, Files.getFileStore(root).getTotalSpace() / 4);
   }
 }

@@ -22,7 +22,7 @@ final class AnswerBuilder {
   private final Packing compressor;
   private final List<BlockKey> keys = new ArrayList<>();
   private final int[] rangeChunks;
-  private long room;
+  private long bytesLeft;
   private long needed;
   private boolean full;
   private boolean complete;
@@ -32,7 +32,7 @@ final class AnswerBuilder {
     this.request = request;
     this.compressor = compressor;
     this.stream = stream;
-    this.room = request.mostBytes();
+    this.bytesLeft = request.mostBytes();
     this.rangeChunks = new int[request.ranges().size()];
   }
 
@@ -83,7 +83,7 @@ final class AnswerBuilder {
    */
   private boolean fits(MapOutput index, int chunk) {
     long bytes = table.count() == 0 ? index.length(chunk) : most(index, chunk);
-    return bytes <= room && table.count() < request.mostChunks();
+    return bytes <= bytesLeft && table.count() < request.mostChunks();
   }
 
   private static long most(MapOutput index, int chunk) {
@@ -108,7 +108,7 @@ final class AnswerBuilder {
         request.checksums() ? output.checksum(chunk) : Checksum.NONE,
         compressed == null ? (int) index.storedBytes(chunk) : compressed.bytes(),
         bytes);
-    room -= Math.min(room, (most(index, chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    bytesLeft -= Math.min(bytesLeft, (most(index, chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     stream.add(output, chunk, compressed);
   }
 

@@ -10,8 +10,8 @@ import java.util.Map;
  * so a peer that does not receive its data cannot block the others. Thread-safe.
  */
 final class ServedBudget {
-  private final long mostBytes;
-  private final long mostBytesPerPeer;
+  private final long maxBytes;
+  private final long maxBytesPerPeer;
 
   @GuardedBy("this")
   private final Map<Channel, Long> byPeer = new HashMap<>();
@@ -22,12 +22,12 @@ final class ServedBudget {
   /**
    * Starts empty.
    *
-   * @param mostBytes for all peers
-   * @param mostBytesPerPeer on one connection
+   * @param maxBytes for all peers
+   * @param maxBytesPerPeer on one connection
    */
-  ServedBudget(long mostBytes, long mostBytesPerPeer) {
-    this.mostBytes = mostBytes;
-    this.mostBytesPerPeer = mostBytesPerPeer;
+  ServedBudget(long maxBytes, long maxBytesPerPeer) {
+    this.maxBytes = maxBytes;
+    this.maxBytesPerPeer = maxBytesPerPeer;
   }
 
   /**
@@ -36,7 +36,7 @@ final class ServedBudget {
    */
   synchronized boolean take(Channel peer, long wanted) {
     long known = byPeer.getOrDefault(peer, 0L);
-    if (exceeds(known, wanted, mostBytesPerPeer) || exceeds(bytes, wanted, mostBytes)) {
+    if (exceeds(known, wanted, maxBytesPerPeer) || exceeds(bytes, wanted, maxBytes)) {
       return false;
     }
     byPeer.put(peer, known + wanted);
@@ -44,8 +44,8 @@ final class ServedBudget {
     return true;
   }
 
-  private static boolean exceeds(long taken, long wanted, long most) {
-    return taken > 0 && wanted > most - taken;
+  private static boolean exceeds(long taken, long wanted, long limit) {
+    return taken > 0 && wanted > limit - taken;
   }
 
   /** Returns reserved bytes. */

@@ -16,7 +16,7 @@ import java.util.List;
  */
 final class PeerQueue {
   /** The least memory for a request. A map status may round a small size down to 0. */
-  private static final long LEAST_BYTES = 4096;
+  private static final long MIN_BYTES = 4096;
 
   private static final long ALIGNMENT = 64;
 
@@ -61,7 +61,7 @@ final class PeerQueue {
       batch.add(requests.get(i));
       expected += memoryFor(requests.get(i));
     }
-    long bytes = Math.max(neededBytes, Math.min(requestBytes, Math.max(expected, LEAST_BYTES)));
+    long bytes = Math.max(neededBytes, Math.min(requestBytes, Math.max(expected, MIN_BYTES)));
     return new TransferPlan(this, batch, skippedChunks, OpenBlocks.MOST_CHUNKS, bytes, false);
   }
 

@@ -8,12 +8,12 @@ import java.util.concurrent.atomic.AtomicLong;
  * cannot deadlock, and the limit is exceeded by at most one request per reader. Thread-safe.
  */
 final class ReceiveBudget {
-  private final long mostBytes;
+  private final long maxBytes;
   private final AtomicLong bytes = new AtomicLong();
 
   /** Starts empty. */
-  ReceiveBudget(long mostBytes) {
-    this.mostBytes = mostBytes;
+  ReceiveBudget(long maxBytes) {
+    this.maxBytes = maxBytes;
   }
 
   /* * Reserves bytes if enough are left.
@@ -22,7 +22,7 @@ final class ReceiveBudget {
    */
   boolean take(long wanted) {
     long now = bytes.get();
-    while (now + wanted <= mostBytes) {
+    while (now + wanted <= maxBytes) {
       if (bytes.compareAndSet(now, now + wanted)) {
         return true;
       }

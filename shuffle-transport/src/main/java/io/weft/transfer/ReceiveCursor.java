@@ -25,10 +25,10 @@ final class ReceiveCursor implements AutoCloseable {
   private static final long ALIGNMENT = 64;
 
   /** A shorter read into place is not worth a system call of its own. */
-  private static final int LEAST_ROOM = 64 << 10;
+  private static final int MIN_BUFFER_BYTES = 64 << 10;
 
   /** Bytes of one read stay in the processor's cache until their checksum is computed. */
-  private static final int MOST_ROOM = 512 << 10;
+  private static final int MAX_BUFFER_BYTES = 512 << 10;
 
   private final ChunkTable table;
   private final ChunkNames names;
@@ -89,14 +89,14 @@ final class ReceiveCursor implements AutoCloseable {
     }
     long from = offset[chunk] + filled;
     long to = offset[chunk] + table.length(chunk);
-    for (int i = chunk + 1; i < offset.length && to - from < MOST_ROOM; i++) {
+    for (int i = chunk + 1; i < offset.length && to - from < MAX_BUFFER_BYTES; i++) {
       if (offset[i] != to || !table.isSentAsItIs(i)) {
         break;
       }
       to += table.length(i);
     }
-    long length = Math.min(to - from, MOST_ROOM);
-    return length < LEAST_ROOM ? null : target.slice((int) from, (int) length);
+    long length = Math.min(to - from, MAX_BUFFER_BYTES);
+    return length < MIN_BUFFER_BYTES ? null : target.slice((int) from, (int) length);
   }
 
   /**

@@ -7,7 +7,7 @@ final class AnswerCheck {
   private static final long ALIGNMENT = 64;
 
   /** A chunk is in one segment, which is mapped as one buffer. */
-  private static final long MOST_CHUNK_BYTES = Integer.MAX_VALUE - ALIGNMENT + 1;
+  private static final long MAX_CHUNK_BYTES = Integer.MAX_VALUE - ALIGNMENT + 1;
 
   private final WireReader reader;
   private final OpenBlocks request;
@@ -42,7 +42,7 @@ final class AnswerCheck {
   private void chunk(ChunkTable table, int chunk) throws WireException {
     long bytes = table.length(chunk);
     reader.require(table.rows(chunk) >= 0, "rows", table.rows(chunk));
-    reader.require(bytes > 0 && bytes <= MOST_CHUNK_BYTES, "bytes of a chunk", bytes);
+    reader.require(bytes > 0 && bytes <= MAX_CHUNK_BYTES, "bytes of a chunk", bytes);
     int sent = table.sentBytes(chunk);
     boolean compressible = request.compression() != Compression.NONE;
     boolean encrypted = sent == SealedFormat.sealedBytes(bytes);
@@ -54,7 +54,7 @@ final class AnswerCheck {
    * Requires that the chunks fit into the reader's memory, or that the answer says how much the
    * next chunk needs.
    */
-  void room(ChunkTable table, long needed, boolean complete) throws WireException {
+  void size(ChunkTable table, long needed, boolean complete) throws WireException {
     long left = request.mostBytes();
     for (int chunk = 0; chunk < table.count(); chunk++) {
       long bytes = table.length(chunk);

@@ -173,7 +173,7 @@ public final class BlocksOpened {
     reader.end();
     AnswerCheck check = new AnswerCheck(reader, request);
     check.chunks(rangeChunks, table);
-    check.room(table, needed, complete == 1);
+    check.size(table, needed, complete == 1);
     List<BlockKey> keys =
         request.ranges().subList(0, ranges).stream().map(BlockRange::key).toList();
     return new BlocksOpened(stream, needed, complete == 1, keys, rangeChunks, table);

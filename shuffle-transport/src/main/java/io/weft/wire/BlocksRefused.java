@@ -21,14 +21,14 @@ import java.nio.charset.StandardCharsets;
  * @param reason text for the error message
  */
 public record BlocksRefused(int range, int retryAfterMillis, String reason) {
-  private static final int MOST_REASON_BYTES = 4096;
-  private static final int MOST_REASON_CHARS = MOST_REASON_BYTES / 4;
-  private static final int MOST_RETRY_MILLIS = 60_000;
+  private static final int MAX_REASON_BYTES = 4096;
+  private static final int MAX_REASON_CHARS = MAX_REASON_BYTES / 4;
+  private static final int MAX_RETRY_MILLIS = 60_000;
   private static final String NAME = "blocks-refused message";
 
   /** Truncates a reason that is too long for the message. */
   public BlocksRefused {
-    reason = reason.substring(0, Math.min(reason.length(), MOST_REASON_CHARS));
+    reason = reason.substring(0, Math.min(reason.length(), MAX_REASON_CHARS));
   }
 
   /** Whether a received message is of this type. */
@@ -57,8 +57,8 @@ public record BlocksRefused(int range, int retryAfterMillis, String reason) {
     int range = reader.int32("range");
     reader.require(range >= -1 && range < ranges, "range", range);
     int retry = reader.count("retry after");
-    reader.require(retry <= MOST_RETRY_MILLIS, "retry after", retry);
-    String reason = reader.text(MOST_REASON_BYTES, "reason");
+    reader.require(retry <= MAX_RETRY_MILLIS, "retry after", retry);
+    String reason = reader.text(MAX_REASON_BYTES, "reason");
     reader.end();
     return new BlocksRefused(range, retry, reason);
   }

@@ -53,7 +53,7 @@ public record OpenBlocks(
   public static final int MOST_CHUNKS = 1 << 17;
 
   private static final int RANGE_BYTES = 20;
-  private static final int MOST_INCARNATION_BYTES = 64;
+  private static final int MAX_INCARNATION_BYTES = 64;
   private static final String NAME = "open-blocks message";
 
   public OpenBlocks {
@@ -95,7 +95,7 @@ public record OpenBlocks(
     for (int i = 0; i < count; i++) {
       ranges.add(range(reader));
     }
-    String incarnation = reader.text(MOST_INCARNATION_BYTES, "incarnation");
+    String incarnation = reader.text(MAX_INCARNATION_BYTES, "incarnation");
     reader.end();
     return new OpenBlocks(
         incarnation, mostBytes, firstChunk, mostChunks, checksums == 1, compression, ranges);

@@ -8,7 +8,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** The length of encrypted chunks. */
 class SealedFormatTest {
-  private static final long MOST_EXTENT = (1L << 31) - 64;
+  private static final long MAX_EXTENT = (1L << 31) - 64;
 
   @ParameterizedTest
   @CsvSource({
@@ -29,8 +29,8 @@ class SealedFormatTest {
   @Test
   void theLongestChunkFitsAnExtentAndOneByteMoreDoesNot() {
     assertThat(SealedFormat.sealedBytes(SealedFormat.MOST_BYTES))
-        .isBetween(MOST_EXTENT - 64, MOST_EXTENT);
-    assertThat(SealedFormat.sealedBytes(SealedFormat.MOST_BYTES + 1)).isGreaterThan(MOST_EXTENT);
+        .isBetween(MAX_EXTENT - 64, MAX_EXTENT);
+    assertThat(SealedFormat.sealedBytes(SealedFormat.MOST_BYTES + 1)).isGreaterThan(MAX_EXTENT);
   }
 
   @Test

@@ -24,9 +24,9 @@ public final class Noise {
   public static final String MINUTES = "weft.fuzz.minutes";
 
   /** The memory limit per byte of input, besides a constant for error messages. */
-  private static final int MOST_FACTOR = 24;
+  private static final int MAX_FACTOR = 24;
 
-  private static final int MOST_CONSTANT = 128 << 10;
+  private static final int MAX_CONSTANT = 128 << 10;
 
   /** The number of warm-up inputs, which load classes. */
   private static final int WARM_UP = 2000;
@@ -90,7 +90,7 @@ public final class Noise {
     if (RUNS.merge(decoder.getClass(), 1, Integer::sum) > WARM_UP) {
       assertThat(used)
           .as("bytes allocated for %d bytes of input", inputBytes)
-          .isLessThanOrEqualTo((long) MOST_FACTOR * inputBytes + MOST_CONSTANT);
+          .isLessThanOrEqualTo((long) MAX_FACTOR * inputBytes + MAX_CONSTANT);
     }
   }
 
