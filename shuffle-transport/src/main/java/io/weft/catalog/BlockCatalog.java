@@ -19,13 +19,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The map outputs of this executor. Publishing makes one visible in two places: here, for this
- * process and for peers that ask over the network, and as an index file in the executor's folder,
- * for peers on this host.
+ * The map outputs of this executor. Publishing makes an output visible in two places: in this
+ * catalog, for this process and for peers on the network, and as an index file in the executor's
+ * folder, for peers on this host.
  *
- * <p>Removing deletes the index files first and looks at the leases after: a peer takes its lease
- * before it opens an index, so it either finds the index gone or is seen. Memory still in use then
- * waits until nobody reads it. Thread-safe.
+ * <p>Removing deletes the index files first and checks the leases afterwards. A peer takes its
+ * lease before it opens an index. So either the peer finds no index, or this executor finds the
+ * lease. Memory that is still in use is freed after its last reader. Thread-safe.
  */
 public final class BlockCatalog implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(BlockCatalog.class);
@@ -41,8 +41,8 @@ public final class BlockCatalog implements AutoCloseable {
   private final ConcurrentHashMap<Integer, ShuffleOutputs> shuffles = new ConcurrentHashMap<>();
 
   /**
-   * One bit for each shuffle that was ever removed, under its own monitor: what comes late for one
-   * is not taken in.
+   * One bit for each shuffle that was ever removed. Guarded by its own monitor. Late migrated
+   * outputs of removed shuffles are rejected.
    */
   private final BitSet removed = new BitSet();
 
@@ -51,14 +51,14 @@ public final class BlockCatalog implements AutoCloseable {
   /**
    * Starts empty.
    *
-   * @param folder of this executor, where index files go; not owned
-   * @param localDirs where they go when it is full
-   * @param arena that chunks are allocated from; not owned, but asked to call here under pressure
-   * @param segmentBytes size of the arena's ordinary segments
-   * @param checksums whether chunks on disk get a checksum, to be verified when they are read
-   * @param sealer seals chunks that do not fit into shared memory, for an arena with private
-   *     memory; empty for one that has none
-   * @param leased whether a living reader of another process holds a lease on a shuffle
+   * @param folder of this executor, for index files; not owned
+   * @param localDirs for index files when the folder is full
+   * @param arena memory for chunks; not owned. The catalog registers a hook for memory pressure
+   * @param segmentBytes size of the arena's regular segments
+   * @param checksums whether chunks on disk get a checksum, which readers verify
+   * @param sealer encrypts chunks that do not fit into shared memory; empty for an arena without
+   *     private memory
+   * @param leased whether a live reader in another process holds a lease on a shuffle
    */
   public BlockCatalog(
       Path folder,
@@ -80,7 +80,7 @@ public final class BlockCatalog implements AutoCloseable {
     arena.onPressure(retired::reclaim);
   }
 
-  /** Opens a map task's output of so many partitions. The caller closes it. */
+  /** Opens a map task's output with this number of partitions. The caller closes it. */
   public MapOutputWriter newMapOutput(BlockKey key, int partitions) {
     requireOpen();
     ShuffleOutputs shuffle = shuffles.computeIfAbsent(key.shuffleId(), ShuffleOutputs::new);
@@ -88,20 +88,20 @@ public final class BlockCatalog implements AutoCloseable {
   }
 
   /**
-   * Opens an output that another executor made and this one takes over. The caller closes it.
+   * Opens an output that is migrated from another executor. The caller closes it.
    *
-   * @throws IOException if its shuffle was removed here: nobody would remove it a second time
+   * @throws IOException if its shuffle was removed here, because no later removal would free it
    */
   public MapOutputWriter adopt(BlockKey key, int partitions) throws IOException {
     synchronized (removed) {
       if (removed.get(key.shuffleId())) {
-        throw new IOException(key + " is not taken over: its shuffle was removed here");
+        throw new IOException(key + " is not migrated: its shuffle was removed here");
       }
       return newMapOutput(key, partitions);
     }
   }
 
-  /** What is published here now, in no order. */
+  /** The published outputs, in no order. */
   public List<BlockKey> outputs() {
     return shuffles.values().stream().flatMap(ShuffleOutputs::keys).toList();
   }
@@ -112,7 +112,7 @@ public final class BlockCatalog implements AutoCloseable {
     return shuffle != null && shuffle.get(key.mapId()) != null;
   }
 
-  /** Holds what there is of a shuffle here, which may be nothing. The caller closes it. */
+  /** Holds this executor's blocks of a shuffle, which may be none. The caller closes the hold. */
   public OwnedBlocks hold(int shuffleId) {
     requireOpen();
     ShuffleOutputs shuffle = shuffles.get(shuffleId);
@@ -122,7 +122,7 @@ public final class BlockCatalog implements AutoCloseable {
     return new OwnedBlocks(shuffle, this);
   }
 
-  /** Frees a shuffle's outputs, at once or when the last reader is gone. */
+  /** Frees a shuffle's outputs, at once or after the last reader. */
   public void removeShuffle(int shuffleId) {
     ShuffleOutputs shuffle;
     synchronized (removed) {
@@ -135,7 +135,7 @@ public final class BlockCatalog implements AutoCloseable {
     retired.reclaim();
   }
 
-  /** Frees one output, at once or when the last reader of its shuffle is gone. */
+  /** Frees one output, at once or after the last reader of its shuffle. */
   public void removeMapOutput(BlockKey key) {
     ShuffleOutputs shuffle = shuffles.get(key.shuffleId());
     OwnedOutput output = shuffle == null ? null : shuffle.take(key.mapId());
@@ -144,24 +144,24 @@ public final class BlockCatalog implements AutoCloseable {
     }
   }
 
-  /** Frees what was removed and has lost its last reader since. Quick when nothing was. */
+  /** Frees removed outputs without readers. Fast if there are none. */
   public void reclaim() {
     retired.reclaim();
   }
 
-  /** Arena bytes that wait for readers before they can be freed. */
+  /** The arena bytes of removed outputs that still have readers. */
   public long retiredBytes() {
     return retired.bytes();
   }
 
   /**
-   * Frees everything that nobody in this process reads; the rest is freed when its readers here are
-   * done. Peers that have the memory mapped can go on reading it. Nothing can be written any more.
+   * Frees all outputs without a reader in this process, and the others after their last reader
+   * here. Peers can still read memory that they have mapped. Nothing can be written afterwards.
    */
   @Override
   public void close() {
     closed = true;
-    // What peers still read is freed below, and must not be handed out again.
+    // Memory that peers still read is freed below and must not be allocated again.
     arena.refuse();
     shuffles.keySet().forEach(this::removeShuffle);
     retired.reclaimLeased();
@@ -183,11 +183,14 @@ public final class BlockCatalog implements AutoCloseable {
     return segmentBytes;
   }
 
-  /** Makes an output visible; where that fails nothing of it is, and it still owns its memory. */
+  /**
+   * Makes an output visible. If that fails, no part is visible and the output still owns its
+   * memory.
+   */
   void publish(ShuffleOutputs shuffle, OwnedOutput output) throws IOException {
     requireOpen();
     BlockKey key = output.index().key();
-    // Before the index is written, which would replace, and on failure delete, another one's.
+    // Before the index is written: it could replace, and on failure delete, another output's index.
     shuffle.reserve(key);
     boolean added = false;
     try {
@@ -207,7 +210,7 @@ public final class BlockCatalog implements AutoCloseable {
     counters.add(BYTES_SPILLED, output.spilledBytes());
   }
 
-  /** A hold on a shuffle ended; if it was removed before, its memory may be free to go now. */
+  /** Called when a hold ends. Frees the memory of the shuffle if it was removed before. */
   void reclaimAfter(ShuffleOutputs shuffle) {
     if (closed) {
       retired.reclaimLeased();

@@ -1,7 +1,7 @@
 package io.weft.catalog;
 
 /**
- * Names one map output.
+ * The key of a map output.
  *
  * @param shuffleId Spark's shuffle id
  * @param mapId Spark's task attempt id of the map task, so two attempts never share a key

@@ -5,7 +5,7 @@ import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import java.util.Arrays;
 
-/** The chunks of a map output in the order of their commits, until they are sorted by partition. */
+/** Collects the chunks of a map output in commit order and sorts them by partition at the end. */
 final class CommittedChunks {
   private final long[] partitionBytes;
   private final int[] partitionChunks;
@@ -22,20 +22,20 @@ final class CommittedChunks {
   }
 
   /**
-   * Takes an extent over.
+   * Adds a chunk and takes ownership of its extent.
    *
-   * @param usedBytes of the chunk, whether it is sealed or not
-   * @param sum of what lies in the extent if that is on disk
+   * @param usedBytes of the plain chunk
+   * @param sum checksum of the stored bytes if they are on disk
    */
   void add(
-      int toPartition, Extent extent, long usedBytes, int rowCount, int sum, boolean isSealed) {
+      int toPartition, Extent extent, long usedBytes, int rowCount, int sum, boolean isEncrypted) {
     if (count == partition.length) {
       grow();
     }
     partition[count] = toPartition;
     rows[count] = rowCount;
     checksum[count] = sum;
-    bytes[count] = isSealed ? usedBytes | MapOutput.SEALED : usedBytes;
+    bytes[count] = isEncrypted ? usedBytes | MapOutput.SEALED : usedBytes;
     extents[count] = extent;
     count++;
     partitionBytes[toPartition] += usedBytes;
@@ -59,12 +59,12 @@ final class CommittedChunks {
     return partitionBytes.clone();
   }
 
-  /** What the next chunk of a partition is called: its place when they are sorted. */
+  /** The name of the next chunk of a partition, by its position after sorting. */
   ChunkName nextName(BlockKey key, int ofPartition) {
     return new ChunkName(key.shuffleId(), key.mapId(), ofPartition, partitionChunks[ofPartition]);
   }
 
-  /** Sorts the chunks by partition, keeping their order within each. */
+  /** Sorts the chunks by partition. Keeps the order within each partition. */
   OwnedOutput sorted(BlockKey key, long segmentBytes, SharedArena arena) {
     int[] firstChunk = firstChunks();
     int[] next = firstChunk.clone();
@@ -97,7 +97,7 @@ final class CommittedChunks {
     return first;
   }
 
-  /** Gives all memory back. */
+  /** Frees all memory. */
   void free(SharedArena arena) {
     for (int i = 0; i < count; i++) {
       arena.free(extents[i]);

@@ -8,9 +8,9 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The peers on this host, by incarnation. A peer is on this host if it announced our kernel's boot
- * id and the folder it announced is visible here with the token it announced; names and addresses
- * prove nothing, and containers on one kernel may not see each other's folders. Thread-safe.
+ * The peers on this host, by incarnation. A peer is on this host if it announced the boot id of
+ * this kernel and its folder is visible here with its token. Host names and addresses are not
+ * reliable, and containers on one kernel may not see each other's folders. Thread-safe.
  */
 public final class HostPeers implements AutoCloseable {
   private final PeerIndex.Reader reader;
@@ -18,7 +18,7 @@ public final class HostPeers implements AutoCloseable {
   private final ConcurrentHashMap<String, Optional<PeerIndex>> peers = new ConcurrentHashMap<>();
 
   /**
-   * Knows nobody yet.
+   * Creates an empty set of peers.
    *
    * @param executorId of this executor, for its leases
    * @param incarnation of this executor, for its leases
@@ -28,7 +28,7 @@ public final class HostPeers implements AutoCloseable {
     this.counters = counters;
   }
 
-  /** The peer's blocks, if it is on this host; found out once for each incarnation. */
+  /** The peer's blocks if it is on this host. Checked once for each incarnation. */
   public Optional<PeerIndex> find(PeerAddress peer) {
     String key = peer.executorId() + "-" + peer.incarnation();
     Optional<PeerIndex> known = peers.get(key);
@@ -44,17 +44,17 @@ public final class HostPeers implements AutoCloseable {
     return ExecutorFolder.isReachable(peer.bootId(), Path.of(peer.folder()), peer.token());
   }
 
-  /** Gives back the leases on a shuffle as soon as its readers in this process are done. */
+  /** Releases the leases on a shuffle after its last reader in this process. */
   public void removeShuffle(int shuffleId) {
     peers.values().forEach(peer -> peer.ifPresent(index -> index.removeShuffle(shuffleId)));
   }
 
-  /** Segments of peers that are mapped now. */
+  /** The number of segments of peers that are mapped now. */
   public int mappedSegments() {
     return peers.values().stream().mapToInt(p -> p.map(PeerIndex::mappedSegments).orElse(0)).sum();
   }
 
-  /** Gives all leases back and unmaps everything that nobody reads any more. */
+  /** Releases all leases and unmaps all segments without readers. */
   @Override
   public void close() {
     peers.values().forEach(peer -> peer.ifPresent(PeerIndex::close));

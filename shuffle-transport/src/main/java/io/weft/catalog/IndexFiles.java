@@ -21,9 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Index files on their way into and out of an executor's folder. Where that is full they go to a
- * folder on a local disk, to which {@code overflow} in the executor's folder is a link. The link is
- * made at once, because a full file system may have no room for it. Thread-safe.
+ * Writes, reads and deletes index files in an executor's folder. If the folder is full, writes them
+ * to a folder on a local disk. The link {@code overflow} in the executor's folder points there. The
+ * link is created first, because a full file system may not have space for it. Thread-safe.
  */
 final class IndexFiles {
   private static final Logger LOG = LoggerFactory.getLogger(IndexFiles.class);
@@ -41,14 +41,14 @@ final class IndexFiles {
   private final Path folder;
   private final SettingNames names;
   private final Optional<Path> overflow;
-  private final AtomicBoolean said = new AtomicBoolean();
+  private final AtomicBoolean warned = new AtomicBoolean();
 
   /**
-   * The indexes of an executor.
+   * Creates the overflow link of an executor.
    *
-   * @param folder the executor's; with all in it, and what links in it lead to, it is removed by
-   *     its owner
-   * @param localDirs the first that is not on the folder's file system takes what does not fit
+   * @param folder of the executor. Its owner removes it with its contents and the targets of its
+   *     links
+   * @param localDirs the first one on another file system takes the indexes that do not fit
    */
   IndexFiles(Path folder, List<Path> localDirs, SettingNames names) {
     this.folder = folder;
@@ -72,15 +72,15 @@ final class IndexFiles {
         }
       }
     } catch (IOException e) {
-      LOG.warn("Indexes have no other place than {}: {}", folder, e.toString());
+      LOG.warn("Indexes have no overflow folder for {}: {}", folder, e.toString());
     }
     return Optional.empty();
   }
 
   /**
-   * Makes an index visible, as a whole or not at all.
+   * Makes an index visible atomically.
    *
-   * @throws IOException when there is no room for it anywhere; says where and what to do
+   * @throws IOException if there is no space for it; the message names the places and the remedy
    */
   void write(MapOutput output) throws IOException {
     try {
@@ -89,9 +89,8 @@ final class IndexFiles {
       if (overflow.isEmpty()) {
         throw noRoom(output, e);
       }
-      if (!said.getAndSet(true)) {
-        LOG.warn(
-            "{} takes no index any more, they go to the local folders: {}", folder, e.toString());
+      if (!warned.getAndSet(true)) {
+        LOG.warn("{} is full; indexes now go to the local folders: {}", folder, e.toString());
       }
       writeOverflow(output, e);
     }
@@ -123,7 +122,7 @@ final class IndexFiles {
         cause);
   }
 
-  /** Writes an index under another name first: it appears as a whole or not at all. */
+  /** Writes an index under a hidden name and then renames it, so that it appears atomically. */
   private static void write(Path place, MapOutput output) throws IOException {
     ByteBuffer bytes = MapOutputFormat.encode(output);
     String name = MapOutputFormat.fileName(output.key());
@@ -141,7 +140,7 @@ final class IndexFiles {
     }
   }
 
-  /** Takes an index back, wherever it is. */
+  /** Deletes an index in both places. */
   void delete(BlockKey key) throws IOException {
     String name = MapOutputFormat.fileName(key);
     Files.deleteIfExists(folder.resolve(name));
@@ -160,7 +159,7 @@ final class IndexFiles {
   /**
    * Reads a peer's index.
    *
-   * @throws NoSuchFileException if it is gone or never was
+   * @throws NoSuchFileException if it does not exist
    * @throws CorruptIndexException if it is not an intact index of this output
    */
   static MapOutput read(Path folder, BlockKey key) throws IOException {

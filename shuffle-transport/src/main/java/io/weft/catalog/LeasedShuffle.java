@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What this executor knows of one shuffle of a peer on this host while it has the lease: the
- * indexes read so far and the segments they lie in. Thread-safe.
+ * One shuffle of a peer on this host, while this executor holds the lease: the indexes read so far
+ * and the mapped segments. Thread-safe.
  */
 final class LeasedShuffle {
   private static final Logger LOG = LoggerFactory.getLogger(LeasedShuffle.class);
@@ -25,7 +25,7 @@ final class LeasedShuffle {
   private final Lease lease;
   private final ConcurrentHashMap<BlockKey, LocatedOutput> outputs = new ConcurrentHashMap<>();
   private final ConcurrentHashMap<Integer, PeerSegments.Mapped> used = new ConcurrentHashMap<>();
-  private volatile long ordinaryBytes = Long.MAX_VALUE;
+  private volatile long regularSegmentBytes = Long.MAX_VALUE;
 
   @GuardedBy("this")
   private int readers = 1;
@@ -36,7 +36,7 @@ final class LeasedShuffle {
   @GuardedBy("this")
   private boolean ended;
 
-  /** Takes the lease over; the first reader is counted. */
+  /** Takes ownership of the lease. Counts one reader. */
   LeasedShuffle(Path folder, PeerSegments segments, Lease lease, ExchangeCounters counters) {
     this.folder = folder;
     this.segments = segments;
@@ -44,7 +44,7 @@ final class LeasedShuffle {
     this.counters = counters;
   }
 
-  /** Counts one more reader; false if the shuffle has ended. */
+  /** Counts one more reader. Returns false if the shuffle has ended. */
   synchronized boolean retain() {
     if (ended) {
       return false;
@@ -53,14 +53,14 @@ final class LeasedShuffle {
     return true;
   }
 
-  /** Counts one reader less; true if it was the last of an ended shuffle, which is to be closed. */
+  /** Counts one reader less. Returns true if the caller must close the shuffle. */
   synchronized boolean release() {
     readers--;
-    // With nothing read there is nothing to keep: the shuffle may be one that was removed.
+    // Without any index read there is nothing to keep. The shuffle may already be removed.
     return endIfUnread(ending || outputs.isEmpty());
   }
 
-  /** Lets the shuffle end with its last reader; true if there is none and it is to be closed. */
+  /** Ends the shuffle after its last reader. Returns true if the caller must close it now. */
   synchronized boolean end() {
     ending = true;
     return endIfUnread(true);
@@ -73,7 +73,7 @@ final class LeasedShuffle {
     return now;
   }
 
-  /** Whether the living owner has taken back an output that was read here. */
+  /** Whether the owner has deleted an index that was read here. */
   boolean isRemovedByOwner() {
     return outputs.keySet().stream()
         .findFirst()
@@ -100,7 +100,7 @@ final class LeasedShuffle {
           key + " is not in " + folder + ": it was removed, or its executor has ended", e);
     }
     counters.increment(INDEXES_READ);
-    ordinaryBytes = index.segmentBytes();
+    regularSegmentBytes = index.segmentBytes();
     long[] address = new long[index.chunks()];
     for (int chunk = 0; chunk < address.length; chunk++) {
       PeerSegments.Mapped segment = segment(index.segment(chunk));
@@ -124,18 +124,19 @@ final class LeasedShuffle {
   }
 
   /**
-   * Forgets everything and gives the lease back; only after {@link #release} or {@link #end} said
-   * so. The segments go first: once the lease is gone the owner may delete them.
+   * Releases the segments and then the lease. May be called only after {@link #release} or {@link
+   * #end} returned true. The segments go first, because without the lease the owner may delete
+   * them.
    */
   void close(boolean closing) {
     outputs.clear();
-    used.values().forEach(segment -> segment.release(ordinaryBytes, closing));
+    used.values().forEach(segment -> segment.release(regularSegmentBytes, closing));
     used.clear();
     try {
       lease.close();
     } catch (IOException e) {
-      // The owner sees that the lease is dead once this process has ended.
-      LOG.warn("A lease in {} was not given back: {}", folder, e.toString());
+      // The owner detects the dead lease after this process has ended.
+      LOG.warn("A lease in {} was not released: {}", folder, e.toString());
     }
   }
 }

@@ -1,9 +1,8 @@
 package io.weft.catalog;
 
 /**
- * A map output whose chunks can be read in place: its index together with the addresses at which
- * this process sees the chunks. Valid as long as the {@link ShuffleHold} it came from is open.
- * Immutable.
+ * A map output that can be read in place: its index and the addresses of its chunks in this
+ * process. Valid while its {@link ShuffleHold} is open. Immutable.
  */
 public final class LocatedOutput {
   private final MapOutput index;
@@ -14,12 +13,12 @@ public final class LocatedOutput {
     this.address = address;
   }
 
-  /** What the output consists of. */
+  /** The index of the output. */
   public MapOutput index() {
     return index;
   }
 
-  /** Where a chunk starts; a multiple of 64. */
+  /** The address of a chunk, a multiple of 64. */
   public long address(int chunk) {
     return address[chunk];
   }

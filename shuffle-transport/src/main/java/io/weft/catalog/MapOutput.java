@@ -4,11 +4,11 @@ import io.weft.encryption.ChunkName;
 import io.weft.encryption.SealedFormat;
 
 /**
- * Where the chunks of one map output lie. Chunks are numbered by partition, and within a partition
- * in the order of their commits, so a partition is a range of chunk numbers. Immutable.
+ * The index of one map output: the place of each chunk. Chunks are numbered by partition, and
+ * within a partition in commit order, so a partition is a range of chunk numbers. Immutable.
  */
 public final class MapOutput {
-  /** In a chunk's length: it lies there sealed. */
+  /** A flag in a chunk's length: the chunk is encrypted. */
   static final long SEALED = Long.MIN_VALUE;
 
   private final BlockKey key;
@@ -21,8 +21,9 @@ public final class MapOutput {
   private final long[] length;
 
   /**
-   * Takes the arrays over. {@code firstChunk} has one element more than there are partitions, the
-   * others one per chunk; the length of one that lies there sealed has the bit {@link #SEALED}.
+   * Takes ownership of the arrays. {@code firstChunk} has one element more than there are
+   * partitions. The others have one element per chunk. The length of an encrypted chunk has the bit
+   * {@link #SEALED}.
    */
   MapOutput(
       BlockKey key,
@@ -43,12 +44,12 @@ public final class MapOutput {
     this.length = length;
   }
 
-  /** Which map output this is. */
+  /** The key of the map output. */
   public BlockKey key() {
     return key;
   }
 
-  /** Size of the owner's ordinary segments; a larger segment holds one chunk only. */
+  /** The size of the owner's regular segments. A larger segment holds only one chunk. */
   public long segmentBytes() {
     return segmentBytes;
   }
@@ -72,50 +73,50 @@ public final class MapOutput {
     return firstChunk[partition];
   }
 
-  /** The segment a chunk lies in. */
+  /** The segment of a chunk. */
   public int segment(int chunk) {
     return segment[chunk];
   }
 
-  /** Where in its segment a chunk starts, in bytes. */
+  /** The offset of a chunk in its segment, in bytes. */
   public long offset(int chunk) {
     return offset[chunk];
   }
 
-  /** Bytes of a chunk. */
+  /** The bytes of a chunk, decrypted. */
   public long length(int chunk) {
     return length[chunk] & ~SEALED;
   }
 
-  /** Whether a chunk lies there encrypted, in {@link SealedFormat}. */
+  /** Whether a chunk is stored encrypted, in {@link SealedFormat}. */
   public boolean isSealed(int chunk) {
     return (length[chunk] & SEALED) != 0;
   }
 
-  /** What a chunk of a partition is called where it is sealed. */
+  /** The name of a chunk of a partition, which its encryption covers. */
   public ChunkName name(int partition, int chunk) {
     return new ChunkName(key.shuffleId(), key.mapId(), partition, chunk - firstChunk[partition]);
   }
 
-  /** Bytes that a chunk takes where it lies: its own, or more if it is sealed. */
+  /** The stored bytes of a chunk: more than its own if it is encrypted. */
   public long storedBytes(int chunk) {
     return isSealed(chunk) ? SealedFormat.sealedBytes(length(chunk)) : length[chunk];
   }
 
-  /** Rows of a chunk. */
+  /** The rows of a chunk. */
   public int rows(int chunk) {
     return rows[chunk];
   }
 
   /**
-   * The checksum that was made of a chunk, as it lies there, when it was written to disk; {@link
-   * io.weft.integrity.Checksum#NONE} for one in memory.
+   * The checksum of the stored bytes of a chunk on disk; {@link io.weft.integrity.Checksum#NONE}
+   * for a chunk in memory.
    */
   public int checksum(int chunk) {
     return checksum[chunk];
   }
 
-  /** Bytes of the partitions [start, end). */
+  /** The bytes of the partitions [start, end), decrypted. */
   public long bytes(int start, int end) {
     long sum = 0;
     for (int chunk = firstChunk[start]; chunk < firstChunk[end]; chunk++) {
@@ -124,7 +125,7 @@ public final class MapOutput {
     return sum;
   }
 
-  /** Bytes that all chunks take where they lie. */
+  /** The stored bytes of all chunks. */
   public long storedBytes() {
     long sum = 0;
     for (int chunk = 0; chunk < length.length; chunk++) {
@@ -133,7 +134,7 @@ public final class MapOutput {
     return sum;
   }
 
-  /** How many of the partitions [start, end) are not empty. */
+  /** The number of partitions in [start, end) that are not empty. */
   public int blocks(int start, int end) {
     int count = 0;
     for (int partition = start; partition < end; partition++) {

@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The bytes of an index file. Its name is {@code output-<shuffle id>-<map id>}; its appearance
- * publishes the map output. All numbers are little-endian.
+ * Encodes and decodes index files. The file {@code output-<shuffle id>-<map id>} publishes a map
+ * output when it appears. All numbers are little-endian.
  *
  * <pre>
  *   0               4               8               12              16
@@ -21,32 +21,30 @@ import java.nio.ByteOrder;
  *  +---------------------------------------------------------------+
  *  | rows of chunk 0..C-1                                          |  C x 4
  *  +---------------------------------------------------------------+
- *  | checksum of chunk 0..C-1 if it lies on disk, else 0           |  C x 4
+ *  | checksum of chunk 0..C-1 if it is on disk, else 0             |  C x 4
  *  +---------------------------------------------------------------+
  *  | offset of chunk 0..C-1 in its segment, a multiple of 64       |  C x 8
  *  +---------------------------------------------------------------+
- *  | bytes of chunk 0..C-1, at least 1; the highest bit: sealed    |  C x 8
+ *  | bytes of chunk 0..C-1, at least 1; highest bit: encrypted     |  C x 8
  *  +---------------------------------------------------------------+
  * </pre>
  *
- * The checksum is the CRC32C of everything after it. Chunks are sorted by partition; the first
- * chunk of partition P is C. A sealed chunk lies there in {@link io.weft.encryption.SealedFormat},
- * which is what its checksum is of; its bytes are those it has when it is opened.
+ * The checksum is the CRC32C of all bytes after it. Chunks are sorted by partition; the first chunk
+ * of partition P is C. An encrypted chunk is stored in {@link io.weft.encryption.SealedFormat}. Its
+ * checksum covers the encrypted bytes; its length is that of the plain bytes.
  */
 public final class MapOutputFormat {
-  /** Raised with every change of the layout. */
+  /** Incremented with every change of the layout. */
   public static final int VERSION = 4;
 
-  /** No index is longer, so that a corrupt file cannot ask for more memory. */
+  /** The most bytes of an index, so that a damaged file cannot cause a larger allocation. */
   public static final int MOST_BYTES = 1 << 30;
 
-  /** A segment is mapped as one buffer, so nothing in it lies further back. */
-  private static final long MOST_SEGMENT_BYTES = Integer.MAX_VALUE;
+  /** The most bytes of a segment, because it is mapped as one buffer. */
+  private static final long MAX_SEGMENT_BYTES = Integer.MAX_VALUE;
 
-  /**
-   * Memory comes in multiples of 64 bytes, so nobody can have made, or can take, a longer chunk.
-   */
-  private static final long MOST_CHUNK_BYTES = MOST_SEGMENT_BYTES & -64;
+  /** The most bytes of a chunk, because memory is allocated in multiples of 64 bytes. */
+  private static final long MAX_CHUNK_BYTES = MAX_SEGMENT_BYTES & -64;
 
   private static final int MAGIC = 0x58544657;
   private static final int CHECKED_FROM = 12;
@@ -61,7 +59,7 @@ public final class MapOutputFormat {
   }
 
   /**
-   * Writes an index.
+   * Encodes an index.
    *
    * @return a buffer ready to be read, at position 0
    * @throws IllegalArgumentException if the index would exceed {@link #MOST_BYTES}
@@ -113,10 +111,10 @@ public final class MapOutputFormat {
   }
 
   /**
-   * Reads an index back, from the buffer's position to its limit.
+   * Decodes an index from the buffer's position to its limit.
    *
    * @param expected the map output it must describe
-   * @throws CorruptIndexException if it is not a whole, intact index of that output and version
+   * @throws CorruptIndexException if it is not a complete, intact index of that output and version
    */
   public static MapOutput decode(ByteBuffer source, BlockKey expected)
       throws CorruptIndexException {
@@ -150,13 +148,13 @@ public final class MapOutputFormat {
   }
 
   private static void requireIntact(ByteBuffer bytes, BlockKey key) throws CorruptIndexException {
-    require(bytes.limit() >= HEADER_BYTES, key, "it is cut short, bytes", bytes.limit());
-    require(bytes.getInt(0) == MAGIC, key, "it is no index, first bytes", bytes.getInt(0));
+    require(bytes.limit() >= HEADER_BYTES, key, "it is truncated, bytes", bytes.limit());
+    require(bytes.getInt(0) == MAGIC, key, "it is not an index, first bytes", bytes.getInt(0));
     int version = bytes.getInt(4);
     require(
         version == VERSION, key, "this executor reads version " + VERSION + ", it has", version);
     int stored = bytes.getInt(CHECKED_FROM - 4);
-    require(stored == checksum(bytes), key, "its checksum does not fit", stored);
+    require(stored == checksum(bytes), key, "its checksum is wrong", stored);
   }
 
   private static void requireOrdered(MapOutput output) throws CorruptIndexException {
@@ -179,10 +177,10 @@ public final class MapOutputFormat {
               && output.offset(chunk) >= 0
               && output.offset(chunk) % 64 == 0
               && output.length(chunk) > 0
-              && output.length(chunk) <= MOST_CHUNK_BYTES
-              && output.offset(chunk) <= MOST_SEGMENT_BYTES - output.storedBytes(chunk);
+              && output.length(chunk) <= MAX_CHUNK_BYTES
+              && output.offset(chunk) <= MAX_SEGMENT_BYTES - output.storedBytes(chunk);
       if (!sound) {
-        throw corrupt(output.key(), "chunk without a place", chunk);
+        throw corrupt(output.key(), "chunk with an invalid location", chunk);
       }
     }
   }

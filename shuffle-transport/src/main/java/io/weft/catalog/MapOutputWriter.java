@@ -15,9 +15,9 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Takes one map task's chunks and publishes them together. An allocated chunk belongs to the caller
- * until it is committed or released; closing without publishing frees every chunk. For one task
- * thread.
+ * Collects the chunks of one map task and publishes them together. The caller owns an allocated
+ * chunk until it is committed or released. Closing without publishing frees every chunk. For one
+ * task thread.
  */
 public final class MapOutputWriter implements AutoCloseable {
   private enum State {
@@ -31,7 +31,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private final ShuffleOutputs shuffle;
   private final BlockKey key;
   private final CommittedChunks committed;
-  private final SealingRooms rooms;
+  private final SealingRooms reservations;
   private final Set<Extent> uncommitted = Collections.newSetFromMap(new IdentityHashMap<>());
   private final List<Waiters.Registration> registrations = new ArrayList<>();
   private State state = State.OPEN;
@@ -47,24 +47,24 @@ public final class MapOutputWriter implements AutoCloseable {
     this.shuffle = shuffle;
     this.key = key;
     this.committed = new CommittedChunks(partitions);
-    this.rooms = new SealingRooms(arena, catalog.sealer());
+    this.reservations = new SealingRooms(arena, catalog.sealer());
   }
 
   /**
-   * Allocates a chunk to fill, not yet part of any partition. Its contents are undefined. Where
-   * private memory is full it waits for what others give back: the caller commits its own chunks
-   * before.
+   * Allocates a chunk to fill, which belongs to no partition yet. Its contents are undefined. If
+   * private memory is full, waits until other threads free some. The caller must commit its own
+   * chunks before.
    *
    * @param bytes 1 to 2^31 - 64
    * @return an extent of at least that many bytes
-   * @throws IOException if the arena is full, with the settings to raise, or the exchange was
-   *     closed or the shuffle removed meanwhile
+   * @throws IOException if the arena is full (the message names the settings to raise), if the
+   *     exchange is closed, or if the shuffle is removed
    */
   public Extent allocate(long bytes) throws IOException {
     return allocate(bytes, Use.TRANSIENT);
   }
 
-  /** As {@link #allocate}, but fails at once where private memory is full. */
+  /** As {@link #allocate}, but fails at once if private memory is full. */
   public Extent allocateNow(long bytes) throws IOException {
     return allocate(bytes, Use.TRANSIENT_NOW);
   }
@@ -73,12 +73,12 @@ public final class MapOutputWriter implements AutoCloseable {
     require(State.OPEN, "allocate");
     if (catalog.isClosed() || shuffle.isRemoved()) {
       throw new IOException(
-          key + " cannot grow: its shuffle was removed, or the exchange closed, meanwhile");
+          key + " cannot grow: its shuffle was removed, or the exchange was closed");
     }
     Extent chunk = arena.allocate(bytes, use);
     boolean owned = false;
     try {
-      rooms.prepare(chunk, key);
+      reservations.prepare(chunk, key);
       owned = uncommitted.add(chunk);
     } finally {
       if (!owned) {
@@ -89,27 +89,27 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   /**
-   * Adds what this thread does, until the output is closed, before it waits for memory that others
-   * give back, here or as a reader: its open chunks may be what those others wait for.
+   * Registers an action that runs before this thread waits for memory, here or as a reader. Other
+   * threads may wait for the memory of its open chunks. Valid until the output is closed.
    *
-   * @param commit commits chunks
+   * @param commit commits the open chunks
    */
   public void beforeWaiting(Runnable commit) {
     registrations.add(arena.waiters().beforeThisThreadWaits(commit));
   }
 
   /**
-   * Whether the chunks that are not committed yet hold as much private memory as one task should:
-   * it then commits them before it allocates another one. Never where nothing is sealed.
+   * Whether the uncommitted chunks hold as much private memory as one task may use. The caller then
+   * commits them before it allocates another one. Always false without encryption.
    */
   public boolean isCrowded() {
-    return rooms.isCrowded();
+    return reservations.isCrowded();
   }
 
   /**
-   * Allocates a place for a chunk that comes sealed, to be given to {@link #commitSealed}.
+   * Allocates disk for a chunk that arrives encrypted, for {@link #commitSealed}.
    *
-   * @param bytes of the sealed chunk, 1 to 2^31 - 64
+   * @param bytes of the encrypted chunk, 1 to 2^31 - 64
    * @throws IOException as {@link #allocate} does
    */
   public Extent allocateSealed(long bytes) throws IOException {
@@ -120,9 +120,9 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   /**
-   * Makes a chunk the next one of a partition and gives back what it did not use.
+   * Appends a chunk to a partition and frees its unused bytes.
    *
-   * @param chunk as {@link #allocate} returned it; it must not be used any more
+   * @param chunk from {@link #allocate}; the caller must not use it afterwards
    * @param usedBytes from its start, 1 to its length
    * @param rows in it, at least 0
    */
@@ -133,21 +133,21 @@ public final class MapOutputWriter implements AutoCloseable {
           key + ": " + usedBytes + " bytes and " + rows + " rows in " + chunk);
     }
     requireOwned(chunk);
-    boolean sealed = chunk.kind() == MemoryKind.PRIVATE;
-    long stored = sealed ? SealedFormat.sealedBytes(usedBytes) : usedBytes;
+    boolean encrypted = chunk.kind() == MemoryKind.PRIVATE;
+    long stored = encrypted ? SealedFormat.sealedBytes(usedBytes) : usedBytes;
     Extent kept =
-        sealed
-            ? rooms.seal(committed.nextName(key, partition), chunk, usedBytes)
+        encrypted
+            ? reservations.seal(committed.nextName(key, partition), chunk, usedBytes)
             : arena.trim(chunk, usedBytes);
     uncommitted.remove(chunk);
-    committed.add(partition, kept, usedBytes, rows, diskChecksum(kept, stored), sealed);
+    committed.add(partition, kept, usedBytes, rows, diskChecksum(kept, stored), encrypted);
   }
 
   /**
-   * As {@link #commit}, for a chunk that came sealed.
+   * As {@link #commit}, for a chunk that arrived encrypted.
    *
-   * @param place as {@link #allocateSealed} returned it, filled
-   * @param bytes of the chunk when it is opened
+   * @param place from {@link #allocateSealed}, filled
+   * @param bytes of the decrypted chunk
    */
   public void commitSealed(int partition, Extent place, long bytes, int rows) {
     requirePartition(partition);
@@ -166,14 +166,14 @@ public final class MapOutputWriter implements AutoCloseable {
     }
   }
 
-  /** Memory is trusted, a disk is not. The bytes were just written, so they are still cached. */
+  /** Returns a checksum for a chunk on disk; memory needs none. The bytes are still cached. */
   private int diskChecksum(Extent chunk, long storedBytes) {
     return chunk.kind() == MemoryKind.DISK && catalog.checksums()
         ? Checksum.of(arena.view(chunk).slice(0, (int) storedBytes))
         : Checksum.NONE;
   }
 
-  /** Gives back a chunk that was not committed. */
+  /** Frees a chunk that was not committed. */
   public void release(Extent chunk) {
     require(State.OPEN, "release");
     requireOwned(chunk);
@@ -182,28 +182,28 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   private void free(Extent chunk) {
-    rooms.giveUp(chunk);
+    reservations.giveUp(chunk);
     arena.free(chunk);
   }
 
   private void requireOwned(Extent chunk) {
     if (!uncommitted.contains(chunk)) {
       throw new IllegalArgumentException(
-          key + ": " + chunk + " was not allocated here, or is committed or released");
+          key + ": " + chunk + " was not allocated here, or was committed or released");
     }
   }
 
-  /** Bytes committed so far, by partition. */
+  /** The bytes committed so far, by partition. */
   public long[] partitionBytes() {
     return committed.partitionBytes();
   }
 
   /**
-   * Lets readers see the output, at once and as a whole. Chunks that were neither committed nor
-   * released are freed.
+   * Makes the output visible to readers atomically. Frees chunks that were neither committed nor
+   * released.
    *
-   * @throws IOException if the index cannot be written or the shuffle was removed meanwhile; the
-   *     output is then freed by {@link #close()}
+   * @throws IOException if the index cannot be written or the shuffle was removed; {@link #close()}
+   *     then frees the output
    */
   public void publish() throws IOException {
     require(State.OPEN, "publish");
@@ -212,7 +212,7 @@ public final class MapOutputWriter implements AutoCloseable {
     state = State.PUBLISHED;
   }
 
-  /** Without {@link #publish()}, frees everything. Can be repeated. */
+  /** Frees all chunks if the output was not published. Can be repeated. */
   @Override
   public void close() {
     registrations.forEach(Waiters.Registration::close);

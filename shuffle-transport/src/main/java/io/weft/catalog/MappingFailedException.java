@@ -3,7 +3,8 @@ package io.weft.catalog;
 import java.io.IOException;
 
 /**
- * A segment of a peer on this host is there but cannot be mapped; its bytes can be sent instead.
+ * Thrown if a segment of a peer on this host exists but cannot be mapped. The peer can send its
+ * bytes over the network instead.
  */
 public final class MappingFailedException extends IOException {
   private static final long serialVersionUID = 1L;

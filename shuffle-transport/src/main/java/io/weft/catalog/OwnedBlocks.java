@@ -3,7 +3,7 @@ package io.weft.catalog;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A hold on this executor's own blocks of one shuffle. */
+/** A hold on this executor's blocks of one shuffle. Thread-safe. */
 public final class OwnedBlocks implements ShuffleHold {
   private final ShuffleOutputs shuffle;
   private final BlockCatalog catalog;
@@ -15,9 +15,9 @@ public final class OwnedBlocks implements ShuffleHold {
   }
 
   /**
-   * Finds a map output, with its memory as buffers.
+   * Finds a map output, with access to its memory as buffers.
    *
-   * @throws IOException if there is none under this key
+   * @throws IOException if there is no output with this key
    */
   public OwnedOutput owned(BlockKey key) throws IOException {
     OwnedOutput found = shuffle == null ? null : shuffle.get(key.mapId());

@@ -12,7 +12,10 @@ public final class OwnedOutput {
   private final LocatedOutput located;
   private final Extent[] extents;
 
-  /** Of chunks in memory, made when a peer first asks; threads that race make the same one. */
+  /**
+   * Checksums of chunks in memory, computed at the first request. Racing threads compute the same
+   * one.
+   */
   private final int[] checksum;
 
   private final long bytes;
@@ -35,20 +38,20 @@ public final class OwnedOutput {
     this.spilledBytes = onDisk;
   }
 
-  /** What the output consists of. */
+  /** The index of the output. */
   public MapOutput index() {
     return located.index();
   }
 
-  /** The bytes of a chunk as they lie there, sealed if the index says so; read-only. */
+  /** The stored bytes of a chunk, encrypted if the index says so. Read-only. */
   public ByteBuffer view(int chunk) {
     ByteBuffer whole = arena.view(extents[chunk]);
     return whole.slice(0, (int) index().storedBytes(chunk)).asReadOnlyBuffer();
   }
 
   /**
-   * The checksum of a chunk's bytes as they lie there, made once: when the chunk was written to
-   * disk, or now. Takes about as long as reading them.
+   * The checksum of the stored bytes of a chunk. Computed once: when the chunk was written to disk,
+   * or at the first call. Computing takes about as long as reading the bytes.
    */
   public int checksum(int chunk) {
     int sum = index().checksum(chunk);
@@ -65,17 +68,17 @@ public final class OwnedOutput {
     return located;
   }
 
-  /** Arena bytes that freeing gives back. */
+  /** The arena bytes of this output. */
   long bytes() {
     return bytes;
   }
 
-  /** Those of {@link #bytes} that lie on disk, because shared memory was full. */
+  /** The part of {@link #bytes} that is on disk because shared memory was full. */
   long spilledBytes() {
     return spilledBytes;
   }
 
-  /** Gives the memory back; once only. */
+  /** Frees the memory. Must be called only once. */
   void free() {
     for (Extent extent : extents) {
       arena.free(extent);

@@ -17,12 +17,12 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The blocks of one peer on this host, as this executor reads them in place. The lease on a shuffle
- * is taken with its first reader and kept, together with the indexes read, until the shuffle is
- * removed and its last reader done. Thread-safe.
+ * Reads the blocks of one peer on this host in place. The first reader of a shuffle takes the
+ * lease. The lease and the indexes read are kept until the shuffle is removed and its last reader
+ * is done. Thread-safe.
  */
 public final class PeerIndex {
-  /** Taking a lease is one small file; another thread needs no longer for it. */
+  /** Timeout for a lease that another thread takes, which creates one small file. */
   private static final long LEASE_TIMEOUT_SECONDS = 60;
 
   private final PeerAddress peer;
@@ -32,10 +32,10 @@ public final class PeerIndex {
   private final PeerSegments segments;
   private final ConcurrentHashMap<Integer, Slot> slots = new ConcurrentHashMap<>();
 
-  /** Who reads: names the lease. */
+  /** The reading executor, for the name of the lease. */
   record Reader(String executorId, String incarnation) {}
 
-  /** A shuffle from the moment somebody goes for its lease until the lease is given back. */
+  /** A shuffle from the start of taking its lease until the lease is released. */
   private static final class Slot {
     private final CompletableFuture<LeasedShuffle> taken = new CompletableFuture<>();
   }
@@ -48,7 +48,7 @@ public final class PeerIndex {
     this.segments = new PeerSegments(folder, counters);
   }
 
-  /** Whose blocks these are. */
+  /** The peer that owns the blocks. */
   public PeerAddress peer() {
     return peer;
   }
@@ -56,7 +56,7 @@ public final class PeerIndex {
   /**
    * Holds a shuffle of the peer. The caller closes it.
    *
-   * @throws IOException if the lease cannot be taken, as when the peer's folder is gone
+   * @throws IOException if the lease cannot be taken, for example because the peer's folder is gone
    */
   public ShuffleHold hold(int shuffleId) throws IOException {
     while (true) {
@@ -69,7 +69,7 @@ public final class PeerIndex {
       if (leased.retain()) {
         return new Hold(shuffleId, slot, leased);
       }
-      // It has just ended and is on its way out; the next reader takes a new lease.
+      // It has just ended and is being removed. The next reader takes a new lease.
       slots.remove(shuffleId, slot);
     }
   }
@@ -120,7 +120,7 @@ public final class PeerIndex {
     }
   }
 
-  /** Lets go of a shuffle as soon as its last reader is done. */
+  /** Releases a shuffle after its last reader. */
   void removeShuffle(int shuffleId) {
     Slot slot = slots.get(shuffleId);
     if (slot != null) {
@@ -131,11 +131,12 @@ public final class PeerIndex {
   }
 
   /**
-   * Somebody may have begun to read a shuffle after it was removed here and before it was there.
+   * Ends shuffles that their owner has removed. A reader may have started after the removal here
+   * but before the removal by the owner.
    */
   private void endRemovedByOwner() {
     if (!HostPeers.isReachable(peer)) {
-      // A dead owner removes nothing, and what is mapped of it can still be read.
+      // A dead owner removes nothing, and its mapped segments can still be read.
       return;
     }
     slots.forEach(
@@ -162,13 +163,13 @@ public final class PeerIndex {
     leased.close(closing);
   }
 
-  /** Gives all leases back and unmaps everything; what is being read goes with its last reader. */
+  /** Releases all leases and unmaps all segments, those in use after their last reader. */
   void close() {
     slots.forEach((shuffleId, slot) -> end(shuffleId, slot, true));
     segments.close();
   }
 
-  /** How many of the peer's segments are mapped now. */
+  /** The number of the peer's segments that are mapped now. */
   int mappedSegments() {
     return segments.size();
   }

@@ -13,8 +13,8 @@ import java.nio.file.Path;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The segments of one peer on this host, each mapped once, however many shuffles are read from it,
- * and kept mapped between shuffles because the peer uses it again. Thread-safe.
+ * The mapped segments of one peer on this host. Each segment is mapped once for all shuffles. It
+ * stays mapped between shuffles, because the peer uses it again. Thread-safe.
  */
 final class PeerSegments implements AutoCloseable {
   private final Path folder;
@@ -27,7 +27,7 @@ final class PeerSegments implements AutoCloseable {
   }
 
   /**
-   * Maps a segment, or finds it mapped, and counts one more user.
+   * Maps a segment, or reuses its mapping, and counts one more user.
    *
    * @throws IOException if the peer deleted it or it cannot be mapped
    */
@@ -47,7 +47,7 @@ final class PeerSegments implements AutoCloseable {
         fresh.unmap();
         return other;
       }
-      // It was unmapped between the two looks; whoever did that may not have taken it out yet.
+      // Another thread unmapped it in the meantime and may not have removed it from the map yet.
       segments.remove(id, other);
     }
   }
@@ -62,7 +62,7 @@ final class PeerSegments implements AutoCloseable {
     }
   }
 
-  /** Unmaps unused segments whose files the peer has deleted: they pin memory for nothing. */
+  /** Unmaps unused segments whose files the peer has deleted, because they pin memory. */
   void unmapDeleted() {
     for (Mapped mapped : segments.values()) {
       if (!mapped.isUsed() && !Files.exists(mapped.segment.file())) {
@@ -71,12 +71,12 @@ final class PeerSegments implements AutoCloseable {
     }
   }
 
-  /** How many are mapped now. */
+  /** The number of segments that are mapped now. */
   int size() {
     return segments.size();
   }
 
-  /** Unmaps what nobody uses; the rest goes when its last user is done. */
+  /** Unmaps segments without users, and the others after their last user. */
   @Override
   public void close() {
     segments.values().forEach(Mapped::unmapIfUnused);
@@ -98,14 +98,16 @@ final class PeerSegments implements AutoCloseable {
       this.segment = segment;
     }
 
-    /** Where a range of the segment is mapped; it is checked to lie within. */
+    /**
+     * Returns the address of a range of the segment. Checks that the range is inside the segment.
+     */
     long address(long offset, long length) throws IOException {
       if (length > segment.size() - offset) {
         throw new IOException(
             segment.file()
                 + " has "
                 + segment.size()
-                + " bytes, the index speaks of "
+                + " bytes, the index names "
                 + length
                 + " at "
                 + offset);
@@ -128,14 +130,14 @@ final class PeerSegments implements AutoCloseable {
     /**
      * Counts one user less.
      *
-     * @param ordinaryBytes size of the peer's ordinary segments. A larger one held a single chunk
-     *     and is not used again, so it goes with its last user
+     * @param regularSegmentBytes size of the peer's regular segments. A larger segment held a
+     *     single chunk and is not reused, so it is unmapped after its last user
      */
-    void release(long ordinaryBytes, boolean closing) {
+    void release(long regularSegmentBytes, boolean closing) {
       synchronized (this) {
         users--;
       }
-      if (closing || segment.size() > ordinaryBytes) {
+      if (closing || segment.size() > regularSegmentBytes) {
         unmapIfUnused();
       }
     }

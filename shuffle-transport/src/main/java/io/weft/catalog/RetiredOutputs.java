@@ -11,8 +11,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.IntPredicate;
 
 /**
- * Outputs that nobody can look up any more but somebody may still read: they are freed when the
- * last reader is gone, which is looked at whenever somebody asks. Thread-safe.
+ * Removed outputs that may still have readers. Each call to reclaim frees those without readers.
+ * Thread-safe.
  */
 final class RetiredOutputs {
   private final IntPredicate leased;
@@ -22,14 +22,14 @@ final class RetiredOutputs {
   /**
    * Starts empty.
    *
-   * @param leased whether a living reader of another process holds a lease on a shuffle; may do I/O
+   * @param leased whether a live reader in another process holds a lease on a shuffle; may do I/O
    */
   RetiredOutputs(IntPredicate leased, ExchangeCounters counters) {
     this.leased = leased;
     this.counters = counters;
   }
 
-  /** Frees outputs at once if nobody reads them, else keeps them for later. */
+  /** Frees outputs at once if they have no readers, else keeps them for later. */
   void retire(ShuffleOutputs shuffle, List<OwnedOutput> outputs) {
     if (outputs.isEmpty()) {
       return;
@@ -41,7 +41,7 @@ final class RetiredOutputs {
     }
   }
 
-  /** Frees what nobody reads any more. */
+  /** Frees all outputs without readers. */
   void reclaim() {
     queue.forEach(retired -> retired.freeUnlessRead(leased));
   }
@@ -56,14 +56,14 @@ final class RetiredOutputs {
   }
 
   /**
-   * Frees what nobody in this process reads. Only for an arena that allocates no more: readers in
-   * other processes keep what they have mapped.
+   * Frees all outputs without a reader in this process. Only for an arena that no longer allocates:
+   * readers in other processes keep their mappings.
    */
   void reclaimLeased() {
     queue.forEach(retired -> retired.freeUnlessRead(shuffle -> false));
   }
 
-  /** Arena bytes that wait now. */
+  /** The arena bytes that wait for readers. */
   long bytes() {
     return queue.stream().mapToLong(retired -> retired.bytes).sum();
   }
@@ -83,6 +83,7 @@ final class RetiredOutputs {
     }
 
     boolean freeUnlessRead(IntPredicate leased) {
+      // Check the holds of this process first, because checking leases lists a folder.
       if (!SpillPolicy.mayFree(shuffle.isHeld(), () -> leased.test(shuffle.shuffleId()))) {
         return false;
       }
@@ -90,7 +91,7 @@ final class RetiredOutputs {
       return true;
     }
 
-    /** A second thread waits until the first is done: it asks because it needs the memory. */
+    /** Frees the memory once. A second thread waits for the first, because it needs the memory. */
     private synchronized void free() {
       if (!freed) {
         freed = true;

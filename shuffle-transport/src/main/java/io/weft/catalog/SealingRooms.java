@@ -13,13 +13,13 @@ import java.util.IdentityHashMap;
 import java.util.Optional;
 
 /**
- * The places on disk that are set aside for chunks in private memory, so that a chunk that was
- * allocated can be sealed. For one task thread.
+ * Reserves disk for the ciphertext of chunks in private memory, so that every allocated chunk can
+ * be encrypted. For one task thread.
  */
 final class SealingRooms {
   private final SharedArena arena;
   private final Optional<ChunkSealer> sealer;
-  private final IdentityHashMap<Extent, Extent> rooms = new IdentityHashMap<>();
+  private final IdentityHashMap<Extent, Extent> reservations = new IdentityHashMap<>();
   private long privateBytes;
 
   SealingRooms(SharedArena arena, Optional<ChunkSealer> sealer) {
@@ -28,9 +28,9 @@ final class SealingRooms {
   }
 
   /**
-   * Sets disk aside if a chunk lies in private memory.
+   * Reserves disk for a chunk in private memory. Does nothing for other chunks.
    *
-   * @throws IOException if there is none left, or the chunk is too long to be sealed
+   * @throws IOException if the disk budget is used up, or the chunk is too long for encryption
    */
   void prepare(Extent chunk, BlockKey key) throws IOException {
     if (chunk.kind() != MemoryKind.PRIVATE) {
@@ -38,39 +38,44 @@ final class SealingRooms {
     }
     if (chunk.length() > SealedFormat.MOST_BYTES) {
       throw new IOException(
-          "%s: a chunk of %d bytes is too long to be encrypted, which is possible up to %d"
+          "%s: a chunk of %d bytes is too long for encryption; at most %d bytes are possible"
               .formatted(key, chunk.length(), SealedFormat.MOST_BYTES));
     }
-    rooms.put(chunk, arena.allocate(SealedFormat.sealedBytes(chunk.length()), Use.DISK));
+    reservations.put(chunk, arena.allocate(SealedFormat.sealedBytes(chunk.length()), Use.DISK));
     privateBytes += chunk.length();
   }
 
-  /** Whether a task has its share. It takes that and one chunk; the other half is for readers. */
+  /**
+   * Whether the task holds its share. It may exceed the share by one chunk. The rest is for
+   * readers.
+   */
   boolean isCrowded() {
-    return !rooms.isEmpty() && privateBytes >= arena.transientShare();
+    return !reservations.isEmpty() && privateBytes >= arena.transientShare();
   }
 
-  /** Seals a chunk into its room, which the caller owns from then on, and frees it. */
+  /**
+   * Encrypts a chunk to its reservation and frees the chunk. The caller then owns the reservation.
+   */
   Extent seal(ChunkName name, Extent chunk, long usedBytes) {
-    Extent room = rooms.get(chunk);
+    Extent reserved = reservations.get(chunk);
     ByteBuffer used = arena.view(chunk).slice(0, (int) usedBytes);
-    sealer.orElseThrow().seal(name, used, arena.view(room));
+    sealer.orElseThrow().seal(name, used, arena.view(reserved));
     forget(chunk);
     arena.free(chunk);
-    return arena.trim(room, SealedFormat.sealedBytes(usedBytes));
+    return arena.trim(reserved, SealedFormat.sealedBytes(usedBytes));
   }
 
-  /** Gives a chunk's room back, if it has one. */
+  /** Frees a chunk's reservation, if it has one. */
   void giveUp(Extent chunk) {
-    Extent room = forget(chunk);
-    if (room != null) {
-      arena.free(room);
+    Extent reserved = forget(chunk);
+    if (reserved != null) {
+      arena.free(reserved);
     }
   }
 
   private Extent forget(Extent chunk) {
-    Extent room = rooms.remove(chunk);
-    privateBytes -= room == null ? 0 : chunk.length();
-    return room;
+    Extent reserved = reservations.remove(chunk);
+    privateBytes -= reserved == null ? 0 : chunk.length();
+    return reserved;
   }
 }

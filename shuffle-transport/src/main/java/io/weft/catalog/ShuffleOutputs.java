@@ -9,13 +9,13 @@ import java.util.stream.Stream;
 
 /**
  * This executor's outputs of one shuffle, from its first map task to its removal. If Spark runs the
- * shuffle again after removing it, that is another object. Thread-safe.
+ * shuffle again after its removal, a new object is used. Thread-safe.
  */
 final class ShuffleOutputs {
   private final int shuffleId;
   private final ConcurrentHashMap<Long, OwnedOutput> outputs = new ConcurrentHashMap<>();
 
-  /** The map ids of {@link #outputs} and of what is being published. */
+  /** The map ids of {@link #outputs} and of outputs that are being published. */
   private final Set<Long> reserved = ConcurrentHashMap.newKeySet();
 
   @GuardedBy("this")
@@ -32,29 +32,29 @@ final class ShuffleOutputs {
     return shuffleId;
   }
 
-  /** Null if there is none. */
+  /** Returns an output, or null if there is none. */
   OwnedOutput get(long mapId) {
     return outputs.get(mapId);
   }
 
-  /** The outputs that are here now. */
+  /** The keys of the current outputs. */
   Stream<BlockKey> keys() {
     return outputs.keySet().stream().map(mapId -> new BlockKey(shuffleId, mapId));
   }
 
-  /** Lets one of those who would publish an output do so, until it gives up. */
+  /** Reserves a map id, so that only one attempt publishes it. Throws if it is reserved. */
   void reserve(BlockKey key) {
     if (!reserved.add(key.mapId())) {
       throw new IllegalStateException(key + " was published before, or is being published");
     }
   }
 
-  /** The output was not published after all. */
+  /** Releases the reservation of an output that was not published. */
   void giveUp(BlockKey key) {
     reserved.remove(key.mapId());
   }
 
-  /** Adds an output that was reserved; false if the shuffle was removed meanwhile. */
+  /** Adds a reserved output. Returns false if the shuffle was removed. */
   synchronized boolean add(OwnedOutput output) {
     if (removed) {
       return false;
@@ -63,7 +63,7 @@ final class ShuffleOutputs {
     return true;
   }
 
-  /** Takes an output out; null if there is none. */
+  /** Removes and returns an output, or returns null if there is none. */
   OwnedOutput take(long mapId) {
     OwnedOutput taken = outputs.remove(mapId);
     if (taken != null) {
@@ -72,7 +72,7 @@ final class ShuffleOutputs {
     return taken;
   }
 
-  /** Takes all outputs out and lets none in any more. */
+  /** Removes and returns all outputs. Rejects new ones from now on. */
   synchronized List<OwnedOutput> takeAll() {
     removed = true;
     List<OwnedOutput> all = new ArrayList<>(outputs.values());
@@ -92,7 +92,7 @@ final class ShuffleOutputs {
     holds--;
   }
 
-  /** Whether readers in this process, or transfers to others, use the outputs now. */
+  /** Whether readers in this process, or streams to peers, use the outputs now. */
   synchronized boolean isHeld() {
     return holds > 0;
   }

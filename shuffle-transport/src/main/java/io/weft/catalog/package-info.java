@@ -1,5 +1,5 @@
 /**
- * Which map outputs exist and where their chunks lie: the owner's catalog, the index files it
- * publishes and what a reader on the same host makes of them.
+ * Map outputs and the location of their chunks: the catalog of the owner, the index files that it
+ * publishes, and reading in place by executors on the same host.
  */
 package io.weft.catalog;

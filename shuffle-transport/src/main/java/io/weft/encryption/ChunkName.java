@@ -4,19 +4,19 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Which chunk of which map output one is: what is sealed under one name cannot be opened under
- * another, so a chunk in the place of another is noticed. It is nowhere in the bytes of the chunk;
- * whoever opens it knows what it asked for.
+ * The name of a chunk: its map output, partition and position. A chunk that is encrypted under one
+ * name cannot be decrypted under another, so exchanged chunks are detected. The encrypted bytes do
+ * not contain the name; the reader knows which chunk it requested.
  *
  * @param shuffleId of the map output
- * @param mapId of the map output, another one for each attempt of a map task
+ * @param mapId of the map output, different for each attempt of a map task
  * @param partition of the chunk
- * @param position among the chunks of its partition, from 0 on
+ * @param position among the chunks of its partition, from 0
  */
 public record ChunkName(int shuffleId, long mapId, int partition, int position) {
   private static final int BYTES = 3 * Integer.BYTES + Long.BYTES;
 
-  /** As it is covered by the tags: little-endian, in the order of the components. */
+  /** The bytes that the authentication tags cover: the components in order, little-endian. */
   byte[] toBytes() {
     return ByteBuffer.allocate(BYTES)
         .order(ByteOrder.LITTLE_ENDIAN)

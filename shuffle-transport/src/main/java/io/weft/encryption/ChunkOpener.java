@@ -11,8 +11,8 @@ import javax.crypto.AEADBadTagException;
 import javax.crypto.Cipher;
 
 /**
- * Opens sealed chunks, one after the other, each in as many parts as it comes in. Keeps one piece
- * of 64 KiB of what has come at most, and nothing of what is opened. For one thread at a time.
+ * Decrypts chunks, one after the other. A chunk may arrive in any number of parts. Buffers at most
+ * one encrypted piece of 64 KiB and no plain bytes. For one thread at a time.
  */
 public final class ChunkOpener {
   private final Optional<SealingKey> secret;
@@ -22,7 +22,7 @@ public final class ChunkOpener {
   private SealingKey.Derived key;
   private Cipher cipher;
 
-  /** A piece that came in several parts; null before the first one. */
+  /** Collects a piece that arrives in several parts; null before the first one. */
   private ByteBuffer gathered;
 
   private ByteBuffer whole;
@@ -30,31 +30,31 @@ public final class ChunkOpener {
   private long number;
   private int piece;
 
-  /** Opens what was sealed with this key; without one, nothing. */
+  /** Decrypts chunks of this key. Without a key, every chunk fails. */
   public ChunkOpener(Optional<SealingKey> secret) {
     this.secret = secret;
   }
 
   /**
-   * Opens a chunk that is there as a whole.
+   * Decrypts a complete chunk.
    *
-   * @param as the name of the chunk that is wanted
-   * @param sealed from its position to its limit, which becomes its position
-   * @param chunk as long as the chunk, filled from 0 to its capacity
-   * @throws ChecksumException if that is not what was sealed
-   * @throws IOException if it was sealed with another key, or there is none
+   * @param as name of the requested chunk
+   * @param encrypted from its position to its limit; its position moves to its limit
+   * @param chunk buffer of exactly the plain size, filled from 0 to its capacity
+   * @throws ChecksumException if the bytes are damaged
+   * @throws IOException if the chunk was encrypted with another key, or there is no key
    */
-  public void open(ChunkName as, ByteBuffer sealed, ByteBuffer chunk) throws IOException {
+  public void open(ChunkName as, ByteBuffer encrypted, ByteBuffer chunk) throws IOException {
     begin(as, chunk);
-    accept(sealed);
+    accept(encrypted);
     end();
   }
 
   /**
-   * Begins with a chunk.
+   * Begins a chunk.
    *
-   * @param as as of {@link #open}
-   * @param chunk as of {@link #open}
+   * @param as as in {@link #open}
+   * @param chunk as in {@link #open}
    */
   public void begin(ChunkName as, ByteBuffer chunk) {
     header.clear();
@@ -67,35 +67,35 @@ public final class ChunkOpener {
   }
 
   /**
-   * Takes the next part of a chunk, all of it.
+   * Decrypts the next part of a chunk. Consumes all of it.
    *
    * @throws IOException as {@link #open} does
    */
-  public void accept(ByteBuffer sealed) throws IOException {
+  public void accept(ByteBuffer encrypted) throws IOException {
     if (header.hasRemaining()) {
-      fill(header, sealed, header.remaining());
+      fill(header, encrypted, header.remaining());
       if (!header.hasRemaining()) {
         readHeader();
       }
     }
-    while (sealed.hasRemaining() && !header.hasRemaining()) {
+    while (encrypted.hasRemaining() && !header.hasRemaining()) {
       int wanted = pieceBytes();
       boolean started = gathered != null && gathered.position() > 0;
-      if (!started && sealed.remaining() >= wanted) {
-        ByteBuffer direct = sealed.slice(sealed.position(), wanted);
-        sealed.position(sealed.position() + wanted);
+      if (!started && encrypted.remaining() >= wanted) {
+        ByteBuffer direct = encrypted.slice(encrypted.position(), wanted);
+        encrypted.position(encrypted.position() + wanted);
         openPiece(direct);
       } else {
-        gather(sealed, wanted);
+        gather(encrypted, wanted);
       }
     }
   }
 
-  private void gather(ByteBuffer sealed, int wanted) throws IOException {
+  private void gather(ByteBuffer encrypted, int wanted) throws IOException {
     if (gathered == null) {
       gathered = ByteBuffer.allocate(SealedFormat.SEALED_PIECE_BYTES);
     }
-    fill(gathered, sealed, wanted - gathered.position());
+    fill(gathered, encrypted, wanted - gathered.position());
     if (gathered.position() == wanted) {
       openPiece(gathered.flip());
       gathered.clear();
@@ -110,7 +110,7 @@ public final class ChunkOpener {
 
   private int pieceBytes() throws ChecksumException {
     if (piece == SealedFormat.pieces(whole.capacity())) {
-      throw new ChecksumException("an encrypted chunk has bytes behind its last piece");
+      throw new ChecksumException("an encrypted chunk has bytes after its last piece");
     }
     return Math.min(whole.remaining(), SealedFormat.PIECE_BYTES) + SealedFormat.TAG_BYTES;
   }
@@ -126,14 +126,13 @@ public final class ChunkOpener {
     long bytes = header.getLong();
     if (magic != SealedFormat.MAGIC || version != SealedFormat.VERSION) {
       throw new ChecksumException(
-          "no encrypted chunk of version %d: magic %x, version %d"
+          "not an encrypted chunk of version %d: magic %x, version %d"
               .formatted(SealedFormat.VERSION, magic, version));
     }
     useKey(itsSalt, check);
     if (bytes != whole.capacity()) {
       throw new ChecksumException(
-          "an encrypted chunk of %d bytes, where one of %d was expected"
-              .formatted(bytes, whole.capacity()));
+          "an encrypted chunk of %d bytes instead of %d bytes".formatted(bytes, whole.capacity()));
     }
   }
 
@@ -155,32 +154,32 @@ public final class ChunkOpener {
     }
   }
 
-  private void openPiece(ByteBuffer sealed) throws IOException {
+  private void openPiece(ByteBuffer encrypted) throws IOException {
     try {
       cipher = cipher == null ? Cipher.getInstance(SealedFormat.CIPHER) : cipher;
       cipher.init(Cipher.DECRYPT_MODE, key.key(), SealedFormat.nonce(number, piece));
       cipher.updateAAD(headerBytes);
       cipher.updateAAD(name);
-      cipher.doFinal(sealed, whole);
+      cipher.doFinal(encrypted, whole);
       piece++;
     } catch (AEADBadTagException e) {
       throw new ChecksumException(
-          "piece %d of %d of the encrypted chunk is not what was written for this place"
+          "piece %d of %d of the encrypted chunk is damaged or of another chunk"
               .formatted(piece, SealedFormat.pieces(whole.capacity())));
     } catch (GeneralSecurityException e) {
-      throw new IOException("an encrypted chunk cannot be opened: " + e, e);
+      throw new IOException("an encrypted chunk cannot be decrypted: " + e, e);
     }
   }
 
   /**
    * Ends a chunk.
    *
-   * @throws ChecksumException if some of it is missing
+   * @throws ChecksumException if bytes are missing
    */
   public void end() throws ChecksumException {
     if (header.position() < header.capacity() || piece < SealedFormat.pieces(whole.capacity())) {
       throw new ChecksumException(
-          "an encrypted chunk was cut short at byte %d of %d"
+          "an encrypted chunk was truncated at byte %d of %d"
               .formatted(whole.position(), whole.capacity()));
     }
   }

@@ -9,36 +9,36 @@ import java.util.concurrent.atomic.AtomicLong;
 import javax.crypto.Cipher;
 
 /**
- * Seals the chunks of one life of an executor. No two of them get the same number, and its salt is
- * its own, so no nonce is used twice with a key. Thread-safe.
+ * Encrypts the chunks of one incarnation of an executor. Each chunk gets a unique number and each
+ * incarnation a random salt, so no nonce is used twice with a key. Thread-safe.
  */
 public final class ChunkSealer {
   private final byte[] salt = new byte[SealedFormat.SALT_BYTES];
   private final SealingKey.Derived key;
   private final AtomicLong chunks = new AtomicLong();
 
-  /** Ciphers that nobody uses at the moment: at most one for each thread that ever sealed. */
+  /** Idle ciphers, at most one for each thread that ever encrypted. */
   private final ConcurrentLinkedQueue<Cipher> idle = new ConcurrentLinkedQueue<>();
 
-  /** Begins with a salt of its own. */
+  /** Derives a key with a random salt. */
   public ChunkSealer(SealingKey key) {
     new SecureRandom().nextBytes(salt);
     this.key = key.derive(salt);
   }
 
   /**
-   * Seals a chunk.
+   * Encrypts a chunk.
    *
-   * @param name under which alone it can be opened
-   * @param chunk from its position to its limit, neither of which changes
-   * @param sealed room for {@link SealedFormat#sealedBytes}, filled from its position, which moves
-   *     behind the last byte; must not overlap the chunk
+   * @param name that is needed to decrypt the chunk
+   * @param chunk from its position to its limit; neither changes
+   * @param encrypted buffer for {@link SealedFormat#sealedBytes} bytes, filled from its position,
+   *     which moves after the last byte; must not overlap the chunk
    */
-  public void seal(ChunkName name, ByteBuffer chunk, ByteBuffer sealed) {
+  public void seal(ChunkName name, ByteBuffer chunk, ByteBuffer encrypted) {
     Cipher cipher = idle.poll();
     try {
       cipher = cipher == null ? Cipher.getInstance(SealedFormat.CIPHER) : cipher;
-      seal(cipher, name.toBytes(), chunk.duplicate(), sealed);
+      seal(cipher, name.toBytes(), chunk.duplicate(), encrypted);
       idle.add(cipher);
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(
@@ -46,11 +46,11 @@ public final class ChunkSealer {
     }
   }
 
-  private void seal(Cipher cipher, byte[] name, ByteBuffer chunk, ByteBuffer sealed)
+  private void seal(Cipher cipher, byte[] name, ByteBuffer chunk, ByteBuffer encrypted)
       throws GeneralSecurityException {
     long number = chunks.getAndIncrement();
     byte[] header = header(number, chunk.remaining());
-    sealed.put(header);
+    encrypted.put(header);
     int end = chunk.limit();
     long pieces = SealedFormat.pieces(chunk.remaining());
     for (int piece = 0; piece < pieces; piece++) {
@@ -58,7 +58,7 @@ public final class ChunkSealer {
       cipher.init(Cipher.ENCRYPT_MODE, key.key(), SealedFormat.nonce(number, piece));
       cipher.updateAAD(header);
       cipher.updateAAD(name);
-      cipher.doFinal(chunk, sealed);
+      cipher.doFinal(chunk, encrypted);
     }
   }
 

@@ -5,7 +5,7 @@ import java.nio.ByteOrder;
 import javax.crypto.spec.GCMParameterSpec;
 
 /**
- * The bytes of a sealed chunk. Numbers are little-endian.
+ * The format of an encrypted chunk. Numbers are little-endian.
  *
  * <pre>
  *   0               4               8               12              16
@@ -20,14 +20,14 @@ import javax.crypto.spec.GCMParameterSpec;
  *  +---------------------------------------------------------------+
  * </pre>
  *
- * The salt is that of one life of an executor, and so is the key that is made of it and Spark's; no
- * two chunks of that life have the same number. The nonce of piece P is N (8 bytes) and P (4
- * bytes). Each piece's tag covers the 48 bytes of the header as well, and the chunk's {@link
- * ChunkName}, which is not among the bytes. The last piece is as long as what is left; a chunk of
- * no bytes has one piece of none.
+ * Each incarnation of an executor has its own salt. The key is derived from the salt and Spark's
+ * key. The chunks of an incarnation have different numbers. The nonce of piece P is N (8 bytes) and
+ * P (4 bytes). The tag of each piece also covers the header of 48 bytes and the chunk's {@link
+ * ChunkName}, which is not stored. The last piece may be shorter. An empty chunk has one empty
+ * piece.
  */
 public final class SealedFormat {
-  /** Raised with every change of the layout. */
+  /** Incremented with every change of the layout. */
   static final int VERSION = 2;
 
   static final int MAGIC = 0x45544657;
@@ -38,24 +38,25 @@ public final class SealedFormat {
   static final int SEALED_PIECE_BYTES = PIECE_BYTES + TAG_BYTES;
   static final String CIPHER = "AES/GCM/NoPadding";
 
-  /** No extent of an arena is longer. */
-  private static final long MOST_SEALED_BYTES = Integer.MAX_VALUE - 63L;
+  /** The most bytes of an extent of an arena. */
+  private static final long MAX_ENCRYPTED_BYTES = Integer.MAX_VALUE - 63L;
 
-  /** No longer chunk can be sealed: it would not fit into an extent of an arena. */
-  public static final long MOST_BYTES = mostBytes();
+  /** The most bytes of a chunk that can be encrypted: its ciphertext must fit into an extent. */
+  public static final long MOST_BYTES = maxBytes();
 
   private SealedFormat() {}
 
-  private static long mostBytes() {
-    long room = MOST_SEALED_BYTES - HEADER_BYTES;
-    long rest = Math.max(0, room % SEALED_PIECE_BYTES - TAG_BYTES);
-    return room / SEALED_PIECE_BYTES * PIECE_BYTES + rest;
+  private static long maxBytes() {
+    long available = MAX_ENCRYPTED_BYTES - HEADER_BYTES;
+    long rest = Math.max(0, available % SEALED_PIECE_BYTES - TAG_BYTES);
+    return available / SEALED_PIECE_BYTES * PIECE_BYTES + rest;
   }
 
   /**
-   * How long a chunk is when it is sealed.
+   * The bytes of an encrypted chunk.
    *
-   * @param bytes of the chunk, 0 to {@link #MOST_BYTES}; of more the result is right, but too much
+   * @param bytes of the plain chunk, 0 to {@link #MOST_BYTES}; for more the result exceeds an
+   *     extent
    */
   public static long sealedBytes(long bytes) {
     return HEADER_BYTES + bytes + TAG_BYTES * pieces(bytes);

@@ -9,9 +9,9 @@ import javax.crypto.SecretKey;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * An application's secret, of which the keys that seal chunks are made: one for each salt, so that
- * executors, which count their chunks each for itself, never use a nonce twice with one key.
- * Immutable; never shows the secret.
+ * An application's secret. The keys that encrypt chunks are derived from it, one for each salt. So
+ * executors number their chunks independently and still never use a nonce twice with one key.
+ * Immutable; never prints the secret.
  */
 public final class SealingKey {
   private static final byte[] PURPOSE = "weft sealed chunk".getBytes(StandardCharsets.US_ASCII);
@@ -24,7 +24,7 @@ public final class SealingKey {
   /**
    * Copies the secret.
    *
-   * @param secret of 16, 24 or 32 bytes; the keys made of it are as long
+   * @param secret of 16, 24 or 32 bytes; derived keys have the same length
    */
   public SealingKey(byte[] secret) {
     if (secret.length != 16 && secret.length != 24 && secret.length != 32) {
@@ -38,9 +38,9 @@ public final class SealingKey {
   }
 
   /**
-   * The key for a salt.
+   * A key for a salt.
    *
-   * @param check the same for the same secret and salt only, and says nothing about either
+   * @param check identifies the secret and the salt, but reveals neither
    */
   record Derived(SecretKey key, long check) {}
 

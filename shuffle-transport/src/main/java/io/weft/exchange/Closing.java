@@ -5,22 +5,20 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Parts of an exchange, to be closed in the reverse of the order they were made in. Thread-safe.
- */
+/** Closes the parts of an exchange in the reverse order of their creation. Thread-safe. */
 final class Closing implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Closing.class);
 
   private final ConcurrentLinkedDeque<AutoCloseable> parts = new ConcurrentLinkedDeque<>();
 
-  /** Takes a part over. */
+  /** Takes ownership of a part. */
   @CanIgnoreReturnValue
   <T extends AutoCloseable> T add(T part) {
     parts.push(part);
     return part;
   }
 
-  /** Closes every part once, also when closing another one fails. */
+  /** Closes every part once, even if closing another part fails. */
   @Override
   public void close() {
     AutoCloseable part = parts.poll();

@@ -4,16 +4,16 @@ import io.weft.memory.SettingNames;
 import java.util.Objects;
 
 /**
- * What an executor's exchange is opened with.
+ * The options of an executor's exchange.
  *
- * @param applicationKey names the application's folder; the same on all its executors, different
- *     from every other application's
+ * @param applicationKey name of the application's folder; the same on all its executors and unique
+ *     among applications
  * @param executorId Spark's executor id
  * @param version of Weft, announced to peers
  * @param memory budgets and folders
  * @param network addresses, limits and security
- * @param traffic how blocks are checked, packed and paced
- * @param names of options in messages
+ * @param traffic checksums, compression and flow control
+ * @param names the names of these options in messages
  */
 public record ExchangeOptions(
     String applicationKey,

@@ -7,17 +7,17 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /**
- * An exchange at one moment.
+ * A snapshot of an exchange.
  *
- * @param counters one value for each counter, from the exchange's start
- * @param arena the memory of map outputs and of transfers under way
- * @param memoryBudgetBytes of shared memory that map outputs may use
- * @param retiredBytes of removed shuffles, that wait now for their last reader
- * @param mappedPeerSegments segments of peers on this host that are mapped now
- * @param openReaders readers that were opened and not closed
- * @param receivingBytes that these readers have asked for over the network and not yet used
- * @param openStreams answers to peers that hold memory now
- * @param servedBytes of these answers
+ * @param counters the value of each counter since the exchange was opened
+ * @param arena the memory of map outputs and outstanding requests
+ * @param memoryBudgetBytes limit of shared memory for map outputs
+ * @param retiredBytes of removed shuffles that wait for their last reader
+ * @param mappedPeerSegments number of mapped segments of peers on this host
+ * @param openReaders number of open readers
+ * @param receivingBytes that these readers have requested over the network and not yet used
+ * @param openStreams number of answers to peers that hold memory
+ * @param servedBytes bytes of these answers
  */
 public record ExchangeStatistics(
     Map<ExchangeCounter, Long> counters,

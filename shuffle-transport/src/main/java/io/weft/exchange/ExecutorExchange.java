@@ -35,17 +35,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An executor's end of all exchanges: one per JVM. It owns the executor's folder, the arena, the
- * block server and its connections. Thread-safe; map output writers and readers are each for one
- * task thread.
+ * An executor's access to the shuffle; one per JVM. It owns the executor's folder, the arena, the
+ * block server and its connections. Thread-safe. Each map output writer and reader is for one task
+ * thread.
  */
 public final class ExecutorExchange implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorExchange.class);
 
-  /** A job that spills will do so again soon; one that is over should not keep the disk. */
+  /** How long free disk segments are kept, because a job that spills will spill again soon. */
   private static final Duration DISK_KEPT = Duration.ofMinutes(1);
 
-  private final Closing closing;
+  private final Closing closer;
   private final PeerAddress address;
   private final SharedArena arena;
   private final BlockCatalog catalog;
@@ -60,23 +60,23 @@ public final class ExecutorExchange implements AutoCloseable {
   private final Optional<String> remark;
   private final boolean inMemory;
 
-  private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closing closing)
+  private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closing closer)
       throws IOException {
-    this.closing = closing;
+    this.closer = closer;
     this.counters = new ExchangeCounters();
     HostRoot root = chooseRoot(options.memory());
     remark = remark(options.memory(), root);
     remark.ifPresent(LOG::warn);
     inMemory = root.sharedMemory();
     folder =
-        closing.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
+        closer.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
     ArenaOptions arenaOptions = options.memory().arena(folder.path(), root, options.names());
-    arena = closing.add(SharedArena.open(arenaOptions));
+    arena = closer.add(SharedArena.open(arenaOptions));
     memoryBudgetBytes = arenaOptions.memoryBytes();
     Optional<SealingKey> key = options.memory().encryption().map(DiskEncryption::key);
-    hostPeers = closing.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
+    hostPeers = closer.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
     catalog =
-        closing.add(
+        closer.add(
             new BlockCatalog(
                 folder.path(),
                 options.memory().localDirs(),
@@ -87,10 +87,10 @@ public final class ExecutorExchange implements AutoCloseable {
                 folder.leases()::anyLiving,
                 counters));
     server =
-        closing.add(
+        closer.add(
             BlockServer.start(
                 serverOptions(options, folder.incarnation()), catalog, arena, counters));
-    BlockClient client = closing.add(new BlockClient(server.transport()));
+    BlockClient client = closer.add(new BlockClient(server.transport()));
     KnownPeers known = new KnownPeers(peers);
     calls = new PeerCalls(known, client, options.network().fetchTimeout());
     readers =
@@ -105,9 +105,9 @@ public final class ExecutorExchange implements AutoCloseable {
             limits(options),
             key,
             counters);
-    closing.add((AutoCloseable) readers::refuse);
+    closer.add((AutoCloseable) readers::refuse);
     fetchTimeout = options.network().fetchTimeout();
-    closing.add(new Upkeep(this::keepUp));
+    closer.add(new Upkeep(this::maintain));
     address = address(options, folder, server.port());
     LOG.info(
         "Exchange of {} opened in {} with {} bytes of memory in segments of {}{}",
@@ -121,17 +121,17 @@ public final class ExecutorExchange implements AutoCloseable {
   /**
    * Creates the executor's folder and arena and starts its block server.
    *
-   * @param peers asked for the addresses of other executors when their blocks are first wanted
+   * @param peers directory of the addresses of other executors
    * @throws IOException if no folder can be created
    * @throws RuntimeException if no port can be bound
    */
   public static ExecutorExchange open(ExchangeOptions options, PeerDirectory peers)
       throws IOException {
-    Closing closing = new Closing();
+    Closing closer = new Closing();
     try {
-      return new ExecutorExchange(options, peers, closing);
+      return new ExecutorExchange(options, peers, closer);
     } catch (IOException | RuntimeException e) {
-      closing.close();
+      closer.close();
       throw e;
     }
   }
@@ -140,7 +140,7 @@ public final class ExecutorExchange implements AutoCloseable {
     return options.privateMemory().describe(options.segmentBytes());
   }
 
-  private void keepUp() {
+  private void maintain() {
     server.dropStalled(fetchTimeout);
     catalog.reclaim();
     arena.freeIdle(DISK_KEPT);
@@ -168,12 +168,12 @@ public final class ExecutorExchange implements AutoCloseable {
                     : Optional.empty());
   }
 
-  /** Why blocks are not where they were asked to be, as a sentence; empty if they are. */
+  /** Why blocks are not in the configured place, as a sentence; empty if they are. */
   public Optional<String> remark() {
     return remark;
   }
 
-  /** Whether this executor's folder is in memory rather than on a disk. */
+  /** Whether this executor's folder is in memory, not on a disk. */
   public boolean isInMemory() {
     return inMemory;
   }
@@ -218,13 +218,13 @@ public final class ExecutorExchange implements AutoCloseable {
         options.version());
   }
 
-  /** What to announce to the other executors. */
+  /** The address to announce to the other executors. */
   public PeerAddress address() {
     return address;
   }
 
   /**
-   * Opens a map task's output of so many partitions. The caller closes it.
+   * Opens a map task's output with this number of partitions. The caller closes it.
    *
    * @throws IllegalStateException if the exchange is closed
    */
@@ -232,64 +232,64 @@ public final class ExecutorExchange implements AutoCloseable {
     return catalog.newMapOutput(key, partitions);
   }
 
-  /** The map outputs published here now, in no order. */
+  /** The published map outputs of this executor, in no order. */
   public List<BlockKey> outputs() {
     return catalog.outputs();
   }
 
-  /** Whether a map output is published here now. */
+  /** Whether this executor has published a map output. */
   public boolean holds(BlockKey key) {
     return catalog.contains(key);
   }
 
   /**
-   * Prepares a map output to be sent to an executor that takes it over. Reads it once.
+   * Prepares to send a map output to another executor for migration. Reads all of it once.
    *
-   * @return a buffer that owns nothing; streams made of it keep the output until they are closed
-   * @throws IOException if it is not published here
+   * @return a buffer that owns nothing; its streams hold the output until they are closed
+   * @throws IOException if this executor has not published it
    */
   public ManagedBuffer outgoing(BlockKey key) throws IOException {
     return OutgoingOutput.of(catalog, key);
   }
 
-  /** Prepares to take over a map output that another executor sends. The caller closes it. */
+  /** Prepares to receive a migrated map output. The caller closes the receiver. */
   public IncomingOutput incoming(BlockKey key) {
     return new IncomingOutput(catalog, key, counters);
   }
 
-  /** Counts a map output that was taken over into memory of a device. */
+  /** Counts a migrated map output that was received into device memory. */
   public void countAdopted(long bytes) {
     counters.increment(ExchangeCounter.OUTPUTS_ADOPTED);
     counters.add(ExchangeCounter.BYTES_ADOPTED, bytes);
   }
 
   /**
-   * Opens a reader over some blocks, of any executors. Does not block. The caller closes it.
+   * Opens a reader for blocks of any executors. Does not block. The caller closes it.
    *
-   * @param listener told on the reader's thread what was read by which way
+   * @param listener called on the reader's thread with the blocks read and their path
    * @throws IllegalStateException if the exchange is closed
    */
   public ChunkReader read(List<BlockRequest> requests, FetchListener listener) {
     return readers.read(requests, listener);
   }
 
-  /** Questions to other executors that are for no block. */
+  /** Calls to services of other executors. */
   public PeerCalls calls() {
     return calls;
   }
 
   /**
-   * Answers the questions of other executors from now on, until the exchange is closed.
+   * Sets the service that answers calls of other executors until the exchange is closed.
    *
-   * @param service must not block, as it is called on an event loop
+   * @param service must not block, because it runs on an event loop
    */
   public void serve(PeerServices.Service service) {
     server.services().serve(service);
   }
 
   /**
-   * Frees a shuffle's outputs here, at once where nobody reads them, else when the last reader is
-   * done, and lets go of what this executor keeps of it at others. May delete many small files.
+   * Frees this executor's outputs of a shuffle, at once or after the last reader, and releases its
+   * leases on the shuffle at other executors. May delete many small files.
    */
   public void removeShuffle(int shuffleId) {
     hostPeers.removeShuffle(shuffleId);
@@ -297,28 +297,28 @@ public final class ExecutorExchange implements AutoCloseable {
     folder.sweep();
   }
 
-  /** Frees one map output, as {@link #removeShuffle} does. Does nothing if it is unknown. */
+  /** Frees one map output, at once or after its last reader. Does nothing if it is unknown. */
   public void removeMapOutput(BlockKey key) {
     catalog.removeMapOutput(key);
   }
 
   /**
-   * Adds a hook for when shared memory is full: see {@link SharedArena#onPressure}. Memory of
-   * removed shuffles is reclaimed before it is called.
+   * Adds a hook that runs when shared memory is full: see {@link SharedArena#onPressure}. Memory of
+   * removed shuffles is reclaimed before it runs.
    */
   public void onPressure(Runnable hook) {
     arena.onPressure(hook);
   }
 
   /**
-   * The arena, for memory that is no block's. Whoever allocates there frees it before the exchange
-   * is closed.
+   * The arena, for memory that is not for blocks. Callers free such memory before the exchange is
+   * closed.
    */
   public SharedArena arena() {
     return arena;
   }
 
-  /** Counters and state now. */
+  /** A snapshot of the counters and the state. */
   public ExchangeStatistics statistics() {
     return new ExchangeStatistics(
         counters.snapshot(),
@@ -333,12 +333,12 @@ public final class ExecutorExchange implements AutoCloseable {
   }
 
   /**
-   * Ends transfers, stops the server, frees the memory and removes the folder. Readers and writers
-   * that are still open fail at their next call; what they look at stays mapped until they are
-   * closed. Can be repeated.
+   * Ends outstanding requests, stops the server, frees the memory and removes the folder. Open
+   * readers and writers fail at their next call. Their memory stays mapped until they are closed.
+   * Can be repeated.
    */
   @Override
   public void close() {
-    closing.close();
+    closer.close();
   }
 }

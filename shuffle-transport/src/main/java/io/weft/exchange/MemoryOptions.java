@@ -11,17 +11,16 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The memory of an executor's exchange.
+ * The memory options of an executor's exchange.
  *
- * @param folder where segments live, or empty to choose shared memory and else the first local
- *     folder
- * @param localDirs Spark's local folders, at least one; segments beyond the memory budget go there
+ * @param folder for segments; empty to choose shared memory, or the first local folder without it
+ * @param localDirs Spark's local folders, at least one, for segments beyond the memory budget
  * @param segmentBytes size of a segment, at least 64 KiB
  * @param memoryBytes budget in shared memory, or 0 for the smaller of 4 GiB and a quarter of the
  *     file system
  * @param diskBytes budget in the local folders
- * @param marginBytes of the shared memory file system that are left free
- * @param encryption how what lies in the local folders is encrypted; empty if it is not
+ * @param marginBytes to leave free in the shared memory file system
+ * @param encryption of the local folders; empty if they are not encrypted
  */
 public record MemoryOptions(
     Optional<Path> folder,
@@ -31,7 +30,7 @@ public record MemoryOptions(
     long diskBytes,
     long marginBytes,
     Optional<DiskEncryption> encryption) {
-  private static final long MOST_AUTOMATIC_BYTES = 4L << 30;
+  private static final long MAX_AUTOMATIC_BYTES = 4L << 30;
 
   public MemoryOptions {
     localDirs = List.copyOf(localDirs);
@@ -52,7 +51,7 @@ public record MemoryOptions(
     }
   }
 
-  /** The arena in a folder of a root. */
+  /** The options of the arena. */
   ArenaOptions arena(Path executorFolder, HostRoot root, SettingNames names) throws IOException {
     return new ArenaOptions(
         executorFolder,
@@ -65,7 +64,7 @@ public record MemoryOptions(
         names);
   }
 
-  /** What stands in for shared memory on a disk is a disk, where nothing may lie as it is. */
+  /** The memory budget. It is 0 if encryption is on and the root is on a disk. */
   private long budget(HostRoot root) throws IOException {
     if (encryption.isPresent() && !root.sharedMemory()) {
       return 0;
@@ -74,12 +73,11 @@ public record MemoryOptions(
   }
 
   /**
-   * The budget in shared memory where none is set: the smaller of 4 GiB and a quarter of the file
-   * system.
+   * The default budget in shared memory: the smaller of 4 GiB and a quarter of the file system.
    *
    * @param root a folder on it
    */
   public static long automaticBytes(Path root) throws IOException {
-    return Math.min(MOST_AUTOMATIC_BYTES, Files.getFileStore(root).getTotalSpace() / 4);
+    return Math.min(MAX_AUTOMATIC_BYTES, Files.getFileStore(root).getTotalSpace() / 4);
   }
 }

@@ -7,21 +7,21 @@ import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 
 /**
- * How an executor's exchange reaches others and is reached.
+ * The network options of an executor's exchange.
  *
  * @param host name or address that peers connect to
  * @param bindHost address to bind to
- * @param port to listen on, or 0 for any
- * @param cores this executor may use, for the number of network threads; 0 for all of the machine
- * @param mode which way blocks of other executors come
- * @param requestBytes asked of a peer at a time, at least 1
- * @param maxBytesInFlight a reader holds at most so many bytes asked for and not yet used, at least
- *     {@code requestBytes}; one chunk larger than that still comes, alone
- * @param maxExecutorBytesInFlight all readers together hold at most so many, at least 1; a reader
- *     without anything under way still asks for something
- * @param fetchTimeout a request that makes no progress for so long fails
+ * @param port to listen on, or 0 for any port
+ * @param cores that this executor may use, for the number of network threads; 0 for all cores
+ * @param mode path for blocks of other executors
+ * @param requestBytes about the bytes of one request to a peer, at least 1
+ * @param maxBytesInFlight limit of a reader for bytes requested and not yet used, at least {@code
+ *     requestBytes}; a larger chunk is fetched alone
+ * @param maxExecutorBytesInFlight the same limit for all readers, at least 1; a reader without an
+ *     outstanding request may exceed it by one request
+ * @param fetchTimeout a request without progress for this time fails
  * @param conf Spark's configuration; the transport settings are those of its shuffle module
- * @param security whether peers authenticate and how traffic is encrypted
+ * @param security authentication and encryption of connections
  */
 public record NetworkOptions(
     String host,

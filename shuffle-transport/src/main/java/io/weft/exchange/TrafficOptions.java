@@ -4,14 +4,14 @@ import io.weft.wire.Compression;
 import java.util.Objects;
 
 /**
- * How blocks are checked, packed and paced on their way.
+ * The options for checksums, compression and flow control of blocks.
  *
- * @param checksums whether blocks that come over the network, or lay on disk, are verified
- * @param compression how chunks are packed for the network
- * @param maxPeerBytesInFlight a reader holds at most so many bytes asked of one peer and not yet
- *     used; one request larger than that still comes, alone
- * @param maxServedBytes this executor has at most opened for peers and not sent to their end
- * @param maxServedBytesPerPeer of these, on one connection
+ * @param checksums whether blocks from the network and from disk are verified
+ * @param compression codec for chunks on the network
+ * @param maxPeerBytesInFlight limit of a reader for bytes requested from one peer and not yet used;
+ *     a larger request is sent alone
+ * @param maxServedBytes limit for the bytes of answers that are open and not fully sent
+ * @param maxServedBytesPerPeer the same limit for one connection
  */
 public record TrafficOptions(
     boolean checksums,

@@ -7,14 +7,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Does now and then what nothing in this process gives an occasion for: the readers of a removed
- * shuffle let go of it in their own processes, and other executors die, without telling anybody
- * here. Owns the thread weft-upkeep; closing ends it.
+ * Runs maintenance periodically, because some changes send no event to this process: readers in
+ * other processes release a removed shuffle, and other executors die. Owns the thread weft-upkeep,
+ * which ends at close.
  */
 final class Upkeep implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Upkeep.class);
   private static final long PERIOD_MILLIS = 500;
-  private static final long PATIENCE_SECONDS = 20;
+  private static final long CLOSE_TIMEOUT_SECONDS = 20;
 
   private final ScheduledThreadPoolExecutor executor =
       new ScheduledThreadPoolExecutor(1, Upkeep::thread);
@@ -22,7 +22,7 @@ final class Upkeep implements AutoCloseable {
   /**
    * Starts the thread.
    *
-   * @param work quick when there is nothing to do; may do I/O
+   * @param work fast if there is nothing to do; may do I/O
    */
   Upkeep(Runnable work) {
     ScheduledFuture<?> unused =
@@ -40,18 +40,18 @@ final class Upkeep implements AutoCloseable {
     try {
       work.run();
     } catch (RuntimeException e) {
-      // It is tried again.
-      LOG.warn("Upkeep of the exchange failed", e);
+      // The next run tries again.
+      LOG.warn("Maintenance of the exchange failed", e);
     }
   }
 
-  /** Waits for a round that is under way. */
+  /** Stops the thread and waits for a run in progress. */
   @Override
   public void close() {
     executor.shutdown();
     try {
-      if (!executor.awaitTermination(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
-        LOG.warn("Upkeep of the exchange still runs after {} s", PATIENCE_SECONDS);
+      if (!executor.awaitTermination(CLOSE_TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+        LOG.warn("Maintenance of the exchange still runs after {} s", CLOSE_TIMEOUT_SECONDS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

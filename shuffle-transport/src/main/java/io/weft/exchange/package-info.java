@@ -1,7 +1,7 @@
 /**
- * One executor's end of every exchange: the facade over memory, catalog and transfers.
+ * An executor's access to the shuffle: the facade over memory, catalog and fetching.
  *
- * <p>Thread-safe; one instance per JVM, made by the executor's plugin and closed by it, which frees
- * everything below. Owns the thread weft-upkeep, which frees what others have let go of.
+ * <p>Thread-safe. The executor's plugin creates one instance per JVM and closes it, which frees all
+ * resources. Owns the thread weft-upkeep, which frees memory without readers.
  */
 package io.weft.exchange;

@@ -9,12 +9,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Folders of executors on this host, for a driver: it may be the last process of its application on
- * a host whose last executor was killed. They are swept when it asks for that, and when the process
- * ends. A folder whose executor lives, or that a living one reads, stays; that one sweeps at its
- * end.
+ * Sweeps the folders of executors on the driver's host. If the last executor on a host is killed,
+ * the driver may be the last process of the application there. Folders are swept on request and
+ * when the process ends. A folder stays if its executor is alive or a live executor reads it; that
+ * executor sweeps it later.
  *
- * <p>Thread-safe. The thread "weft-announced-folders" runs when the virtual machine ends.
+ * <p>Thread-safe. The shutdown hook is the thread "weft-announced-folders".
  */
 public final class AnnouncedFolders {
   private static final Logger LOG = LoggerFactory.getLogger(AnnouncedFolders.class);
@@ -26,10 +26,10 @@ public final class AnnouncedFolders {
   private AnnouncedFolders() {}
 
   /**
-   * Remembers a folder if it is of this host. It is never swept unless the token is in it.
+   * Registers a folder if it is on this host. It is swept only if it contains the token.
    *
    * @param bootId that its executor announced
-   * @param folder the executor's
+   * @param folder of the executor
    * @param token that its executor announced
    */
   public static void add(String bootId, Path folder, String token) {
@@ -42,12 +42,12 @@ public final class AnnouncedFolders {
         Runtime.getRuntime()
             .addShutdownHook(new Thread(AnnouncedFolders::sweepAtExit, "weft-announced-folders"));
       } catch (IllegalStateException e) {
-        LOG.debug("The virtual machine is ending; {} is swept by others", folder);
+        LOG.debug("The JVM is shutting down; another process sweeps {}", folder);
       }
     }
   }
 
-  /** Removes what dead executors left, and forgets folders that are gone. */
+  /** Removes the folders of dead executors. Forgets folders that no longer exist. */
   public static void sweep() {
     List<Path> left = left();
     left.forEach(FolderSweep::executor);

@@ -7,9 +7,9 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
-/** Removing one executor's folder with everything that belongs to it. */
+/** Removes an executor's folder with all files that belong to it. */
 final class ExecutorFiles {
-  /** Files and folders that links lead to are ours only when they are called so. */
+  /** The name prefix of link targets that belong to Weft. Other targets are not removed. */
   private static final String OURS = "weft-";
 
   private static final int ATTEMPTS = 10;
@@ -17,8 +17,8 @@ final class ExecutorFiles {
   private ExecutorFiles() {}
 
   /**
-   * Removes a folder; the file {@code alive} goes last, so that a removal that is cut short is
-   * taken up by the next sweep.
+   * Removes a folder. The file {@code alive} goes last, so that the next sweep can finish an
+   * interrupted removal.
    */
   static void remove(Path folder) throws IOException {
     for (int attempt = 1; ; attempt++) {
@@ -26,7 +26,7 @@ final class ExecutorFiles {
         removeOnce(folder);
         return;
       } catch (DirectoryNotEmptyException e) {
-        // A reader has just put a lease in.
+        // A reader has just created a lease.
         if (attempt == ATTEMPTS) {
           throw e;
         }
@@ -49,7 +49,7 @@ final class ExecutorFiles {
     Files.deleteIfExists(folder);
   }
 
-  /** What others of this process keep beside the blocks; links in it are not followed. */
+  /** Removes a folder tree. Does not follow links. */
   static void removeTree(Path folder) throws IOException {
     for (Path entry : FolderSweep.entries(folder)) {
       if (Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {

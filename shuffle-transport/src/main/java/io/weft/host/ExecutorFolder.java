@@ -17,9 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * This executor's folder on this host: others see by it that the executor lives, and find its
- * memory in it. Removed at {@link #close}, or when the virtual machine ends in an orderly way
- * without it, or by the next sweep of another executor of this user.
+ * This executor's folder on this host. It tells other processes that the executor is alive and
+ * holds the executor's memory. It is removed by {@link #close}, by a shutdown hook, or by the next
+ * sweep of another executor of this user.
  *
  * <p>Thread-safe.
  */
@@ -28,7 +28,7 @@ public final class ExecutorFolder implements AutoCloseable {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
   private static final long SWEEP_PERIOD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-  /** Others may remove an empty parent just before the folder is made in it. */
+  /** Retries, because another process may remove an empty parent folder at any time. */
   private static final int ATTEMPTS = 100;
 
   private final Path path;
@@ -51,15 +51,14 @@ public final class ExecutorFolder implements AutoCloseable {
   }
 
   /**
-   * Sweeps what dead executors of this user left and makes this executor's folder.
+   * Removes the folders of dead executors of this user and creates this executor's folder.
    *
-   * @param applicationKey application id and a random part that all its executors share
-   * @throws IOException when the folder cannot be made, or when another user has put something in
-   *     its place
+   * @param applicationKey application id with a random part, the same for all its executors
+   * @throws IOException if the folder cannot be created, or another user owns a file with its name
    */
   public static ExecutorFolder create(HostRoot root, String applicationKey, String executorId)
       throws IOException {
-    // By its real path, so that the folder has one name within this process.
+    // Use the real path, so that the folder has only one name in this process.
     HostRoot real = new HostRoot(root.path().toRealPath(), root.sharedMemory(), Optional.empty());
     return create(real.userFolder(), applicationKey, executorId, System::nanoTime);
   }
@@ -75,13 +74,13 @@ public final class ExecutorFolder implements AutoCloseable {
         return createIn(application, executorId, clock);
       } catch (NoSuchFileException e) {
         if (attempt == ATTEMPTS) {
-          throw new IOException("the folder " + application + " keeps being removed", e);
+          throw new IOException("the folder " + application + " was removed again and again", e);
         }
       }
     }
   }
 
-  /** Made under a name that sweeps leave alone, and given its own when it is locked. */
+  /** Creates the folder under a name that sweeps ignore, locks it and renames it. */
   private static ExecutorFolder createIn(Path application, String executorId, LongSupplier clock)
       throws IOException {
     String incarnation = Names.randomHex(8);
@@ -118,22 +117,22 @@ public final class ExecutorFolder implements AutoCloseable {
     Files.writeString(file, token, StandardCharsets.US_ASCII, StandardOpenOption.WRITE);
   }
 
-  /** The folder itself. */
+  /** The path of the folder. */
   public Path path() {
     return path;
   }
 
-  /** 32 hex characters that others can read in the folder, and only there. */
+  /** 32 hex characters that other processes can read only in the folder. */
   public String token() {
     return token;
   }
 
-  /** Eight hex characters that tell this executor from an earlier one with the same id. */
+  /** Eight hex characters that distinguish this executor from earlier ones with the same id. */
   public String incarnation() {
     return incarnation;
   }
 
-  /** The running kernel's id; "unknown" where the system gives none. */
+  /** The boot id of the kernel; "unknown" if the system has none. */
   public String bootId() {
     return currentBootId();
   }
@@ -147,7 +146,7 @@ public final class ExecutorFolder implements AutoCloseable {
     }
   }
 
-  /** By a stream, which an interrupt does not close. */
+  /** Reads with a stream, which an interrupt does not close. */
   private static String read(Path file) throws IOException {
     try (FileInputStream in = new FileInputStream(file.toFile())) {
       return new String(in.readAllBytes(), StandardCharsets.US_ASCII);
@@ -155,8 +154,8 @@ public final class ExecutorFolder implements AutoCloseable {
   }
 
   /**
-   * Whether an executor that announced these runs on this host, with its folder in our reach. Host
-   * names are not looked at: containers and clouds give the same one twice.
+   * Whether an executor runs on this kernel and its folder is visible to this process. Host names
+   * are not used, because containers and clouds may reuse them.
    */
   public static boolean isReachable(String bootId, Path folder, String token) {
     if (!currentBootId().equals(bootId)) {
@@ -169,14 +168,14 @@ public final class ExecutorFolder implements AutoCloseable {
     }
   }
 
-  /** The leases that readers hold on this executor's memory. */
+  /** The leases of readers on this executor's memory. */
   public LeaseBoard leases() {
     return new LeaseBoard(path);
   }
 
   /**
-   * Removes what dead executors of this application left on the host. At most once in ten seconds;
-   * a call in between does nothing.
+   * Removes the folders of dead executors of this application on this host. Runs at most once in
+   * ten seconds; other calls do nothing.
    */
   public void sweep() {
     long now = clock.getAsLong();
@@ -187,8 +186,8 @@ public final class ExecutorFolder implements AutoCloseable {
   }
 
   /**
-   * Removes the folder and everything in it, also what its links lead to, then sweeps the
-   * application and removes parents that are empty. Closing again does nothing.
+   * Removes the folder, its contents and the targets of its links. Then sweeps the application and
+   * removes empty parent folders. Can be repeated.
    */
   @Override
   public void close() {
@@ -199,11 +198,11 @@ public final class ExecutorFolder implements AutoCloseable {
     try {
       Runtime.getRuntime().removeShutdownHook(exitHook);
     } catch (IllegalStateException e) {
-      LOG.debug("The virtual machine is ending; its hook finds the folder removed");
+      LOG.debug("The JVM is shutting down; the folder is already removed");
     }
   }
 
-  /** Nobody has closed what this process reads of others. */
+  /** Runs as a shutdown hook. This process may still hold leases, which the sweep closes. */
   private void closeAtExit() {
     if (remove()) {
       FolderSweep.atExit(FolderSweep.entries(path.getParent()));
@@ -211,7 +210,7 @@ public final class ExecutorFolder implements AutoCloseable {
     }
   }
 
-  /** False if that was done before. */
+  /** Removes the folder. Returns false if it was removed before. */
   private boolean remove() {
     if (!closed.compareAndSet(false, true)) {
       return false;

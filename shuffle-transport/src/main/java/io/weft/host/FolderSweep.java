@@ -20,18 +20,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Removes what dead executors of this user left: their folders, the files that the links in them
- * lead to, and parents that are empty after that. A folder in which a living reader holds a lease
- * stays until it does not. Several processes may sweep at once. Nothing here throws: what cannot be
- * removed now is logged and left to the next sweep.
+ * Removes the files of dead executors of this user: their folders, the targets of links in them,
+ * and empty parent folders. A folder stays while a live reader holds a lease in it. Several
+ * processes may sweep at once. No method throws: failures are logged and left to the next sweep.
  */
 final class FolderSweep {
   private static final Logger LOG = LoggerFactory.getLogger(FolderSweep.class);
 
-  /** An unfinished folder this old belongs to a process that died while it started. */
+  /** An unfinished folder of this age belongs to a process that died at its start. */
   private static final Duration LONGEST_START = Duration.ofMinutes(10);
 
-  private static final int LOOKS_AT_EXIT = 3;
+  private static final int ATTEMPTS_AT_EXIT = 3;
   private static final long EXIT_PAUSE_NANOS = Duration.ofMillis(10).toNanos();
 
   private FolderSweep() {}
@@ -53,24 +52,23 @@ final class FolderSweep {
   }
 
   /**
-   * Sweeps executors as the last thing that this process does for them. What it could read itself
-   * keeps nothing any more: its leases on what dead executors left end here. So of several
-   * processes that end at once, the last one finds no lease of the others.
+   * Sweeps executors when this process ends. First closes this process's leases on dead executors.
+   * So if several processes end at once, the last one finds no lease of the others.
    *
    * @param executors their folders
    */
   static void atExit(Collection<Path> executors) {
     List<Path> left = List.copyOf(executors);
-    for (int look = 1; !left.isEmpty() && look <= LOOKS_AT_EXIT; look++) {
-      if (look > 1) {
-        // Another process may have had a lock just to see whether its owner lives.
+    for (int attempt = 1; !left.isEmpty() && attempt <= ATTEMPTS_AT_EXIT; attempt++) {
+      if (attempt > 1) {
+        // Another process may have held the lock only to check whether the owner is alive.
         LockSupport.parkNanos(EXIT_PAUSE_NANOS);
       }
       left = left.stream().filter(executor -> !sweep(executor, true)).toList();
     }
   }
 
-  /** Returns whether nothing is left of it, so that there is no need to look again. */
+  /** Returns whether no further attempt is needed. */
   private static boolean sweep(Path executor, boolean atExit) {
     try {
       if (!isAbandoned(executor)) {
@@ -81,14 +79,14 @@ final class FolderSweep {
       }
       return removeUnlessRead(executor);
     } catch (NoSuchFileException e) {
-      LOG.debug("{} went while it was looked at: renamed or removed by another", executor);
+      LOG.debug("{} was renamed or removed by another process during the sweep", executor);
     } catch (IOException e) {
       LOG.warn("The folder {} of a dead executor was not removed: {}", executor, e.toString());
     }
     return true;
   }
 
-  /** Whether its owner is dead, which is for ever; so the lock is not kept. */
+  /** Whether the owner is dead. A dead owner stays dead, so the lock is released at once. */
   private static boolean isAbandoned(Path folder) throws IOException {
     if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS) || isStarting(folder)) {
       return false;
@@ -100,7 +98,7 @@ final class FolderSweep {
       }
       return dead.isPresent();
     } catch (NoSuchFileException e) {
-      // Somebody died, or is busy, between removing the lock and the folder.
+      // Another process died, or is active, between removing the lock and the folder.
       return true;
     }
   }

@@ -14,12 +14,12 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * The folder of this host that executors put their own into.
+ * The folder of this host that contains the folders of executors.
  *
  * @param path an existing folder that this process may write to
- * @param sharedMemory whether it is in memory rather than on a disk
- * @param fallbackReason why it is not the one that was asked for, or not shared memory; empty when
- *     the first choice was taken
+ * @param sharedMemory whether the folder is in memory, not on a disk
+ * @param fallbackReason why it is not the requested folder, or not shared memory; empty if the
+ *     first choice was taken
  */
 public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbackReason) {
   private static final Set<String> MEMORY_FILE_SYSTEMS = Set.of("tmpfs", "ramfs", "hugetlbfs");
@@ -30,13 +30,12 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
   }
 
   /**
-   * Takes the first usable one of: the requested folder (/dev/shm when there is none), then the
-   * local folders.
+   * Chooses the first usable folder: the requested folder (default /dev/shm), then the local
+   * folders.
    *
-   * @param requested null or a folder that the user named
-   * @param minBytes least usable bytes that a folder must have to be taken; local folders are taken
-   *     with less
-   * @throws IOException when no folder can be used; the message says why for each
+   * @param requested folder that the user set, or null
+   * @param minBytes usable bytes that the first folder must have; local folders may have less
+   * @throws IOException if no folder can be used; the message has the reason for each
    */
   public static HostRoot choose(Path requested, List<Path> localDirs, long minBytes)
       throws IOException {
@@ -44,9 +43,9 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
   }
 
   /**
-   * The same by what is known of a machine: where it has no shared memory, none is tried.
+   * As above, for a machine with known capabilities. Skips shared memory if the machine has none.
    *
-   * @param machine what it can do
+   * @param machine its capabilities
    */
   public static HostRoot choose(
       Capabilities machine, Path requested, List<Path> localDirs, long minBytes)
@@ -54,7 +53,7 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
     Path first = requested == null ? machine.sharedFolder() : requested;
     Choice within = machine.withinHost();
     boolean lacking = requested == null && !within.isPreferred();
-    // What is wrong with the folder itself says more than that there is no shared memory.
+    // A problem of the folder itself is a better reason than missing shared memory.
     Optional<String> objection =
         objection(first, minBytes, userName())
             .or(() -> lacking ? Optional.of(within.reason()) : Optional.empty());
@@ -101,14 +100,14 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
 
   private static boolean isMemory(Path folder) {
     try {
-      // By what it is, not by its name: in a container /dev/shm may be a folder on a disk.
+      // Check the file system, not the name: in a container /dev/shm may be on a disk.
       return MEMORY_FILE_SYSTEMS.contains(Files.getFileStore(folder).type());
     } catch (IOException e) {
       return false;
     }
   }
 
-  /** The folder of this user's applications; made when the first executor comes. */
+  /** The folder of this user's applications. The first executor creates it. */
   public Path userFolder() {
     return path.resolve(userFolderName(userName()));
   }
@@ -117,7 +116,7 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
     return "weft-" + Names.sanitized(user);
   }
 
-  /** The user's name; where the system knows none, as in some containers, the number. */
+  /** The user's name, or the user id if the system has no name, as in some containers. */
   static String userName() {
     String name = System.getProperty("user.name", "?");
     if (!name.isBlank() && !name.equals("?")) {

@@ -12,18 +12,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A reader's word that it may be looking at a shuffle's memory of another executor on this host:
- * the owner does not use that memory anew before the lease is closed or its reader has died.
+ * A lease that lets a reader use a shuffle's memory of another executor on this host. The owner
+ * does not reuse that memory until the lease is closed or its reader has died.
  *
- * <p>Take the lease first and open the shuffle's indexes after: the owner deletes the indexes first
- * and looks for leases after, so either it sees the lease or the reader sees the index gone.
+ * <p>Take the lease before you open the shuffle's indexes. The owner deletes the indexes before it
+ * checks the leases. So either the owner finds the lease, or the reader finds no index.
  *
  * <p>Owned by the reader; thread-safe.
  */
 public final class Lease implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Lease.class);
 
-  /** All of this process, for its end. */
+  /** All leases of this process, to be closed when it ends. */
   private static final Set<Lease> OPEN = ConcurrentHashMap.newKeySet();
 
   private static final AtomicLong NEXT = new AtomicLong();
@@ -38,10 +38,10 @@ public final class Lease implements AutoCloseable {
   }
 
   /**
-   * Takes a lease. A reader may hold several of one shuffle.
+   * Takes a lease. A reader may hold several leases of one shuffle.
    *
-   * @param ownerFolder folder of the executor whose memory is to be read
-   * @throws java.nio.file.NoSuchFileException when that folder is gone: its owner ended
+   * @param ownerFolder folder of the executor whose memory is read
+   * @throws java.nio.file.NoSuchFileException if that folder is gone because its owner ended
    */
   public static Lease take(
       Path ownerFolder, int shuffleId, String readerExecutorId, String readerIncarnation)
@@ -70,8 +70,8 @@ public final class Lease implements AutoCloseable {
   }
 
   /**
-   * Closes what this process holds in a folder whose owner is dead, so that the memory is never
-   * used for anything else: a process that ends lets go of it.
+   * Closes the leases of this process in the folder of a dead owner. Called when the process ends.
+   * A dead owner never reuses its memory.
    */
   static void closeAll(Path ownerFolder) throws IOException {
     Path folder = ownerFolder.toRealPath();
@@ -86,7 +86,7 @@ public final class Lease implements AutoCloseable {
     }
   }
 
-  /** Lets the owner use the memory again; nothing of it may be read any more. */
+  /** Lets the owner reuse the memory. This process must not read it afterwards. */
   @Override
   public void close() throws IOException {
     if (closed.compareAndSet(false, true)) {

@@ -10,7 +10,7 @@ import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The leases that readers hold in one executor's folder. Thread-safe: it keeps no state. */
+/** The leases of readers in one executor's folder. Thread-safe; has no state. */
 public final class LeaseBoard {
   private static final Logger LOG = LoggerFactory.getLogger(LeaseBoard.class);
 
@@ -21,15 +21,15 @@ public final class LeaseBoard {
   }
 
   /**
-   * Whether a living reader may be looking at a shuffle's memory. The shuffle's indexes must be
-   * deleted before. Leases of dead readers are removed on the way. When the folder cannot be looked
-   * at the answer is true: keeping memory is the safe side.
+   * Whether a live reader may use a shuffle's memory. The shuffle's indexes must be deleted before.
+   * Removes the leases of dead readers. Returns true if the folder cannot be read, because keeping
+   * memory is safe.
    */
   public boolean anyLiving(int shuffleId) {
     return anyLivingNamed(Names.leasePrefix(shuffleId));
   }
 
-  /** Whether a living reader holds a lease of any shuffle. */
+  /** Whether a live reader holds a lease of any shuffle. */
   boolean anyLiving() {
     return anyLivingNamed(Names.LEASE_PREFIX);
   }
@@ -44,7 +44,7 @@ public final class LeaseBoard {
     } catch (NoSuchFileException e) {
       return false;
     } catch (IOException | DirectoryIteratorException e) {
-      LOG.warn("The leases in {} cannot be read, so they are taken to be held", folder, e);
+      LOG.warn("The leases in {} cannot be read and count as held", folder, e);
       return true;
     }
   }

@@ -7,10 +7,10 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * A folder in an executor's folder with files for processes that are no executors. Beside it lies a
- * lease file: whoever has a lock on that ({@code fcntl}, shared or exclusive) keeps the folder, and
- * the system drops the lock when the process ends, however it ends. Whoever made it removes it;
- * when the executor has died, the next sweep does, once nobody has a lock.
+ * A folder in an executor's folder with files for processes that are not executors. A lease file is
+ * next to it. The folder stays while any process has a lock on the lease file ({@code fcntl},
+ * shared or exclusive). The operating system releases the lock when that process ends. The executor
+ * removes the folder. If the executor has died, the next sweep removes it when no lock is held.
  *
  * <p>Thread-safe.
  */
@@ -24,11 +24,11 @@ public final class LentFolder {
   }
 
   /**
-   * Makes the folder, which only its owner may enter.
+   * Creates the folder with access for its owner only.
    *
-   * @param executorFolder the executor's
+   * @param executorFolder folder of the executor
    * @param name of the new folder
-   * @throws java.nio.file.FileAlreadyExistsException if there is one
+   * @throws java.nio.file.FileAlreadyExistsException if the name exists
    */
   public static LentFolder create(Path executorFolder, String name) throws IOException {
     Path folder = executorFolder.toRealPath();
@@ -42,29 +42,29 @@ public final class LentFolder {
     }
   }
 
-  /** The folder. */
+  /** The path of the folder. */
   public Path path() {
     return path;
   }
 
-  /** The file to lock. */
+  /** The path of the file to lock. */
   public Path lease() {
     return lease;
   }
 
   /**
-   * Makes a file in the folder, which only its owner may read.
+   * Creates a file in the folder with access for its owner only.
    *
-   * @throws java.nio.file.FileAlreadyExistsException if there is one
+   * @throws java.nio.file.FileAlreadyExistsException if the name exists
    */
   public Path createFile(String name) throws IOException {
     return Files.createFile(path.resolve(name), OwnedFolders.FILE);
   }
 
   /**
-   * Removes the folder and what is in it, unless another process has a lock on its lease.
+   * Removes the folder and its contents, unless another process has a lock on its lease.
    *
-   * @return whether it is gone
+   * @return whether it was removed
    * @throws IOException as {@link #removeUnlessHeld(Runnable)}
    */
   public boolean removeUnlessHeld() throws IOException {
@@ -72,12 +72,12 @@ public final class LentFolder {
   }
 
   /**
-   * As {@link #removeUnlessHeld()}, where the lease keeps something else, too.
+   * As {@link #removeUnlessHeld()}, for a lease that also protects another resource.
    *
-   * @param free gives that back; run once the lease is gone, so that nobody gets a lock on it any
-   *     more, and before the folder, also where that cannot be removed
-   * @throws IOException if the lease cannot be locked or removed, and nothing was given back; or if
-   *     the folder could not be removed
+   * @param free frees that resource. Runs after the lease is removed, so that no process can lock
+   *     it, and before the folder is removed. Also runs if removing the folder fails
+   * @throws IOException if the lease cannot be locked or removed, in which case nothing is freed,
+   *     or if the folder cannot be removed
    */
   public boolean removeUnlessHeld(Runnable free) throws IOException {
     try {

@@ -14,15 +14,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A file with an exclusive lock on it: the sign that the process which made it lives. The system
- * drops the lock when the process ends, however it ends, and the lock means the same in every
- * container that shares the folder, where process numbers do not.
+ * A file with an exclusive lock, which shows that the process that created it is alive. The
+ * operating system releases the lock when the process ends. Containers that share the folder see
+ * the same lock, but not the same process ids.
  *
- * <p>The lock is the process's, not the channel's: closing <em>any</em> channel on the file, also
- * one that was opened only to try the lock, drops it. So the files that this process has locked or
- * is trying are remembered, and never opened a second time. They are remembered in two places: as
- * system properties, because the class may be loaded more than once in a process, and here, because
- * others may replace the system properties.
+ * <p>The lock belongs to the process, not to the channel: closing <em>any</em> channel on the file
+ * releases it, even one that was opened only to try the lock. So this class records the files that
+ * this process has locked or tries to lock, and never opens them a second time. The record is in
+ * two places: in system properties, because the class may be loaded more than once in a process,
+ * and in this class, because other code may replace the system properties.
  */
 final class LockedFile implements AutoCloseable {
   private static final String MARK = "io.weft.host.locked:";
@@ -39,11 +39,11 @@ final class LockedFile implements AutoCloseable {
   }
 
   /**
-   * Makes a file of mode 0600 and locks it. Until it is locked it looks like that of a dead
-   * process, so it is made where nobody looks, and the caller moves it.
+   * Creates a file of mode 0600 and locks it. Before it is locked it looks like the file of a dead
+   * process. So it is created under a name that sweeps ignore, and the caller moves it.
    *
-   * @param madeAs where it is made
-   * @param movedTo where it will be found, by its real path
+   * @param madeAs path at creation
+   * @param movedTo real path after the move
    */
   static LockedFile create(Path madeAs, Path movedTo) throws IOException {
     Files.createFile(madeAs, OwnedFolders.FILE);
@@ -52,20 +52,20 @@ final class LockedFile implements AutoCloseable {
   }
 
   /**
-   * Takes the lock of a process that has died; empty when the process lives, or when another thread
-   * is just trying the same.
+   * Takes the lock of a dead process. Returns empty if the process is alive, or if another thread
+   * of this process tries the same lock.
    *
-   * @throws java.nio.file.NoSuchFileException when the file is gone
+   * @throws java.nio.file.NoSuchFileException if the file does not exist
    */
   static Optional<LockedFile> seize(Path file) throws IOException {
     return lock(file, mark(file), false);
   }
 
   /**
-   * As {@link #seize}, but together with others who look just as this process does: none of them
-   * takes another for the owner.
+   * As {@link #seize}, but with a shared lock. So several processes can check at once, and none
+   * takes another one for the owner.
    *
-   * @throws java.nio.file.NoSuchFileException when the file is gone
+   * @throws java.nio.file.NoSuchFileException if the file does not exist
    */
   static Optional<LockedFile> share(Path file) throws IOException {
     return lock(file, mark(file), true);
@@ -99,7 +99,7 @@ final class LockedFile implements AutoCloseable {
     try {
       lock = channel.tryLock(0, Long.MAX_VALUE, shared);
     } catch (OverlappingFileLockException e) {
-      // Held by this process without our memory of it: alive, whoever it is.
+      // Locked by this process, but not recorded here. The owner is alive.
       LOG.debug("{} is locked by this process", file, e);
     } finally {
       if (lock == null) {
@@ -109,7 +109,7 @@ final class LockedFile implements AutoCloseable {
     return lock == null ? null : channel;
   }
 
-  /** Lets go of the lock. */
+  /** Releases the lock. */
   @Override
   public void close() throws IOException {
     try {

@@ -3,20 +3,20 @@ package io.weft.host;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 
-/** Names of files and folders, and the random parts of them. */
+/** Names of files and folders, with their random parts. */
 final class Names {
   static final String ALIVE = "alive";
   static final String TOKEN = "token";
   static final String LEASE_PREFIX = "lease-";
 
-  /** A folder or lease that is not complete yet; others leave it alone unless it is old. */
+  /** Prefix of an incomplete folder or lease. Sweeps ignore it unless it is old. */
   static final String STARTING_PREFIX = ".starting-";
 
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private Names() {}
 
-  /** As part of a file name: everything but letters, digits, '.', '_' and '-' becomes '_'. */
+  /** Makes a name safe for files: replaces all but letters, digits, '.', '_' and '-' by '_'. */
   static String sanitized(String name) {
     String safe = name.replaceAll("[^A-Za-z0-9._-]", "_");
     return safe.startsWith(".") ? "_" + safe.substring(1) : safe;

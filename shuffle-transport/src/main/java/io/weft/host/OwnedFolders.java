@@ -13,14 +13,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/** Folders and files that only their owner may enter, from the moment they exist. */
+/** Creates folders and files that only their owner can access, and checks existing ones. */
 final class OwnedFolders {
   static final FileAttribute<Set<PosixFilePermission>> FOLDER =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
   static final FileAttribute<Set<PosixFilePermission>> FILE =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
 
-  // Parts of the mode as the system gives it.
+  // Parts of a POSIX file mode.
   private static final int FILE_TYPE = 0170000;
   private static final int FOLDER_TYPE = 0040000;
   private static final int OTHERS = 0077;
@@ -28,8 +28,8 @@ final class OwnedFolders {
   private OwnedFolders() {}
 
   /**
-   * Makes a folder of mode 0700 or takes the one that is there, if it is safe: anybody may write to
-   * /dev/shm, so another user may have put a folder or a link of that name there.
+   * Creates a folder of mode 0700, or accepts an existing one that is safe. Every user can write to
+   * /dev/shm, so another user may have created a folder or link of that name.
    */
   static void ensure(Path folder) throws IOException {
     try {
@@ -42,19 +42,19 @@ final class OwnedFolders {
     }
   }
 
-  /** Why a folder of ours must not be used; empty when it may, or when it does not exist. */
+  /** The reason why an existing folder is not safe; empty if it is safe or does not exist. */
   static Optional<String> objection(Path folder) {
     try {
       return objectionToExisting(folder);
     } catch (NoSuchFileException e) {
       return Optional.empty();
     } catch (IOException e) {
-      return Optional.of(folder + " cannot be looked at: " + e);
+      return Optional.of(folder + " cannot be read: " + e);
     }
   }
 
   private static Optional<String> objectionToExisting(Path folder) throws IOException {
-    // One look: a second one could find the folder gone.
+    // Read all attributes at once: before a second read the folder may be removed.
     Map<String, Object> found =
         Files.readAttributes(folder, "unix:mode,uid", LinkOption.NOFOLLOW_LINKS);
     int mode = (Integer) found.get("mode");
@@ -65,7 +65,7 @@ final class OwnedFolders {
     Object self = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
     if (!owner.equals(self)) {
       return Optional.of(
-          folder + " belongs to user number " + owner + ", not to us (" + self + ")");
+          folder + " belongs to user number " + owner + ", not to this process (" + self + ")");
     }
     if ((mode & OTHERS) != 0) {
       return Optional.of(folder + " is open to other users; set its mode to 0700 or remove it");

@@ -4,16 +4,16 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * CRC32C (Castagnoli), for which x86 and Arm have an instruction that the JVM uses. 0 says that
- * nothing was checked; the one in four thousand million contents that have this sum go unchecked.
+ * Computes CRC32C (Castagnoli) checksums. The JVM uses the instructions of x86 and Arm. The value 0
+ * means "not checked", so contents whose real sum is 0 (1 in 2^32) are not checked.
  */
 public final class Checksum {
-  /** Of bytes that were not checked. */
+  /** The value for bytes without a checksum. */
   public static final int NONE = 0;
 
   private Checksum() {}
 
-  /** The sum of a buffer from its position to its limit, neither of which changes. */
+  /** Returns the checksum from the buffer's position to its limit. Changes neither. */
   public static int of(ByteBuffer bytes) {
     CRC32C crc = new CRC32C();
     crc.update(bytes.duplicate());

@@ -1,5 +1,2 @@
-/**
- * Checksums of blocks where they leave memory: on the network path and on disk. Stateless; owns
- * nothing.
- */
+/** Checksums of blocks that leave memory: over the network and on disk. Stateless. */
 package io.weft.integrity;

@@ -1,10 +1,10 @@
 package io.weft.metrics;
 
-/** What an exchange counts, each from its start. */
+/** The counters of an exchange. Each counts from the start of the exchange. */
 public enum ExchangeCounter {
   OUTPUTS_PUBLISHED("map outputs published"),
   BYTES_PUBLISHED("bytes of published map outputs"),
-  BYTES_SPILLED("bytes of published map outputs that lie on disk, for want of shared memory"),
+  BYTES_SPILLED("bytes of published map outputs that are on disk because shared memory was full"),
   OUTPUTS_ADOPTED("map outputs taken over from executors that were decommissioned"),
   BYTES_ADOPTED("bytes of map outputs taken over from executors that were decommissioned"),
   LOCAL_BLOCKS("blocks of this executor read in place"),
@@ -20,21 +20,20 @@ public enum ExchangeCounter {
   BLOCKS_SERVED("blocks sent to peers"),
   BYTES_SERVED("bytes sent to peers"),
   REQUESTS_REFUSED("requests of peers refused"),
-  REQUESTS_POSTPONED("requests that a peer was too busy for, and that were sent again later"),
-  REQUESTS_HELD_BACK("requests that waited because the executor's readers had asked for enough"),
-  CHECKSUM_FAILURES("blocks and messages whose checksum was wrong on arrival, or on disk"),
-  PACKED_BYTES_SERVED("bytes sent to peers packed, as they were before"),
-  PACKED_BYTES_SENT("bytes sent to peers packed, as they were sent"),
-  WAITS("times a reader stood still because nothing had arrived"),
-  WAIT_NANOS("nanoseconds readers stood still"),
-  BUSY_NANOS("nanoseconds requests waited because a peer was too busy for them"),
-  HELD_BACK_NANOS(
-      "nanoseconds requests waited because the executor's readers had asked for enough"),
+  REQUESTS_POSTPONED("requests that a busy peer refused and that were sent again later"),
+  REQUESTS_HELD_BACK("requests that waited for the limit on bytes in flight of the executor"),
+  CHECKSUM_FAILURES("blocks and messages with a wrong checksum, on arrival or on disk"),
+  PACKED_BYTES_SERVED("bytes of blocks sent compressed, before compression"),
+  PACKED_BYTES_SENT("bytes of blocks sent compressed, after compression"),
+  WAITS("times a reader waited because no block had arrived"),
+  WAIT_NANOS("nanoseconds readers waited because no block had arrived"),
+  BUSY_NANOS("nanoseconds requests waited because a busy peer refused them"),
+  HELD_BACK_NANOS("nanoseconds requests waited for the limit on bytes in flight of the executor"),
   INDEXES_READ("indexes of map outputs of peers on this host read"),
   LEASES_TAKEN("leases taken on shuffles of peers on this host"),
   SEGMENTS_MAPPED("segments of peers on this host mapped"),
   SEGMENTS_UNMAPPED("segments of peers on this host unmapped again"),
-  BYTES_RETIRED("bytes whose freeing had to wait for readers"),
+  BYTES_RETIRED("bytes that could not be freed at once because of readers"),
   BYTES_FREED("bytes of map outputs freed");
 
   private final String description;
@@ -43,7 +42,7 @@ public enum ExchangeCounter {
     this.description = description;
   }
 
-  /** One line for a table of metrics. */
+  /** A one-line description for a table of metrics. */
   public String description() {
     return description;
   }

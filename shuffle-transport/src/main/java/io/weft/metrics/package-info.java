@@ -1,2 +1,2 @@
-/** What an executor counts: one counter for each name, thread-safe, nothing to free. */
+/** Counts events and bytes of an exchange. Thread-safe. */
 package io.weft.metrics;

@@ -4,7 +4,7 @@ import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 
-/** A stream for those who need it as Java reads one. For one thread. */
+/** Reads the pieces of a map output as an input stream. For one thread. */
 final class HeldInput extends InputStream {
   private static final int BYTE_MASK = 0xff;
 

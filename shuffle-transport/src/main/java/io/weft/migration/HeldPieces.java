@@ -4,24 +4,21 @@ import io.weft.catalog.OwnedBlocks;
 import io.weft.catalog.OwnedOutput;
 import java.nio.ByteBuffer;
 
-/**
- * The bytes of one stream in order, and the hold on the shuffle they lie in. For one thread at a
- * time.
- */
+/** The bytes of one stream in order, with the hold on their shuffle. For one thread at a time. */
 final class HeldPieces implements AutoCloseable {
   private final OwnedBlocks hold;
   private final OwnedOutput output;
   private ByteBuffer piece;
   private int nextChunk;
 
-  /** Takes the hold over. */
+  /** Takes ownership of the hold. */
   HeldPieces(OwnedBlocks hold, ByteBuffer head, OwnedOutput output) {
     this.hold = hold;
     this.output = output;
     this.piece = head;
   }
 
-  /** What comes next, to be read from; null at the end. */
+  /** The buffer to read next; null at the end. */
   ByteBuffer current() {
     while (!piece.hasRemaining()) {
       if (nextChunk == output.index().chunks()) {
@@ -33,7 +30,7 @@ final class HeldPieces implements AutoCloseable {
     return piece;
   }
 
-  /** Lets the memory go; no byte may be read any more. Can be repeated. */
+  /** Releases the memory. No byte may be read afterwards. Can be repeated. */
   @Override
   public void close() {
     hold.close();

@@ -3,7 +3,7 @@ package io.weft.migration;
 import io.weft.tcp.PacedRegion;
 import java.nio.ByteBuffer;
 
-/** A map output that moves; closed when Netty is done. */
+/** Sends the pieces of a migrated map output. Netty closes it at the end. */
 final class HeldRegion extends PacedRegion {
   private final HeldPieces pieces;
 
@@ -12,7 +12,7 @@ final class HeldRegion extends PacedRegion {
     this.pieces = pieces;
   }
 
-  /** The position is where the pieces are: they are read once, in order. */
+  /** Ignores the position, because the pieces are read once and in order. */
   @Override
   protected ByteBuffer from(long position) {
     return pieces.current();

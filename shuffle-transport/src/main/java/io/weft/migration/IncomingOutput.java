@@ -17,9 +17,9 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * Takes a migrated map output out of its stream into this executor's arena. What has arrived of the
- * head and the index is kept apart until the index is whole; a chunk is allocated with its first
- * byte. Closing without {@link #finish} frees everything. For one thread at a time.
+ * Receives a migrated map output into this executor's arena. Buffers the head and the index until
+ * the index is complete. Allocates a chunk when its first byte arrives. Closing without {@link
+ * #finish} frees everything. For one thread at a time.
  */
 public final class IncomingOutput implements AutoCloseable {
   private final BlockCatalog catalog;
@@ -36,7 +36,7 @@ public final class IncomingOutput implements AutoCloseable {
   private Extent extent;
   private long filled;
 
-  /** Expects this output, of which nothing has arrived yet. */
+  /** Creates a receiver for this output. */
   public IncomingOutput(BlockCatalog catalog, BlockKey key, ExchangeCounters counters) {
     this.catalog = catalog;
     this.key = key;
@@ -44,10 +44,10 @@ public final class IncomingOutput implements AutoCloseable {
   }
 
   /**
-   * Takes the next bytes, all of them.
+   * Receives the next bytes. Consumes all of them.
    *
-   * @throws IOException if they are not those of this output, the arena is full, or the shuffle was
-   *     removed here
+   * @throws IOException if the bytes do not belong to this output, the arena is full, or the
+   *     shuffle was removed here
    */
   public void append(ByteBuffer bytes) throws IOException {
     while (bytes.hasRemaining()) {
@@ -66,7 +66,10 @@ public final class IncomingOutput implements AutoCloseable {
     }
   }
 
-  /** Grows with what arrives, never by what the head promises; true once it is all there. */
+  /**
+   * Buffers bytes as they arrive, so that a wrong length cannot cause a large allocation. Returns
+   * whether all wanted bytes are there.
+   */
   private boolean collect(ByteBuffer bytes, int wanted) {
     byte[] taken = new byte[Math.min(bytes.remaining(), wanted - start.size())];
     bytes.get(taken);
@@ -83,7 +86,7 @@ public final class IncomingOutput implements AutoCloseable {
   private void fill(ByteBuffer bytes) throws IOException {
     if (chunk == index.chunks()) {
       throw new IOException(
-          key + " has " + bytes.remaining() + " bytes more than its index says, or still more");
+          key + " has " + bytes.remaining() + " or more bytes beyond those in its index");
     }
     if (extent == null) {
       extent = allocate(index.storedBytes(chunk));
@@ -100,8 +103,8 @@ public final class IncomingOutput implements AutoCloseable {
   }
 
   /**
-   * What comes sealed stays sealed: it was too much for memory where it comes from. Never waits, as
-   * an event loop brings the bytes.
+   * Allocates a chunk. An encrypted chunk stays encrypted on disk, because it did not fit into the
+   * sender's memory. Never waits, because it runs on an event loop.
    */
   private Extent allocate(long bytes) throws IOException {
     return index.isSealed(chunk) ? writer.allocateSealed(bytes) : writer.allocateNow(bytes);
@@ -132,18 +135,17 @@ public final class IncomingOutput implements AutoCloseable {
   }
 
   /**
-   * Publishes the output here, after its last byte; where it is here already, drops this copy.
+   * Publishes the output after its last byte. If it is already published here, drops this copy.
    *
-   * @return bytes of its chunks
-   * @throws IOException if bytes are missing or not as they were sent, or the shuffle was removed
-   *     here meanwhile
+   * @return the bytes of its chunks
+   * @throws IOException if bytes are missing or damaged, or the shuffle was removed here
    */
   public long finish() throws IOException {
     if (index == null || chunk < index.chunks()) {
-      throw new IOException("%s was cut short at chunk %d, byte %d".formatted(key, chunk, filled));
+      throw new IOException("%s was truncated at chunk %d, byte %d".formatted(key, chunk, filled));
     }
     if ((int) crc.getValue() != head.checksum()) {
-      throw new IOException(key + " did not arrive as it was sent: its checksum differs");
+      throw new IOException(key + " was damaged on the way: its checksum is wrong");
     }
     long bytes = MigrationFormat.chunkBytes(index);
     if (!catalog.contains(key)) {

@@ -11,7 +11,7 @@ import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
 
 /**
- * The stream of a migrated map output. All numbers are little-endian.
+ * The format of the stream of a migrated map output. All numbers are little-endian.
  *
  * <pre>
  *   0               4               8               12              16
@@ -24,9 +24,8 @@ import java.util.zip.CRC32C;
  *  +---------------------------------------------------------------+
  * </pre>
  *
- * The checksum is the CRC32C of all chunks; the index has its own. Where the index says that chunks
- * lie means nothing to the receiver, which places them anew. Chunks that lie sealed are sent
- * sealed.
+ * The checksum is the CRC32C of all chunks; the index has its own. The receiver ignores the
+ * locations in the index and allocates its own memory. Encrypted chunks are sent encrypted.
  */
 final class MigrationFormat {
   static final int HEAD_BYTES = 16;
@@ -37,7 +36,7 @@ final class MigrationFormat {
   private MigrationFormat() {}
 
   /**
-   * What a stream begins with.
+   * The head of a stream.
    *
    * @param indexBytes of the index, at most {@link MapOutputFormat#MOST_BYTES}
    * @param checksum of the chunks
@@ -45,10 +44,9 @@ final class MigrationFormat {
   record Head(int indexBytes, int checksum) {}
 
   /**
-   * Head and index of an output, ready to be read. Looks at every byte of its chunks.
+   * Encodes the head and index of an output. Reads every byte of its chunks.
    *
-   * @throws ChecksumException if a chunk is not what was written any more; what is wrong here must
-   *     not become right elsewhere
+   * @throws ChecksumException if a chunk is damaged, because a new checksum would hide the damage
    */
   static ByteBuffer encode(OwnedOutput output) throws ChecksumException {
     ByteBuffer index = MapOutputFormat.encode(output.index());
@@ -68,7 +66,7 @@ final class MigrationFormat {
     return (int) crc.getValue();
   }
 
-  /** Chunks on disk have a sum of their own. */
+  /** Verifies the checksum of a chunk on disk. */
   private static void verify(MapOutput index, int chunk, ByteBuffer bytes)
       throws ChecksumException {
     int promised = index.checksum(chunk);
@@ -81,16 +79,16 @@ final class MigrationFormat {
     }
   }
 
-  /** Bytes of all chunks, as they are sent. */
+  /** The bytes of all chunks in the stream. */
   static long chunkBytes(MapOutput output) {
     return output.storedBytes();
   }
 
   /**
-   * Reads a head.
+   * Decodes a head.
    *
-   * @param bytes of {@link #HEAD_BYTES} from their start
-   * @throws IOException if it is none, or of another version
+   * @param bytes the {@link #HEAD_BYTES} bytes of the head
+   * @throws IOException if it is not a head of this version
    */
   static Head decode(byte[] bytes) throws IOException {
     ByteBuffer head = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
@@ -99,7 +97,7 @@ final class MigrationFormat {
     int indexBytes = head.getInt();
     if (magic != MAGIC || version != VERSION) {
       throw new IOException(
-          "no migrated map output of version %d: magic %x, version %d"
+          "not a migrated map output of version %d: magic %x, version %d"
               .formatted(VERSION, magic, version));
     }
     if (indexBytes < 1 || indexBytes > MapOutputFormat.MOST_BYTES) {

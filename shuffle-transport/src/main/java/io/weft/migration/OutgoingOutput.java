@@ -11,9 +11,9 @@ import java.nio.ByteBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
 /**
- * A map output of this executor as Spark's block transfer sends it. Owns nothing: each stream made
- * of it holds the shuffle from the moment it is made until it is released or closed, and cannot be
- * made any more once the output is removed. Thread-safe.
+ * Adapts a map output of this executor to Spark's block transfer. Owns nothing. Each stream holds
+ * the shuffle from its creation until it is released or closed. After the output is removed, no
+ * stream can be created. Thread-safe.
  */
 public final class OutgoingOutput extends ManagedBuffer {
   private static final int TLS_PIECE_BYTES = 256 << 10;
@@ -31,9 +31,9 @@ public final class OutgoingOutput extends ManagedBuffer {
   }
 
   /**
-   * Prepares an output, which reads it once for its checksum.
+   * Prepares an output. Reads all of it once for its checksum.
    *
-   * @throws IOException if there is none under this key
+   * @throws IOException if there is no output with this key
    */
   public static OutgoingOutput of(BlockCatalog catalog, BlockKey key) throws IOException {
     try (OwnedBlocks hold = catalog.hold(key.shuffleId())) {
@@ -71,7 +71,7 @@ public final class OutgoingOutput extends ManagedBuffer {
     }
   }
 
-  /** The bytes from the start; whoever gets them closes them. */
+  /** Opens the bytes from the start. The caller closes them. */
   private HeldPieces open() throws IOException {
     OwnedBlocks hold = catalog.hold(key.shuffleId());
     HeldPieces pieces = null;
@@ -85,7 +85,7 @@ public final class OutgoingOutput extends ManagedBuffer {
     }
   }
 
-  /** Nothing to count: the streams own what they need. */
+  /** Does nothing, because each stream has its own hold. */
   @Override
   public ManagedBuffer retain() {
     return this;

@@ -1,9 +1,9 @@
 /**
- * Map outputs on their way from an executor that is about to end to one that lives on: each travels
- * as one stream of bytes and is published at the other end as a whole or not at all.
+ * Migrates map outputs from an executor that is decommissioned to another one. Each output is one
+ * stream of bytes. The receiver publishes it atomically.
  *
- * <p>The sender holds the shuffle while a stream of it is open, and who opened the stream closes
- * it. The receiver owns what it allocated until it is published, and frees it when it is closed
- * without. Streams are read and written on the network threads of Spark's block transfer.
+ * <p>The sender holds the shuffle while a stream of it is open. The opener of a stream closes it.
+ * The receiver owns its memory until it publishes the output, and frees it if it is closed before.
+ * Streams are read and written on the network threads of Spark's block transfer.
  */
 package io.weft.migration;

@@ -4,15 +4,14 @@ import java.io.Serializable;
 import java.util.Objects;
 
 /**
- * An executor's GPU as its executor announces it: arrays travel between it and the GPU of another
- * executor, by NCCL where both can use it.
+ * The GPU that an executor announces. Arrays are sent between GPUs of two executors, by NCCL if
+ * both can use it.
  *
- * @param uuid of the GPU, the same in every process; empty where there is none
- * @param ordinal its number in the executor's process; 0 where there is none
- * @param name its model; empty where there is none
- * @param nccl version of NCCL in the executor's process, such as "2.28.3"; empty where there is
- *     none
- * @param obstacle why the executor takes no part in NCCL, without a full stop; empty when it does
+ * @param uuid of the GPU, the same in every process; empty if there is no GPU
+ * @param ordinal of the GPU in the executor's process; 0 if there is no GPU
+ * @param name model of the GPU; empty if there is no GPU
+ * @param nccl version of NCCL in the executor's process, such as "2.28.3"; empty if there is none
+ * @param obstacle why the executor cannot use NCCL, without a full stop; empty if it can
  */
 public record GpuEnd(String uuid, int ordinal, String name, String nccl, String obstacle)
     implements Serializable {
@@ -22,19 +21,19 @@ public record GpuEnd(String uuid, int ordinal, String name, String nccl, String 
     Objects.requireNonNull(nccl, "nccl");
     Objects.requireNonNull(obstacle, "obstacle");
     if (obstacle.isBlank() && (uuid.isBlank() || nccl.isBlank())) {
-      throw new IllegalArgumentException("without a GPU or NCCL there has to be an obstacle");
+      throw new IllegalArgumentException("an executor without a GPU or NCCL needs an obstacle");
     }
     if (ordinal < 0) {
       throw new IllegalArgumentException("ordinal of GPU " + uuid + ": " + ordinal);
     }
   }
 
-  /** A GPU that NCCL can use. */
+  /** Returns a GPU that NCCL can use. */
   public static GpuEnd of(String uuid, int ordinal, String name, String nccl) {
     return new GpuEnd(uuid, ordinal, name, nccl, "");
   }
 
-  /** No GPU, and why. */
+  /** Returns no GPU, with the reason. */
   public static GpuEnd without(String obstacle) {
     return new GpuEnd("", 0, "", "", obstacle);
   }
@@ -49,7 +48,7 @@ public record GpuEnd(String uuid, int ordinal, String name, String nccl, String 
     return obstacle.isEmpty();
   }
 
-  /** Such as "GPU 1 (H100, 6b5f…) with NCCL 2.28.3", or "no GPU for arrays: …". */
+  /** For example "GPU 1 (H100, 6b5f…) with NCCL 2.28.3", or "no GPU for arrays: …". */
   @Override
   public String toString() {
     if (!isThere()) {

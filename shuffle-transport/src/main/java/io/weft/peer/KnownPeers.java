@@ -4,21 +4,21 @@ import java.io.IOException;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The addresses of executors, each asked of a directory once until it proves wrong. Thread-safe.
+ * Caches the addresses of executors from a directory, until an address is forgotten. Thread-safe.
  */
 public final class KnownPeers {
   private final PeerDirectory directory;
   private final ConcurrentHashMap<String, PeerAddress> known = new ConcurrentHashMap<>();
 
-  /** Knows nobody yet. */
+  /** Starts without addresses. */
   public KnownPeers(PeerDirectory directory) {
     this.directory = directory;
   }
 
   /**
-   * The address of an executor.
+   * Returns the address of an executor.
    *
-   * @throws IOException if the directory does not know it or cannot be asked
+   * @throws IOException if the directory does not know it or cannot be reached
    */
   public PeerAddress find(String executorId) throws IOException {
     PeerAddress address = known.get(executorId);
@@ -29,7 +29,7 @@ public final class KnownPeers {
     return address;
   }
 
-  /** Has the directory asked again: nobody answers at this address. */
+  /** Forgets an address that does not answer, so that the directory is queried again. */
   public void forget(PeerAddress address) {
     known.remove(address.executorId(), address);
   }

@@ -3,10 +3,10 @@ package io.weft.peer;
 import java.util.Objects;
 
 /**
- * How two executors exchange something, and why not in a better way. Names no executors, so that
- * pairs in the same situation have the same choice.
+ * The path between two executors, and why no better path is used. Names no executors, so that pairs
+ * in the same situation have equal choices.
  *
- * @param path the way
+ * @param path the chosen path
  * @param reason in words, without a full stop
  */
 public record PathChoice(TransferPath path, String reason) {
@@ -17,7 +17,7 @@ public record PathChoice(TransferPath path, String reason) {
     }
   }
 
-  /** Such as "shm (both run on one kernel)". */
+  /** For example "shm (both run on one kernel)". */
   @Override
   public String toString() {
     return path + " (" + reason + ")";

@@ -4,10 +4,10 @@ import java.io.Serializable;
 import java.util.Objects;
 
 /**
- * What the choice of a way depends on at one end.
+ * The properties of one end that the choice of a path depends on.
  *
- * @param kernel boot id of the kernel that the executor runs on; "unknown" where it has none
- * @param gpu the executor's GPU, or why there is none
+ * @param kernel boot id of the executor's kernel; "unknown" if it has none
+ * @param gpu the executor's GPU, or the reason for having none
  */
 public record PathEnd(String kernel, GpuEnd gpu) implements Serializable {
   private static final String UNKNOWN = "unknown";
@@ -17,7 +17,7 @@ public record PathEnd(String kernel, GpuEnd gpu) implements Serializable {
     Objects.requireNonNull(gpu, "gpu");
   }
 
-  /** Whether both run on one kernel; two without a name may not. */
+  /** Whether both ends run on one kernel. False for unknown boot ids. */
   boolean isOnKernelOf(PathEnd other) {
     return kernel.equals(other.kernel) && !kernel.equals(UNKNOWN);
   }

@@ -7,13 +7,13 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * Chooses how two executors exchange blocks, and arrays of their tasks, by what both announced.
- * Both ends and the driver come to the same choice. Immutable.
+ * Chooses the paths for blocks and for arrays between two executors, from what both announced. Both
+ * ends and the driver make the same choice. Immutable.
  *
- * @param mode what the user wants; NCCL and CUDA IPC are used with {@link TransportMode#AUTO} only
- * @param encrypted whether Spark encrypts what it sends between executors
- * @param unencryptedNccl whether NCCL, which does not encrypt, may go between hosts even so
- * @param names of these options in messages
+ * @param mode the user's setting; NCCL and CUDA IPC are used with {@link TransportMode#AUTO} only
+ * @param encrypted whether Spark encrypts traffic between executors
+ * @param unencryptedNccl whether NCCL, which does not encrypt, may still be used between hosts
+ * @param names the names of these options in messages
  */
 public record PathRules(
     TransportMode mode, boolean encrypted, boolean unencryptedNccl, SettingNames names) {
@@ -31,9 +31,9 @@ public record PathRules(
   }
 
   /**
-   * How blocks of shuffles get from one to the other. They lie in memory of the host, so NCCL never
-   * carries them. A folder that the reader does not see, as in containers, makes shm a tcp: that is
-   * found out when it reads.
+   * Chooses the path for shuffle blocks. Blocks are in host memory, so NCCL never carries them. If
+   * the owner's folder is not visible to the reader, as in containers, the reader uses tcp instead
+   * of shm. It detects that when it reads.
    */
   public PathChoice blocks(PathEnd one, PathEnd other) {
     if (mode == TransportMode.TCP) {
@@ -45,9 +45,9 @@ public record PathRules(
   }
 
   /**
-   * How arrays of tasks get from one to the other: from GPU to GPU by NCCL or, where that cannot
-   * be, by CUDA IPC on one kernel, else through memory of both hosts. Whether one end can map what
-   * the other has, as from another container, is found out when they meet.
+   * Chooses the path for arrays of tasks: from GPU to GPU by NCCL, else by CUDA IPC on one kernel,
+   * else through host memory. The ends test at their rendezvous whether they can map each other's
+   * memory.
    */
   public PathChoice arrays(PathEnd one, PathEnd other) {
     Optional<String> obstacle = obstacle(one, other);
@@ -58,7 +58,7 @@ public record PathRules(
     return mayMap(one, other) ? mapped(obstacle.get()) : throughHosts(one, other, obstacle.get());
   }
 
-  /** Whether each end may try to map memory of the other's GPU: two GPUs, or one, of one kernel. */
+  /** Whether each end may try to map memory of the other's GPU. Both must run on one kernel. */
   public boolean mayMap(PathEnd one, PathEnd other) {
     return mode == TransportMode.AUTO
         && one.isOnKernelOf(other)
@@ -67,18 +67,18 @@ public record PathRules(
   }
 
   /**
-   * How arrays go where NCCL does not, and the ends map each other's memory.
+   * Returns the path for arrays without NCCL if the ends can map each other's memory.
    *
-   * @param obstacle why not NCCL
+   * @param obstacle why NCCL is not used
    */
   public PathChoice mapped(String obstacle) {
     return new PathChoice(TransferPath.IPC, "no NCCL: " + obstacle + "; " + ONE_KERNEL);
   }
 
   /**
-   * How arrays go where neither NCCL nor CUDA IPC does.
+   * Returns the path for arrays without NCCL and CUDA IPC.
    *
-   * @param obstacle why not NCCL, and perhaps why not CUDA IPC
+   * @param obstacle why NCCL, and possibly CUDA IPC, is not used
    */
   public PathChoice throughHosts(PathEnd one, PathEnd other, String obstacle) {
     String reason = "no NCCL: " + obstacle;
@@ -92,7 +92,7 @@ public record PathRules(
         : new PathChoice(TransferPath.TCP, reason + "; " + TWO_KERNELS);
   }
 
-  /** Why NCCL is not used; empty where it is. The same whichever end is named first. */
+  /** Why NCCL is not used; empty if it is used. Does not depend on the order of the ends. */
   public Optional<String> obstacle(PathEnd one, PathEnd other) {
     if (mode != TransportMode.AUTO) {
       return Optional.of(names.of("mode") + " is not auto");
@@ -103,7 +103,7 @@ public record PathRules(
   }
 
   private static Optional<String> unusable(GpuEnd one, GpuEnd other) {
-    // In an order of their own, for both ends to come to the same reason.
+    // Sorted, so that both ends name the same reason.
     return Stream.of(one, other)
         .filter(gpu -> !gpu.hasNccl())
         .map(GpuEnd::obstacle)

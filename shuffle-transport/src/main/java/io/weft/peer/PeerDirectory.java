@@ -3,17 +3,17 @@ package io.weft.peer;
 import java.io.IOException;
 
 /**
- * Finds the address an executor announced. The exchange caches what it is told and asks again after
- * a peer could not be reached, so an implementation need not cache. Called on task threads, outside
- * locks; may block, must honour interruption and a deadline of its own. Thread-safe.
+ * Finds the address that an executor announced. The exchange caches addresses and asks again if a
+ * peer cannot be reached, so implementations need no cache. Called on task threads without locks.
+ * May block. Must support interruption and have its own timeout. Thread-safe.
  */
 public interface PeerDirectory {
   /**
-   * Looks up one executor.
+   * Looks up an executor.
    *
-   * @return the address last announced under this id
-   * @throws IOException if no such executor is known or the directory cannot be reached; the
-   *     message says which
+   * @return the last announced address of this id
+   * @throws IOException if the executor is unknown or the directory cannot be reached; the message
+   *     tells which
    */
   PeerAddress lookup(String executorId) throws IOException;
 }

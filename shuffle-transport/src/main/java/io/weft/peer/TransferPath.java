@@ -1,16 +1,16 @@
 package io.weft.peer;
 
-/** How bytes get from one executor to another. */
+/** The path of bytes from one executor to another. */
 public enum TransferPath {
   /** Between GPUs, by NCCL. */
   NCCL("nccl"),
   /** Between GPUs of one host, or on one GPU, through memory that both map by CUDA IPC. */
   IPC("ipc"),
-  /** Through memory that both map, on one host. */
+  /** Through shared memory on one host. */
   SHM("shm"),
-  /** By sockets. */
+  /** By TCP sockets. */
   TCP("tcp"),
-  /** Not at all. */
+  /** No path. */
   NONE("none");
 
   private final String text;
@@ -19,7 +19,7 @@ public enum TransferPath {
     this.text = text;
   }
 
-  /** The name that is printed. */
+  /** The name for messages. */
   @Override
   public String toString() {
     return text;

@@ -1,14 +1,14 @@
 package io.weft.peer;
 
 /**
- * Which way the blocks of another executor come; own blocks are always read in place. Arrays of
- * GPUs may go by NCCL, or by CUDA IPC, with {@link #AUTO} only.
+ * The path for blocks of other executors. An executor's own blocks are always read in place. NCCL
+ * and CUDA IPC carry arrays of GPUs with {@link #AUTO} only.
  */
 public enum TransportMode {
-  /** In place from peers on this host, by TCP from the others or where mapping fails. */
+  /** In place from peers on this host; by TCP from other peers and if mapping fails. */
   AUTO,
-  /** As {@link #AUTO}, but a peer on this host whose memory cannot be mapped is an error. */
+  /** As {@link #AUTO}, but it is an error if a peer's memory on this host cannot be mapped. */
   SHM,
-  /** By TCP from every other executor, also on this host. */
+  /** By TCP from all other executors, even on this host. */
   TCP
 }

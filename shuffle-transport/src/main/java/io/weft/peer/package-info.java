@@ -1,6 +1,5 @@
 /**
- * Other executors as this one sees them: their addresses, their GPUs, the way to their blocks and
- * arrays, and the rules by which a way is chosen. Values, and a thread-safe list of them; nothing
- * to free.
+ * Other executors: their addresses and GPUs, and the rules that choose the path to their blocks and
+ * arrays. Immutable values and a thread-safe cache of addresses.
  */
 package io.weft.peer;

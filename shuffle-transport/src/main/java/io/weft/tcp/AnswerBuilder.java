@@ -13,46 +13,46 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Fills an answer with chunks as long as the reader has room. For one thread. */
+/** Fills an answer with chunks until the reader's receive memory is full. For one thread. */
 final class AnswerBuilder {
   private static final long ALIGNMENT = 64;
 
   private final OpenBlocks request;
   private final ServedStream stream;
-  private final Packing packing;
+  private final Packing compressor;
   private final List<BlockKey> keys = new ArrayList<>();
   private final int[] rangeChunks;
-  private long room;
+  private long bytesLeft;
   private long needed;
   private boolean full;
   private boolean complete;
   private final ChunkTable table = new ChunkTable();
 
-  AnswerBuilder(OpenBlocks request, ServedStream stream, Packing packing) {
+  AnswerBuilder(OpenBlocks request, ServedStream stream, Packing compressor) {
     this.request = request;
-    this.packing = packing;
+    this.compressor = compressor;
     this.stream = stream;
-    this.room = request.mostBytes();
+    this.bytesLeft = request.mostBytes();
     this.rangeChunks = new int[request.ranges().size()];
   }
 
-  /** Whether no further range has to be looked at. */
+  /** Whether the answer takes no further range. */
   boolean isFull() {
     return full;
   }
 
-  /** Adds the next range's chunks, or those that there is room for. */
+  /** Adds the next range's chunks, or as many of them as fit. */
   void addRange(OwnedOutput output, int startPartition, int endPartition) {
     MapOutput index = output.index();
     int range = keys.size();
     int skipped = range == 0 ? request.firstChunk() : 0;
     int end = index.firstChunk(endPartition);
-    // In long arithmetic: what is to be skipped was named by the peer.
+    // Long arithmetic, because the peer chose the number to skip.
     int first = (int) Math.min((long) index.firstChunk(startPartition) + skipped, end);
     int chunk = addChunks(output, startPartition, first, end);
     full = chunk < end;
     if (full && chunk == first && range > 0) {
-      // Nothing of it is in the answer, so the range is left to the next request.
+      // The answer has no chunk of this range. The next request asks for it.
       return;
     }
     keys.add(index.key());
@@ -77,13 +77,13 @@ final class AnswerBuilder {
   }
 
   /**
-   * The reader asks for room by what chunks have when they are opened, so the first one is measured
-   * by that alone; the others also by what is sent, which the budget of what is served was taken
-   * for.
+   * Whether a chunk fits. The reader sizes its memory by plain chunk lengths, so only that length
+   * counts for the first chunk. For the others the sent length counts as well, because the server's
+   * budget covers it.
    */
   private boolean fits(MapOutput index, int chunk) {
     long bytes = table.count() == 0 ? index.length(chunk) : most(index, chunk);
-    return bytes <= room && table.count() < request.mostChunks();
+    return bytes <= bytesLeft && table.count() < request.mostChunks();
   }
 
   private static long most(MapOutput index, int chunk) {
@@ -93,11 +93,12 @@ final class AnswerBuilder {
   private void add(OwnedOutput output, int chunk, int inPartition) {
     MapOutput index = output.index();
     long bytes = index.length(chunk);
-    // What is sealed looks like noise, and does not get smaller.
-    Packing.Packed packed =
+    // Encrypted bytes do not compress.
+    Packing.Compressed compressed =
         request.compression() == Compression.NONE || index.isSealed(chunk)
             ? null
-            : packing.pack(request.compression(), index.key().shuffleId(), output.view(chunk));
+            : compressor.compress(
+                request.compression(), index.key().shuffleId(), output.view(chunk));
     if (table.count() == 0) {
       table.startAt(chunk - index.firstChunk(inPartition));
     }
@@ -105,13 +106,13 @@ final class AnswerBuilder {
         inPartition,
         index.rows(chunk),
         request.checksums() ? output.checksum(chunk) : Checksum.NONE,
-        packed == null ? (int) index.storedBytes(chunk) : packed.bytes(),
+        compressed == null ? (int) index.storedBytes(chunk) : compressed.bytes(),
         bytes);
-    room -= Math.min(room, (most(index, chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-    stream.add(output, chunk, packed);
+    bytesLeft -= Math.min(bytesLeft, (most(index, chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    stream.add(output, chunk, compressed);
   }
 
-  /** The answer, under the name its stream was given. */
+  /** Returns the answer for a stream of this id. */
   BlocksOpened answer(StreamId id) {
     return new BlocksOpened(
         id, needed, complete, keys, Arrays.copyOf(rangeChunks, keys.size()), table);

@@ -27,18 +27,18 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Finds what peers ask for and opens the streams for it. What a stream may hold is taken out of the
- * budget before anything is looked up; where that is used up the peer is to ask again in a moment,
- * which holds nothing here. Thread-safe.
+ * Answers the block requests of peers and opens the streams for them. Reserves the bytes of an
+ * answer from the budget before it looks up any block. If the budget is used up, it asks the peer
+ * to retry later and holds nothing for it. Thread-safe.
  */
 final class BlockAnswers {
-  /** About the time in which a stream of the usual size is sent. */
+  /** About the time that sending a stream of usual size takes. */
   private static final int RETRY_MILLIS = 20;
 
   private final String executorId;
   private final String incarnation;
   private final BlockCatalog catalog;
-  private final Packing packing;
+  private final Packing compressor;
   private final ServedBudget budget;
   private final ServedStreams streams;
   private final ExchangeCounters counters;
@@ -48,7 +48,7 @@ final class BlockAnswers {
       String executorId,
       String incarnation,
       BlockCatalog catalog,
-      Packing packing,
+      Packing compressor,
       ServedBudget budget,
       ServedStreams streams,
       ExchangeCounters counters,
@@ -56,14 +56,14 @@ final class BlockAnswers {
     this.executorId = executorId;
     this.incarnation = incarnation;
     this.catalog = catalog;
-    this.packing = packing;
+    this.compressor = compressor;
     this.budget = budget;
     this.streams = streams;
     this.counters = counters;
     this.names = names;
   }
 
-  /** The message that answers a request on a channel. */
+  /** Returns the message that answers a request on a channel. */
   ByteBuffer answer(Channel channel, OpenBlocks request) {
     if (!request.incarnation().equals(incarnation)) {
       return refuse(
@@ -98,18 +98,18 @@ final class BlockAnswers {
     }
   }
 
-  /** The message for a request that cannot be looked at. */
+  /** Returns the message for a request that cannot be decoded or run. */
   ByteBuffer refuse(Exception reason) {
     return refuse(-1, 0, "executor " + executorId + ": " + reason.getMessage());
   }
 
   private ByteBuffer open(Channel channel, OpenBlocks request) {
     Map<Integer, OwnedBlocks> holds = new HashMap<>();
-    ServedStream stream = new ServedStream(channel, holds.values(), packing);
+    ServedStream stream = new ServedStream(channel, holds.values(), compressor);
     stream.onClose(() -> budget.give(channel, request.mostBytes()));
     boolean kept = false;
     try {
-      AnswerBuilder builder = new AnswerBuilder(request, stream, packing);
+      AnswerBuilder builder = new AnswerBuilder(request, stream, compressor);
       List<BlockRange> ranges = request.ranges();
       for (int range = 0; range < ranges.size() && !builder.isFull(); range++) {
         BlockRange wanted = ranges.get(range);
@@ -157,14 +157,14 @@ final class BlockAnswers {
     counters.add(BLOCKS_SERVED, answer.blocks());
     counters.add(BYTES_SERVED, answer.totalBytes());
     if (request.compression() != Compression.NONE) {
-      countPacked(answer.table());
+      countCompressed(answer.table());
     }
     return answer.encode();
   }
 
-  private void countPacked(ChunkTable table) {
+  private void countCompressed(ChunkTable table) {
     for (int chunk = 0; chunk < table.count(); chunk++) {
-      if (table.isPacked(chunk)) {
+      if (table.isCompressed(chunk)) {
         counters.add(PACKED_BYTES_SERVED, table.length(chunk));
         counters.add(PACKED_BYTES_SENT, table.sentBytes(chunk));
       }

@@ -11,24 +11,24 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.network.client.TransportClientFactory;
 
 /**
- * Connections to the block servers of peers. Connecting and authenticating block, so they happen on
- * threads of their own named {@code weft-connect-<n>}, and a reader that waits for them can give up
- * at its deadline. Thread-safe.
+ * Connections to the block servers of peers. Connecting and authenticating block, so they run on
+ * threads named {@code weft-connect-<n>}. A reader that waits for a connection can therefore time
+ * out. Thread-safe.
  */
 public final class BlockClient implements PeerConnections, AutoCloseable {
   private final TransportClientFactory factory;
   private final ExecutorService connectors =
       Executors.newCachedThreadPool(new NumberedThreads("weft-connect-"));
   private final int connectionsPerPeer;
-  private final AtomicInteger turn = new AtomicInteger();
-  private final ConcurrentHashMap<Place, CompletableFuture<PeerConnection>> connections =
+  private final AtomicInteger nextSlot = new AtomicInteger();
+  private final ConcurrentHashMap<Slot, CompletableFuture<PeerConnection>> connections =
       new ConcurrentHashMap<>();
   private volatile boolean closed;
 
   /** One of the connections that Spark's settings allow between two executors. */
-  private record Place(PeerAddress peer, int number) {}
+  private record Slot(PeerAddress peer, int number) {}
 
-  /** A client that connects as the transport says. */
+  /** Creates a client of a transport. */
   public BlockClient(SparkTransport transport) {
     this.factory = transport.createClientFactory();
     this.connectionsPerPeer = transport.conf().numConnectionsPerPeer();
@@ -36,24 +36,24 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
 
   @Override
   public CompletableFuture<PeerConnection> connect(PeerAddress peer) {
-    Place place = new Place(peer, Math.floorMod(turn.getAndIncrement(), connectionsPerPeer));
-    return connect(place);
+    Slot slot = new Slot(peer, Math.floorMod(nextSlot.getAndIncrement(), connectionsPerPeer));
+    return connect(slot);
   }
 
-  private CompletableFuture<PeerConnection> connect(Place place) {
-    CompletableFuture<PeerConnection> known = connections.get(place);
+  private CompletableFuture<PeerConnection> connect(Slot slot) {
+    CompletableFuture<PeerConnection> known = connections.get(slot);
     if (known != null && isUsable(known)) {
       return known;
     }
     CompletableFuture<PeerConnection> fresh = new CompletableFuture<>();
     boolean mine =
         known == null
-            ? connections.putIfAbsent(place, fresh) == null
-            : connections.replace(place, known, fresh);
+            ? connections.putIfAbsent(slot, fresh) == null
+            : connections.replace(slot, known, fresh);
     if (!mine) {
-      return connect(place);
+      return connect(slot);
     }
-    startConnecting(place.peer(), fresh);
+    startConnecting(slot.peer(), fresh);
     return fresh;
   }
 
@@ -86,7 +86,7 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
     }
   }
 
-  /** Closes all connections; what is outstanding on them fails. */
+  /** Closes all connections. Outstanding requests fail. */
   @Override
   public void close() {
     closed = true;

@@ -23,9 +23,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes the requests of peers. Called on event loops, by one of them for each connection, which
- * also answers; but where chunks are packed, that takes so long that threads named {@code
- * weft-pack-<n>} do it. Thread-safe.
+ * Receives the requests of peers. Each connection's event loop calls it and also sends the answer.
+ * Requests that ask for compression take too long for an event loop: threads named {@code
+ * weft-pack-<n>} answer them. Thread-safe.
  */
 final class BlockRequests extends RpcHandler implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(BlockRequests.class);
@@ -33,21 +33,21 @@ final class BlockRequests extends RpcHandler implements AutoCloseable {
   private final BlockAnswers answers;
   private final ServedStreams streams;
   private final PeerServices services = new PeerServices();
-  private final ExecutorService packers;
+  private final ExecutorService compressors;
   private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
   /**
-   * Takes requests.
+   * Creates the handler.
    *
-   * @param packers how many threads may pack at a time
+   * @param compressors number of threads that compress
    */
-  BlockRequests(BlockAnswers answers, ServedStreams streams, int packers) {
+  BlockRequests(BlockAnswers answers, ServedStreams streams, int compressors) {
     this.answers = answers;
     this.streams = streams;
-    this.packers = Executors.newFixedThreadPool(packers, new NumberedThreads("weft-pack-"));
+    this.compressors = Executors.newFixedThreadPool(compressors, new NumberedThreads("weft-pack-"));
   }
 
-  /** What peers ask for that is no block. */
+  /** The services for requests that are not for blocks. */
   PeerServices services() {
     return services;
   }
@@ -84,13 +84,13 @@ final class BlockRequests extends RpcHandler implements AutoCloseable {
     if (request.compression() == Compression.NONE) {
       callback.onSuccess(answers.answer(channel, request));
     } else {
-      packLater(channel, request, callback);
+      answerCompressed(channel, request, callback);
     }
   }
 
-  private void packLater(Channel channel, OpenBlocks request, RpcResponseCallback callback) {
+  private void answerCompressed(Channel channel, OpenBlocks request, RpcResponseCallback callback) {
     try {
-      packers.execute(
+      compressors.execute(
           () -> {
             try {
               callback.onSuccess(answers.answer(channel, request));
@@ -98,7 +98,7 @@ final class BlockRequests extends RpcHandler implements AutoCloseable {
               callback.onFailure(e);
             }
             if (!channel.isActive()) {
-              // It ended meanwhile, and what had been opened on it was let go before.
+              // The connection ended before this stream was registered, so close the stream now.
               streams.connectionTerminated(channel);
             }
           });
@@ -107,7 +107,7 @@ final class BlockRequests extends RpcHandler implements AutoCloseable {
     }
   }
 
-  /** Messages without an answer. */
+  /** Receives a message that has no answer. */
   @Override
   public void receive(TransportClient client, ByteBuffer message) {
     try {
@@ -117,13 +117,13 @@ final class BlockRequests extends RpcHandler implements AutoCloseable {
     }
   }
 
-  /** Ends the threads that pack. */
+  /** Stops the threads that compress. */
   @Override
   public void close() {
-    packers.shutdownNow();
+    compressors.shutdownNow();
   }
 
-  /** Ends all connections and waits until they have let go of their streams, or for so long. */
+  /** Closes all connections and waits, at most the timeout for all, until their streams end. */
   void closeConnections(long timeoutMillis) {
     List<ChannelFuture> closing = channels.stream().map(Channel::close).toList();
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis);

@@ -12,12 +12,12 @@ import org.apache.spark.util.Utils;
 import scala.Tuple2;
 
 /**
- * Sends this executor's blocks to peers that ask over the network. Requests are answered and bytes
- * sent on the transport's event loops, straight from the arena; the shuffles in question are held
- * as long. Thread-safe.
+ * Sends this executor's blocks to peers that request them over the network. The transport's event
+ * loops answer requests and send bytes straight from the arena. The server holds the shuffles of a
+ * stream until it is sent. Thread-safe.
  */
 public final class BlockServer implements AutoCloseable {
-  /** Spark's own default for the number of ports to try. */
+  /** Spark's default for the number of ports to try. */
   private static final int PORT_RETRIES = 16;
 
   private static final long CLOSE_TIMEOUT_MILLIS = 5000;
@@ -42,11 +42,11 @@ public final class BlockServer implements AutoCloseable {
   }
 
   /**
-   * How a server is reached, by whom, and how much it holds for them.
+   * The address, security and limits of a server.
    *
-   * @param maxServedBytes of answers that were opened and not sent to their end
-   * @param maxServedBytesPerPeer of these, on one connection
-   * @param connectTimeout of its transport's attempts to connect, where the user set none
+   * @param maxServedBytes limit for the bytes of all answers that are open and not fully sent
+   * @param maxServedBytesPerPeer the same limit for one connection
+   * @param connectTimeout timeout of the transport's attempts to connect, if Spark's is not shorter
    */
   public record Options(
       String executorId,
@@ -62,10 +62,10 @@ public final class BlockServer implements AutoCloseable {
       SecurityManager security) {}
 
   /**
-   * Starts to listen; where a port is asked for and taken, on one of those that follow, as Spark's
-   * own services do.
+   * Starts to listen. If the configured port is in use, tries the ports after it, as Spark's
+   * services do.
    *
-   * @param arena for packed copies of chunks, where peers ask for them
+   * @param arena memory for compressed copies of chunks
    * @throws RuntimeException if no port can be bound
    */
   public static BlockServer start(
@@ -86,7 +86,7 @@ public final class BlockServer implements AutoCloseable {
             streams,
             counters,
             arena.names());
-    BlockRequests requests = new BlockRequests(answers, streams, packers(options.cores()));
+    BlockRequests requests = new BlockRequests(answers, streams, compressors(options.cores()));
     SparkTransport transport =
         new SparkTransport(conf, options.security(), options.secretName(), requests);
     try {
@@ -98,7 +98,7 @@ public final class BlockServer implements AutoCloseable {
     }
   }
 
-  private static int packers(int cores) {
+  private static int compressors(int cores) {
     return Math.max(1, cores > 0 ? cores : Runtime.getRuntime().availableProcessors());
   }
 
@@ -115,37 +115,39 @@ public final class BlockServer implements AutoCloseable {
         ._1();
   }
 
-  /** The transport, for a client to be made of it. */
+  /** The transport, from which a client can be created. */
   public SparkTransport transport() {
     return transport;
   }
 
-  /** What peers ask for beside blocks, and who answers it. */
+  /** The services that answer requests of peers that are not for blocks. */
   public PeerServices services() {
     return requests.services();
   }
 
-  /** The port listened on. */
+  /** The port that the server listens on. */
   public int port() {
     return server.getPort();
   }
 
-  /** Streams to peers that hold memory now. */
+  /** The number of streams to peers that hold memory now. */
   public int openStreams() {
     return streams.open();
   }
 
-  /** Bytes of these streams. */
+  /** The bytes that these streams hold. */
   public long servedBytes() {
     return budget.bytes();
   }
 
-  /** Lets go of what peers opened and have not taken any of for so long. */
+  /** Closes the streams that made no progress within the timeout. */
   public void dropStalled(Duration timeout) {
     streams.dropStalled(timeout.toNanos(), System.nanoTime());
   }
 
-  /** Stops listening, ends all connections and waits shortly until nothing is being sent. */
+  /**
+   * Stops listening, closes all connections and waits at most 5 s until no stream is being sent.
+   */
   @Override
   public void close() {
     server.close();

@@ -16,11 +16,11 @@ import org.apache.spark.network.client.TransportClientBootstrap;
 import org.apache.spark.network.util.TransportFrameDecoder;
 
 /**
- * Lets a connection read the bytes of a stream straight into its receiver's memory: in place of the
- * buffer that Netty would take for the next read it hands out that memory. Whatever Netty reads
- * goes to the receiver at once, before it asks for the next buffer, and while a stream is arriving
- * nothing else does; so what is read next is what the receiver expects next. One for each
- * connection, for its event loop.
+ * Lets a connection read the bytes of a stream straight into its receiver's memory. It gives Netty
+ * that memory in place of the buffer for the next read. Netty passes the bytes of a read to the
+ * receiver before it asks for the next buffer. While a stream arrives, no other bytes come. So the
+ * next read brings the bytes that the receiver expects next. One for each connection, for its event
+ * loop.
  */
 final class InPlaceReads implements RecvByteBufAllocator {
   private final RecvByteBufAllocator usual;
@@ -32,7 +32,10 @@ final class InPlaceReads implements RecvByteBufAllocator {
     this.lowWaterMark = lowWaterMark;
   }
 
-  /** Must come before every bootstrap that reads: a channel asks for its handle only once. */
+  /**
+   * Installs the allocator. Must run before every bootstrap that reads, because a channel asks for
+   * its handle only once.
+   */
   static final class Bootstrap implements TransportClientBootstrap {
     @Override
     public void doBootstrap(TransportClient client, Channel channel) {
@@ -44,7 +47,7 @@ final class InPlaceReads implements RecvByteBufAllocator {
     }
   }
 
-  /** Those of a connection; empty where the bytes on the wire are not those of the stream. */
+  /** The allocator of a connection; empty if TLS or encryption changes the bytes on the wire. */
   static Optional<InPlaceReads> of(Channel channel) {
     return channel.config().getRecvByteBufAllocator() instanceof InPlaceReads reads
             && isPlain(channel)
@@ -53,8 +56,8 @@ final class InPlaceReads implements RecvByteBufAllocator {
   }
 
   /**
-   * Whether the decoder that finds the streams is the first to see what was read: no TLS, no
-   * encryption. That of SASL begins with a decoder of the same class, under another name.
+   * Whether the frame decoder is the first inbound handler, so there is no TLS and no encryption.
+   * The check is by name, because SASL encryption starts with a decoder of the same class.
    */
   private static boolean isPlain(Channel channel) {
     for (Map.Entry<String, ChannelHandler> handler : channel.pipeline()) {
@@ -66,43 +69,44 @@ final class InPlaceReads implements RecvByteBufAllocator {
   }
 
   /**
-   * Bytes of the receiver's stream have come, and come next until there is no more receiver.
+   * Reports bytes of the receiver's stream. Until {@link #arrived} only bytes of this stream
+   * follow.
    *
-   * @param bytes that have come
-   * @param left how many will come
+   * @param bytes that have arrived
+   * @param left bytes of the stream that are still to come
    */
   void arriving(StreamReceiver newReceiver, long bytes, long left) {
     receiver = newReceiver;
     lowWaterMark.arrived(bytes, left);
   }
 
-  /** The stream has ended. */
+  /** Reports the end of the stream. */
   void arrived() {
     receiver = null;
     lowWaterMark.arrived(0, 0);
   }
 
-  @SuppressWarnings("deprecation") // Netty's channels ask for an ExtendedHandle all the same.
+  @SuppressWarnings("deprecation") // Netty's channels still require an ExtendedHandle.
   @Override
   public Handle newHandle() {
-    return new Room((ExtendedHandle) usual.newHandle());
+    return new LendingHandle((ExtendedHandle) usual.newHandle());
   }
 
-  /** Lends the receiver's memory for a read. */
-  private final class Room extends DelegatingHandle implements ExtendedHandle {
+  /** Lends the receiver's memory to a read. */
+  private final class LendingHandle extends DelegatingHandle implements ExtendedHandle {
     private final ExtendedHandle usualHandle;
 
-    Room(ExtendedHandle usualHandle) {
+    LendingHandle(ExtendedHandle usualHandle) {
       super(usualHandle);
       this.usualHandle = usualHandle;
     }
 
     @Override
     public ByteBuf allocate(ByteBufAllocator allocator) {
-      ByteBuffer room = receiver == null ? null : receiver.room();
-      return room == null
+      ByteBuffer memory = receiver == null ? null : receiver.room();
+      return memory == null
           ? usualHandle.allocate(allocator)
-          : new LentBuffer(allocator, room, receiver).clear();
+          : new LentBuffer(allocator, memory, receiver).clear();
     }
 
     @Override
@@ -112,14 +116,14 @@ final class InPlaceReads implements RecvByteBufAllocator {
   }
 
   /**
-   * Memory of a receiver, which gets it back when nobody reads or writes this buffer any more:
-   * where a stream ends before the receiver thinks it does, the next messages lie in here as well.
+   * Memory of a receiver. The receiver gets it back when no thread uses this buffer any more. If a
+   * stream ends early, the buffer also holds the messages that follow it.
    */
   private static final class LentBuffer extends UnpooledDirectByteBuf {
     private final StreamReceiver lender;
 
-    LentBuffer(ByteBufAllocator allocator, ByteBuffer room, StreamReceiver lender) {
-      super(allocator, room, room.remaining());
+    LentBuffer(ByteBufAllocator allocator, ByteBuffer memory, StreamReceiver lender) {
+      super(allocator, memory, memory.remaining());
       this.lender = lender;
     }
 

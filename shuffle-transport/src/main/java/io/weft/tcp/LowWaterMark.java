@@ -9,20 +9,20 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * Lets the kernel wake the event loop of a connection only when many bytes of a stream have come
- * ({@code SO_RCVLOWAT}), and not for every packet: waking a thread on another processor is paid by
- * the sender, and on virtual machines it costs more than the copy of the packet.
+ * Lets the kernel wake a connection's event loop only after many bytes of a stream have arrived
+ * ({@code SO_RCVLOWAT}), not for every packet. The sender pays for waking a thread on another
+ * processor, and on virtual machines that costs more than copying the packet.
  *
- * <p>The mark delays nothing but the bytes before it: only what is sure to come is waited for, and
- * only on a connection that has just been fast, so that bytes on a slow one still count as progress
- * when they come. The end of the connection wakes in any case. Nothing is done where Netty does not
- * use epoll or the kernel refuses. One for each connection, for its event loop.
+ * <p>The mark is set only for bytes that are certain to come, and only on a connection that was
+ * recently fast. So bytes on a slow connection still count as progress when they arrive. The end of
+ * the connection wakes the event loop in any case. Does nothing if Netty does not use epoll or the
+ * kernel refuses. One for each connection, for its event loop.
  */
 final class LowWaterMark {
-  /** Half a processor's second-level cache; waiting for more wins nothing that can be measured. */
+  /** Half of a processor's L2 cache. A larger mark brings no measurable gain. */
   static final int BYTES = 256 << 10;
 
-  /** A connection is fast that brings {@link #BYTES} in this time. */
+  /** A connection is fast if it receives {@link #BYTES} within this time. */
   static final long FAST_NANOS = Duration.ofMillis(50).toNanos();
 
   private static final int SOL_SOCKET = 1;
@@ -40,7 +40,7 @@ final class LowWaterMark {
   private boolean fast;
 
   /**
-   * No mark yet.
+   * Starts without a mark.
    *
    * @param clock as {@link System#nanoTime()}
    */
@@ -52,10 +52,10 @@ final class LowWaterMark {
   }
 
   /**
-   * Bytes of a stream have come.
+   * Reports bytes of a stream.
    *
-   * @param arrived how many, 0 or more
-   * @param left how many more of it will come, whatever else happens on the connection
+   * @param arrived bytes that have arrived, 0 or more
+   * @param left bytes of the stream that are still to come, before any other bytes
    */
   void arrived(long arrived, long left) {
     if (supported) {
@@ -76,7 +76,7 @@ final class LowWaterMark {
       try {
         boolean unused = channel.config().setOption(OPTION, wanted);
       } catch (ChannelException e) {
-        // The kernel refuses, or the connection has ended, of which its streams hear.
+        // The kernel refused, or the connection has ended, which its streams learn from Netty.
         supported = false;
       }
     }

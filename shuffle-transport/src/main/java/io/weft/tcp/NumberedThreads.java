@@ -3,7 +3,7 @@ package io.weft.tcp;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Daemon threads with a common name and a number each. Thread-safe. */
+/** Creates daemon threads with a common name prefix and a number. Thread-safe. */
 final class NumberedThreads implements ThreadFactory {
   private final String prefix;
   private final AtomicInteger count = new AtomicInteger();

@@ -6,35 +6,37 @@ import java.nio.channels.WritableByteChannel;
 import org.apache.spark.network.util.AbstractFileRegion;
 
 /**
- * A stream that Netty writes out without taking it into buffers of its own. It goes in turns, so
- * that the other connections of the event loop get theirs. For one event loop.
+ * A stream that Netty writes to a socket without copying it to its own buffers. It writes a limited
+ * number of bytes per call, so that the other connections of the event loop make progress too. For
+ * one event loop.
  */
 public abstract class PacedRegion extends AbstractFileRegion {
-  /** After so many bytes, or few more, others get their turn. */
+  /** A call ends after about this many bytes. */
   static final long TURN_BYTES = 1 << 20;
 
   private final long count;
   private long transferred;
 
   /**
-   * A stream of which nothing has been written.
+   * Creates a stream of which no byte has been written.
    *
-   * @param count all its bytes
+   * @param count its bytes
    */
   protected PacedRegion(long count) {
     this.count = count;
   }
 
   /**
-   * Bytes from a position on, at least one; what the target does not take is asked for again.
+   * Returns bytes from a position on, at least one. Bytes that the target does not accept are
+   * requested again.
    *
-   * @param position in the stream, below its end; never below that of the call before
+   * @param position in the stream, below its end; never below the position of the previous call
    */
   protected abstract ByteBuffer from(long position);
 
-  /** Called after each turn in which bytes went out. */
+  /** Called after each call that wrote bytes. Does nothing by default. */
   protected void progressed() {
-    // Most streams need not know.
+    // Nothing to track.
   }
 
   @Override
@@ -56,7 +58,7 @@ public abstract class PacedRegion extends AbstractFileRegion {
   public final long transferTo(WritableByteChannel target, long position) throws IOException {
     if (position != transferred) {
       throw new IllegalArgumentException(
-          "position " + position + " of a stream of which " + transferred + " bytes are gone");
+          "position " + position + " of a stream that has written " + transferred + " bytes");
     }
     long end = Math.min(count, position + TURN_BYTES);
     boolean taken = true;

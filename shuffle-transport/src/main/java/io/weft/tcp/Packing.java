@@ -1,7 +1,5 @@
 package io.weft.tcp;
 
-import com.github.luben.zstd.Zstd;
-import com.github.luben.zstd.ZstdException;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
@@ -12,33 +10,27 @@ import java.nio.ByteBuffer;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import net.jpountz.lz4.LZ4Compressor;
-import net.jpountz.lz4.LZ4Exception;
-import net.jpountz.lz4.LZ4Factory;
 
 /**
- * Packs chunks for their way, each into an extent of its own that belongs to the caller. What does
- * not get smaller by a tenth is sent as it is, and where that is so again and again only a sample
- * is tried from time to time. Thread-safe.
+ * Compresses chunks for the network, each into an extent of its own that belongs to the caller. A
+ * chunk that does not shrink by a tenth is sent uncompressed. Each such chunk doubles the number of
+ * chunks of its shuffle that are then skipped. Thread-safe.
  */
 final class Packing {
-  private static final LZ4Compressor LZ4 = LZ4Factory.fastestInstance().fastCompressor();
-  private static final int ZSTD_LEVEL = 1;
+  /** A chunk must shrink to nine tenths. Otherwise decompressing costs more than it saves. */
+  private static final double WORTHWHILE_RATIO = 0.9;
 
-  /** A chunk has to shrink to nine tenths, or unpacking costs more than it brings. */
-  private static final double PAYS = 0.9;
-
-  /** Of a longer chunk this much is tried first. */
+  /** The sample that is tried first, of a chunk of more than four times this size. */
   private static final int SAMPLE_BYTES = 64 << 10;
 
-  /** Below this a chunk is not worth the call. */
-  private static final int LEAST_BYTES = 128;
+  /** A shorter chunk is not worth the call. */
+  private static final int MIN_BYTES = 128;
 
-  private static final int MOST_SHUFFLES = 256;
+  private static final int MAX_SHUFFLES = 256;
 
   private final SharedArena arena;
 
-  /** By shuffle, as its blocks are alike; the ones asked for last. */
+  /** By shuffle, because the blocks of a shuffle are alike. Keeps the most recently used. */
   private final Map<Integer, Payoff> payoffs =
       Collections.synchronizedMap(
           new LinkedHashMap<>(16, 0.75f, true) {
@@ -46,18 +38,18 @@ final class Packing {
 
             @Override
             protected boolean removeEldestEntry(Map.Entry<Integer, Payoff> eldest) {
-              return size() > MOST_SHUFFLES;
+              return size() > MAX_SHUFFLES;
             }
           });
 
-  /** Packs into memory of an arena. */
+  /** Compresses into memory of an arena. */
   Packing(SharedArena arena) {
     this.arena = arena;
   }
 
-  /** Whether packing has paid lately: after every failure twice as many chunks go untried. */
+  /** Whether compression has paid lately. Each failure doubles the number of chunks to skip. */
   private static final class Payoff {
-    private static final int MOST_SKIPPED = 1024;
+    private static final int MAX_SKIPPED = 1024;
 
     private int toSkip;
     private int penalty = 1;
@@ -67,63 +59,63 @@ final class Packing {
     }
 
     synchronized void tried(boolean paid) {
-      penalty = paid ? 1 : Math.min(2 * penalty, MOST_SKIPPED);
+      penalty = paid ? 1 : Math.min(2 * penalty, MAX_SKIPPED);
       toSkip = paid ? 0 : penalty;
     }
   }
 
   /**
-   * Packs a chunk.
+   * Compresses a chunk.
    *
    * @param compression not {@link Compression#NONE}
    * @param bytes a direct buffer, from 0 to its limit
-   * @return exactly as long as the packed bytes but for rounding, with their number; null if the
-   *     chunk is to be sent as it is
+   * @return the compressed chunk, in an extent of its size but for rounding; null if the chunk is
+   *     to be sent uncompressed
    */
-  Packed pack(Compression compression, int shuffleId, ByteBuffer bytes) {
-    if (bytes.limit() < LEAST_BYTES) {
+  Compressed compress(Compression compression, int shuffleId, ByteBuffer bytes) {
+    if (bytes.limit() < MIN_BYTES) {
       return null;
     }
     Payoff payoff = payoffs.computeIfAbsent(shuffleId, id -> new Payoff());
     if (!payoff.isWorthTrying()) {
       return null;
     }
-    Packed packed = samplePays(compression, bytes) ? packWhole(compression, bytes) : null;
-    payoff.tried(packed != null);
-    return packed;
+    Compressed compressed =
+        sampleShrinks(compression, bytes) ? compressWhole(compression, bytes) : null;
+    payoff.tried(compressed != null);
+    return compressed;
   }
 
-  /** A packed chunk. */
-  record Packed(Extent extent, int bytes) {}
+  /** A compressed chunk. */
+  record Compressed(Extent extent, int bytes) {}
 
-  private boolean samplePays(Compression compression, ByteBuffer bytes) {
+  private boolean sampleShrinks(Compression compression, ByteBuffer bytes) {
     if (bytes.limit() <= 4 * SAMPLE_BYTES) {
       return true;
     }
     ByteBuffer sample = bytes.slice(bytes.limit() / 2, SAMPLE_BYTES);
-    Packed packed = packWhole(compression, sample);
-    if (packed != null) {
-      arena.free(packed.extent());
+    Compressed compressed = compressWhole(compression, sample);
+    if (compressed != null) {
+      arena.free(compressed.extent());
     }
-    return packed != null;
+    return compressed != null;
   }
 
-  private Packed packWhole(Compression compression, ByteBuffer bytes) {
-    int most = (int) (bytes.limit() * PAYS);
-    Extent extent = allocate(most);
+  private Compressed compressWhole(Compression compression, ByteBuffer bytes) {
+    int limit = (int) (bytes.limit() * WORTHWHILE_RATIO);
+    Extent extent = allocate(limit);
     if (extent == null) {
       return null;
     }
     int count = 0;
     try {
-      ByteBuffer target = arena.view(extent);
-      count = compression == Compression.LZ4 ? lz4(bytes, target, most) : zstd(bytes, target, most);
+      count = compression.compress(bytes, arena.view(extent), limit);
     } finally {
       if (count == 0) {
         arena.free(extent);
       }
     }
-    return count == 0 ? null : new Packed(arena.trim(extent, count), count);
+    return count == 0 ? null : new Compressed(arena.trim(extent, count), count);
   }
 
   /** Null where there is no shared memory: disk would be slower than sending more bytes. */
@@ -135,30 +127,13 @@ final class Packing {
     }
   }
 
-  private static int lz4(ByteBuffer bytes, ByteBuffer target, int most) {
-    try {
-      return LZ4.compress(bytes, 0, bytes.limit(), target, 0, most);
-    } catch (LZ4Exception e) {
-      return 0;
-    }
+  /** The bytes of a compressed chunk, read-only. */
+  ByteBuffer view(Compressed compressed) {
+    return arena.view(compressed.extent()).slice(0, compressed.bytes()).asReadOnlyBuffer();
   }
 
-  private static int zstd(ByteBuffer bytes, ByteBuffer target, int most) {
-    try {
-      return (int)
-          Zstd.compressDirectByteBuffer(target, 0, most, bytes, 0, bytes.limit(), ZSTD_LEVEL);
-    } catch (ZstdException e) {
-      return 0;
-    }
-  }
-
-  /** The bytes of a packed chunk. */
-  ByteBuffer view(Packed packed) {
-    return arena.view(packed.extent()).slice(0, packed.bytes()).asReadOnlyBuffer();
-  }
-
-  /** Gives a packed chunk's memory back. */
-  void free(Packed packed) {
-    arena.free(packed.extent());
+  /** Gives a compressed chunk's memory back. */
+  void free(Compressed compressed) {
+    arena.free(compressed.extent());
   }
 }

@@ -13,16 +13,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.spark.network.client.RpcResponseCallback;
 
-/** Asks services of peers and waits for their answers. Thread-safe. */
+/** Calls services of peers and waits for their answers. Thread-safe. */
 public final class PeerCalls {
   private final KnownPeers peers;
   private final PeerConnections connections;
   private final Duration timeout;
 
   /**
-   * Calls over a client's connections.
+   * Creates calls over a client's connections.
    *
-   * @param timeout the most that one call takes
+   * @param timeout of one call
    */
   public PeerCalls(KnownPeers peers, PeerConnections connections, Duration timeout) {
     this.peers = peers;
@@ -31,10 +31,10 @@ public final class PeerCalls {
   }
 
   /**
-   * Asks an executor.
+   * Calls an executor's service.
    *
-   * @throws IOException if it is not known or cannot be reached, fails, or does not answer in time;
-   *     the message names it
+   * @throws IOException if the executor is unknown, cannot be reached, fails, or does not answer in
+   *     time; the message names it
    * @throws InterruptedException if the thread is interrupted
    */
   public byte[] ask(String executorId, byte[] question) throws IOException, InterruptedException {

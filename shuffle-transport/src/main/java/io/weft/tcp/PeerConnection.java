@@ -6,44 +6,44 @@ import io.weft.wire.StreamId;
 import org.apache.spark.network.client.RpcResponseCallback;
 
 /**
- * A connection to a peer's block server, shared by the readers of this executor. Nothing blocks.
+ * A connection to a peer's block server, shared by the readers of this executor. No method blocks.
  * Thread-safe.
  */
 public interface PeerConnection {
   /**
-   * Asks for blocks; the answer, or the end of the connection, comes to the callback.
+   * Requests blocks. The callback gets the answer, or a failure if the connection ends.
    *
-   * @param turn is told what moves while the answer is to come, unless that grants nothing
+   * @param turn tracks progress until the answer; a refusal does not count as progress
    */
   void open(OpenBlocks request, Turn turn, RpcResponseCallback callback);
 
   /**
-   * Asks a service of the peer; the answer, or the end of the connection, comes to the callback.
+   * Calls a service of the peer. The callback gets the answer, or a failure if the connection ends.
    */
   default void call(ServiceMessage question, RpcResponseCallback callback) {
     callback.onFailure(new UnsupportedOperationException("this connection carries blocks only"));
   }
 
   /**
-   * Asks for the bytes of a stream. Streams of one connection come one after the other.
+   * Requests the bytes of a stream. Streams of one connection arrive one after the other.
    *
-   * @param turn is told what moves until the stream has ended
+   * @param turn tracks progress until the stream ends
    */
   void receive(StreamId stream, Turn turn, StreamReceiver receiver);
 
-  /** Tells the peer that a stream is not wanted. */
+  /** Tells the peer to discard a stream. */
   void decline(StreamId stream);
 
   /**
-   * When it was made, or an answer that grants blocks or bytes of any stream came over it last, as
-   * {@link System#nanoTime()} has it. It may move while something that was asked for is lost: what
-   * somebody waits for has a {@link Turn}.
+   * The time of the last progress: the connection was created, an answer granted blocks, or bytes
+   * of any stream arrived. In units of {@link System#nanoTime()}. The connection may make progress
+   * although one request is lost, so each request also has a {@link Turn}.
    */
   long lastMoved();
 
-  /** Whether it still works, as far as is known. */
+  /** Whether the connection is open, as far as this end knows. */
   boolean isActive();
 
-  /** Closes the connection without waiting; everything outstanding on it fails. */
+  /** Closes the connection without waiting. All outstanding requests fail. */
   void abort();
 }

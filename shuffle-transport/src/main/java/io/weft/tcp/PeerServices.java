@@ -6,26 +6,25 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import org.apache.spark.network.client.RpcResponseCallback;
 
-/** Answers what peers ask for that is no block. Thread-safe. */
+/** Answers requests of peers that are not for blocks. Thread-safe. */
 public final class PeerServices {
   private volatile Service service =
       question ->
-          CompletableFuture.failedFuture(
-              new IllegalStateException("this executor has no service for it"));
+          CompletableFuture.failedFuture(new IllegalStateException("this executor has no service"));
 
-  /** Who answers. */
+  /** Answers the questions of peers. */
   @FunctionalInterface
   public interface Service {
     /**
-     * Takes a question; does not block.
+     * Answers a question. Does not block.
      *
-     * @param question not to be changed
-     * @return the answer; a failure reaches the peer by its message
+     * @param question must not be changed
+     * @return the answer; the peer gets the message of a failure
      */
     CompletableFuture<byte[]> answer(byte[] question);
   }
 
-  /** From now on this answers. */
+  /** Sets the service that answers from now on. */
   public void serve(Service answering) {
     service = answering;
   }

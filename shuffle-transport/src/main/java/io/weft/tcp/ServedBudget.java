@@ -6,13 +6,12 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Bounds the bytes that are kept for peers: of answers that were opened and not sent to their end.
- * A peer that does not take what it asked for runs into its own bound and leaves the others theirs.
- * Thread-safe.
+ * Limits the bytes of answers that are open and not fully sent. Each peer also has its own limit,
+ * so a peer that does not receive its data cannot block the others. Thread-safe.
  */
 final class ServedBudget {
-  private final long mostBytes;
-  private final long mostBytesPerPeer;
+  private final long maxBytes;
+  private final long maxBytesPerPeer;
 
   @GuardedBy("this")
   private final Map<Channel, Long> byPeer = new HashMap<>();
@@ -23,18 +22,21 @@ final class ServedBudget {
   /**
    * Starts empty.
    *
-   * @param mostBytes for all peers
-   * @param mostBytesPerPeer on one connection
+   * @param maxBytes for all peers
+   * @param maxBytesPerPeer on one connection
    */
-  ServedBudget(long mostBytes, long mostBytesPerPeer) {
-    this.mostBytes = mostBytes;
-    this.mostBytesPerPeer = mostBytesPerPeer;
+  ServedBudget(long maxBytes, long maxBytesPerPeer) {
+    this.maxBytes = maxBytes;
+    this.maxBytesPerPeer = maxBytesPerPeer;
   }
 
-  /** Takes bytes for a peer if there are any left. More than the bound is granted alone. */
+  /**
+   * Reserves bytes for a peer if enough are left. A request above the limit is granted when no
+   * other bytes are reserved.
+   */
   synchronized boolean take(Channel peer, long wanted) {
     long known = byPeer.getOrDefault(peer, 0L);
-    if (exceeds(known, wanted, mostBytesPerPeer) || exceeds(bytes, wanted, mostBytes)) {
+    if (exceeds(known, wanted, maxBytesPerPeer) || exceeds(bytes, wanted, maxBytes)) {
       return false;
     }
     byPeer.put(peer, known + wanted);
@@ -42,17 +44,17 @@ final class ServedBudget {
     return true;
   }
 
-  private static boolean exceeds(long taken, long wanted, long most) {
-    return taken > 0 && wanted > most - taken;
+  private static boolean exceeds(long taken, long wanted, long limit) {
+    return taken > 0 && wanted > limit - taken;
   }
 
-  /** Gives back what was taken. */
+  /** Returns reserved bytes. */
   synchronized void give(Channel peer, long taken) {
     bytes -= taken;
     byPeer.computeIfPresent(peer, (same, known) -> known == taken ? null : known - taken);
   }
 
-  /** Bytes taken now. */
+  /** The bytes that are reserved now. */
   synchronized long bytes() {
     return bytes;
   }

@@ -10,13 +10,13 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The chunks of one answer on their way to a peer. Holds their shuffles, packed copies and a part
- * of the budget until {@link #close()}. Thread-safe once filled.
+ * The chunks of one answer that is being sent to a peer. Holds their shuffles, compressed copies
+ * and a part of the budget until {@link #close()}. Thread-safe once filled.
  */
 final class ServedStream implements AutoCloseable {
   private final Channel channel;
   private final Collection<OwnedBlocks> holds;
-  private final Packing packing;
+  private final Packing compressor;
   private final List<Piece> pieces = new ArrayList<>();
   private final AtomicBoolean open = new AtomicBoolean(true);
   private Runnable onClose = () -> {};
@@ -26,28 +26,30 @@ final class ServedStream implements AutoCloseable {
   /**
    * One chunk and where it starts in the stream.
    *
-   * @param packed null if the chunk is sent as it is
+   * @param compressed null if the chunk is sent uncompressed
    */
-  record Piece(OwnedOutput output, int chunk, Packing.Packed packed, long start, long length) {}
+  record Piece(
+      OwnedOutput output, int chunk, Packing.Compressed compressed, long start, long length) {}
 
   /**
-   * Closes the holds, also those added later, when it is closed itself; for the peer at the other
-   * end of a channel only.
+   * Creates a stream for the peer at the other end of a channel.
+   *
+   * @param holds closed with the stream; may grow until then
    */
-  ServedStream(Channel channel, Collection<OwnedBlocks> holds, Packing packing) {
+  ServedStream(Channel channel, Collection<OwnedBlocks> holds, Packing compressor) {
     this.channel = channel;
     this.holds = holds;
-    this.packing = packing;
+    this.compressor = compressor;
   }
 
-  /** Adds a chunk, packed if that is not null, and takes what is packed over. */
-  void add(OwnedOutput output, int chunk, Packing.Packed packed) {
-    long length = packed == null ? output.index().storedBytes(chunk) : packed.bytes();
-    pieces.add(new Piece(output, chunk, packed, bytes, length));
+  /** Adds a chunk. Takes ownership of its compressed copy, which may be null. */
+  void add(OwnedOutput output, int chunk, Packing.Compressed compressed) {
+    long length = compressed == null ? output.index().storedBytes(chunk) : compressed.bytes();
+    pieces.add(new Piece(output, chunk, compressed, bytes, length));
     bytes += length;
   }
 
-  /** Says what is to happen when it is closed, besides letting the memory go. */
+  /** Sets an action that runs when the stream is closed, after the memory is released. */
   void onClose(Runnable action) {
     onClose = action;
   }
@@ -60,35 +62,35 @@ final class ServedStream implements AutoCloseable {
     return pieces;
   }
 
-  /** The bytes of a piece, as they are sent. */
+  /** The bytes of a piece in the form in which they are sent. */
   ByteBuffer view(Piece piece) {
-    return piece.packed() == null
+    return piece.compressed() == null
         ? piece.output().view(piece.chunk())
-        : packing.view(piece.packed());
+        : compressor.view(piece.compressed());
   }
 
   long bytes() {
     return bytes;
   }
 
-  /** Some of it was sent. */
+  /** Records that bytes were sent. */
   void progressed() {
     lastProgress = System.nanoTime();
   }
 
-  /** When some of it was sent last, or it was opened, as {@link System#nanoTime()} has it. */
+  /** The time when bytes were last sent, or the stream was opened, by {@link System#nanoTime()}. */
   long lastProgress() {
     return lastProgress;
   }
 
-  /** Lets the memory go; nothing of it may be sent any more. Can be repeated. */
+  /** Releases the memory. No byte may be sent afterwards. Can be repeated. */
   @Override
   public void close() {
     if (open.getAndSet(false)) {
       holds.forEach(OwnedBlocks::close);
       for (Piece piece : pieces) {
-        if (piece.packed() != null) {
-          packing.free(piece.packed());
+        if (piece.compressed() != null) {
+          compressor.free(piece.compressed());
         }
       }
       onClose.run();

@@ -15,15 +15,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The streams that were opened for peers and are not sent to their end. A stream can be asked for
- * once, on the connection it was opened on. It is closed when it was sent, declined, or its
- * connection ended, which happens to a connection whose peer takes nothing for too long; one that
- * is not asked for in time is closed, too. Thread-safe.
+ * The streams that are open for peers and not fully sent. A peer can request a stream once, on the
+ * connection that opened it. A stream is closed when it was sent or declined, when its connection
+ * ends, or when the peer does not request it in time. If a peer receives nothing for too long, its
+ * connection is closed. Thread-safe.
  */
 final class ServedStreams extends StreamManager {
   private static final Logger LOG = LoggerFactory.getLogger(ServedStreams.class);
 
-  /** When a stream was sent to its end last, for channels on which that has happened. */
+  /** The time when the channel last finished sending a stream. Unset before the first one. */
   private static final AttributeKey<Long> LAST_SENT = AttributeKey.valueOf("weft-stream-sent");
 
   private final ConcurrentHashMap<String, ServedStream> waiting = new ConcurrentHashMap<>();
@@ -35,14 +35,14 @@ final class ServedStreams extends StreamManager {
     this.tlsPieceBytes = tlsPieceBytes;
   }
 
-  /** Takes a stream over. */
+  /** Takes ownership of a stream. */
   StreamId register(ServedStream stream) {
     StreamId id = new StreamId(random.nextLong(), random.nextLong());
     waiting.put(id.toString(), stream);
     return id;
   }
 
-  /** Closes a stream that is not wanted by the peer it was opened for. */
+  /** Closes a stream that its peer declines. */
   void decline(StreamId id, Channel channel) {
     ServedStream stream = waiting.get(id.toString());
     if (stream != null && stream.channel() == channel && waiting.remove(id.toString(), stream)) {
@@ -51,14 +51,14 @@ final class ServedStreams extends StreamManager {
   }
 
   /**
-   * Lets go of streams that their peers do not ask for, or do not take although they asked. In the
-   * second case the connection is closed, as its event loop may be about to send. A peer can ask
-   * only when it has the answer, which may be behind other streams: as long as these move, it is
-   * not late. What lies in the sockets' buffers has moved as far as this end can see; it has to
-   * reach the peer within that time.
+   * Closes streams that their peers did not request, and connections whose peers requested a stream
+   * but receive nothing. The connection is closed because its event loop may be about to send. A
+   * peer can request a stream only after it has the answer, which may wait behind other streams. So
+   * a stream is not late while others on its channel make progress. Bytes in the sockets' buffers
+   * count as sent. They must reach the peer within the timeout.
    *
-   * @param nanos how long nothing may happen
-   * @param now as {@link System#nanoTime()} has it
+   * @param nanos the timeout without progress
+   * @param now the current {@link System#nanoTime()}
    */
   void dropStalled(long nanos, long now) {
     Map<Channel, Long> youngest = new HashMap<>();
@@ -67,27 +67,29 @@ final class ServedStreams extends StreamManager {
         (id, stream) -> {
           if (Math.min(now - stream.lastProgress(), idle(stream.channel(), now, youngest)) > nanos
               && waiting.remove(id, stream)) {
-            LOG.warn("A peer at {} did not ask for what it had opened", stream.channel());
+            LOG.warn(
+                "A peer at {} did not request the stream that it had opened", stream.channel());
             stream.close();
           }
         });
     youngest.forEach(
         (channel, idle) -> {
           if (idle > nanos) {
-            LOG.warn("A peer takes nothing of what it asked for; {} is closed", channel);
+            LOG.warn(
+                "A peer receives nothing of the stream that it requested; {} is closed", channel);
             ChannelFuture unused = channel.close();
           }
         });
   }
 
-  /** For how long no stream has moved on a channel. */
+  /** How long no stream of a channel has made progress. */
   private static long idle(Channel channel, long now, Map<Channel, Long> youngest) {
     Long lastSent = channel.attr(LAST_SENT).get();
     long sinceSent = lastSent == null ? Long.MAX_VALUE : now - lastSent;
     return Math.min(sinceSent, youngest.getOrDefault(channel, Long.MAX_VALUE));
   }
 
-  /** Streams that hold memory now. */
+  /** The number of streams that hold memory now. */
   int open() {
     return waiting.size() + sending.size();
   }

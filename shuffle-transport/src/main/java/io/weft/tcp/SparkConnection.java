@@ -13,7 +13,7 @@ import org.apache.spark.network.client.RpcResponseCallback;
 import org.apache.spark.network.client.StreamCallback;
 import org.apache.spark.network.client.TransportClient;
 
-/** A connection on Spark's transport. Thread-safe. */
+/** A connection over Spark's transport. Thread-safe. */
 final class SparkConnection implements PeerConnection {
   private final TransportClient client;
   private final Optional<InPlaceReads> inPlace;
@@ -32,7 +32,7 @@ final class SparkConnection implements PeerConnection {
         new RpcResponseCallback() {
           @Override
           public void onSuccess(ByteBuffer answer) {
-            // A peer that is too busy may say so again and again without anything moving.
+            // A busy peer may refuse again and again without progress.
             if (!BlocksRefused.isOne(answer)) {
               turns.moved(turn);
             }
@@ -64,7 +64,7 @@ final class SparkConnection implements PeerConnection {
             .orElse(marking));
   }
 
-  /** Remembers that bytes came, of whatever stream. */
+  /** Records progress when bytes of a stream arrive. */
   private final class MarkingStream implements StreamCallback {
     private final StreamReceiver receiver;
     private final Turn turn;
@@ -94,8 +94,8 @@ final class SparkConnection implements PeerConnection {
   }
 
   /**
-   * Lets the connection know when a stream arrives, and how much of it is still to come. Its
-   * beginning comes with the message that announces it.
+   * Tells the connection when a stream arrives and how many bytes are still to come. The first
+   * bytes may come in the same buffer as the message that announces the stream.
    */
   private static final class InPlaceStream implements StreamCallback {
     private final InPlaceReads reads;

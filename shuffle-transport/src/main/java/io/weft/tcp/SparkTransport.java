@@ -16,10 +16,10 @@ import scala.Option;
 import scala.Some;
 
 /**
- * Spark's network transport with the settings of its shuffle module, so that whatever the user set
- * for shuffles (authentication, encryption, TLS, threads, buffers) holds here as well. Owns the
- * transport context; the client factory and server made from it belong to the caller and are to be
- * closed first. Thread-safe.
+ * Spark's network transport with the settings of its shuffle module. So the user's settings for
+ * shuffles (authentication, encryption, TLS, threads, buffers) apply here as well. Owns the
+ * transport context. The caller owns the client factory and the server made from it and closes them
+ * first. Thread-safe.
  */
 public final class SparkTransport implements AutoCloseable {
   private static final String MODULE = "shuffle";
@@ -31,12 +31,12 @@ public final class SparkTransport implements AutoCloseable {
   private final TransportContext context;
 
   /**
-   * Sets the transport up.
+   * Creates the transport.
    *
-   * @param conf as {@link #settings} gives it
+   * @param conf from {@link #settings}
    * @param secretName the same in every executor of the application; both ends of a connection
    *     prove that they know its secret
-   * @param handler of requests that come in
+   * @param handler of incoming requests
    */
   SparkTransport(
       TransportConf conf, SecurityManager security, String secretName, RpcHandler handler) {
@@ -47,11 +47,12 @@ public final class SparkTransport implements AutoCloseable {
   }
 
   /**
-   * What the user set for shuffles.
+   * Returns the user's settings for shuffles.
    *
-   * @param cores the executor may use, for the number of network threads, or 0 for all there are
-   * @param connectTimeout of an attempt to connect, in whole seconds, where Spark's is not shorter;
-   *     readers share an attempt, so one that outlives who began it would fail those after it
+   * @param cores that the executor may use, for the number of network threads; 0 for all
+   * @param connectTimeout of an attempt to connect, rounded up to whole seconds, if Spark's is not
+   *     shorter. Readers share an attempt, so one that outlasts its first reader's timeout would
+   *     fail later readers
    */
   static TransportConf settings(
       SparkConf sparkConf, SecurityManager security, int cores, Duration connectTimeout) {
@@ -83,7 +84,7 @@ public final class SparkTransport implements AutoCloseable {
             : List.of());
   }
 
-  /** Makes a source of connections to servers. The caller closes it. */
+  /** Creates a factory of connections to servers. The caller closes it. */
   TransportClientFactory createClientFactory() {
     return context.createClientFactory(
         security.isAuthenticationEnabled()

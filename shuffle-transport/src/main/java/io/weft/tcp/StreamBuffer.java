@@ -7,8 +7,8 @@ import java.nio.ByteBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
 /**
- * A stream as Spark's transport takes it. Counting references does nothing here: the stream is
- * closed when the transport says that it was sent, or that the connection has ended.
+ * Adapts a stream to Spark's transport. Reference counting has no effect: the stream is closed when
+ * the transport reports that it was sent or that the connection has ended.
  */
 final class StreamBuffer extends ManagedBuffer {
   private final ServedStream stream;

@@ -3,7 +3,7 @@ package io.weft.tcp;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 
-/** A stream as an input stream, for TLS, which has to take the bytes in hand anyway. */
+/** Reads a stream as an input stream. Used for TLS, which copies the bytes in any case. */
 final class StreamInput extends InputStream {
   private final ServedStream stream;
   private final StreamReader reader;

@@ -4,16 +4,16 @@ import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
- * Walks over the bytes of a stream, in pieces worth a system call: a large chunk is handed out as a
- * view of the segment it lies in, small ones are gathered into one buffer. For one thread.
+ * Reads the bytes of a stream in pieces that are worth a system call. A large chunk is returned as
+ * a view of its segment. Small chunks are gathered in one buffer. For one thread.
  *
- * <p>Sending from the mapping beats sending from the file: the kernel copies once either way on the
- * way to a socket on this host, and where it does not it takes pages one by one, at half the speed
- * measured. It also means that nothing refers to the memory once it was sent, so that it can be
+ * <p>Sending from the mapping is faster than sending from the file. For a socket on this host the
+ * kernel copies once in both cases. Otherwise it takes a file's pages one by one, at half the
+ * measured speed. Also, the kernel keeps no reference to memory that was sent, so the memory can be
  * reused at once.
  */
 final class StreamReader {
-  /** What one system call should carry: below this its fixed cost shows, above nothing is won. */
+  /** Bytes for one system call. Less shows the call's fixed cost; more brings no gain. */
   private static final int PIECE_BYTES = 1 << 20;
 
   /** Copying less than this costs less than another system call. */
@@ -25,9 +25,9 @@ final class StreamReader {
   private int at;
 
   /**
-   * Starts at the beginning.
+   * Starts at position 0.
    *
-   * @param gathered room to gather small chunks in, at least 64 KiB
+   * @param gathered buffer for small chunks, at least 64 KiB
    */
   StreamReader(ServedStream stream, ByteBuffer gathered) {
     this.stream = stream;
@@ -36,9 +36,9 @@ final class StreamReader {
   }
 
   /**
-   * The bytes from a position on: at least one, as many as are worth sending at once.
+   * Returns the bytes from a position on: at least one, and as many as are worth one call.
    *
-   * @param position in the stream, below its end; a later one than in the call before
+   * @param position in the stream, below its end; beyond the position of the previous call
    */
   ByteBuffer from(long position) {
     while (position >= pieces.get(at).start() + pieces.get(at).length()) {

@@ -4,24 +4,24 @@ import java.nio.ByteBuffer;
 import org.apache.spark.network.client.StreamCallback;
 
 /**
- * Takes the bytes of a stream, and lends its memory so that the kernel may put them there without a
- * buffer in between. Called on the connection's event loop only.
+ * Receives the bytes of a stream. It lends its memory, so that the kernel can write the bytes there
+ * without a buffer in between. Called on the connection's event loop only.
  */
 public interface StreamReceiver extends StreamCallback {
-  /** Bytes of the whole stream on the wire, as far as the peer has told; asked before it comes. */
+  /** The bytes of the whole stream on the wire, as the peer announced. Called before it arrives. */
   long streamBytes();
 
   /**
-   * Lends the memory for the bytes of the stream that come next, until {@link #roomReturned}. They
-   * are handed over by {@link #onData} like all others, in a buffer of this very memory.
+   * Lends memory for the next bytes of the stream, until {@link #roomReturned}. {@link #onData}
+   * receives these bytes like all others, in a buffer of this memory.
    *
-   * @return direct; null if the bytes are to come in a buffer of the connection
+   * @return a direct buffer; null if the connection shall use its own buffer
    */
   ByteBuffer room();
 
   /**
-   * Nobody writes or reads the memory any more that {@link #room} lent, called once for each time
-   * it lent some; whether and how much was written is not said.
+   * Takes back memory that {@link #room} lent. No thread uses it any more. Called once for each
+   * lent buffer. Does not tell how many bytes were written.
    */
   void roomReturned();
 }

@@ -2,7 +2,7 @@ package io.weft.tcp;
 
 import java.nio.ByteBuffer;
 
-/** A stream of blocks. It is closed by its sender, not here. */
+/** Sends a stream of blocks. The transport closes the stream, not this class. */
 final class StreamRegion extends PacedRegion {
   private static final ThreadLocal<ByteBuffer> GATHERED =
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(256 << 10));
@@ -28,6 +28,6 @@ final class StreamRegion extends PacedRegion {
 
   @Override
   protected void deallocate() {
-    // Nothing is owned here.
+    // The region owns nothing.
   }
 }

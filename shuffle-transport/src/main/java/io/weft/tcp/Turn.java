@@ -1,38 +1,38 @@
 package io.weft.tcp;
 
 /**
- * One thing asked of a connection that many share. Answers and streams come there in the order in
- * which they were asked for, so whoever waits does not wait in vain while anything comes that was
- * asked for before; but if only what was asked for later comes, this was lost.
+ * Tracks the progress of one request on a shared connection. A connection answers requests in their
+ * order. So a request is not lost while answers to earlier requests arrive. It is lost if only
+ * answers to later requests arrive.
  *
- * <p>The order is that of the clock, and only what was asked for later by more than the patience
- * counts as later: so nothing is blamed for what happens between a look at the clock and the
- * socket, or at a peer that packs several answers at a time. Thread-safe.
+ * <p>Requests are ordered by the clock. A request counts as later only if it was sent more than the
+ * timeout later. This tolerates delays between reading the clock and writing to the socket, and a
+ * peer that compresses several answers at a time. Thread-safe.
  */
 public final class Turn {
   private final long askedAt = System.nanoTime();
-  private final long patienceNanos;
+  private final long timeoutNanos;
   private volatile long lastMoved;
 
   /**
-   * Something that is asked for now.
+   * Tracks a request that is sent now.
    *
-   * @param lastMoved when something came of it before, as {@link System#nanoTime()} has it
-   * @param patienceNanos how long nothing may come
+   * @param lastMoved time of its last progress so far, by {@link System#nanoTime()}
+   * @param timeoutNanos the longest time without progress
    */
-  public Turn(long lastMoved, long patienceNanos) {
+  public Turn(long lastMoved, long timeoutNanos) {
     this.lastMoved = lastMoved;
-    this.patienceNanos = patienceNanos;
+    this.timeoutNanos = timeoutNanos;
   }
 
-  /** When something came that this has to wait for, or this itself. */
+  /** The time of the last progress of this request or of one before it. */
   public long lastMoved() {
     return lastMoved;
   }
 
-  /** Something came that was asked for at another turn, or this one. */
+  /** Records progress of a request, which may be this one. */
   void moved(Turn other, long now) {
-    if (other.askedAt - askedAt <= patienceNanos) {
+    if (other.askedAt - askedAt <= timeoutNanos) {
       lastMoved = now;
     }
   }

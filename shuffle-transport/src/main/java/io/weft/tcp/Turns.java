@@ -3,7 +3,7 @@ package io.weft.tcp;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What a connection was asked for and has not brought to its end. Thread-safe. */
+/** The outstanding requests of a connection. Thread-safe. */
 final class Turns {
   private final Set<Turn> open = ConcurrentHashMap.newKeySet();
   private volatile long lastMoved = System.nanoTime();
@@ -12,19 +12,19 @@ final class Turns {
     open.add(turn);
   }
 
-  /** Something came that was asked for at this turn. */
+  /** Records progress of a request. */
   void moved(Turn turn) {
     long now = System.nanoTime();
     lastMoved = now;
     open.forEach(each -> each.moved(turn, now));
   }
 
-  /** Nothing more comes at this turn. */
+  /** Ends a request. */
   void end(Turn turn) {
     open.remove(turn);
   }
 
-  /** When something came last, or this was made. */
+  /** The time of the last progress of any request, or of creation. */
   long lastMoved() {
     return lastMoved;
   }

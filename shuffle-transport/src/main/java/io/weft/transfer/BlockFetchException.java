@@ -3,8 +3,8 @@ package io.weft.transfer;
 import java.io.IOException;
 
 /**
- * A block could not be read. The message names both executors, the key, the path that was taken and
- * what went wrong. Spark is to be told with a fetch failure of {@link #request()}.
+ * Thrown if a block cannot be read. The message names both executors, the key, the path and the
+ * cause. The caller reports a fetch failure of {@link #request()} to Spark.
  */
 public final class BlockFetchException extends IOException {
   private static final long serialVersionUID = 1L;
@@ -13,7 +13,7 @@ public final class BlockFetchException extends IOException {
   private final int partition;
 
   /**
-   * Says why a block could not be read.
+   * Creates an exception.
    *
    * @param request the request that failed
    * @param partition the first partition of it that was not delivered

@@ -1,6 +1,6 @@
 package io.weft.transfer;
 
-/** The way a block came. */
+/** The path by which a block is read. */
 enum BlockPath {
   OWN("in this executor's own memory"),
   SAME_HOST("in place, from shared memory"),
@@ -13,7 +13,7 @@ enum BlockPath {
     this.phrase = phrase;
   }
 
-  /** For a message. */
+  /** The path in words, for a message. */
   String phrase() {
     return phrase;
   }

@@ -18,8 +18,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
 
 /**
- * Opens the readers of an executor and knows which are open. Owns nothing of what it is made of.
- * Thread-safe.
+ * Opens the readers of an executor and tracks the open ones. Does not own the objects that it is
+ * created with. Thread-safe.
  */
 public final class BlockReaders {
   private final String executorId;
@@ -32,17 +32,17 @@ public final class BlockReaders {
   private volatile boolean closed;
 
   /**
-   * Readers of an executor.
+   * Creates the readers of an executor.
    *
-   * @param executorId whose blocks are read from the catalog
-   * @param mode which way blocks of others come
-   * @param catalog of own blocks
+   * @param executorId of this executor, whose blocks are read from the catalog
+   * @param mode path for blocks of other executors
+   * @param catalog of this executor's blocks
    * @param hostPeers the peers on this host
-   * @param peers addresses of the others
-   * @param client with connections to them
-   * @param arena for memory to receive into
-   * @param limits for each reader, and for all together
-   * @param key of chunks that lie sealed; empty where none do
+   * @param peers addresses of the other executors
+   * @param client source of connections to them
+   * @param arena memory for received blocks
+   * @param limits of each reader and of all readers together
+   * @param key of encrypted chunks; empty if encryption is off
    * @param counters of the exchange
    */
   public BlockReaders(
@@ -81,17 +81,17 @@ public final class BlockReaders {
     return reader;
   }
 
-  /** How many readers are open. */
+  /** The number of open readers. */
   public int open() {
     return open.size();
   }
 
-  /** Bytes that they have asked other executors for over the network and not yet used. */
+  /** The bytes that readers have requested over the network and not yet used. */
   public long receivingBytes() {
     return access.budget().bytes();
   }
 
-  /** Lets no reader go on to another chunk. They are still to be closed by their tasks. */
+  /** Makes every reader fail at its next chunk. Tasks still close their readers. */
   public void refuse() {
     closed = true;
   }
@@ -122,7 +122,7 @@ public final class BlockReaders {
     return catalog.hold(shuffleId);
   }
 
-  /** The peer's blocks in memory, if they are to be read there. */
+  /** The peer's blocks in shared memory; empty if they are not read in place. */
   Optional<PeerIndex> onHost(PeerAddress peer) {
     Optional<PeerIndex> found = mode == TransportMode.TCP ? Optional.empty() : hostPeers.find(peer);
     paths.reads(peer, found.isPresent());

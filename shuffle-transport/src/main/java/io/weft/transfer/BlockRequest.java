@@ -4,14 +4,14 @@ import io.weft.catalog.BlockKey;
 import java.util.Objects;
 
 /**
- * Asks for a range of partitions of one map output.
+ * A request for a range of partitions of one map output.
  *
- * @param executorId where the map output lies
- * @param key which map output
+ * @param executorId the executor that has the map output
+ * @param key of the map output
  * @param mapIndex Spark's map index, for error reports
  * @param startPartition first partition, at least 0
  * @param endPartition one past the last, at least {@code startPartition}
- * @param expectedBytes size as the map status says, an estimate; at least 0
+ * @param expectedBytes estimated size from the map status, at least 0
  */
 public record BlockRequest(
     String executorId,

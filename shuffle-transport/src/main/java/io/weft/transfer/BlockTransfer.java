@@ -23,13 +23,13 @@ import java.util.function.Consumer;
 import org.apache.spark.network.client.RpcResponseCallback;
 
 /**
- * One request to a peer and the memory its answer goes to, which is set aside before the request is
- * sent: nothing is allocated while bytes arrive.
+ * One request to a peer and the memory for its answer. The memory is reserved before the request is
+ * sent, so nothing is allocated while bytes arrive.
  *
- * <p>The reader's thread starts it, takes its chunks and closes it; connections call it on their
- * event loops. The memory is copied to under the same lock that {@link #close()} takes, so it can
- * be freed at once, and what arrives later is dropped; only while it is lent to the connection for
- * a read does freeing it wait for its return.
+ * <p>The reader's thread starts it, takes its chunks and closes it. Connections call it on their
+ * event loops. They copy bytes under the lock that {@link #close()} takes, so close can free the
+ * memory at once; later bytes are dropped. If the memory is lent to the connection for a read, it
+ * is freed when the connection returns it.
  */
 final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private final TransferPlan plan;
@@ -38,12 +38,12 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private final Consumer<BlockTransfer> signal;
   private final Optional<SealingKey> key;
 
-  private final long patienceNanos;
+  private final long timeoutNanos;
 
   private volatile PeerConnection connection;
   private volatile long lastProgress;
 
-  /** Of what was asked for last, once something was. */
+  /** Tracks the progress of the last request; null before the first one. */
   private volatile Turn turn;
 
   private volatile BlocksOpened answer;
@@ -68,14 +68,14 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   private ReceiveCursor cursor;
 
   /**
-   * Takes the extent over.
+   * Takes ownership of the extent.
    *
-   * @param message the plan's
-   * @param key of chunks that come sealed
-   * @param signal told, on any thread, whenever there is something new to be seen
-   * @param startedAt when the first attempt at these blocks made progress last, as {@link
-   *     System#nanoTime()} has it
-   * @param patience how long nothing may come
+   * @param message of the plan
+   * @param key of encrypted chunks
+   * @param signal called on any thread when the state changes
+   * @param startedAt time of the last progress of the first attempt at these blocks, by {@link
+   *     System#nanoTime()}
+   * @param timeout the longest time without progress
    */
   BlockTransfer(
       TransferPlan plan,
@@ -85,7 +85,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
       Optional<SealingKey> key,
       Consumer<BlockTransfer> signal,
       long startedAt,
-      Duration patience) {
+      Duration timeout) {
     this.plan = plan;
     this.arena = arena;
     this.extent = extent;
@@ -94,10 +94,10 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
     this.key = key;
     this.signal = signal;
     this.lastProgress = startedAt;
-    this.patienceNanos = patience.toNanos();
+    this.timeoutNanos = timeout.toNanos();
   }
 
-  /** Sends the request as soon as there is a connection. */
+  /** Sends the request when the connection is established. */
   void start(CompletableFuture<PeerConnection> connecting) {
     CompletableFuture<PeerConnection> unused =
         connecting.whenComplete(
@@ -115,13 +115,13 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
     try {
       connected.open(message, newTurn(), this);
     } catch (RuntimeException e) {
-      // As when its event loop is being shut down.
+      // For example, the event loop is shutting down.
       fail(new IOException("the request cannot be sent: " + e, e));
     }
   }
 
   private Turn newTurn() {
-    Turn made = new Turn(later(lastProgress, connection.lastMoved()), patienceNanos);
+    Turn made = new Turn(later(lastProgress, connection.lastMoved()), timeoutNanos);
     turn = made;
     return made;
   }
@@ -131,9 +131,9 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   }
 
   /**
-   * When something came of it last, or of what was asked of its connection before: transfers of all
-   * readers queue there. Whoever is refused has no place in that queue, and waits as long as the
-   * connection moves at all.
+   * The time of the last progress of this request, or of earlier requests on its connection,
+   * because the requests of all readers queue there. A refused request has no place in the queue.
+   * For it, any progress of the connection counts.
    */
   long lastProgress() {
     long own = lastProgress;
@@ -152,28 +152,28 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
     return failure instanceof RefusedException;
   }
 
-  /** Whether its connection has brought what was asked for later, but not this. */
+  /** Whether its connection answered later requests, but not this one. */
   boolean isOvertaken() {
     Turn asked = turn;
     return asked != null && connection.lastMoved() - asked.lastMoved() > 0;
   }
 
-  /** The answer, or null as long as there is none. */
+  /** The answer, or null before it arrives. */
   BlocksOpened answer() {
     return answer;
   }
 
-  /** How many chunks are whole. */
+  /** The number of complete chunks. */
   int arrivedChunks() {
     return arrivedChunks;
   }
 
-  /** Whether nothing more will arrive: all of it has, or it failed. */
+  /** Whether no more bytes arrive, because all have arrived or the request failed. */
   boolean isEnded() {
     return ended;
   }
 
-  /** What went wrong, or null. */
+  /** The cause of the failure, or null. */
   Throwable failure() {
     return failure;
   }
@@ -183,46 +183,46 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
     return refusedRange;
   }
 
-  /** Whether asking once more may help: no connection, a lost one, or bytes that were damaged. */
+  /** Whether a retry may help: the connection failed or was lost, or bytes were damaged. */
   boolean isRepeatable() {
     Throwable cause = failure;
     boolean answered = cause instanceof WireException || cause instanceof RefusedException;
     return (cause instanceof IOException && !answered) || isDamaged();
   }
 
-  /** Whether something arrived that is not what was sent. */
+  /** Whether received bytes were damaged. */
   boolean isDamaged() {
     return failure instanceof ChecksumException || failure instanceof DamagedMessageException;
   }
 
-  /** How long the peer asks to wait before it is asked again; 0 if it does not. */
+  /** The delay before a retry that the peer asked for; 0 if none. */
   long retryAfterMillis() {
     return failure instanceof RefusedException refused ? refused.retryAfterMillis() : 0;
   }
 
-  /** The connection, or null before there is one. */
+  /** The connection, or null before it is established. */
   PeerConnection connection() {
     return connection;
   }
 
-  /** Bytes of memory held now. */
+  /** The bytes of memory that it holds now. */
   synchronized long heldBytes() {
     return extent == null ? 0 : extent.length();
   }
 
-  /** Where a chunk lies; only once it has arrived and until {@link #close()}. */
+  /** The address of a chunk that has arrived. Valid until {@link #close()}. */
   synchronized long address(int chunk) {
     return extent.address() + cursor.offset(chunk);
   }
 
-  /** Gives back the memory that the answer does not need. */
+  /** Frees the memory that the answer does not need. */
   synchronized void trim() {
     if (extent != null && cursor != null && cursor.end() > 0) {
       extent = arena.trim(extent, cursor.end());
     }
   }
 
-  /** Gives the memory back; what arrives later is dropped. Can be repeated. */
+  /** Frees the memory. Later bytes are dropped. Can be repeated. */
   synchronized void close() {
     closed = true;
     ended = true;
@@ -248,9 +248,9 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
 
   @Override
   public synchronized ByteBuffer room() {
-    ByteBuffer room = ended ? null : cursor.room(target);
-    loans += room == null ? 0 : 1;
-    return room;
+    ByteBuffer lent = ended ? null : cursor.room(target);
+    loans += lent == null ? 0 : 1;
+    return lent;
   }
 
   @Override
@@ -280,7 +280,7 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
     boolean wanted;
     synchronized (this) {
       if (answer != null) {
-        // A second answer must not start all over.
+        // Ignore a second answer.
         return;
       }
       wanted = !closed && failure == null && opened.chunks() > 0;
@@ -307,13 +307,13 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   @Override
   public void onData(String streamId, ByteBuffer data) {
     lastProgress = System.nanoTime();
-    boolean news = false;
+    boolean changed = false;
     synchronized (this) {
       if (!closed && failure == null) {
-        news = receive(streamId, data);
+        changed = receive(streamId, data);
       }
     }
-    if (news) {
+    if (changed) {
       signal.accept(this);
     }
   }
@@ -365,14 +365,14 @@ final class BlockTransfer implements RpcResponseCallback, StreamReceiver {
   @Override
   public void onFailure(String streamId, Throwable cause) {
     if (arrivedChunks == answer.chunks()) {
-      // The connection was lost behind the last byte: nothing is missing.
+      // The connection was lost after the last byte: the data is complete.
       onComplete(streamId);
     } else {
       fail(asIOException(cause));
     }
   }
 
-  /** Spark's transport hands refusals of its own over as runtime exceptions with a stack trace. */
+  /** Spark's transport reports its own refusals as runtime exceptions with a stack trace. */
   private static IOException asIOException(Throwable cause) {
     if (cause instanceof IOException io) {
       return io;

@@ -1,6 +1,6 @@
 package io.weft.transfer;
 
-/** The chunk a reader stands on. Reused from chunk to chunk, for one thread. */
+/** The current chunk of a reader. Reused for each chunk. For one thread. */
 final class Chunk {
   long address;
   long length;

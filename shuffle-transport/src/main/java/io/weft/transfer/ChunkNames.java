@@ -4,11 +4,11 @@ import io.weft.catalog.BlockKey;
 import io.weft.encryption.ChunkName;
 import io.weft.wire.BlocksOpened;
 
-/** The names of an answer's chunks, which were asked for by their ranges. For one thread. */
+/** Computes the names of an answer's chunks from the requested ranges. For one thread. */
 final class ChunkNames {
   private final BlocksOpened answer;
 
-  /** Chunks before the range of the last one. */
+  /** The number of chunks before the current range. */
   private int before;
 
   private int range;
@@ -21,9 +21,9 @@ final class ChunkNames {
   }
 
   /**
-   * The name of a chunk.
+   * Returns the name of a chunk.
    *
-   * @param index at least that of the call before
+   * @param index at least that of the previous call
    */
   ChunkName of(int index) {
     findRange();
@@ -39,7 +39,7 @@ final class ChunkNames {
     return new ChunkName(key.shuffleId(), key.mapId(), answer.partition(index), position);
   }
 
-  /** Ranges may be empty. */
+  /** Moves to the range of the current chunk. Ranges may be empty. */
   private void findRange() {
     while (chunk >= before + answer.rangeChunks(range)) {
       before += answer.rangeChunks(range);

@@ -3,14 +3,15 @@ package io.weft.transfer;
 import java.util.List;
 
 /**
- * Runs over the chunks of the blocks it was opened for: first those that are read in place, while
- * requests for the others are on their way, then those as they arrive. Within a block the chunks
+ * Iterates over the chunks of requested blocks. Blocks that are read in place come first, while
+ * requests for the others are under way. The others follow as they arrive. Within a block, chunks
  * come in the order in which the map task committed them.
  *
- * <p>A chunk's bytes stay readable until the second {@link #next()} after it, or {@link #close()};
- * with {@link #retainAll()} those of all chunks until {@link #close()}. For one task thread;
- * waiting can be interrupted, and ends with an error when a peer makes no progress within the
- * timeout. After an exception only {@link #close()} makes sense.
+ * <p>A chunk's bytes stay readable until the second {@link #next()} after it, or until {@link
+ * #close()}. After {@link #retainAll()}, all bytes stay readable until {@link #close()}.
+ *
+ * <p>For one task thread. Waiting can be interrupted. It fails if a peer makes no progress within
+ * the timeout. After an exception, only {@link #close()} may be called.
  */
 public final class ChunkReader implements AutoCloseable {
   private final BlockReaders readers;
@@ -28,9 +29,9 @@ public final class ChunkReader implements AutoCloseable {
   /**
    * Moves to the next chunk.
    *
-   * @return false when every block has been delivered
-   * @throws BlockFetchException if a block is missing, its peer failed or the deadline passed
-   * @throws FetchInterruptedException if the thread was interrupted while it waited
+   * @return false if all blocks have been delivered
+   * @throws BlockFetchException if a block is missing, its peer failed or the timeout passed
+   * @throws FetchInterruptedException if the thread is interrupted while it waits
    * @throws IllegalStateException if the reader or its exchange is closed
    */
   public boolean next() throws BlockFetchException {
@@ -47,14 +48,14 @@ public final class ChunkReader implements AutoCloseable {
   }
 
   /**
-   * Keeps the memory of all chunks until {@link #close()}: for a reader that comes back to them.
-   * What came over the network, or lay on an encrypted disk, then needs that much memory of this
-   * executor. To be called before the first {@link #next()}.
+   * Keeps the memory of all chunks until {@link #close()}, for callers that return to them. Chunks
+   * from the network and encrypted chunks then use that much memory of this executor. Must be
+   * called before the first {@link #next()}.
    */
   public void retainAll() {
     requireOpen();
     if (requests == null) {
-      throw new IllegalStateException("chunks have been read already");
+      throw new IllegalStateException("chunks were read already");
     }
     plan.retainAll();
   }
@@ -67,7 +68,8 @@ public final class ChunkReader implements AutoCloseable {
   }
 
   /**
-   * Finds the way to each block; not before the first chunk is wanted, as it may ask the driver.
+   * Chooses the path of each block. Runs at the first {@link #next()}, because it may call the
+   * driver.
    */
   private void begin() throws BlockFetchException {
     List<BlockRequest> all = requests;
@@ -80,27 +82,27 @@ public final class ChunkReader implements AutoCloseable {
     return chunk.address;
   }
 
-  /** Bytes the map task committed, at least 1. */
+  /** The bytes that the map task committed, at least 1. */
   public long length() {
     return chunk.length;
   }
 
-  /** Rows in the chunk. */
+  /** The rows of the chunk. */
   public int rows() {
     return chunk.rows;
   }
 
-  /** Partition the chunk belongs to. */
+  /** The partition of the chunk. */
   public int partition() {
     return chunk.partition;
   }
 
-  /** The request that asked for the chunk. */
+  /** The request for the chunk. */
   public BlockRequest request() {
     return chunk.request;
   }
 
-  /** Ends the transfers that are under way and gives all memory back. Can be repeated. */
+  /** Ends outstanding requests and frees all memory. Can be repeated. */
   @Override
   public void close() {
     if (closed) {

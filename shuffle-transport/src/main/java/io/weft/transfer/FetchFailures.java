@@ -4,19 +4,19 @@ import io.weft.peer.PeerAddress;
 import java.io.InterruptedIOException;
 import java.nio.channels.ClosedByInterruptException;
 
-/** Words for what went wrong. Immutable. */
+/** Creates the exceptions for failed reads. Immutable. */
 final class FetchFailures {
   private final String executorId;
 
-  /** For an executor that reads. */
+  /** Creates exceptions for a reading executor. */
   FetchFailures(String executorId) {
     this.executorId = executorId;
   }
 
   /**
-   * The error for a block that cannot be read.
+   * Returns the exception for a block that cannot be read.
    *
-   * @param peer where it lies, or null if it is this executor or unknown
+   * @param peer that has the block, or null if it is this executor or unknown
    */
   BlockFetchException failure(
       BlockRequest request, int partition, PeerAddress peer, BlockPath path, Throwable cause) {
@@ -42,12 +42,12 @@ final class FetchFailures {
     return cause.getMessage() == null ? cause.toString() : cause.getMessage();
   }
 
-  /** Whether an error only says that the thread is to stop. */
+  /** Whether an error only means that the thread was interrupted. */
   static boolean isInterrupt(Throwable error) {
     return error instanceof ClosedByInterruptException || error instanceof InterruptedIOException;
   }
 
-  /** The error for a thread that is to stop; sets its interrupt status. */
+  /** Returns the exception for an interrupted thread. Sets its interrupt status. */
   FetchInterruptedException interrupted(String waitingFor) {
     Thread.currentThread().interrupt();
     return new FetchInterruptedException(

@@ -3,13 +3,13 @@ package io.weft.transfer;
 import java.util.concurrent.CancellationException;
 
 /**
- * The reading thread was interrupted while it waited for blocks. No fetch failed: Spark is not to
- * be told of one. The thread's interrupt status is set again.
+ * Thrown if the reading thread is interrupted while it waits for blocks. No fetch failed, so the
+ * caller reports no fetch failure to Spark. The thread's interrupt status is set.
  */
 public final class FetchInterruptedException extends CancellationException {
   private static final long serialVersionUID = 1L;
 
-  /** Says what was being waited for. */
+  /** Creates an exception whose message names the awaited blocks. */
   public FetchInterruptedException(String message) {
     super(message);
   }

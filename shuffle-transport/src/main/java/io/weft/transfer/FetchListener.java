@@ -1,11 +1,11 @@
 package io.weft.transfer;
 
 /**
- * Hears what a {@link ChunkReader} read and by which way, for Spark's task metrics. Called on the
- * reader's thread only; must not block. A block is one non-empty partition of one map output.
+ * Receives what a {@link ChunkReader} read and by which path, for Spark's task metrics. Called on
+ * the reader's thread only. Must not block. A block is one non-empty partition of one map output.
  */
 public interface FetchListener {
-  /** Hears nothing. */
+  /** Ignores all events. */
   FetchListener NONE =
       new FetchListener() {
         @Override
@@ -21,15 +21,15 @@ public interface FetchListener {
         public void waited(long nanos) {}
       };
 
-  /** Blocks of this executor, read in place. */
+  /** Reports blocks of this executor, read in place. */
   void local(int blocks, long bytes);
 
-  /** Blocks of another executor on this host, read in place. */
+  /** Reports blocks of another executor on this host, read in place. */
   void sameHost(int blocks, long bytes);
 
-  /** Blocks that came over the network. */
+  /** Reports blocks that came over the network. */
   void remote(int blocks, long bytes);
 
-  /** The reader stood still for so long because no chunk had arrived. */
+  /** Reports how long the reader waited because no chunk had arrived. */
   void waited(long nanos);
 }

@@ -3,8 +3,8 @@ package io.weft.transfer;
 import io.weft.wire.BlocksOpened;
 
 /**
- * A transfer as its reader sees it: which of its chunks were delivered and whether their memory is
- * still in use. For the reader's thread, but for the signal.
+ * The reader's view of a request: which chunks were delivered and whether their memory is still in
+ * use. For the reader's thread, except for the signal.
  */
 final class IncomingBlocks {
   private final BlockTransfer transfer;
@@ -17,9 +17,9 @@ final class IncomingBlocks {
   private int rangeEnd;
 
   /**
-   * Takes the transfer over.
+   * Takes ownership of the transfer.
    *
-   * @param signal raised while it waits in the reader's queue of events
+   * @param signal raised while this object is in the reader's event queue
    */
   IncomingBlocks(BlockTransfer transfer, Signal signal) {
     this.transfer = transfer;
@@ -30,19 +30,19 @@ final class IncomingBlocks {
     return transfer;
   }
 
-  /** To be called before looking for news: what comes later signals again. */
+  /** Clears the signal. Must be called before the state is read: later changes signal again. */
   void clearSignal() {
     signal.clear();
   }
 
-  /** True once only, when the answer is there. */
+  /** Returns true once, after the answer has arrived. */
   boolean takeAnnouncement() {
     boolean first = !announced && transfer.answer() != null;
     announced |= first;
     return first;
   }
 
-  /** It failed, and another transfer brings what has not arrived of it. */
+  /** Marks the request as failed. Another request fetches the missing chunks. */
   void breakOff() {
     broken = true;
   }
@@ -51,7 +51,7 @@ final class IncomingBlocks {
     return broken;
   }
 
-  /** Moves to the next chunk that has arrived, if there is one. */
+  /** Moves to the next chunk that has arrived. Returns false if there is none. */
   boolean next(Chunk current) {
     if (!announced || delivered == transfer.arrivedChunks()) {
       return false;
@@ -73,18 +73,18 @@ final class IncomingBlocks {
     return true;
   }
 
-  /** Whether every chunk that will ever arrive was delivered. */
+  /** Whether no more chunks will arrive and all were delivered. */
   boolean isDelivered() {
     boolean known = announced || transfer.answer() == null;
     return known && transfer.isEnded() && delivered == transfer.arrivedChunks();
   }
 
-  /** One chunk more is being read by the task. */
+  /** Counts one more chunk that the task reads. */
   void use() {
     inUse++;
   }
 
-  /** One chunk less is being read; true if the memory is not needed any more. */
+  /** Counts one chunk less. Returns true if the memory is no longer needed. */
   boolean unuse() {
     inUse--;
     return isUnused();
@@ -94,12 +94,12 @@ final class IncomingBlocks {
     return inUse == 0 && isDelivered();
   }
 
-  /** The request that is to be named when the transfer has failed. */
+  /** The block request to name in an error. */
   BlockRequest failedRequest() {
     return transfer.plan().requests().get(failedRange());
   }
 
-  /** First partition of the failed request that did not arrive. */
+  /** The first partition of the failed block request that did not arrive. */
   int failedPartition() {
     BlocksOpened answer = transfer.answer();
     return answer == null || transfer.arrivedChunks() == answer.chunks()

@@ -22,9 +22,7 @@ import java.util.function.BiConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * The blocks of a reader that are read in place. The holds belong to the reader. For one thread.
- */
+/** Reads blocks in place. The caller owns the holds. For one thread. */
 final class LocalBlocks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LocalBlocks.class);
 
@@ -35,7 +33,7 @@ final class LocalBlocks implements AutoCloseable {
   private final OpenedChunks opened;
   private final ArrayDeque<Item> items = new ArrayDeque<>();
 
-  /** Shows a chunk on disk while it is verified or opened; null before the first one. */
+  /** A view of a chunk on disk that is verified or decrypted; null before the first one. */
   private ByteBuffer view;
 
   private BlockRequest request;
@@ -49,7 +47,7 @@ final class LocalBlocks implements AutoCloseable {
   private long peerBlocks;
   private long peerBytes;
 
-  /** A request and what keeps its blocks in place; the peer is null for own blocks. */
+  /** A request and the hold on its blocks. The peer is null for this executor's blocks. */
   private record Item(BlockRequest request, ShuffleHold hold, PeerAddress peer) {
     BlockPath path() {
       return peer == null ? BlockPath.OWN : BlockPath.SAME_HOST;
@@ -59,9 +57,9 @@ final class LocalBlocks implements AutoCloseable {
   /**
    * Starts without blocks.
    *
-   * @param unmapped takes the requests whose memory is there but cannot be mapped, or null to have
-   *     that be an error
-   * @param opened takes the memory of chunks that lie sealed; closed here
+   * @param unmapped receives requests whose memory exists but cannot be mapped; null if that is an
+   *     error
+   * @param opened decrypts chunks and owns their memory; closed with this object
    */
   LocalBlocks(
       FetchFailures failures,
@@ -76,17 +74,17 @@ final class LocalBlocks implements AutoCloseable {
     this.opened = opened;
   }
 
-  /** Keeps the memory of all chunks until the end. */
+  /** Keeps the memory of all chunks until {@link #close()}. */
   void retainAll() {
     opened.retainAll();
   }
 
-  /** Adds blocks of this executor, or with a peer those of another one on this host. */
+  /** Adds blocks of this executor, or of a peer on this host if the peer is not null. */
   void add(BlockRequest added, ShuffleHold hold, PeerAddress peer) {
     items.add(new Item(added, hold, peer));
   }
 
-  /** Moves to the next chunk; false when there is none. */
+  /** Moves to the next chunk. Returns false if there is none. */
   boolean next(Chunk current) throws BlockFetchException {
     opened.moveOn();
     while (chunk == lastChunk) {
@@ -112,16 +110,16 @@ final class LocalBlocks implements AutoCloseable {
     return true;
   }
 
-  /** Opens a sealed chunk, whose tags show what nobody summed up. */
+  /** Decrypts a chunk. Its authentication tags replace a checksum. */
   private long open(MapOutput index) throws BlockFetchException {
-    ByteBuffer sealed = look(output.address(chunk), index.storedBytes(chunk));
+    ByteBuffer encrypted = viewOf(output.address(chunk), index.storedBytes(chunk));
     try {
-      return opened.open(index.name(partition, chunk), sealed, index.length(chunk));
+      return opened.open(index.name(partition, chunk), encrypted, index.length(chunk));
     } catch (IOException e) {
       if (FetchFailures.isInterrupt(e)) {
         throw failures.interrupted(request.key().toString());
       }
-      throw unsound(named(e));
+      throw damaged(named(e));
     }
   }
 
@@ -136,24 +134,24 @@ final class LocalBlocks implements AutoCloseable {
     return "chunk " + chunk + " (partition " + partition + "), on disk";
   }
 
-  private ByteBuffer look(long address, long bytes) {
+  private ByteBuffer viewOf(long address, long bytes) {
     view = view == null ? ByteBuffer.allocateDirect(0) : view;
     Memory.aim(view, address, (int) bytes);
     return view;
   }
 
   /**
-   * Holds a chunk on disk against its checksum. To read it again would bring the same pages, so a
-   * wrong one is reported at once.
+   * Verifies the checksum of a chunk on disk. Reading again would return the same pages, so a wrong
+   * checksum is reported at once.
    */
   private void verify(MapOutput index) throws BlockFetchException {
-    int found = Checksum.of(look(output.address(chunk), index.storedBytes(chunk)));
+    int found = Checksum.of(viewOf(output.address(chunk), index.storedBytes(chunk)));
     if (found != index.checksum(chunk)) {
-      throw unsound(new ChecksumException(where(), index.checksum(chunk), found));
+      throw damaged(new ChecksumException(where(), index.checksum(chunk), found));
     }
   }
 
-  private BlockFetchException unsound(IOException cause) {
+  private BlockFetchException damaged(IOException cause) {
     if (cause instanceof ChecksumException) {
       counters.increment(CHECKSUM_FAILURES);
     }
@@ -176,7 +174,7 @@ final class LocalBlocks implements AutoCloseable {
     count(item, index.blocks(partition, request.endPartition()));
   }
 
-  /** Null if the request went another way. */
+  /** Returns null if the request is fetched over the network instead. */
   private LocatedOutput find(Item item) throws BlockFetchException {
     BlockRequest wanted = item.request();
     try {
@@ -211,7 +209,10 @@ final class LocalBlocks implements AutoCloseable {
     }
   }
 
-  /** Adds what was read to the counters of the exchange: once, as doing it per block shows. */
+  /**
+   * Frees memory and updates the counters of the exchange, once per reader because per block is
+   * slow.
+   */
   @Override
   public void close() {
     opened.close();

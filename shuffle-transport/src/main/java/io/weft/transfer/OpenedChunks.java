@@ -15,32 +15,32 @@ import java.util.ArrayDeque;
 import java.util.Optional;
 
 /**
- * The sealed chunks that a reader looks at, opened into memory of their own: the last one and the
- * one before it, or all of them. Owns that memory. For the reader's thread.
+ * Decrypts chunks into memory and owns that memory. Keeps the last two chunks, or all of them. For
+ * the reader's thread.
  */
 final class OpenedChunks implements AutoCloseable {
   private final SharedArena arena;
   private final ChunkOpener opener;
 
-  /** Those that stay until the end. */
+  /** The chunks that stay until the end. */
   private final ArrayDeque<Extent> kept = new ArrayDeque<>();
 
   private Extent current;
   private Extent previous;
   private boolean retained;
 
-  /** Starts with none. */
+  /** Creates an empty set of chunks. */
   OpenedChunks(SharedArena arena, Optional<SealingKey> key) {
     this.arena = arena;
     this.opener = new ChunkOpener(key);
   }
 
-  /** Keeps all of them until the end. */
+  /** Keeps all chunks until {@link #close()}. */
   void retainAll() {
     retained = true;
   }
 
-  /** The chunk before the last one is not read any more. */
+  /** Frees the chunk before the last one. */
   void moveOn() {
     if (previous != null) {
       arena.free(previous);
@@ -50,24 +50,24 @@ final class OpenedChunks implements AutoCloseable {
   }
 
   /**
-   * Opens a chunk.
+   * Decrypts a chunk.
    *
    * @param name of the chunk
-   * @param sealed the chunk as it lies there
-   * @param bytes of the chunk
+   * @param encrypted the encrypted bytes
+   * @param bytes of the decrypted chunk
    * @return its address, a multiple of 64
-   * @throws IOException if it cannot be opened, as it is not what was written or the key is wrong;
-   *     an {@link InterruptedIOException} if the thread was interrupted waiting for memory
-   * @throws UncheckedIOException if there is no memory for it, which is not its owner's fault
+   * @throws IOException if the chunk is damaged or the key is wrong; an {@link
+   *     InterruptedIOException} if the thread is interrupted while it waits for memory
+   * @throws UncheckedIOException if this executor has no memory for it
    */
-  long open(ChunkName name, ByteBuffer sealed, long bytes) throws IOException {
+  long open(ChunkName name, ByteBuffer encrypted, long bytes) throws IOException {
     Extent extent = allocate(bytes);
-    boolean open = false;
+    boolean done = false;
     try {
-      opener.open(name, sealed, arena.view(extent).slice(0, (int) bytes));
-      open = true;
+      opener.open(name, encrypted, arena.view(extent).slice(0, (int) bytes));
+      done = true;
     } finally {
-      if (!open) {
+      if (!done) {
         arena.free(extent);
       }
     }
@@ -79,17 +79,16 @@ final class OpenedChunks implements AutoCloseable {
     return extent.address();
   }
 
-  /** What stays until the end is not taken from those who need memory for moments. */
+  /** Retained chunks do not use the memory that is reserved for transient use. */
   private Extent allocate(long bytes) throws InterruptedIOException {
     try {
       return arena.allocate(bytes, retained ? Use.RETAINED : Use.TRANSIENT);
     } catch (ArenaFullException e) {
-      throw new UncheckedIOException(
-          "no memory to open an encrypted chunk into: " + e.getMessage(), e);
+      throw new UncheckedIOException("no memory to decrypt a chunk: " + e.getMessage(), e);
     }
   }
 
-  /** Gives all memory back. Can be repeated. */
+  /** Frees all memory. Can be repeated. */
   @Override
   public void close() {
     moveOn();

@@ -11,26 +11,26 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Says how the blocks of other executors are read and why, once for each way. Thread-safe. */
+/** Logs how the blocks of other executors are read and why, once for each path. Thread-safe. */
 final class PathLog {
   private static final Logger LOG = LoggerFactory.getLogger(PathLog.class);
 
   private final TransportMode mode;
   private final SettingNames names;
   private final Set<String> known = ConcurrentHashMap.newKeySet();
-  private final Set<PathChoice> said = ConcurrentHashMap.newKeySet();
+  private final Set<PathChoice> logged = ConcurrentHashMap.newKeySet();
 
   PathLog(TransportMode mode, SettingNames names) {
     this.mode = mode;
     this.names = names;
   }
 
-  /** Called with every reader; cheap once it was said. */
+  /** Logs the path to a peer once. Called by every reader; cheap after the first call. */
   void reads(PeerAddress peer, boolean inPlace) {
     if (known.add(peer.executorId() + "-" + peer.incarnation())) {
       PathChoice choice = choice(peer, inPlace);
-      if (said.add(choice)) {
-        LOG.info("Blocks of {} and others alike are read by {}", peer, choice);
+      if (logged.add(choice)) {
+        LOG.info("Blocks of {} and similar peers are read by {}", peer, choice);
       }
     }
   }

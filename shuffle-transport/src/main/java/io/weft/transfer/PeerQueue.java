@@ -9,14 +9,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a reader still has to ask of one peer, and what is on its way. One request at a time waits
- * for its answer, because the answer says how far it reaches; the next one can go out while the
- * bytes of that answer come. Transfers are delivered in the order of their requests, so that the
- * chunks of a block keep theirs. For one thread.
+ * The pending and outstanding requests of a reader to one peer. At most one request waits for its
+ * answer, because the answer tells how many blocks it covers. The next request can be sent while
+ * the bytes of that answer arrive. Chunks are delivered in the order of the requests, which keeps
+ * the order within a block. For one thread.
  */
 final class PeerQueue {
-  /** Room for a block whose size the map status had rounded down to nothing. */
-  private static final long LEAST_BYTES = 4096;
+  /** The least memory for a request. A map status may round a small size down to 0. */
+  private static final long MIN_BYTES = 4096;
 
   private static final long ALIGNMENT = 64;
 
@@ -40,17 +40,17 @@ final class PeerQueue {
     requests.add(request);
   }
 
-  /** Whether a request can go out now. */
+  /** Whether a request can be sent now. */
   boolean isReady() {
     return !waiting && next < requests.size();
   }
 
-  /** Whether there is nothing more to ask for. */
+  /** Whether all blocks were requested. */
   boolean isDone() {
     return next == requests.size();
   }
 
-  /** The next blocks to ask for, about so many bytes of them. Nothing changes by it. */
+  /** Plans a request for about this many bytes. Does not change the queue. */
   TransferPlan plan(long requestBytes) {
     List<BlockRequest> batch = new ArrayList<>();
     long expected = 0;
@@ -59,24 +59,24 @@ final class PeerQueue {
         break;
       }
       batch.add(requests.get(i));
-      expected += roomFor(requests.get(i));
+      expected += memoryFor(requests.get(i));
     }
-    long room = Math.max(neededBytes, Math.min(requestBytes, Math.max(expected, LEAST_BYTES)));
-    return new TransferPlan(this, batch, skippedChunks, OpenBlocks.MOST_CHUNKS, room, false);
+    long bytes = Math.max(neededBytes, Math.min(requestBytes, Math.max(expected, MIN_BYTES)));
+    return new TransferPlan(this, batch, skippedChunks, OpenBlocks.MOST_CHUNKS, bytes, false);
   }
 
-  /** A little more than expected: estimates err, and every chunk is rounded up. */
-  private static long roomFor(BlockRequest request) {
+  /** The expected bytes and an eighth more: estimates err, and every chunk is rounded up. */
+  private static long memoryFor(BlockRequest request) {
     int blocks = request.endPartition() - request.startPartition();
     return request.expectedBytes() + request.expectedBytes() / 8 + ALIGNMENT * blocks;
   }
 
-  /** A plan went out. */
+  /** Records that a request was sent. */
   void sent() {
     waiting = true;
   }
 
-  /** Moves on behind what an answer covers. */
+  /** Skips the blocks that an answer covers. */
   void answered(BlocksOpened answer) {
     waiting = false;
     neededBytes = answer.neededBytes();
@@ -90,12 +90,14 @@ final class PeerQueue {
     }
   }
 
-  /** What is on its way, in the order of delivery. */
+  /** The outstanding requests in the order of delivery. */
   ArrayDeque<IncomingBlocks> incoming() {
     return incoming;
   }
 
-  /** Puts a transfer where another one was or, if that has chunks to deliver, right behind it. */
+  /**
+   * Inserts a replacement directly after a failed request, which may still have chunks to deliver.
+   */
   void replace(IncomingBlocks old, IncomingBlocks replacement) {
     List<IncomingBlocks> all = new ArrayList<>(incoming);
     all.add(all.indexOf(old) + 1, replacement);

@@ -3,12 +3,12 @@ package io.weft.transfer;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A request that a peer was too busy for.
+ * A request that a busy peer refused.
  *
- * @param refused holds its place in the queue and no memory any more
- * @param second whether it repeats another one
- * @param refusedAt when, as {@link System#nanoTime()} has it
- * @param delayNanos how long after that it is to be sent again
+ * @param refused keeps its place in the queue, but no memory
+ * @param second whether it is a retry
+ * @param refusedAt time of the refusal, by {@link System#nanoTime()}
+ * @param delayNanos delay before it is sent again
  */
 record Postponed(IncomingBlocks refused, boolean second, long refusedAt, long delayNanos) {
   static Postponed now(IncomingBlocks refused, boolean second) {
@@ -16,7 +16,7 @@ record Postponed(IncomingBlocks refused, boolean second, long refusedAt, long de
     return new Postponed(refused, second, System.nanoTime(), delay);
   }
 
-  /** Nanoseconds until it is to be sent; 0 or less: now. */
+  /** The nanoseconds until it is due; 0 or less if it is due now. */
   long left(long now) {
     return refusedAt + delayNanos - now;
   }

@@ -11,27 +11,27 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Finds the way to each block of a reader, and keeps what is needed to go it: holds and transfers.
- * For the reader's thread.
+ * Chooses the path to each block of a reader, and owns the holds and requests for it. For the
+ * reader's thread.
  */
 final class ReadPlan implements AutoCloseable {
   private final BlockReaders readers;
   private final FetchListener listener;
   private final List<ShuffleHold> holds = new ArrayList<>();
-  private final Map<Place, Way> ways = new HashMap<>();
+  private final Map<Source, Route> routes = new HashMap<>();
   private final LocalBlocks local;
   private RemoteBlocks remote;
   private boolean retained;
 
   /** One executor's blocks of one shuffle. */
-  private record Place(String executorId, int shuffleId) {
+  private record Source(String executorId, int shuffleId) {
     boolean holds(BlockRequest request) {
       return shuffleId == request.key().shuffleId() && executorId.equals(request.executorId());
     }
   }
 
-  /** How they are reached: without a hold over the network; without a peer they are our own. */
-  private record Way(ShuffleHold hold, PeerAddress peer) {}
+  /** The path to a source. The hold is null for the network; the peer is null for this executor. */
+  private record Route(ShuffleHold hold, PeerAddress peer) {}
 
   /** Starts without blocks. */
   ReadPlan(BlockReaders readers, FetchListener listener) {
@@ -40,31 +40,29 @@ final class ReadPlan implements AutoCloseable {
     this.local = readers.localBlocks(listener, this::addRemote);
   }
 
-  /**
-   * What comes over the network, or has to be opened, stays until the end; the rest does anyway.
-   */
+  /** Keeps fetched and decrypted chunks until {@link #close()}. Other chunks stay in any case. */
   void retainAll() {
     retained = true;
     local.retainAll();
   }
 
   void addAll(List<BlockRequest> requests) throws BlockFetchException {
-    Place place = null;
-    Way way = null;
+    Source source = null;
+    Route route = null;
     for (BlockRequest request : requests) {
-      // They mostly come sorted by executor.
-      if (place == null || !place.holds(request)) {
-        place = new Place(request.executorId(), request.key().shuffleId());
-        way = ways.get(place);
+      // Requests are mostly sorted by executor.
+      if (source == null || !source.holds(request)) {
+        source = new Source(request.executorId(), request.key().shuffleId());
+        route = routes.get(source);
       }
-      if (way == null) {
-        way = findWay(request);
-        ways.put(place, way);
+      if (route == null) {
+        route = findRoute(request);
+        routes.put(source, route);
       }
-      if (way.hold() != null) {
-        local.add(request, way.hold(), way.peer());
+      if (route.hold() != null) {
+        local.add(request, route.hold(), route.peer());
       } else {
-        addRemote(request, way.peer());
+        addRemote(request, route.peer());
       }
     }
   }
@@ -76,16 +74,16 @@ final class ReadPlan implements AutoCloseable {
     remote.add(request, peer);
   }
 
-  private Way findWay(BlockRequest request) throws BlockFetchException {
+  private Route findRoute(BlockRequest request) throws BlockFetchException {
     int shuffleId = request.key().shuffleId();
     if (request.executorId().equals(readers.executorId())) {
-      return new Way(keep(readers.holdOwn(shuffleId)), null);
+      return new Route(keep(readers.holdOwn(shuffleId)), null);
     }
     PeerAddress peer = null;
     try {
       peer = readers.peers().find(request.executorId());
       Optional<PeerIndex> onHost = readers.onHost(peer);
-      return new Way(onHost.isEmpty() ? null : keep(onHost.get().hold(shuffleId)), peer);
+      return new Route(onHost.isEmpty() ? null : keep(onHost.get().hold(shuffleId)), peer);
     } catch (IOException e) {
       FetchFailures failures = readers.failures();
       if (FetchFailures.isInterrupt(e)) {
@@ -105,7 +103,7 @@ final class ReadPlan implements AutoCloseable {
     return local;
   }
 
-  /** Lets go of everything; what is still on its way is dropped. */
+  /** Releases everything. Bytes that still arrive are dropped. */
   @Override
   public void close() {
     if (remote != null) {
@@ -115,7 +113,7 @@ final class ReadPlan implements AutoCloseable {
     holds.forEach(ShuffleHold::close);
   }
 
-  /** Null as long as nothing comes over the network. */
+  /** The fetcher, or null if no block comes over the network so far. */
   RemoteBlocks remote() {
     return remote;
   }

@@ -3,28 +3,26 @@ package io.weft.transfer;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Bounds the bytes that all readers of an executor have asked for and not yet used. A reader with
- * nothing under way never waits for the others: its one request is granted, whatever there is left.
- * So the readers cannot hold each other up, and there is one request more for each of them at most.
- * Thread-safe.
+ * Limits the bytes that all readers of an executor have requested and not yet used. A reader
+ * without an outstanding request never waits: it gets one request even above the limit. So readers
+ * cannot deadlock, and the limit is exceeded by at most one request per reader. Thread-safe.
  */
 final class ReceiveBudget {
-  private final long mostBytes;
+  private final long maxBytes;
   private final AtomicLong bytes = new AtomicLong();
 
   /** Starts empty. */
-  ReceiveBudget(long mostBytes) {
-    this.mostBytes = mostBytes;
+  ReceiveBudget(long maxBytes) {
+    this.maxBytes = maxBytes;
   }
 
-  /**
-   * Takes bytes if there are as many left.
+  /* * Reserves bytes if enough are left.
    *
-   * @return whether it did
+   * @return whether it reserved them
    */
   boolean take(long wanted) {
     long now = bytes.get();
-    while (now + wanted <= mostBytes) {
+    while (now + wanted <= maxBytes) {
       if (bytes.compareAndSet(now, now + wanted)) {
         return true;
       }
@@ -33,17 +31,17 @@ final class ReceiveBudget {
     return false;
   }
 
-  /** Takes bytes also where there are none left. */
+  /** Reserves bytes even above the limit. */
   void force(long wanted) {
     bytes.addAndGet(wanted);
   }
 
-  /** Gives back what was taken. */
+  /** Returns reserved bytes. */
   void give(long taken) {
     bytes.addAndGet(-taken);
   }
 
-  /** Bytes taken now. */
+  /** The bytes that are reserved now. */
   long bytes() {
     return bytes.get();
   }

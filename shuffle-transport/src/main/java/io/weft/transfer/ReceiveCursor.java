@@ -16,19 +16,19 @@ import java.util.Optional;
 import java.util.zip.CRC32C;
 
 /**
- * Lays the chunks of an answer out in memory, each at a multiple of 64, and puts the bytes of the
- * stream there as they come: at once, for a packed chunk as soon as all of it is there, and for a
- * sealed one piece by piece. A chunk has arrived when its checksum was found right. Guarded by its
- * transfer.
+ * Writes the bytes of a stream to the memory of its chunks, each at a multiple of 64. Plain bytes
+ * are written as they arrive. A compressed chunk is decompressed when all of it has arrived. An
+ * encrypted chunk is decrypted piece by piece. A chunk counts as arrived after its checksum was
+ * verified. Guarded by its transfer.
  */
 final class ReceiveCursor implements AutoCloseable {
   private static final long ALIGNMENT = 64;
 
-  /** Reading less than this into its place is not worth a system call of its own. */
-  private static final int LEAST_ROOM = 64 << 10;
+  /** A shorter read into place is not worth a system call of its own. */
+  private static final int MIN_BUFFER_BYTES = 64 << 10;
 
-  /** What was read stays in the processor's cache until its checksum is computed. */
-  private static final int MOST_ROOM = 512 << 10;
+  /** Bytes of one read stay in the processor's cache until their checksum is computed. */
+  private static final int MAX_BUFFER_BYTES = 512 << 10;
 
   private final ChunkTable table;
   private final ChunkNames names;
@@ -40,14 +40,14 @@ final class ReceiveCursor implements AutoCloseable {
   private int chunk;
   private int filled;
 
-  /** Packed bytes of the chunk that is arriving; null unless they came in several pieces. */
+  /** The compressed bytes of a chunk that arrives in several pieces; else null. */
   private ByteBuf gathered;
 
   /**
    * Starts before the first chunk.
    *
-   * @param compression that was asked for
-   * @param key of chunks that come sealed
+   * @param compression that was requested
+   * @param key of encrypted chunks
    */
   ReceiveCursor(BlocksOpened answer, Compression compression, Optional<SealingKey> key) {
     this.table = answer.table();
@@ -63,25 +63,25 @@ final class ReceiveCursor implements AutoCloseable {
     this.end = at;
   }
 
-  /** Where a chunk starts. */
+  /** The offset of a chunk. */
   long offset(int index) {
     return offset[index];
   }
 
-  /** Bytes that the chunks take up, rounded up to 64. */
+  /** The bytes of all chunks, each rounded up to 64. */
   long end() {
     return end;
   }
 
-  /** How many chunks are whole. */
+  /** The number of complete chunks. */
   int arrived() {
     return chunk;
   }
 
   /**
-   * Where the bytes that come next belong, as far as these places follow on one another.
+   * Returns the memory for the next bytes of the stream, as far as it is contiguous.
    *
-   * @return null if that is not far, or what comes next is packed or sealed
+   * @return null if it is short, or if the next chunk is compressed or encrypted
    */
   ByteBuffer room(ByteBuffer target) {
     if (chunk == offset.length || !table.isSentAsItIs(chunk)) {
@@ -89,21 +89,21 @@ final class ReceiveCursor implements AutoCloseable {
     }
     long from = offset[chunk] + filled;
     long to = offset[chunk] + table.length(chunk);
-    for (int i = chunk + 1; i < offset.length && to - from < MOST_ROOM; i++) {
+    for (int i = chunk + 1; i < offset.length && to - from < MAX_BUFFER_BYTES; i++) {
       if (offset[i] != to || !table.isSentAsItIs(i)) {
         break;
       }
       to += table.length(i);
     }
-    long length = Math.min(to - from, MOST_ROOM);
-    return length < LEAST_ROOM ? null : target.slice((int) from, (int) length);
+    long length = Math.min(to - from, MAX_BUFFER_BYTES);
+    return length < MIN_BUFFER_BYTES ? null : target.slice((int) from, (int) length);
   }
 
   /**
-   * Takes bytes out of the data as long as a chunk wants some. Those that are in the {@link #room}
-   * for them already are left there.
+   * Consumes bytes of the data until all chunks are complete. Bytes that were read into {@link
+   * #room} are not copied.
    *
-   * @throws ChecksumException if a chunk is not what was sent; those before it have arrived
+   * @throws ChecksumException if a chunk is damaged; the chunks before it have arrived
    */
   void receive(ByteBuffer data, ByteBuffer target) throws IOException {
     while (data.hasRemaining() && chunk < offset.length) {
@@ -112,10 +112,10 @@ final class ReceiveCursor implements AutoCloseable {
       ByteBuffer piece = data.slice(data.position(), count);
       data.position(data.position() + count);
       boolean last = filled + count == sent;
-      if (table.isPacked(chunk)) {
-        receivePacked(piece, last, target);
+      if (table.isCompressed(chunk)) {
+        receiveCompressed(piece, last, target);
       } else if (table.isSealed(chunk)) {
-        receiveSealed(piece, last, target);
+        receiveEncrypted(piece, last, target);
       } else {
         int place = (int) (offset[chunk] + filled);
         if (!isThere(piece, target, place)) {
@@ -136,32 +136,33 @@ final class ReceiveCursor implements AutoCloseable {
     return piece.isDirect() && Memory.addressOf(piece) == Memory.addressOf(target) + place;
   }
 
-  /** Of the bytes that have just been copied, as they are in the processor's cache now. */
+  /** Updates the checksum right after the copy, while the bytes are in the processor's cache. */
   private void sum(ByteBuffer bytes) {
     if (table.checksum(chunk) != Checksum.NONE) {
       crc.update(bytes);
     }
   }
 
-  private void receivePacked(ByteBuffer piece, boolean last, ByteBuffer target)
+  private void receiveCompressed(ByteBuffer piece, boolean last, ByteBuffer target)
       throws ChecksumException {
-    ByteBuffer packed = piece;
+    ByteBuffer compressed = piece;
     if (gathered != null || !last) {
       if (gathered == null) {
         gathered = PooledByteBufAllocator.DEFAULT.directBuffer(table.sentBytes(chunk));
       }
       gathered.writeBytes(piece);
-      packed = gathered.nioBuffer();
+      compressed = gathered.nioBuffer();
     }
     if (last) {
       ByteBuffer whole = target.slice((int) offset[chunk], (int) table.length(chunk));
-      Unpacking.unpack(compression, packed, whole);
+      Unpacking.decompress(compression, compressed, whole);
       sum(whole);
       close();
     }
   }
 
-  private void receiveSealed(ByteBuffer piece, boolean last, ByteBuffer target) throws IOException {
+  private void receiveEncrypted(ByteBuffer piece, boolean last, ByteBuffer target)
+      throws IOException {
     if (filled == 0) {
       opener.begin(names.of(chunk), target.slice((int) offset[chunk], (int) table.length(chunk)));
     }
@@ -189,7 +190,7 @@ final class ReceiveCursor implements AutoCloseable {
     }
   }
 
-  /** Frees what was gathered. Can be repeated. */
+  /** Frees the buffer. Can be repeated. */
   @Override
   public void close() {
     if (gathered != null) {

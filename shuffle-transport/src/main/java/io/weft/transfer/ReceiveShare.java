@@ -6,8 +6,8 @@ import static io.weft.metrics.ExchangeCounter.REQUESTS_HELD_BACK;
 import io.weft.metrics.ExchangeCounters;
 
 /**
- * What one reader has taken of its executor's {@link ReceiveBudget}, and for how long its next
- * request has been held back by what the others have. For the reader's thread.
+ * The bytes that one reader has reserved from its executor's {@link ReceiveBudget}. Also measures
+ * how long its next request waits for the budget. For the reader's thread.
  */
 final class ReceiveShare implements AutoCloseable {
   private final ReceiveBudget budget;
@@ -16,17 +16,17 @@ final class ReceiveShare implements AutoCloseable {
   private boolean heldBack;
   private long since;
 
-  /** Starts with nothing. */
+  /** Starts with no bytes. */
   ReceiveShare(ReceiveBudget budget, ExchangeCounters counters) {
     this.budget = budget;
     this.counters = counters;
   }
 
   /**
-   * Takes bytes for a request.
+   * Reserves bytes for a request.
    *
-   * @param waitable whether the reader has something under way, and asks again when that has come
-   * @return whether it may go out
+   * @param waitable whether the reader has outstanding requests and retries after one of them
+   * @return whether the request may be sent
    */
   boolean take(long wanted, boolean waitable) {
     if (waitable && !budget.take(wanted)) {
@@ -37,7 +37,7 @@ final class ReceiveShare implements AutoCloseable {
       budget.force(wanted);
     }
     bytes += wanted;
-    letGo();
+    endHoldBack();
     return true;
   }
 
@@ -49,28 +49,28 @@ final class ReceiveShare implements AutoCloseable {
     }
   }
 
-  private void letGo() {
+  private void endHoldBack() {
     if (heldBack) {
       heldBack = false;
       counters.add(HELD_BACK_NANOS, System.nanoTime() - since);
     }
   }
 
-  /** A request turned out to hold so much more, or less if it is negative. */
+  /** Changes the reserved bytes of a request by this number, which may be negative. */
   void change(long more) {
     budget.force(more);
     bytes += more;
   }
 
-  /** Bytes taken now. */
+  /** The bytes that are reserved now. */
   long bytes() {
     return bytes;
   }
 
-  /** Gives all back. */
+  /** Returns all bytes. */
   @Override
   public void close() {
     change(-bytes);
-    letGo();
+    endHoldBack();
   }
 }

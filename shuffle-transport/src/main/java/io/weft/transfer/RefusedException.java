@@ -2,16 +2,16 @@ package io.weft.transfer;
 
 import java.io.IOException;
 
-/** A peer answered that it cannot send a block; the message has its reason. */
+/** Thrown if a peer refuses a request. The message has its reason. */
 final class RefusedException extends IOException {
   private static final long serialVersionUID = 1L;
 
   private final int retryAfterMillis;
 
   /**
-   * A refusal.
+   * Creates an exception.
    *
-   * @param retryAfterMillis when the peer wants to be asked again; 0: never
+   * @param retryAfterMillis delay before a retry; 0 for no retry
    */
   RefusedException(String reason, int retryAfterMillis) {
     super(reason);

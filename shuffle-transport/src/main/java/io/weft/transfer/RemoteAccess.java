@@ -8,16 +8,16 @@ import io.weft.tcp.PeerConnections;
 import java.util.Optional;
 
 /**
- * What readers of an executor share to receive blocks over the network.
+ * The objects that the readers of an executor share to fetch blocks over the network.
  *
- * @param arena that the memory to receive into comes from
- * @param client with the connections
- * @param peers whose addresses are forgotten when they do not answer
- * @param limits for each reader
- * @param budget of all readers together
+ * @param arena memory for received blocks
+ * @param client source of connections
+ * @param peers addresses, which are forgotten when a peer does not answer
+ * @param limits of each reader
+ * @param budget of all readers
  * @param counters of the exchange
- * @param failures words for what goes wrong
- * @param key of chunks that come sealed; empty where none are
+ * @param failures creates the exceptions
+ * @param key of encrypted chunks; empty if encryption is off
  */
 record RemoteAccess(
     SharedArena arena,

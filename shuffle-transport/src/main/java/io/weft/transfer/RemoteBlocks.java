@@ -25,9 +25,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * The blocks of a reader that come over the network. Everything here happens on the reader's
- * thread: requests go out, answers are looked at and memory is freed whenever it asks for a chunk.
- * Event loops only fill memory that was set aside and say so.
+ * Fetches the blocks of a reader over the network. All work runs on the reader's thread: when it
+ * asks for a chunk, it also sends requests, handles answers and frees memory. Event loops only fill
+ * reserved memory and signal events.
  */
 final class RemoteBlocks implements AutoCloseable {
   private final RemoteAccess access;
@@ -39,18 +39,18 @@ final class RemoteBlocks implements AutoCloseable {
   private final List<PeerQueue> queues = new ArrayList<>();
   private final ArrayDeque<Postponed> postponed = new ArrayDeque<>();
 
-  /** Why a peer was too busy before, for requests that ask it again and have no answer yet. */
+  /** The last refusal of a busy peer, for retries that have no answer yet. */
   private final Map<IncomingBlocks, String> refusals = new HashMap<>();
 
   private boolean sendable = true;
 
-  /** Nothing comes or is used up before what a peer was too busy for. */
+  /** Whether the reader can make progress only by a postponed request. */
   private boolean starving;
 
-  private int turn;
-  private int sendTurn;
+  private int deliverFrom;
+  private int sendFrom;
 
-  /** What was delivered last and before that: the memory a reader may still look at. */
+  /** The last two delivered chunks, whose memory the reader may still use. */
   private IncomingBlocks current;
 
   private IncomingBlocks previous;
@@ -60,7 +60,7 @@ final class RemoteBlocks implements AutoCloseable {
   /**
    * Starts without blocks.
    *
-   * @param retained whether delivered chunks stay readable until the end
+   * @param retained whether delivered chunks stay readable until {@link #close()}
    */
   RemoteBlocks(RemoteAccess access, FetchListener listener, boolean retained) {
     this.access = access;
@@ -80,7 +80,7 @@ final class RemoteBlocks implements AutoCloseable {
     sendable = true;
   }
 
-  /** Sends what may be sent and looks at what has come, without waiting. */
+  /** Handles events and sends requests, without waiting. */
   void progress() throws BlockFetchException {
     IncomingBlocks event = events.poll();
     while (event != null) {
@@ -94,7 +94,7 @@ final class RemoteBlocks implements AutoCloseable {
     }
   }
 
-  /** Asks peers again that were too busy, as soon as the time that they named is over. */
+  /** Retries postponed requests after the delay that their peer asked for. */
   private void resumePostponed() {
     long now = System.nanoTime();
     for (int i = postponed.size(); i > 0 && postponed.peek().left(now) <= 0; i--) {
@@ -114,15 +114,15 @@ final class RemoteBlocks implements AutoCloseable {
 
   private void sendReady() throws BlockFetchException {
     for (int i = 0; i < queues.size(); i++) {
-      PeerQueue queue = queues.get(sendTurn);
+      PeerQueue queue = queues.get(sendFrom);
       if (queue.isReady() && window.send(queue) == TransferWindow.Sent.NO_ROOM) {
         return;
       }
-      sendTurn = (sendTurn + 1) % queues.size();
+      sendFrom = (sendFrom + 1) % queues.size();
     }
   }
 
-  /** The chunk before the last one is not read any more. */
+  /** Releases the chunk before the last one. */
   void moveOn() {
     if (retained) {
       return;
@@ -139,7 +139,7 @@ final class RemoteBlocks implements AutoCloseable {
     sendable = true;
   }
 
-  /** Moves to the next chunk, waiting for one if need be; false when there is none any more. */
+  /** Moves to the next chunk and waits for it if necessary. Returns false if there is none. */
   boolean next(Chunk chunk) throws BlockFetchException {
     progress();
     while (!deliver(chunk)) {
@@ -156,11 +156,11 @@ final class RemoteBlocks implements AutoCloseable {
 
   private boolean deliver(Chunk chunk) {
     for (int i = 0; i < queues.size(); i++) {
-      PeerQueue queue = queues.get(turn);
+      PeerQueue queue = queues.get(deliverFrom);
       if (deliver(queue, chunk)) {
         return true;
       }
-      turn = (turn + 1) % queues.size();
+      deliverFrom = (deliverFrom + 1) % queues.size();
     }
     return false;
   }
@@ -179,7 +179,7 @@ final class RemoteBlocks implements AutoCloseable {
         return false;
       }
       incoming.remove();
-      // A request larger than the window waits until nothing is under way any more.
+      // A request larger than the window can be sent only when no other is outstanding.
       sendable = true;
       if (first.isUnused()) {
         release(first);
@@ -217,7 +217,7 @@ final class RemoteBlocks implements AutoCloseable {
     }
   }
 
-  /** A busy peer is asked again and again, but not for ever; no memory is held meanwhile. */
+  /** Postpones a refused request and frees its memory. Fails after the timeout. */
   private void postpone(IncomingBlocks refused) throws BlockFetchException {
     if (postponed.stream().anyMatch(known -> known.refused() == refused)) {
       return;
@@ -251,7 +251,7 @@ final class RemoteBlocks implements AutoCloseable {
     if (!plan.repeated()) {
       plan.queue().answered(answer);
     } else if (answer.chunks() != plan.mostChunks()) {
-      throw failure(event, new WireException("the rest of a broken answer is not what it was"));
+      throw failure(event, new WireException("the retry of a broken answer has other chunks"));
     }
     if (answer.chunks() > 0) {
       access.counters().increment(STREAMS);
@@ -260,7 +260,7 @@ final class RemoteBlocks implements AutoCloseable {
     sendable = true;
   }
 
-  /** Asks once more for what was lost or damaged; any other failure is the reader's. */
+  /** Retries a lost or damaged request once. Throws any other failure. */
   private void recover(IncomingBlocks failed) throws BlockFetchException {
     BlockTransfer transfer = failed.transfer();
     if (!transfer.isRepeatable() || window.isSecondAttempt(failed)) {
@@ -275,19 +275,19 @@ final class RemoteBlocks implements AutoCloseable {
   private void await() throws BlockFetchException {
     long started = System.nanoTime();
     long timeout = access.limits().timeout().toNanos();
-    // None where the last one has just ended; then its event is about to come.
+    // Empty if the last one has just ended. Then its event is about to arrive.
     Optional<IncomingBlocks> slowest = window.slowest();
     long since = slowest.map(transfer -> transfer.transfer().lastProgress()).orElse(started);
-    long nap = postponed.stream().mapToLong(p -> p.left(started)).min().orElse(Long.MAX_VALUE);
+    long retryIn = postponed.stream().mapToLong(p -> p.left(started)).min().orElse(Long.MAX_VALUE);
     try {
-      long left = Math.max(0, Math.min(nap, since + timeout - started));
+      long left = Math.max(0, Math.min(retryIn, since + timeout - started));
       IncomingBlocks event = events.poll(left, TimeUnit.NANOSECONDS);
       if (event != null) {
         handle(event);
       } else if (slowest.isEmpty() && postponed.isEmpty()) {
-        throw new IllegalStateException("nothing is under way, but chunks are missing");
+        throw new IllegalStateException("no request is outstanding, but chunks are missing");
       } else if (slowest.isEmpty()) {
-        // All that has come waits behind what a peer was too busy for, and keeps its memory.
+        // All arrived chunks wait behind a postponed request and keep their memory.
         starving = true;
       } else if (slowest.isPresent()
           && System.nanoTime() - slowest.get().transfer().lastProgress() >= timeout) {
@@ -306,13 +306,13 @@ final class RemoteBlocks implements AutoCloseable {
   private BlockFetchException timeout(IncomingBlocks silent) {
     String refusal = refusals.get(silent);
     if (refusal != null) {
-      // It was asked again just now, and has answered every time so far.
+      // The peer has answered every request so far; the last retry is recent.
       return busyForTooLong(silent, refusal);
     }
     PeerConnection connection = silent.transfer().connection();
     boolean overtaken = silent.transfer().isOvertaken();
     if (connection != null && !overtaken) {
-      // Requests behind this one on the connection are as stuck, and can be repeated on another.
+      // Later requests on the connection are stuck as well. They can be retried on another one.
       connection.abort();
     }
     access.counters().increment(REQUESTS_FAILED);
@@ -330,7 +330,7 @@ final class RemoteBlocks implements AutoCloseable {
                 + " ms ("
                 + timeoutName()
                 + ")"
-                + (overtaken ? ", while what was asked for much later comes" : "")));
+                + (overtaken ? ", while answers to much later requests arrive" : "")));
   }
 
   private String timeoutName() {
@@ -348,7 +348,7 @@ final class RemoteBlocks implements AutoCloseable {
             cause);
   }
 
-  /** Gives all memory back, whatever is still on its way. */
+  /** Frees all memory. Bytes that still arrive are dropped. */
   @Override
   public void close() {
     window.close();

@@ -3,19 +3,19 @@ package io.weft.transfer;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Whether a transfer waits in its reader's queue of events, so that it is there once at most. Who
- * has news writes them first and raises the signal then; who takes the transfer out of the queue
- * clears the signal first and looks for news then. So no news are missed. Thread-safe.
+ * Whether a request is in its reader's event queue, so that it is queued at most once. A producer
+ * first changes the state and then raises the signal. The consumer first clears the signal and then
+ * reads the state. So no change is missed. Thread-safe.
  */
 final class Signal {
   private final AtomicBoolean raised = new AtomicBoolean();
 
-  /** Whether the transfer is to be put into the queue now. */
+  /** Raises the signal. Returns whether the request must be queued now. */
   boolean raise() {
     return !raised.getAndSet(true);
   }
 
-  /** It is out of the queue. */
+  /** Clears the signal after the request was taken out of the queue. */
   void clear() {
     raised.set(false);
   }

@@ -4,16 +4,16 @@ import io.weft.wire.Compression;
 import java.time.Duration;
 
 /**
- * How much a reader asks for at a time, and how long it waits.
+ * The limits and options of a reader's requests.
  *
- * @param requestBytes asked of a peer at a time
- * @param maxBytesInFlight held at most by a reader for answers that are under way or not used up
- * @param maxPeerBytesInFlight of these, for answers of one peer
- * @param maxExecutorBytesInFlight of all readers together; what a reader without anything under way
- *     asks for comes on top
- * @param checksums whether peers are asked for checksums
- * @param compression how peers may pack
- * @param timeout a request that makes no progress for so long fails
+ * @param requestBytes about the bytes of one request
+ * @param maxBytesInFlight limit of a reader for bytes that are requested and not yet used
+ * @param maxPeerBytesInFlight the same limit for one peer
+ * @param maxExecutorBytesInFlight the same limit for all readers; a reader without an outstanding
+ *     request may exceed it by one request
+ * @param checksums whether to request checksums
+ * @param compression codec that peers may use
+ * @param timeout a request without progress for this time fails
  */
 public record TransferLimits(
     long requestBytes,

@@ -5,15 +5,15 @@ import io.weft.wire.OpenBlocks;
 import java.util.List;
 
 /**
- * What one request asks for.
+ * The content of one request.
  *
- * @param queue it belongs to
+ * @param queue of the request's peer
  * @param requests in order, at least one
- * @param firstChunk chunks of the first request that were delivered before
- * @param mostChunks to be answered with at most
- * @param room bytes to set aside for the answer
- * @param repeated whether it asks for the rest of an answer that broke off. The queue has moved on
- *     then, so the answer must have exactly that rest
+ * @param firstChunk number of chunks of the first range that were delivered before
+ * @param mostChunks limit for the chunks of the answer
+ * @param room bytes to reserve for the answer
+ * @param repeated whether it requests the rest of a broken answer. The queue has already skipped
+ *     that answer, so the new answer must have exactly the rest
  */
 record TransferPlan(
     PeerQueue queue,
@@ -23,7 +23,7 @@ record TransferPlan(
     long room,
     boolean repeated) {
 
-  /** The message for it. */
+  /** Returns the message for this plan. */
   OpenBlocks message(long mostBytes, TransferLimits limits) {
     return new OpenBlocks(
         queue.peer().incarnation(),
@@ -35,7 +35,10 @@ record TransferPlan(
         PeerQueue.ranges(requests));
   }
 
-  /** Asks for the chunks of an answer that did not arrive, or for the same if there is none. */
+  /**
+   * Returns a plan for the chunks of an answer that did not arrive. Without an answer, returns
+   * this.
+   */
   TransferPlan rest(BlocksOpened answer, int arrivedChunks) {
     if (answer == null) {
       return this;

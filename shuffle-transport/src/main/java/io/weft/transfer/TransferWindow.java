@@ -17,8 +17,8 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * The transfers of one reader whose memory is held, and how much more may be asked for. Owns their
- * memory. For the reader's thread.
+ * The outstanding requests of one reader, and the limit on their bytes. Owns their memory. For the
+ * reader's thread.
  */
 final class TransferWindow implements AutoCloseable {
   private final RemoteAccess access;
@@ -28,16 +28,16 @@ final class TransferWindow implements AutoCloseable {
   private final List<IncomingBlocks> kept = new ArrayList<>();
   private final ReceiveShare share;
 
-  /** What became of a request. */
+  /** The result of an attempt to send a request. */
   enum Sent {
     YES,
-    /** The reader has as much under way as it may, or as there is memory for. */
+    /** The reader is at its limit, or there is no memory. */
     NO_ROOM,
-    /** The peer has; another one may be asked. */
+    /** The peer is at its limit. Another peer may have room. */
     NO_ROOM_FOR_PEER
   }
 
-  /** The memory of a transfer and whether it repeats another one. */
+  /** The memory of a request and whether it is a retry. */
   private static final class Held {
     private long bytes;
     private final boolean second;
@@ -51,8 +51,8 @@ final class TransferWindow implements AutoCloseable {
   /**
    * Starts empty.
    *
-   * @param retained whether the memory is kept to the end
-   * @param events told, on any thread, of a transfer that has news
+   * @param retained whether the memory is kept until {@link #close()}
+   * @param events called on any thread when a request has an event
    */
   TransferWindow(RemoteAccess access, boolean retained, Consumer<IncomingBlocks> events) {
     this.access = access;
@@ -62,13 +62,13 @@ final class TransferWindow implements AutoCloseable {
   }
 
   /**
-   * Sends a peer's next request, unless it has to wait until memory was given back.
+   * Sends a peer's next request, unless it must wait for memory.
    *
-   * @throws UncheckedIOException if there is no memory for it although nothing is under way
+   * @throws UncheckedIOException if there is no memory although no request is outstanding
    */
   Sent send(PeerQueue queue) {
     TransferPlan plan = queue.plan(access.limits().requestBytes());
-    boolean waitable = isAnythingUnderWay();
+    boolean waitable = hasOutstanding();
     if (waitable && share.bytes() + plan.room() > access.limits().maxBytesInFlight()) {
       return Sent.NO_ROOM;
     }
@@ -84,9 +84,12 @@ final class TransferWindow implements AutoCloseable {
     return Sent.YES;
   }
 
-  /** A request larger than the limit goes out once nothing of the peer is under way. */
-  private boolean isPeerFull(PeerQueue queue, long room) {
-    long bytes = room;
+  /**
+   * Whether the peer is at its limit. A request above the limit is sent when no other is
+   * outstanding.
+   */
+  private boolean isPeerFull(PeerQueue queue, long wanted) {
+    long bytes = wanted;
     boolean waitable = false;
     for (Map.Entry<IncomingBlocks, Held> entry : held.entrySet()) {
       if (entry.getKey().transfer().plan().queue() == queue) {
@@ -98,8 +101,8 @@ final class TransferWindow implements AutoCloseable {
   }
 
   /**
-   * Memory for a request, and its place among those of the executor's readers. Null if there will
-   * be both when something under way was used up.
+   * Reserves memory and budget for a request. Returns null if there is not enough now, but will be
+   * after an outstanding request.
    */
   private Extent reserve(TransferPlan plan, boolean waitable) {
     if (!share.take(plan.room(), waitable)) {
@@ -124,18 +127,18 @@ final class TransferWindow implements AutoCloseable {
       if (waitable) {
         return null;
       }
-      // Not the peer's fault: what it wrote is good and must not be computed again.
+      // A local problem: the peer's blocks are good and must not be computed again.
       throw new UncheckedIOException(
-          "no memory to receive blocks of " + plan.queue().peer() + " into: " + e.getMessage(), e);
+          "no memory to receive blocks of " + plan.queue().peer() + ": " + e.getMessage(), e);
     }
   }
 
-  private boolean isAnythingUnderWay() {
+  private boolean hasOutstanding() {
     return held.keySet().stream().anyMatch(transfer -> !transfer.isDelivered());
   }
 
   /**
-   * Sends the rest of a failed transfer's request again.
+   * Retries the rest of a failed request.
    *
    * @throws UncheckedIOException as {@link #send} does
    */
@@ -146,14 +149,14 @@ final class TransferWindow implements AutoCloseable {
   }
 
   /**
-   * Asks again what a peer was too busy for; null if there is no memory for it now.
+   * Retries a postponed request. Returns null if there is no memory for it now.
    *
-   * @param needed whether nothing is used up before this has come
+   * @param needed whether the reader can make progress only by this request
    * @throws UncheckedIOException as {@link #send} does
    */
   IncomingBlocks resume(Postponed postponed, boolean needed) {
     BlockTransfer busy = postponed.refused().transfer();
-    Extent extent = reserve(busy.plan(), !needed && isAnythingUnderWay());
+    Extent extent = reserve(busy.plan(), !needed && hasOutstanding());
     return extent == null
         ? null
         : start(busy.plan(), extent, postponed.second(), busy.lastProgress());
@@ -161,9 +164,9 @@ final class TransferWindow implements AutoCloseable {
 
   private IncomingBlocks start(TransferPlan plan, Extent extent, boolean second, long since) {
     Signal signal = new Signal();
-    // Filled in before the transfer starts, so before anything can signal.
+    // Set before the request starts, so before the first signal.
     IncomingBlocks[] itself = new IncomingBlocks[1];
-    Consumer<BlockTransfer> news =
+    Consumer<BlockTransfer> onChange =
         transfer -> {
           if (signal.raise()) {
             events.accept(itself[0]);
@@ -177,7 +180,7 @@ final class TransferWindow implements AutoCloseable {
             access.arena(),
             extent,
             access.key(),
-            news,
+            onChange,
             since,
             access.limits().timeout());
     IncomingBlocks incoming = new IncomingBlocks(transfer, signal);
@@ -188,12 +191,12 @@ final class TransferWindow implements AutoCloseable {
     return incoming;
   }
 
-  /** Whether a transfer repeats one that had failed. */
+  /** Whether a request is a retry of a failed one. */
   boolean isSecondAttempt(IncomingBlocks incoming) {
     return held.get(incoming).second;
   }
 
-  /** Gives back the memory that an answer turned out not to need. */
+  /** Frees the memory that an answer does not need. */
   void trim(IncomingBlocks incoming) {
     incoming.transfer().trim();
     Held memory = held.get(incoming);
@@ -202,7 +205,7 @@ final class TransferWindow implements AutoCloseable {
     memory.bytes = now;
   }
 
-  /** Gives the memory of a transfer back. */
+  /** Frees the memory of a request. */
   void release(IncomingBlocks incoming) {
     Held memory = held.remove(incoming);
     if (memory != null) {
@@ -211,13 +214,16 @@ final class TransferWindow implements AutoCloseable {
     }
   }
 
-  /** A transfer is over, and its memory stays until the end without counting any more. */
+  /**
+   * Keeps the memory of a finished request until {@link #close()}. It no longer counts for the
+   * limit.
+   */
   void keep(IncomingBlocks delivered) {
     share.change(-held.remove(delivered).bytes);
     kept.add(delivered);
   }
 
-  /** The transfer under way that made progress the longest time ago. */
+  /** The outstanding request whose last progress is the oldest. */
   Optional<IncomingBlocks> slowest() {
     long now = System.nanoTime();
     return held.keySet().stream()
@@ -225,7 +231,7 @@ final class TransferWindow implements AutoCloseable {
         .max(Comparator.comparingLong(transfer -> now - transfer.transfer().lastProgress()));
   }
 
-  /** Gives all memory back; what still arrives is dropped. */
+  /** Frees all memory. Bytes that still arrive are dropped. */
   @Override
   public void close() {
     held.keySet().forEach(transfer -> transfer.transfer().close());

@@ -1,8 +1,9 @@
 /**
- * Reading blocks: requests, their flow and the chunks they become.
+ * Reads blocks: in place, or over the network with flow control and retries.
  *
- * <p>A reader belongs to one task thread, the only one that waits; answers reach it from Netty's
- * threads through its queue. Receive extents are the reader's: one is freed when the task is past
- * its chunks, all when the reader is closed and their streams have ended.
+ * <p>A reader belongs to one task thread, the only thread that waits. Netty's threads deliver
+ * answers through the reader's queue. The reader owns its receive memory. It frees the memory of a
+ * request when the task has read its chunks, and all memory when it is closed and the streams have
+ * ended.
  */
 package io.weft.transfer;

@@ -2,12 +2,12 @@ package io.weft.wire;
 
 import io.weft.encryption.SealedFormat;
 
-/** Holds the chunks of an answer against the request, before anything is received. */
+/** Checks the chunks of an answer against the request, before any chunk is received. */
 final class AnswerCheck {
   private static final long ALIGNMENT = 64;
 
-  /** A chunk lies in one segment, which is mapped as one buffer. */
-  private static final long MOST_CHUNK_BYTES = Integer.MAX_VALUE - ALIGNMENT + 1;
+  /** A chunk is in one segment, which is mapped as one buffer. */
+  private static final long MAX_CHUNK_BYTES = Integer.MAX_VALUE - ALIGNMENT + 1;
 
   private final WireReader reader;
   private final OpenBlocks request;
@@ -17,7 +17,7 @@ final class AnswerCheck {
     this.request = request;
   }
 
-  /** Every chunk is in a partition that was asked for, in order, and has bytes. */
+  /** Requires that chunks are in requested partitions, in order, and not empty. */
   void chunks(int[] rangeChunks, ChunkTable table) throws WireException {
     int count = table.count();
     reader.require(count <= request.mostChunks(), "chunks", count);
@@ -42,21 +42,24 @@ final class AnswerCheck {
   private void chunk(ChunkTable table, int chunk) throws WireException {
     long bytes = table.length(chunk);
     reader.require(table.rows(chunk) >= 0, "rows", table.rows(chunk));
-    reader.require(bytes > 0 && bytes <= MOST_CHUNK_BYTES, "bytes of a chunk", bytes);
+    reader.require(bytes > 0 && bytes <= MAX_CHUNK_BYTES, "bytes of a chunk", bytes);
     int sent = table.sentBytes(chunk);
-    boolean packable = request.compression() != Compression.NONE;
-    boolean sealed = sent == SealedFormat.sealedBytes(bytes);
-    boolean plain = packable ? sent > 0 && sent <= bytes : sent == bytes;
-    reader.require(sealed || plain, "sent bytes", sent);
+    boolean compressible = request.compression() != Compression.NONE;
+    boolean encrypted = sent == SealedFormat.sealedBytes(bytes);
+    boolean plain = compressible ? sent > 0 && sent <= bytes : sent == bytes;
+    reader.require(encrypted || plain, "sent bytes", sent);
   }
 
-  /** The chunks fit in the room that was set aside, or the answer says how much is needed. */
-  void room(ChunkTable table, long needed, boolean complete) throws WireException {
-    long room = request.mostBytes();
+  /**
+   * Requires that the chunks fit into the reader's memory, or that the answer says how much the
+   * next chunk needs.
+   */
+  void size(ChunkTable table, long needed, boolean complete) throws WireException {
+    long left = request.mostBytes();
     for (int chunk = 0; chunk < table.count(); chunk++) {
       long bytes = table.length(chunk);
-      reader.require(bytes <= room, "bytes beyond those asked for", bytes);
-      room -= Math.min(room, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+      reader.require(bytes <= left, "bytes beyond those asked for", bytes);
+      left -= Math.min(left, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     }
     boolean starved = table.count() == 0 && !complete;
     boolean sound = starved ? needed > request.mostBytes() : needed == 0;

@@ -5,7 +5,7 @@ import io.weft.catalog.BlockKey;
 /**
  * A range of partitions of one map output.
  *
- * @param key which map output
+ * @param key of the map output
  * @param startPartition first partition
  * @param endPartition one past the last
  */

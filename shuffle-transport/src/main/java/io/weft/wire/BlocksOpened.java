@@ -5,19 +5,20 @@ import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
- * Answers {@link OpenBlocks}: which chunks the stream will hold, back to back and in this order.
- * The ranges covered are the first ones asked for; the last of them may be covered in part.
+ * Answers {@link OpenBlocks}. Lists the chunks of the stream, which are sent back to back and in
+ * this order. The answer covers the first of the requested ranges; the last of these may be covered
+ * in part.
  *
  * <pre>
  *  +-------------------------------+
  *  | header, type 2                | 12
  *  +---------------+---------------+
- *  | stream id, high               |  8   names the stream to ask for
+ *  | stream id, high               |  8   names the stream to request
  *  | stream id, low                |  8
  *  +---------------+---------------+
  *  | ranges R      | chunks C      |  8
  *  +---------------+---------------+
- *  | needed bytes                  |  8   room the next chunk needs where C is 0, else 0
+ *  | needed bytes                  |  8   bytes that the next chunk needs if C is 0, else 0
  *  +---------------+---------------+
  *  | complete      |                  4   1 if the last range is covered to its end, else 0
  *  +---------------+---------------+
@@ -43,13 +44,13 @@ public final class BlocksOpened {
   private final long totalBytes;
 
   /**
-   * Takes array and table over.
+   * Takes ownership of the array and the table.
    *
-   * @param stream names the stream
-   * @param neededBytes room the next chunk needs where there is no chunk in the answer, else 0
+   * @param stream id of the stream
+   * @param neededBytes bytes that the next chunk needs if the answer has no chunk, else 0
    * @param complete whether the last range is covered to its end
-   * @param keys of the ranges covered
-   * @param rangeChunks chunks in the answer, by range
+   * @param keys of the covered ranges
+   * @param rangeChunks number of chunks in the answer, by range
    * @param table the chunks
    */
   public BlocksOpened(
@@ -68,12 +69,12 @@ public final class BlocksOpened {
     this.totalBytes = table.totalBytes();
   }
 
-  /** Names the stream that brings the chunks. */
+  /** The id of the stream of the chunks. */
   public StreamId stream() {
     return stream;
   }
 
-  /** Room the next chunk needs where there is no chunk in the answer, else 0. */
+  /** The bytes that the next chunk needs if the answer has no chunk, else 0. */
   public long neededBytes() {
     return neededBytes;
   }
@@ -83,12 +84,12 @@ public final class BlocksOpened {
     return complete;
   }
 
-  /** How many of the ranges asked for are covered. */
+  /** The number of requested ranges that are covered. */
   public int ranges() {
     return rangeChunks.length;
   }
 
-  /** How many chunks of a range the answer holds. */
+  /** The number of chunks of a range in the answer. */
   public int rangeChunks(int range) {
     return rangeChunks[range];
   }
@@ -98,7 +99,7 @@ public final class BlocksOpened {
     return keys.get(range);
   }
 
-  /** How many chunks the answer holds. */
+  /** The number of chunks in the answer. */
   public int chunks() {
     return table.count();
   }
@@ -123,7 +124,7 @@ public final class BlocksOpened {
     return table.length(chunk);
   }
 
-  /** How many blocks the answer has chunks of. */
+  /** The number of blocks with chunks in the answer. */
   public int blocks() {
     int blocks = 0;
     int chunk = 0;
@@ -135,12 +136,12 @@ public final class BlocksOpened {
     return blocks;
   }
 
-  /** Bytes of all chunks, unpacked. */
+  /** The bytes of all chunks, uncompressed. */
   public long totalBytes() {
     return totalBytes;
   }
 
-  /** The message as bytes, ready to be sent. */
+  /** Encodes the message, ready to be sent. */
   public ByteBuffer encode() {
     int size = FIXED_BYTES + RANGE_BYTES * ranges() + ChunkTable.CHUNK_BYTES * chunks();
     ByteBuffer bytes = MessageHeader.allocate(MessageHeader.BLOCKS_OPENED, size);
@@ -154,9 +155,9 @@ public final class BlocksOpened {
   }
 
   /**
-   * Reads a message from the buffer's position to its limit, as the answer to a request.
+   * Decodes a message from the buffer's position to its limit, as the answer to a request.
    *
-   * @throws WireException if it is damaged, of another type or version, or not what was asked for
+   * @throws WireException if it is damaged, of another type or version, or does not fit the request
    */
   public static BlocksOpened decode(ByteBuffer received, OpenBlocks request) throws WireException {
     WireReader reader = MessageHeader.open(received, NAME, MessageHeader.BLOCKS_OPENED);
@@ -172,7 +173,7 @@ public final class BlocksOpened {
     reader.end();
     AnswerCheck check = new AnswerCheck(reader, request);
     check.chunks(rangeChunks, table);
-    check.room(table, needed, complete == 1);
+    check.size(table, needed, complete == 1);
     List<BlockKey> keys =
         request.ranges().subList(0, ranges).stream().map(BlockRange::key).toList();
     return new BlocksOpened(stream, needed, complete == 1, keys, rangeChunks, table);

@@ -4,31 +4,31 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Answers {@link OpenBlocks} where the blocks cannot be sent.
+ * Answers {@link OpenBlocks} if the blocks cannot be sent.
  *
  * <pre>
  *  +-------------------------------+
  *  | header, type 3                | 12
  *  +---------------+---------------+
- *  | range         | retry after   |  8   position in the request, or -1: all of them; ms, or 0
+ *  | range         | retry after   |  8   position in the request, or -1 for all; ms, or 0
  *  +---------------+---------------+
  *  | length | reason, UTF-8        |  4 + at most 4,096
  *  +---------------+---------------+
  * </pre>
  *
- * @param range which range of the request is the reason, or -1 where it is none of them
- * @param retryAfterMillis when to ask again, because only this moment is a bad one; 0: never
- * @param reason for people
+ * @param range the range of the request that is the reason, or -1 for no single one
+ * @param retryAfterMillis delay before a retry, if the peer is only busy; 0 for no retry
+ * @param reason text for the error message
  */
 public record BlocksRefused(int range, int retryAfterMillis, String reason) {
-  private static final int MOST_REASON_BYTES = 4096;
-  private static final int MOST_REASON_CHARS = MOST_REASON_BYTES / 4;
-  private static final int MOST_RETRY_MILLIS = 60_000;
+  private static final int MAX_REASON_BYTES = 4096;
+  private static final int MAX_REASON_CHARS = MAX_REASON_BYTES / 4;
+  private static final int MAX_RETRY_MILLIS = 60_000;
   private static final String NAME = "blocks-refused message";
 
-  /** Cuts a reason that is too long for the message. */
+  /** Truncates a reason that is too long for the message. */
   public BlocksRefused {
-    reason = reason.substring(0, Math.min(reason.length(), MOST_REASON_CHARS));
+    reason = reason.substring(0, Math.min(reason.length(), MAX_REASON_CHARS));
   }
 
   /** Whether a received message is of this type. */
@@ -36,7 +36,7 @@ public record BlocksRefused(int range, int retryAfterMillis, String reason) {
     return MessageHeader.type(received) == MessageHeader.BLOCKS_REFUSED;
   }
 
-  /** The message as bytes, ready to be sent. */
+  /** Encodes the message, ready to be sent. */
   public ByteBuffer encode() {
     byte[] text = reason.getBytes(StandardCharsets.UTF_8);
     ByteBuffer bytes =
@@ -47,9 +47,9 @@ public record BlocksRefused(int range, int retryAfterMillis, String reason) {
   }
 
   /**
-   * Reads a message from the buffer's position to its limit.
+   * Decodes a message from the buffer's position to its limit.
    *
-   * @param ranges how many the request had
+   * @param ranges number of ranges in the request
    * @throws WireException if it is damaged, of another type or version
    */
   public static BlocksRefused decode(ByteBuffer received, int ranges) throws WireException {
@@ -57,8 +57,8 @@ public record BlocksRefused(int range, int retryAfterMillis, String reason) {
     int range = reader.int32("range");
     reader.require(range >= -1 && range < ranges, "range", range);
     int retry = reader.count("retry after");
-    reader.require(retry <= MOST_RETRY_MILLIS, "retry after", retry);
-    String reason = reader.text(MOST_REASON_BYTES, "reason");
+    reader.require(retry <= MAX_RETRY_MILLIS, "retry after", retry);
+    String reason = reader.text(MAX_REASON_BYTES, "reason");
     reader.end();
     return new BlocksRefused(range, retry, reason);
   }

@@ -12,17 +12,17 @@ import java.util.stream.IntStream;
  *  | position of chunk 0           |  4       among those of its partition
  *  | partition of chunk 0..C-1     |  C x 4
  *  | rows of chunk 0..C-1          |  C x 4
- *  | checksum of chunk 0..C-1      |  C x 4   CRC32C of its bytes, unpacked; 0: not checked
- *  | sent bytes of chunk 0..C-1    |  C x 4   in the stream; fewer than its bytes if packed,
- *  |                               |          more if sealed
+ *  | checksum of chunk 0..C-1      |  C x 4   CRC32C of its bytes, uncompressed; 0: unchecked
+ *  | sent bytes of chunk 0..C-1    |  C x 4   in the stream; fewer than its bytes if compressed,
+ *  |                               |          more if encrypted
  *  | bytes of chunk 0..C-1         |  C x 8
  *  +-------------------------------+
  * </pre>
  *
- * A chunk that is sent sealed is in {@link io.weft.encryption.SealedFormat}, and its checksum is of
- * that.
+ * An encrypted chunk is sent in {@link io.weft.encryption.SealedFormat}. Its checksum covers the
+ * encrypted bytes.
  *
- * <p>For one thread until it is built, immutable from then on.
+ * <p>For one thread while it is filled; immutable afterwards.
  */
 public final class ChunkTable {
   static final int FIXED_BYTES = 4;
@@ -36,7 +36,7 @@ public final class ChunkTable {
   private int[] sent;
   private long[] length;
 
-  /** An empty table, to be filled. */
+  /** Creates an empty table. */
   public ChunkTable() {
     this(0, new int[64], new int[64], new int[64], new int[64], new long[64]);
   }
@@ -54,8 +54,8 @@ public final class ChunkTable {
   /**
    * Adds a chunk.
    *
-   * @param sum as {@link io.weft.integrity.Checksum} has it
-   * @param sentBytes in the stream: {@code bytes}, fewer if packed, more if sealed
+   * @param sum an {@link io.weft.integrity.Checksum}
+   * @param sentBytes in the stream: {@code bytes}, fewer if compressed, more if encrypted
    * @param bytes of the chunk, at least 1
    */
   public ChunkTable add(int ofPartition, int rowCount, int sum, int sentBytes, long bytes) {
@@ -80,18 +80,18 @@ public final class ChunkTable {
     length = Arrays.copyOf(length, capacity);
   }
 
-  /** Says how many chunks of its partition come before the first one, in answers before this. */
+  /** Sets the number of chunks of the first partition that earlier answers contained. */
   public ChunkTable startAt(int position) {
     firstPosition = position;
     return this;
   }
 
-  /** How many chunks of its partition come before the first one. */
+  /** The number of chunks of the first partition before the first chunk of this table. */
   public int firstPosition() {
     return firstPosition;
   }
 
-  /** How many chunks there are. */
+  /** The number of chunks. */
   public int count() {
     return count;
   }
@@ -111,7 +111,7 @@ public final class ChunkTable {
     return checksum[chunk];
   }
 
-  /** Bytes of the stream that are a chunk's. */
+  /** The bytes of a chunk in the stream. */
   public int sentBytes(int chunk) {
     return sent[chunk];
   }
@@ -121,17 +121,17 @@ public final class ChunkTable {
     return length[chunk];
   }
 
-  /** Whether a chunk comes packed. */
-  public boolean isPacked(int chunk) {
+  /** Whether a chunk is sent compressed. */
+  public boolean isCompressed(int chunk) {
     return sent[chunk] < length[chunk];
   }
 
-  /** Whether a chunk comes sealed. */
+  /** Whether a chunk is sent encrypted. */
   public boolean isSealed(int chunk) {
     return sent[chunk] > length[chunk];
   }
 
-  /** Whether the bytes of the stream are those of the chunk. */
+  /** Whether a chunk is sent neither compressed nor encrypted. */
   public boolean isSentAsItIs(int chunk) {
     return sent[chunk] == length[chunk];
   }
@@ -145,7 +145,7 @@ public final class ChunkTable {
     return sum;
   }
 
-  /** Bytes of all chunks on the wire, where some may be packed or sealed. */
+  /** The bytes of all chunks in the stream, compressed or encrypted where they are. */
   public long totalSentBytes() {
     return IntStream.of(sent).limit(count).asLongStream().sum();
   }

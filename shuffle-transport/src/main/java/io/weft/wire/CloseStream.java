@@ -3,7 +3,7 @@ package io.weft.wire;
 import java.nio.ByteBuffer;
 
 /**
- * A reader does not want a stream that was opened for it. There is no answer.
+ * Discards a stream that was opened for a reader. Has no answer.
  *
  * <pre>
  *  +-------------------------------+
@@ -14,10 +14,10 @@ import java.nio.ByteBuffer;
  *  +-------------------------------+
  * </pre>
  *
- * @param stream which stream
+ * @param stream id of the stream
  */
 public record CloseStream(StreamId stream) {
-  /** The message as bytes, ready to be sent. */
+  /** Encodes the message, ready to be sent. */
   public ByteBuffer encode() {
     return MessageHeader.seal(
         MessageHeader.allocate(MessageHeader.CLOSE_STREAM, MessageHeader.BYTES + 16)
@@ -26,7 +26,7 @@ public record CloseStream(StreamId stream) {
   }
 
   /**
-   * Reads a message from the buffer's position to its limit.
+   * Decodes a message from the buffer's position to its limit.
    *
    * @throws WireException if it is damaged, of another type or version
    */

@@ -1,6 +1,6 @@
 package io.weft.wire;
 
-/** A message's bytes are not those that were sent: to send it once more may help. */
+/** A received message has a wrong checksum. A retry may help. */
 public final class DamagedMessageException extends WireException {
   private static final long serialVersionUID = 1L;
 

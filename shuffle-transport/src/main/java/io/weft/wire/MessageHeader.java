@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * What every message starts with. All numbers are little-endian.
+ * The header of every message. All numbers are little-endian.
  *
  * <pre>
  *   0               4       6       8               12
@@ -14,9 +14,9 @@ import java.nio.ByteOrder;
  *  +---------------+-------+-------+---------------+
  * </pre>
  *
- * The checksum is the CRC32C of everything after it.
+ * The checksum is the CRC32C of all bytes after the header.
  *
- * <p>The version stands for the layout of all messages; both sides must have the same.
+ * <p>The version covers the layout of all messages. Both sides must have the same version.
  */
 final class MessageHeader {
   static final short VERSION = 4;
@@ -32,7 +32,7 @@ final class MessageHeader {
 
   private MessageHeader() {}
 
-  /** A buffer for a message of so many bytes, its header written. */
+  /** Allocates a buffer for a message of this size and writes its header. */
   static ByteBuffer allocate(short type, int bytes) {
     return ByteBuffer.allocate(bytes)
         .order(ByteOrder.LITTLE_ENDIAN)
@@ -42,7 +42,7 @@ final class MessageHeader {
         .putInt(0);
   }
 
-  /** Ends the writing of a message: sets its checksum and makes it ready to be sent. */
+  /** Finishes a message: sets its checksum and makes it ready to be sent. */
   static ByteBuffer seal(ByteBuffer written) {
     ByteBuffer message = written.flip();
     return message.putInt(BYTES - 4, checksum(message));
@@ -52,7 +52,7 @@ final class MessageHeader {
     return Checksum.of(message.duplicate().position(message.position() + BYTES));
   }
 
-  /** A view of a received message at the byte after its header. */
+  /** Checks the header of a received message. Returns a reader of the bytes after it. */
   static WireReader open(ByteBuffer received, String message, short type) throws WireException {
     WireReader reader = new WireReader(received, message);
     int magic = reader.int32("magic");
@@ -78,7 +78,7 @@ final class MessageHeader {
     return reader;
   }
 
-  /** The type of a received message, or -1 where it is too short to say. */
+  /** The type of a received message, or -1 if it is shorter than a header. */
   static short type(ByteBuffer received) {
     return received.remaining() < BYTES
         ? -1

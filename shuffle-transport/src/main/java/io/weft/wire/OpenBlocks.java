@@ -7,17 +7,17 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A reader asks for blocks. The peer answers with {@link BlocksOpened} or {@link BlocksRefused}.
+ * Requests blocks. The peer answers with {@link BlocksOpened} or {@link BlocksRefused}.
  *
  * <pre>
  *  +-------------------------------+
  *  | header, type 1                | 12
  *  +---------------+---------------+
- *  | most bytes                    |  8   room the reader has set aside
+ *  | most bytes                    |  8   memory that the reader has reserved
  *  +---------------+---------------+
- *  | first chunk   | most chunks   |  8   chunks of the first range to leave out; of all to send
+ *  | first chunk   | most chunks   |  8   chunks of the first range to skip; limit for all ranges
  *  +---------------+---------------+
- *  | checksums     | compression   |  8   0 or 1: whether chunks are checked; how they may be packed
+ *  | checksums     | compression   |  8   0 or 1: whether to send checksums; the codec
  *  +---------------+---------------+
  *  | ranges N      |                  4
  *  +---------------+---------------+
@@ -26,18 +26,17 @@ import java.util.List;
  *  |       start         4         |
  *  |       end           4 }       |  N x 20
  *  +---------------+---------------+
- *  | length | incarnation, UTF-8   |  4 + at most 64: the life of the executor that is meant
+ *  | length | incarnation, UTF-8   |  4 + at most 64: of the requested executor
  *  +---------------+---------------+
  * </pre>
  *
- * @param incarnation of the executor that is asked
- * @param mostBytes the answer may hold at most so many bytes, each chunk rounded up to 64; at least
- *     1
- * @param firstChunk so many chunks of the first range were delivered before and are left out
- * @param mostChunks the answer may hold at most so many chunks; at least 1
- * @param checksums whether the answer is to have a checksum for each chunk
- * @param compression how chunks may be packed where that makes them smaller
- * @param ranges in the order in which they are wanted, at least one
+ * @param incarnation of the requested executor
+ * @param mostBytes limit for the bytes of the answer, each chunk rounded up to 64; at least 1
+ * @param firstChunk number of chunks of the first range to skip, because they were delivered before
+ * @param mostChunks limit for the chunks of the answer; at least 1
+ * @param checksums whether the answer shall have a checksum for each chunk
+ * @param compression codec for the chunks that it makes smaller
+ * @param ranges in the requested order, at least one
  */
 public record OpenBlocks(
     String incarnation,
@@ -47,21 +46,21 @@ public record OpenBlocks(
     boolean checksums,
     Compression compression,
     List<BlockRange> ranges) {
-  /** A request has no more ranges than this. */
+  /** The most ranges of a request. */
   public static final int MOST_RANGES = 1 << 16;
 
-  /** An answer has no more chunks than this. */
+  /** The most chunks of an answer. */
   public static final int MOST_CHUNKS = 1 << 17;
 
   private static final int RANGE_BYTES = 20;
-  private static final int MOST_INCARNATION_BYTES = 64;
+  private static final int MAX_INCARNATION_BYTES = 64;
   private static final String NAME = "open-blocks message";
 
   public OpenBlocks {
     ranges = List.copyOf(ranges);
   }
 
-  /** The message as bytes, ready to be sent. */
+  /** Encodes the message, ready to be sent. */
   public ByteBuffer encode() {
     byte[] text = incarnation.getBytes(StandardCharsets.UTF_8);
     int size = MessageHeader.BYTES + 28 + RANGE_BYTES * ranges.size() + 4 + text.length;
@@ -76,7 +75,7 @@ public record OpenBlocks(
   }
 
   /**
-   * Reads a message from the buffer's position to its limit.
+   * Decodes a message from the buffer's position to its limit.
    *
    * @throws WireException if it is damaged, of another type or version
    */
@@ -96,7 +95,7 @@ public record OpenBlocks(
     for (int i = 0; i < count; i++) {
       ranges.add(range(reader));
     }
-    String incarnation = reader.text(MOST_INCARNATION_BYTES, "incarnation");
+    String incarnation = reader.text(MAX_INCARNATION_BYTES, "incarnation");
     reader.end();
     return new OpenBlocks(
         incarnation, mostBytes, firstChunk, mostChunks, checksums == 1, compression, ranges);

@@ -3,8 +3,8 @@ package io.weft.wire;
 import java.nio.ByteBuffer;
 
 /**
- * A question to a service of the peer beside its blocks, or the answer to one. What the bytes mean
- * is between the two ends of the service.
+ * A call of a peer's service, or the answer to one. Only the two ends of the service know what the
+ * bytes mean.
  *
  * <pre>
  *  +-------------------------------+
@@ -16,18 +16,18 @@ import java.nio.ByteBuffer;
  *  +-------------------------------+
  * </pre>
  *
- * @param bytes not to be changed
+ * @param bytes must not be changed
  */
 @SuppressWarnings("ArrayRecordComponent") // Never compared.
 public record ServiceMessage(byte[] bytes) {
   private static final String NAME = "service message";
 
-  /** Whether a received message says that it is one. */
+  /** Whether a received message is of this type. */
   public static boolean is(ByteBuffer received) {
     return MessageHeader.type(received) == MessageHeader.SERVICE;
   }
 
-  /** The message as bytes, ready to be sent. */
+  /** Encodes the message, ready to be sent. */
   public ByteBuffer encode() {
     return MessageHeader.seal(
         MessageHeader.allocate(MessageHeader.SERVICE, MessageHeader.BYTES + 4 + bytes.length)
@@ -36,7 +36,7 @@ public record ServiceMessage(byte[] bytes) {
   }
 
   /**
-   * Reads a message from the buffer's position to its limit.
+   * Decodes a message from the buffer's position to its limit.
    *
    * @throws WireException if it is damaged, of another type or version
    */

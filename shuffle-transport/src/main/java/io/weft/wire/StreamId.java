@@ -3,16 +3,17 @@ package io.weft.wire;
 import java.util.HexFormat;
 
 /**
- * Names a stream of chunks; chosen by the sender so that nobody else can guess it.
+ * The id of a stream of chunks. The sender chooses it at random, so that other peers cannot guess
+ * it.
  *
  * @param high upper half
  * @param low lower half
  */
 public record StreamId(long high, long low) {
-  /** Of an answer without chunks, for which there is no stream. */
+  /** The id in an answer without chunks, which has no stream. */
   public static final StreamId NONE = new StreamId(0, 0);
 
-  /** 32 hex digits: the name under which the stream is asked for. */
+  /** The name of the stream in Spark's transport: 32 hex digits. */
   @Override
   public String toString() {
     return HexFormat.of().toHexDigits(high) + HexFormat.of().toHexDigits(low);

@@ -2,11 +2,11 @@ package io.weft.wire;
 
 import java.io.IOException;
 
-/** A message is damaged, of another version or not what was expected. */
+/** Thrown if a message is damaged, of another version or not the expected one. */
 public class WireException extends IOException {
   private static final long serialVersionUID = 1L;
 
-  /** Says which field of which message is wrong. */
+  /** Creates an exception whose message names the wrong field. */
   public WireException(String message) {
     super(message);
   }

@@ -5,8 +5,8 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Reads a received message and checks every length against what is there before it allocates. For
- * one thread.
+ * Reads a received message. Checks every length against the remaining bytes before it allocates.
+ * For one thread.
  */
 final class WireReader {
   private final ByteBuffer bytes;
@@ -17,7 +17,7 @@ final class WireReader {
     this.message = message;
   }
 
-  /** What is read, for the text of an error. */
+  /** The name of the message, for errors. */
   String message() {
     return message;
   }
@@ -37,14 +37,14 @@ final class WireReader {
     return bytes.getLong();
   }
 
-  /** A number that must not be negative. */
+  /** Reads a number that must not be negative. */
   int count(String field) throws WireException {
     int value = int32(field);
     require(value >= 0, field, value);
     return value;
   }
 
-  /** The number of elements that follow, each of so many bytes; they are really there. */
+  /** Reads the number of elements that follow. Requires that all their bytes are present. */
   int elements(int elementBytes, String field) throws WireException {
     int value = count(field);
     requireLeft((long) elementBytes * value, field);
@@ -67,7 +67,7 @@ final class WireReader {
     return values;
   }
 
-  /** Text of at most so many bytes. */
+  /** Reads text of at most this many UTF-8 bytes. */
   String text(int mostBytes, String field) throws WireException {
     int length = elements(1, field);
     require(length <= mostBytes, field, length);
@@ -76,14 +76,14 @@ final class WireReader {
     return new String(utf8, StandardCharsets.UTF_8);
   }
 
-  /** Bytes behind their number. */
+  /** Reads a length and that many bytes. */
   byte[] bytes(String field) throws WireException {
     byte[] values = new byte[elements(1, field)];
     bytes.get(values);
     return values;
   }
 
-  /** Nothing may follow. */
+  /** Requires that no bytes follow. */
   void end() throws WireException {
     require(!bytes.hasRemaining(), "bytes after its end", bytes.remaining());
   }
@@ -98,7 +98,7 @@ final class WireReader {
     if (needed > bytes.remaining()) {
       throw new WireException(
           message
-              + ": cut short at "
+              + ": truncated at "
               + field
               + ": "
               + needed

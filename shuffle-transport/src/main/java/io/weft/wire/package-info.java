@@ -1,5 +1,5 @@
 /**
- * The messages that executors exchange over the network, as bytes: versioned, every length checked
- * before it is believed. Stateless; messages are immutable.
+ * Encodes and decodes the messages that executors exchange over the network. Messages have a
+ * version. Decoders check every length before they use it. Stateless; messages are immutable.
  */
 package io.weft.wire;

@@ -15,14 +15,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a peer reads in place may be freed at close, but must not be written to. */
+/** Closing a catalog frees memory that peers read, but does not allocate it again. */
 class CatalogCloseTest {
   private static final int SEGMENT_BYTES = 64 << 10;
 
   @TempDir Path folder;
 
   @Test
-  void nothingIsHandedOutAnyMoreWhenMemoryInUseIsFreed() throws IOException {
+  void noMemoryIsAllocatedAfterMemoryInUseIsFreed() throws IOException {
     AtomicInteger asked = new AtomicInteger();
     try (SharedArena arena =
         SharedArena.open(
@@ -36,7 +36,7 @@ class CatalogCloseTest {
               true,
               Optional.empty(),
               shuffle -> {
-                // Closing asks this before it frees anything.
+                // Close checks the leases before it frees memory.
                 asked.incrementAndGet();
                 assertRefuses(arena);
                 return true;

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Index files where the executor's folder takes them, and where it does not. */
+/** Index files in the executor's folder, and in a local folder if it is full. */
 class IndexFilesTest {
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
   private static final BlockKey KEY = new BlockKey(1, 2);
@@ -45,7 +45,7 @@ class IndexFilesTest {
   }
 
   @Test
-  void liesInTheFolderWhileThereIsRoom() throws IOException {
+  void isInTheFolderWhileItHasSpace() throws IOException {
     IndexFiles files = new IndexFiles(executor.path(), List.of(disk), SettingNames.OWN);
     files.write(output());
     assertThat(executor.path().resolve(MapOutputFormat.fileName(KEY))).isRegularFile();
@@ -55,7 +55,7 @@ class IndexFilesTest {
   }
 
   @Test
-  void liesOnDiskWhenTheFolderTakesNoMore() throws IOException {
+  void isOnDiskWhenTheFolderIsFull() throws IOException {
     IndexFiles files = new IndexFiles(executor.path(), List.of(disk), SettingNames.OWN);
     blockTheFolder();
     files.write(output());
@@ -79,7 +79,7 @@ class IndexFilesTest {
   }
 
   @Test
-  void withoutAnotherPlaceTheErrorSaysWhereAndWhatToDo() throws IOException {
+  void withoutALocalFolderTheErrorNamesThePlaceAndTheRemedy() throws IOException {
     IndexFiles files = new IndexFiles(executor.path(), List.of(shared), SettingNames.OWN);
     blockTheFolder();
     assertThatThrownBy(() -> files.write(output()))
@@ -89,7 +89,7 @@ class IndexFilesTest {
         .hasMessageContaining("spark.local.dir");
   }
 
-  /** No file can be made under a name that a folder has. */
+  /** Makes writing fail: a folder has the name of the file. */
   private void blockTheFolder() throws IOException {
     Path name = executor.path().resolve("unpublished-" + MapOutputFormat.fileName(KEY));
     Files.createFile(Files.createDirectory(name).resolve("in the way"));

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 
 class MapOutputFormatTest {
   @Property(tries = 300)
-  void everyOutputComesBackAsItWas(@ForAll("outputs") MapOutput output) throws Exception {
+  void everyOutputRoundTrips(@ForAll("outputs") MapOutput output) throws Exception {
     MapOutput decoded = MapOutputFormat.decode(MapOutputFormat.encode(output), output.key());
     assertThat(decoded.key()).isEqualTo(output.key());
     assertThat(decoded.segmentBytes()).isEqualTo(output.segmentBytes());
@@ -61,7 +61,7 @@ class MapOutputFormatTest {
     assertCorrupt(ByteBuffer.wrap(garbage), new BlockKey(1, 2));
   }
 
-  /** A right checksum over wrong numbers: nothing but the field checks stands in the way. */
+  /** With a correct checksum over wrong numbers, only the field checks can detect the damage. */
   @Property(tries = 500)
   void wrongNumbersUnderARightChecksumAreNoticedOrHarmless(
       @ForAll("outputs") MapOutput output,
@@ -69,7 +69,7 @@ class MapOutputFormatTest {
       @ForAll int value) {
     ByteBuffer bytes = MapOutputFormat.encode(output);
     bytes.putInt(place % (bytes.limit() / 4) * 4, value);
-    seal(bytes);
+    setChecksum(bytes);
     try {
       MapOutput decoded = MapOutputFormat.decode(bytes, output.key());
       assertThat(decoded.bytes(0, decoded.partitions())).isNotNegative();
@@ -82,7 +82,7 @@ class MapOutputFormatTest {
   void countsFromTheHeaderAllocateNothing() {
     ByteBuffer bytes = MapOutputFormat.encode(empty(3));
     bytes.putInt(32, Integer.MAX_VALUE).putInt(36, Integer.MAX_VALUE);
-    seal(bytes);
+    setChecksum(bytes);
     assertCorrupt(bytes, new BlockKey(1, 2));
   }
 
@@ -115,7 +115,7 @@ class MapOutputFormatTest {
         new long[0]);
   }
 
-  private static void seal(ByteBuffer bytes) {
+  private static void setChecksum(ByteBuffer bytes) {
     CRC32C crc = new CRC32C();
     crc.update(bytes.duplicate().position(12));
     bytes.order(ByteOrder.LITTLE_ENDIAN).putInt(8, (int) crc.getValue());

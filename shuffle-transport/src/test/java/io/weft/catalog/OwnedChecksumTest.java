@@ -17,7 +17,9 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** When checksums are made: in memory when a peer asks, on disk at once, and only once. */
+/**
+ * When checksums are computed: for memory at the first request, for disk at once; only once each.
+ */
 class OwnedChecksumTest {
   private static final int SEGMENT_BYTES = 64 << 10;
   private static final BlockKey KEY = new BlockKey(1, 0);
@@ -34,7 +36,7 @@ class OwnedChecksumTest {
       int sum = Checksum.of(ByteBuffer.wrap(new byte[1000]));
       assertThat(output.checksum(0)).isEqualTo(sum);
       Memory.putByte(address, (byte) 1);
-      assertThat(output.checksum(0)).as("not made again").isEqualTo(sum);
+      assertThat(output.checksum(0)).as("not computed again").isEqualTo(sum);
       catalog.removeShuffle(1);
     }
   }
@@ -78,7 +80,7 @@ class OwnedChecksumTest {
         new ExchangeCounters());
   }
 
-  /** A thousand zeros. */
+  /** Writes a chunk of 1,000 zeros. */
   private static long write(BlockCatalog catalog) throws IOException {
     try (MapOutputWriter writer = catalog.newMapOutput(KEY, 1)) {
       Extent extent = writer.allocate(1000);

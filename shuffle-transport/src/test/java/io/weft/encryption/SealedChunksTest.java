@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Chunks that are sealed and opened again. */
+/** Encryption and decryption of chunks. */
 class SealedChunksTest {
   private static final int PIECE = SealedFormat.PIECE_BYTES;
   private static final ChunkName NAME = new ChunkName(7, -9, 3, 4);
@@ -41,25 +41,26 @@ class SealedChunksTest {
 
   private static ByteBuffer seal(ChunkSealer sealer, ByteBuffer chunk) {
     int bytes = (int) SealedFormat.sealedBytes(chunk.remaining());
-    ByteBuffer sealed = ByteBuffer.allocateDirect(bytes);
-    sealer.seal(NAME, chunk, sealed);
-    assertThat(sealed.hasRemaining()).as("room left").isFalse();
-    return sealed.flip();
+    ByteBuffer encrypted = ByteBuffer.allocateDirect(bytes);
+    sealer.seal(NAME, chunk, encrypted);
+    assertThat(encrypted.hasRemaining()).as("unused bytes").isFalse();
+    return encrypted.flip();
   }
 
-  private static ByteBuffer open(SealingKey key, ByteBuffer sealed, int bytes) throws IOException {
+  private static ByteBuffer open(SealingKey key, ByteBuffer encrypted, int bytes)
+      throws IOException {
     ByteBuffer chunk = ByteBuffer.allocateDirect(bytes);
-    new ChunkOpener(Optional.of(key)).open(NAME, sealed.duplicate(), chunk);
+    new ChunkOpener(Optional.of(key)).open(NAME, encrypted.duplicate(), chunk);
     return chunk;
   }
 
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 15, 16, 17, 4097, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 1_000_003})
-  void anySizeComesBack(int bytes) throws IOException {
+  void anySizeRoundTrips(int bytes) throws IOException {
     ByteBuffer chunk = content(bytes);
-    ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
-    assertThat(chunk.remaining()).as("the chunk is only looked at").isEqualTo(bytes);
-    assertThat(open(KEY, sealed, bytes)).isEqualTo(chunk);
+    ByteBuffer encrypted = seal(new ChunkSealer(KEY), chunk);
+    assertThat(chunk.remaining()).as("the chunk is not changed").isEqualTo(bytes);
+    assertThat(open(KEY, encrypted, bytes)).isEqualTo(chunk);
   }
 
   @ParameterizedTest
@@ -73,15 +74,15 @@ class SealedChunksTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 13, 48, 4096, PIECE, PIECE + 16, PIECE + 17, 1 << 20})
-  void itMayComeInPartsOfAnySizeAndFromTheHeap(int part) throws IOException {
+  void partsOfAnySizeAndHeapBuffersAreAccepted(int part) throws IOException {
     ByteBuffer chunk = content(3 * PIECE + 5);
-    ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
+    ByteBuffer encrypted = seal(new ChunkSealer(KEY), chunk);
     ByteBuffer target = ByteBuffer.allocateDirect(3 * PIECE + 5);
     ChunkOpener opener = new ChunkOpener(Optional.of(KEY));
     opener.begin(NAME, target);
-    while (sealed.hasRemaining()) {
-      byte[] next = new byte[Math.min(part, sealed.remaining())];
-      sealed.get(next);
+    while (encrypted.hasRemaining()) {
+      byte[] next = new byte[Math.min(part, encrypted.remaining())];
+      encrypted.get(next);
       ByteBuffer given = ByteBuffer.wrap(next);
       opener.accept(given);
       assertThat(given.hasRemaining()).isFalse();
@@ -91,16 +92,16 @@ class SealedChunksTest {
   }
 
   @Test
-  void oneOpenerOpensChunksOfManyExecutorsAlsoAfterOneThatFailed() throws IOException {
+  void oneDecryptorHandlesManyExecutorsEvenAfterAFailure() throws IOException {
     ChunkOpener opener = new ChunkOpener(Optional.of(KEY));
     for (int i = 0; i < 6; i++) {
       ByteBuffer chunk = content(PIECE + i);
-      ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
+      ByteBuffer encrypted = seal(new ChunkSealer(KEY), chunk);
       ByteBuffer target = ByteBuffer.allocateDirect(PIECE + i);
-      ByteBuffer cut = sealed.slice(0, 60 + PIECE);
+      ByteBuffer cut = encrypted.slice(0, 60 + PIECE);
       assertThatThrownBy(() -> opener.open(NAME, cut, target))
           .isInstanceOf(ChecksumException.class);
-      opener.open(NAME, sealed, target);
+      opener.open(NAME, encrypted, target);
       assertThat(target).isEqualTo(chunk);
     }
   }
@@ -108,50 +109,52 @@ class SealedChunksTest {
   @Property(tries = 400)
   void everyChangedByteIsNoticed(
       @ForAll @IntRange(max = PIECE + 200) int at, @ForAll @IntRange(min = 1, max = 255) int flip) {
-    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(PIECE + 100));
-    int place = at % sealed.limit();
-    sealed.put(place, (byte) (sealed.get(place) ^ flip));
-    assertThatThrownBy(() -> open(KEY, sealed, PIECE + 100)).isInstanceOf(IOException.class);
+    ByteBuffer encrypted = seal(new ChunkSealer(KEY), content(PIECE + 100));
+    int place = at % encrypted.limit();
+    encrypted.put(place, (byte) (encrypted.get(place) ^ flip));
+    assertThatThrownBy(() -> open(KEY, encrypted, PIECE + 100)).isInstanceOf(IOException.class);
   }
 
   @Property(tries = 200)
   void everyCutIsNoticed(@ForAll @IntRange(max = PIECE + 200) int cut) {
-    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(PIECE + 100));
-    ByteBuffer part = sealed.slice(0, cut % sealed.limit());
+    ByteBuffer encrypted = seal(new ChunkSealer(KEY), content(PIECE + 100));
+    ByteBuffer part = encrypted.slice(0, cut % encrypted.limit());
     assertThatThrownBy(() -> open(KEY, part, PIECE + 100)).isInstanceOf(ChecksumException.class);
   }
 
   @Test
-  void bytesBehindTheEndAnotherLengthAndSwappedPiecesAreNoticed() {
-    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(2 * PIECE));
-    ByteBuffer longer = ByteBuffer.allocate(sealed.limit() + 1).put(sealed.duplicate()).rewind();
-    assertThatThrownBy(() -> open(KEY, longer, 2 * PIECE)).hasMessageContaining("behind its last");
-    assertThatThrownBy(() -> open(KEY, sealed, PIECE)).hasMessageContaining("131072 bytes, where");
-    ByteBuffer swapped = ByteBuffer.allocate(sealed.limit());
+  void extraBytesAWrongLengthAndSwappedPiecesAreNoticed() {
+    ByteBuffer encrypted = seal(new ChunkSealer(KEY), content(2 * PIECE));
+    ByteBuffer longer =
+        ByteBuffer.allocate(encrypted.limit() + 1).put(encrypted.duplicate()).rewind();
+    assertThatThrownBy(() -> open(KEY, longer, 2 * PIECE)).hasMessageContaining("after its last");
+    assertThatThrownBy(() -> open(KEY, encrypted, PIECE))
+        .hasMessageContaining("131072 bytes instead of");
+    ByteBuffer swapped = ByteBuffer.allocate(encrypted.limit());
     int piece = SealedFormat.SEALED_PIECE_BYTES;
-    swapped.put(sealed.slice(0, 48)).put(sealed.slice(48 + piece, piece));
-    swapped.put(sealed.slice(48, piece)).flip();
+    swapped.put(encrypted.slice(0, 48)).put(encrypted.slice(48 + piece, piece));
+    swapped.put(encrypted.slice(48, piece)).flip();
     assertThatThrownBy(() -> open(KEY, swapped, 2 * PIECE))
         .hasMessageContaining("piece 0 of 2 of the encrypted chunk");
   }
 
   @Test
-  void aWrongKeyAndNoneAreTold() {
-    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(100));
-    assertThatThrownBy(() -> open(key(16, 9), sealed, 100))
+  void aWrongKeyAndAMissingKeyAreReported() {
+    ByteBuffer encrypted = seal(new ChunkSealer(KEY), content(100));
+    assertThatThrownBy(() -> open(key(16, 9), encrypted, 100))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("encrypted with another key");
-    assertThatThrownBy(() -> open(key(32, 1), sealed, 100)).hasMessageContaining("another key");
+    assertThatThrownBy(() -> open(key(32, 1), encrypted, 100)).hasMessageContaining("another key");
     assertThatThrownBy(
             () ->
                 new ChunkOpener(Optional.empty())
-                    .open(NAME, sealed.duplicate(), ByteBuffer.allocateDirect(100)))
+                    .open(NAME, encrypted.duplicate(), ByteBuffer.allocateDirect(100)))
         .hasMessageContaining("this executor has no key")
         .hasMessageContaining("spark.io.encryption.enabled");
   }
 
   @Test
-  void nothingOfTheChunkIsSeenAndNoTwoAreAlike() {
+  void ciphertextsLookRandomAndDiffer() {
     byte[] zeros = new byte[PIECE];
     ChunkSealer sealer = new ChunkSealer(KEY);
     ByteBuffer first = seal(sealer, ByteBuffer.wrap(zeros));
@@ -162,27 +165,27 @@ class SealedChunksTest {
     second.get(SealedFormat.HEADER_BYTES, other);
     assertThat(one).isNotEqualTo(other);
     assertThat(IntStream.range(0, PIECE).filter(i -> one[i] == 0).count())
-        .as("zeros, of which noise has one in 256")
+        .as("zeros; random bytes have one in 256")
         .isLessThan(PIECE / 64);
   }
 
   @ParameterizedTest
   @CsvSource({"8, -9, 3, 4", "7, 9, 3, 4", "7, -10, 3, 4", "7, -9, 4, 3", "7, -9, 3, 5"})
-  void underAnotherNameNothingIsOpened(int shuffle, long map, int partition, int position)
+  void aChunkIsNotDecryptedUnderAnotherName(int shuffle, long map, int partition, int position)
       throws IOException {
     ByteBuffer chunk = content(2 * PIECE);
-    ByteBuffer sealed = seal(new ChunkSealer(KEY), chunk);
+    ByteBuffer encrypted = seal(new ChunkSealer(KEY), chunk);
     ChunkOpener opener = new ChunkOpener(Optional.of(KEY));
     ByteBuffer target = ByteBuffer.allocateDirect(2 * PIECE);
     ChunkName other = new ChunkName(shuffle, map, partition, position);
-    assertThatThrownBy(() -> opener.open(other, sealed.duplicate(), target))
+    assertThatThrownBy(() -> opener.open(other, encrypted.duplicate(), target))
         .isInstanceOf(ChecksumException.class)
-        .hasMessageContaining("piece 0 of 2 of the encrypted chunk is not what was written for");
-    opener.open(new ChunkName(7, -9, 3, 4), sealed, target);
+        .hasMessageContaining("piece 0 of 2 of the encrypted chunk is damaged or of another chunk");
+    opener.open(new ChunkName(7, -9, 3, 4), encrypted, target);
     assertThat(target).isEqualTo(chunk);
   }
 
-  /** A nonce is the number of a chunk and of a piece; the key is that of the salt. */
+  /** A nonce consists of the chunk number and the piece number. Each salt has its own key. */
   @Test
   void noNonceIsUsedTwiceWithAKey() {
     Set<String> used = ConcurrentHashMap.newKeySet();
@@ -191,9 +194,9 @@ class SealedChunksTest {
         .parallel()
         .forEach(
             i -> {
-              ByteBuffer sealed = seal(executors[i % 3], ByteBuffer.wrap(new byte[i % 50]));
+              ByteBuffer encrypted = seal(executors[i % 3], ByteBuffer.wrap(new byte[i % 50]));
               byte[] saltAndNumber = new byte[SealedFormat.SALT_BYTES + Long.BYTES];
-              sealed.get(8, saltAndNumber);
+              encrypted.get(8, saltAndNumber);
               assertThat(used.add(Arrays.toString(saltAndNumber))).isTrue();
             });
     assertThat(used).hasSize(3000);
@@ -201,7 +204,7 @@ class SealedChunksTest {
   }
 
   @Test
-  void aSaltMakesAKeyOfItsOwn() {
+  void eachSaltHasItsOwnKey() {
     byte[] one = new byte[SealedFormat.SALT_BYTES];
     byte[] other = one.clone();
     other[3] = 1;
@@ -213,10 +216,10 @@ class SealedChunksTest {
 
   @Test
   void anotherVersionIsNamed() {
-    ByteBuffer sealed = seal(new ChunkSealer(KEY), content(10));
-    sealed.order(ByteOrder.LITTLE_ENDIAN).putInt(4, 9);
-    assertThatThrownBy(() -> open(KEY, sealed, 10))
-        .hasMessageContaining("no encrypted chunk of version 2")
+    ByteBuffer encrypted = seal(new ChunkSealer(KEY), content(10));
+    encrypted.order(ByteOrder.LITTLE_ENDIAN).putInt(4, 9);
+    assertThatThrownBy(() -> open(KEY, encrypted, 10))
+        .hasMessageContaining("not an encrypted chunk of version 2")
         .hasMessageContaining("version 9");
   }
 }

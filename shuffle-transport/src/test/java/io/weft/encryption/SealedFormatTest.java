@@ -6,9 +6,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How long sealed chunks are, without making any. */
+/** The length of encrypted chunks. */
 class SealedFormatTest {
-  private static final long MOST_EXTENT = (1L << 31) - 64;
+  private static final long MAX_EXTENT = (1L << 31) - 64;
 
   @ParameterizedTest
   @CsvSource({
@@ -22,15 +22,15 @@ class SealedFormatTest {
     "4294967296, 4296015920",
     "1099511627777, 1099780063297"
   })
-  void aHeaderAndATagForEachPiece(long bytes, long sealed) {
-    assertThat(SealedFormat.sealedBytes(bytes)).isEqualTo(sealed);
+  void aHeaderAndATagForEachPiece(long bytes, long encrypted) {
+    assertThat(SealedFormat.sealedBytes(bytes)).isEqualTo(encrypted);
   }
 
   @Test
   void theLongestChunkFitsAnExtentAndOneByteMoreDoesNot() {
     assertThat(SealedFormat.sealedBytes(SealedFormat.MOST_BYTES))
-        .isBetween(MOST_EXTENT - 64, MOST_EXTENT);
-    assertThat(SealedFormat.sealedBytes(SealedFormat.MOST_BYTES + 1)).isGreaterThan(MOST_EXTENT);
+        .isBetween(MAX_EXTENT - 64, MAX_EXTENT);
+    assertThat(SealedFormat.sealedBytes(SealedFormat.MOST_BYTES + 1)).isGreaterThan(MAX_EXTENT);
   }
 
   @Test

@@ -1,2 +1,2 @@
-/** Tests of sealed chunks. */
+/** Tests of encrypted chunks. */
 package io.weft.encryption;

@@ -43,12 +43,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Blocks that lie on disk encrypted: what is seen there, what is noticed, and what it takes. */
+/** Encrypted blocks on disk: secrecy, detection of damage, and memory use. */
 class EncryptedSpillTest {
   private static final BlockKey KEY = new BlockKey(1, 0);
   private static final String MARKER = "a marker in plain text";
   private static final int CHUNK = 100_000;
-  private static final int SEALED_CHUNK = (int) SealedFormat.sealedBytes(CHUNK);
+  private static final int ENCRYPTED_CHUNK = (int) SealedFormat.sealedBytes(CHUNK);
   private static final Sizes SIZES = (map, partition, chunk) -> chunk < 2 ? CHUNK : 0;
   private static final Sizes ONE_CHUNK = (map, partition, chunk) -> chunk < 1 ? CHUNK : 0;
 
@@ -70,7 +70,7 @@ class EncryptedSpillTest {
     return List.of(request("owner", KEY, 0, 1, 2 * CHUNK));
   }
 
-  /** One chunk of markers. */
+  /** Writes one chunk of markers. */
   private static void writeMarkers(ExecutorExchange owner) throws IOException {
     byte[] text = MARKER.repeat(CHUNK / MARKER.length()).getBytes(StandardCharsets.US_ASCII);
     try (MapOutputWriter writer = owner.newMapOutput(KEY, 1)) {
@@ -97,16 +97,17 @@ class EncryptedSpillTest {
     }
   }
 
-  /** The folders of this test are on a disk, those that stand for shared memory as well. */
+  /** All folders of this test are on a disk, even the one in place of shared memory. */
   @Test
-  void withoutEncryptionWhatIsWrittenIsFoundInTheFiles() throws IOException {
+  void withoutEncryptionFilesHavePlainText() throws IOException {
     writeMarkers(cluster.open("owner"));
     assertThat(isMarkerInFiles()).isTrue();
   }
 
   @ParameterizedTest
   @EnumSource(TransportMode.class)
-  void withEncryptionItIsNotAlsoWhileAndAfterItIsReadAndMoved(TransportMode mode) throws Exception {
+  void withEncryptionFilesHaveNoPlainTextEvenDuringReadsAndMigration(TransportMode mode)
+      throws Exception {
     ExecutorExchange owner = cluster.encrypted().mode(mode).open("owner");
     writeMarkers(owner);
     assertThat(isMarkerInFiles()).isFalse();
@@ -122,7 +123,7 @@ class EncryptedSpillTest {
     }
     ByteBuffer stream = owner.outgoing(KEY).nioByteBuffer();
     assertThat(StandardCharsets.ISO_8859_1.decode(stream.duplicate()).toString())
-        .as("what is sent to an heir")
+        .as("the migrated bytes")
         .doesNotContain(MARKER);
     try (IncomingOutput incoming = heir.incoming(KEY)) {
       incoming.append(stream);
@@ -131,12 +132,12 @@ class EncryptedSpillTest {
     assertThat(isMarkerInFiles()).isFalse();
     try (ChunkReader reader =
         heir.read(List.of(request("heir", KEY, 0, 1, CHUNK)), FetchListener.NONE)) {
-      assertThat(reader.next()).as("what is sealed under its name is opened elsewhere").isTrue();
+      assertThat(reader.next()).as("the receiver decrypts the chunk under its name").isTrue();
     }
   }
 
   @Test
-  void anExecutorSaysThatItHasNoSharedMemory() throws IOException {
+  void anExecutorReportsThatItHasNoSharedMemory() throws IOException {
     assertThat(cluster.open("plain").remark()).isEmpty();
     ExecutorExchange executor = cluster.encrypted().open("encrypted");
     assertThat(executor.remark())
@@ -178,12 +179,12 @@ class EncryptedSpillTest {
     ExecutorExchange reader = cluster.open("reader");
     assertThat(readAll(reader, requests())).isEqualTo(expected(1, 0, 1, 0, 1, SIZES));
     DamagedDisk.damage(cluster.local(), CHUNK / 2);
-    assertUnreadable(reader, "piece 0 of 2 of the encrypted chunk is not what was written");
+    assertUnreadable(reader, "piece 0 of 2 of the encrypted chunk is damaged");
     assertThat(reader.statistics().get(ExchangeCounter.CHECKSUM_FAILURES)).isPositive();
   }
 
   @Test
-  void damageIsNoticedByItsOwnerAndNotGivenToAnHeir() throws IOException {
+  void damageIsNoticedByItsOwnerAndNotMigrated() throws IOException {
     ExecutorExchange owner = owner(TransportMode.AUTO, true);
     DamagedDisk.damage(cluster.local(), CHUNK / 2);
     assertThatThrownBy(() -> readAll(owner, requests()))
@@ -194,7 +195,7 @@ class EncryptedSpillTest {
 
   @ParameterizedTest
   @EnumSource(TransportMode.class)
-  void withAnotherKeyNothingIsReadAndTheReasonIsSaid(TransportMode mode) throws IOException {
+  void withAnotherKeyNothingIsReadAndTheReasonIsNamed(TransportMode mode) throws IOException {
     owner(mode, true);
     byte[] other = new byte[16];
     other[0] = 1;
@@ -205,16 +206,16 @@ class EncryptedSpillTest {
 
   @ParameterizedTest
   @EnumSource(TransportMode.class)
-  void withoutAKeyNothingIsReadAndTheReasonIsSaid(TransportMode mode) throws IOException {
+  void withoutAKeyNothingIsReadAndTheReasonIsNamed(TransportMode mode) throws IOException {
     owner(mode, true);
     cluster.unencrypted();
     assertUnreadable(cluster.open("reader"), "this executor has no key");
   }
 
-  /** 20 MB written and read with 1 MiB of private memory for moments, and nothing else. */
+  /** Writes and reads 20 MB with 1 MiB of transient private memory. */
   @ParameterizedTest
   @EnumSource(TransportMode.class)
-  void muchIsWrittenAndReadWithLittleMemory(TransportMode mode) throws IOException {
+  void manyBytesAreWrittenAndReadWithLittleMemory(TransportMode mode) throws IOException {
     cluster.mode(mode).window(CHUNK, 1 << 20).encryption(32, 2 * TestCluster.SEGMENT_BYTES);
     ExecutorExchange owner = cluster.open("owner");
     for (long map = 0; map < 10; map++) {
@@ -225,7 +226,7 @@ class EncryptedSpillTest {
       assertThat(readAll(each, manyRequests()))
           .containsExactlyInAnyOrderElementsOf(expected(1, 0, 10, 0, 10, SIZES));
       assertThat(each.statistics().arena().privateMemory().freshBytes())
-          .as("private memory ever taken")
+          .as("peak of private memory")
           .isEqualTo(TestCluster.SEGMENT_BYTES);
       assertThat(each.statistics().arena().memory().freshBytes()).isZero();
     }
@@ -255,17 +256,19 @@ class EncryptedSpillTest {
           .hasMessageContaining("privateMemory");
       assertThatThrownBy(reader::next)
           .isInstanceOf(UncheckedIOException.class)
-          .hasMessageContaining("no memory to open an encrypted chunk")
+          .hasMessageContaining("no memory to decrypt a chunk")
           .hasMessageContaining("privateMemory");
       writer.release(all);
       assertThat(writer.isCrowded()).isFalse();
     }
   }
 
-  /** What a feed keeps, or a GPU spilled, is not taken from tasks that need memory for moments. */
+  /**
+   * Retained memory, as of a feed or of GPU spills, does not reduce the transient memory of tasks.
+   */
   @ParameterizedTest
   @EnumSource(TransportMode.class)
-  void readersAndWritersGoOnWhileSomebodyKeepsAllThatIsToKeep(TransportMode mode)
+  void readersAndWritersContinueWhileAllRetainedMemoryIsInUse(TransportMode mode)
       throws IOException {
     cluster.mode(mode).window(CHUNK, 1 << 20).encryption(16, 2 * TestCluster.SEGMENT_BYTES);
     ExecutorExchange owner = cluster.open("owner");
@@ -288,22 +291,22 @@ class EncryptedSpillTest {
     owner.arena().free(kept);
   }
 
-  /** Both are whole, of the same length and sealed with the same key. */
+  /** Both chunks are intact, of equal length and encrypted with the same key. */
   @ParameterizedTest
   @EnumSource(TransportMode.class)
-  void twoChunksInEachOthersPlaceAreNoticedWithoutChecksums(TransportMode mode) throws IOException {
+  void twoSwappedChunksAreNoticedWithoutChecksums(TransportMode mode) throws IOException {
     owner(mode, false);
-    DamagedDisk.swap(cluster.local(), SEALED_CHUNK);
-    assertUnreadable(cluster.open("reader"), "is not what was written for this place");
+    DamagedDisk.swap(cluster.local(), ENCRYPTED_CHUNK);
+    assertUnreadable(cluster.open("reader"), "is damaged or of another chunk");
   }
 
   @ParameterizedTest
   @EnumSource(TransportMode.class)
-  void soAreTheChunksOfTwoMapOutputs(TransportMode mode) throws IOException {
+  void swappedChunksOfTwoMapOutputsAreNoticed(TransportMode mode) throws IOException {
     ExecutorExchange owner = owner(mode, false, ONE_CHUNK);
     write(owner, new BlockKey(1, 1), 1, ONE_CHUNK);
-    DamagedDisk.swap(cluster.local(), SEALED_CHUNK);
-    assertUnreadable(cluster.open("reader"), "is not what was written for this place");
+    DamagedDisk.swap(cluster.local(), ENCRYPTED_CHUNK);
+    assertUnreadable(cluster.open("reader"), "is damaged or of another chunk");
   }
 
   @Test
@@ -317,7 +320,7 @@ class EncryptedSpillTest {
         published++;
       }
     } catch (IOException e) {
-      assertThat(e).hasMessageContaining("no room for").hasMessageContaining("weft.spill.size");
+      assertThat(e).hasMessageContaining("no room for").hasMessageContaining("diskBytes");
     }
     assertThat(published).isBetween(8, 10);
     assertThat(owner.statistics().arena().privateMemory().usedBytes()).isZero();
@@ -326,7 +329,7 @@ class EncryptedSpillTest {
   }
 
   @Test
-  void aReaderThatComesBackToItsChunksKeepsThemOpen() throws IOException {
+  void retainedChunksStayDecrypted() throws IOException {
     ExecutorExchange owner = owner(TransportMode.AUTO, true);
     try (ChunkReader reader = owner.read(requests(), FetchListener.NONE)) {
       reader.retainAll();

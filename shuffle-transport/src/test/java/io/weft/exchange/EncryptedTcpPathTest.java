@@ -2,7 +2,7 @@ package io.weft.exchange;
 
 import io.weft.support.TestCluster;
 
-/** Everything lies on disk, encrypted. */
+/** Runs with all blocks encrypted on disk. */
 class EncryptedTcpPathTest extends TcpPathTest {
   @Override
   TestCluster prepare(TestCluster plain) {

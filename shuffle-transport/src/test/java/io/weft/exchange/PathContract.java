@@ -28,7 +28,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What every path from a map task to a reduce task has to do. */
+/** The contract of every path from a map task to a reduce task. */
 abstract class PathContract {
   private static final Sizes FEW =
       (map, partition, chunk) -> chunk < 2 ? 40 * (map + 1) + partition : 0;
@@ -41,12 +41,12 @@ abstract class PathContract {
 
   abstract TransportMode mode();
 
-  /** Changes what all executors have in common. */
+  /** Changes the settings of all executors. */
   TestCluster prepare(TestCluster plain) {
     return plain;
   }
 
-  /** Whether the reader is the owner itself. */
+  /** Whether the reader is the owner. */
   boolean own() {
     return false;
   }
@@ -73,7 +73,7 @@ abstract class PathContract {
   }
 
   @Test
-  void emptyPartitionsAndNoBlocksAreNothing() throws IOException {
+  void emptyPartitionsAndEmptyRequestsBringNoChunks() throws IOException {
     write(
         owner,
         new BlockKey(1, 0),
@@ -179,7 +179,7 @@ abstract class PathContract {
   }
 
   @Test
-  void partitionsThatAreNotThereAreAnError() throws IOException {
+  void missingPartitionsAreAnError() throws IOException {
     write(owner, new BlockKey(1, 0), 2, FEW);
     assertThatThrownBy(() -> readAll(reader, requests(1, 0, 3, 10)))
         .isInstanceOf(BlockFetchException.class)
@@ -187,7 +187,7 @@ abstract class PathContract {
   }
 
   @Test
-  void anUnpublishedOutputIsNotThereAndIsFreed() throws IOException {
+  void anUnpublishedOutputIsInvisibleAndFreed() throws IOException {
     try (MapOutputWriter writer = owner.newMapOutput(new BlockKey(1, 0), 1)) {
       Extent extent = writer.allocate(100);
       writer.commit(0, extent, 100, 1);
@@ -206,7 +206,7 @@ abstract class PathContract {
       assertThat(chunks.next()).isTrue();
       owner.removeShuffle(1);
       reader.removeShuffle(1);
-      // Whatever is written now must not land in the memory that is being read.
+      // A new output must not use the memory that is being read.
       write(owner, new BlockKey(2, 0), 1, sizes);
       TestBlocks.assertContents(chunks.address(), 50_000, new BlockKey(1, 0), 0, 0);
       for (int chunk = 1; chunk < 4; chunk++) {

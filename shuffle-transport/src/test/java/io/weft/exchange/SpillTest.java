@@ -26,11 +26,11 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Blocks on disk: when there is no more room, and how much of them is loaded. */
+/** Blocks on disk: a full disk, and how many bytes of a block are loaded. */
 class SpillTest {
   private static final Sizes SIZES = (map, partition, chunk) -> chunk == 0 ? 100_000 : 0;
 
-  /** So large that the pages a kernel maps around a touched one are a small part. */
+  /** Large, so that the pages that a kernel maps around a used page are a small part. */
   private static final long LARGE_SEGMENT_BYTES = 16 << 20;
 
   private static final int BLOCK_BYTES = 80_000;
@@ -58,7 +58,7 @@ class SpillTest {
     assertThat(published).as("outputs in one segment of memory and two of disk").isBetween(9, 10);
     assertThat(owner.statistics().get(ExchangeCounter.BYTES_SPILLED)).isPositive();
     long used = owner.statistics().arena().usedBytes();
-    assertThat(used).as("what did not fit was freed").isEqualTo(published * 3L * 100_032);
+    assertThat(used).as("bytes of published outputs only").isEqualTo(published * 3L * 100_032);
     cluster.memory(64 << 20, 0);
     for (ExecutorExchange reader : List.of(owner, cluster.open("reader"))) {
       assertThat(readAll(reader, requests(published)))
@@ -93,7 +93,7 @@ class SpillTest {
     return requests;
   }
 
-  /** 200 blocks of 80,000 bytes in one segment on disk; one of them is read. */
+  /** Writes 200 blocks of 80,000 bytes to one segment on disk. */
   private ExecutorExchange ownerOfManyBlocks() throws IOException {
     cluster.segments(LARGE_SEGMENT_BYTES).memory(LARGE_SEGMENT_BYTES, 256 << 20);
     ExecutorExchange owner = cluster.open("owner");
@@ -125,7 +125,7 @@ class SpillTest {
     }
   }
 
-  /** Of read-only mappings of files below a folder. */
+  /** The resident KiB of read-only mappings of files below a folder. */
   private static long residentKibibytes(Path below) throws IOException {
     long sum = 0;
     boolean ours = false;
@@ -140,7 +140,7 @@ class SpillTest {
   }
 
   @Test
-  void aPeerIsSentItsBlockOnly() throws IOException {
+  void aPeerReceivesItsBlockOnly() throws IOException {
     cluster.mode(TransportMode.TCP);
     ExecutorExchange owner = ownerOfManyBlocks();
     assertThat(readAll(cluster.open("reader"), oneOfMany())).hasSize(1);

@@ -26,8 +26,8 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What checksums and packing cost or bring over loopback: {@code -Dweft.speed=true} prints it. The
- * bytes are like rows of a join: ids, small numbers and a text of few words.
+ * Measures checksums and compression over loopback. Runs with {@code -Dweft.speed=true} and prints
+ * the results. The bytes are like rows of a join: ids, small numbers and a text of few words.
  */
 @EnabledIfSystemProperty(named = "weft.speed", matches = "true")
 class TrafficSpeedTest {
@@ -73,17 +73,17 @@ class TrafficSpeedTest {
         seconds[round] = (System.nanoTime() - started) / 1e9;
       }
       Arrays.sort(seconds);
-      long packed = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SENT);
+      long compressed = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SENT);
       long before = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SERVED);
       System.out.printf(
-          "%s, checksums %s, %s, encrypted %s: median %.0f MB/s, best %.0f MB/s, packed to %.2f%n",
+          "%s, checksums %s, %s, encrypted %s: median %.0f MB/s, best %.0f MB/s, ratio %.2f%n",
           mode,
           checksums,
           compression,
           encrypted,
           MAPS * CHUNK / 1e6 / seconds[ROUNDS / 2],
           MAPS * CHUNK / 1e6 / seconds[0],
-          before == 0 ? 1 : (double) packed / before);
+          before == 0 ? 1 : (double) compressed / before);
     }
   }
 

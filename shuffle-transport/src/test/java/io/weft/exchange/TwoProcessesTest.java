@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Executors in processes of their own, on this host, that read each other and are killed. */
+/** Executors in separate processes on this host that read each other and are killed. */
 class TwoProcessesTest {
   @TempDir Path folder;
 
@@ -117,7 +117,7 @@ class TwoProcessesTest {
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining("within 4000 ms");
       assertThat(Duration.ofNanos(System.nanoTime() - started))
-          .as("long before the network of Spark gives up")
+          .as("long before Spark's network timeout")
           .isBetween(Duration.ofSeconds(4), Duration.ofSeconds(34));
     } finally {
       other.signal("CONT");
@@ -146,7 +146,7 @@ class TwoProcessesTest {
     try (ChunkReader chunks = reader.read(requests(5, 0, 2), FetchListener.NONE)) {
       assertThat(chunks.next()).isTrue();
       other.order("remove 1");
-      // It would overwrite what is being read if it took the memory back.
+      // If the owner reused the memory, this would overwrite blocks that are being read.
       other.order("write 2 5 2");
       TestBlocks.assertContents(
           chunks.address(), chunks.length(), chunks.request().key(), chunks.partition(), 0);

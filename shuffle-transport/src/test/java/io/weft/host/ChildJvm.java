@@ -11,9 +11,9 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** Another process that runs {@link ChildMain}; killed at close if it still runs. */
+/** A child process that runs {@link ChildMain}. Close kills it if it still runs. */
 final class ChildJvm implements AutoCloseable {
-  private static final long PATIENCE_SECONDS = 60;
+  private static final long TIMEOUT_SECONDS = 60;
 
   private final Process process;
   private final BufferedReader output;
@@ -28,7 +28,7 @@ final class ChildJvm implements AutoCloseable {
     return start(List.of(), classPath(), arguments);
   }
 
-  /** With a command in front of java, as for another user. */
+  /** Starts java with a command prefix, for example to run as another user. */
   static ChildJvm start(List<String> prefix, String classPath, String... arguments)
       throws IOException {
     List<String> command = new ArrayList<>(prefix);
@@ -44,10 +44,10 @@ final class ChildJvm implements AutoCloseable {
     return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
   }
 
-  /** The next line the child prints. */
+  /** Returns the next line that the child prints. */
   String line() throws Exception {
     String line =
-        CompletableFuture.supplyAsync(this::readLine).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        CompletableFuture.supplyAsync(this::readLine).get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     if (line == null) {
       throw new IOException("the child ended with " + process.waitFor());
     }
@@ -62,18 +62,18 @@ final class ChildJvm implements AutoCloseable {
     }
   }
 
-  /** No hook of the child runs. */
+  /** Kills the child without its shutdown hooks. */
   void kill() throws InterruptedException {
     process.destroyForcibly();
     awaitEnd();
   }
 
-  /** What a cluster manager does first. */
+  /** Sends SIGTERM, as a cluster manager does first. */
   void terminate() throws InterruptedException {
     terminateAll(List.of(this));
   }
 
-  /** All at once. */
+  /** Sends SIGTERM to all children before it waits. */
   static void terminateAll(List<ChildJvm> children) throws InterruptedException {
     children.forEach(child -> child.process.destroy());
     for (ChildJvm child : children) {
@@ -81,13 +81,13 @@ final class ChildJvm implements AutoCloseable {
     }
   }
 
-  /** Lets the child do the next thing it was told to do. */
+  /** Lets the child run its next step. */
   void goOn() throws IOException {
     process.getOutputStream().write('\n');
     process.getOutputStream().flush();
   }
 
-  /** Lets the child do the last thing it was told to do, and end. */
+  /** Lets the child run its last step and waits for its end. */
   int finish() throws IOException, InterruptedException {
     goOn();
     awaitEnd();
@@ -95,8 +95,8 @@ final class ChildJvm implements AutoCloseable {
   }
 
   private void awaitEnd() throws InterruptedException {
-    if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
-      throw new IllegalStateException("the child still runs after " + PATIENCE_SECONDS + " s");
+    if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+      throw new IllegalStateException("the child still runs after " + TIMEOUT_SECONDS + " s");
     }
   }
 

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
-/** What a child process does in these tests; it prints what it made and waits for a line. */
+/** The main class of child processes. Each mode prints its result and waits for a line. */
 final class ChildMain {
   private ChildMain() {}
 
@@ -20,7 +20,7 @@ final class ChildMain {
       case "reader" -> reader(arguments);
       case "driver" -> driver(arguments);
       case "churn" -> churn(arguments);
-      case "looking" -> looking(arguments);
+      case "checking" -> checking(arguments);
       default -> throw new IllegalArgumentException(arguments[0]);
     }
   }
@@ -29,7 +29,7 @@ final class ChildMain {
     return new HostRoot(Path.of(path), true, Optional.empty());
   }
 
-  /** root, application, executor, disk folder: one segment in memory, one on disk. */
+  /** Arguments: root, application, executor, disk folder. One segment in memory, one on disk. */
   private static void executor(String[] a) throws IOException {
     ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3]);
     SharedArena arena =
@@ -42,7 +42,7 @@ final class ChildMain {
     System.exit(0);
   }
 
-  /** root, application, executor: an orderly end. */
+  /** Arguments: root, application, executor. Closes its folder. */
   private static void closing(String[] a) throws IOException {
     try (ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3])) {
       say(folder.path());
@@ -50,7 +50,7 @@ final class ChildMain {
     }
   }
 
-  /** folder of the owner, shuffle. */
+  /** Arguments: folder of the owner, shuffle. */
   private static void lease(String[] a) throws IOException {
     try (Lease lease = Lease.take(Path.of(a[1]), Integer.parseInt(a[2]), "9", "cafecafe")) {
       say(lease);
@@ -58,7 +58,9 @@ final class ChildMain {
     }
   }
 
-  /** root, application, executor, folder of the owner: reads, and ends without closing anything. */
+  /**
+   * Arguments: root, application, executor, folder of the owner. Ends without closing its lease.
+   */
   private static void reader(String[] a) throws IOException {
     ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3]);
     Lease lease = Lease.take(Path.of(a[4]), 1, a[3], folder.incarnation());
@@ -67,7 +69,7 @@ final class ChildMain {
     System.exit(0);
   }
 
-  /** folder of an executor, token that it announced. */
+  /** Arguments: folder of an executor, token that it announced. */
   private static void driver(String[] a) throws IOException {
     AnnouncedFolders.add("of another host", Path.of(a[1]), "");
     AnnouncedFolders.add(ExecutorFolder.currentBootId(), Path.of(a[1]), a[2]);
@@ -78,7 +80,7 @@ final class ChildMain {
     awaitLine();
   }
 
-  /** root, application, executor, times. */
+  /** Arguments: root, application, executor, times. */
   private static void churn(String[] a) throws IOException {
     for (int i = 0; i < Integer.parseInt(a[4]); i++) {
       ExecutorFolder.create(root(a[1]), a[2], a[3]).close();
@@ -87,10 +89,10 @@ final class ChildMain {
     awaitLine();
   }
 
-  /** folder of a dead executor: stands where a sweep is in the middle of its look. */
-  private static void looking(String[] a) throws IOException {
-    try (LockedFile look = LockedFile.share(Path.of(a[1]).resolve(Names.ALIVE)).orElseThrow()) {
-      say(look);
+  /** Argument: folder of a dead executor. Holds the lock as a sweep does during its check. */
+  private static void checking(String[] a) throws IOException {
+    try (LockedFile lock = LockedFile.share(Path.of(a[1]).resolve(Names.ALIVE)).orElseThrow()) {
+      say(lock);
       awaitLine();
     }
   }

@@ -70,7 +70,9 @@ class ExecutorFolderTest {
     }
   }
 
-  /** Looking at the own lock file would drop the lock, and the next process would sweep us. */
+  /**
+   * Opening the own lock file would release the lock, and another process would sweep the folder.
+   */
   @Test
   void theLockSurvivesSweepsByItsOwnProcess() throws Exception {
     try (ExecutorFolder folder = create(APPLICATION, "1")) {
@@ -123,16 +125,16 @@ class ExecutorFolderTest {
   }
 
   @Test
-  void processesThatLookAtOnceAreNotTakenForTheOwner() throws Exception {
+  void processesThatCheckAtOnceAreNotTakenForTheOwner() throws Exception {
     try (ExecutorFolder survivor = create(APPLICATION, "2");
         ChildJvm child = ChildJvm.start("closing", path.toString(), APPLICATION, "1")) {
       Path killed = Path.of(child.line());
       child.kill();
-      try (ChildJvm looking = ChildJvm.start("looking", killed.toString())) {
-        looking.line();
+      try (ChildJvm checking = ChildJvm.start("checking", killed.toString())) {
+        checking.line();
         FolderSweep.application(survivor.path().getParent());
         assertThat(killed).doesNotExist();
-        assertThat(looking.finish()).isZero();
+        assertThat(checking.finish()).isZero();
       }
     }
   }
@@ -151,7 +153,7 @@ class ExecutorFolderTest {
       assertThat(Trees.contents(disk)).hasSize(2);
 
       survivor.sweep();
-      assertThat(killed).as("too soon after the last sweep").exists();
+      assertThat(killed).as("within the sweep period").exists();
       clock.set(TimeUnit.SECONDS.toNanos(11));
       survivor.sweep();
 
@@ -240,7 +242,7 @@ class ExecutorFolderTest {
   }
 
   @Test
-  void aFolderSomebodyPutInOurPlaceIsAnError() throws IOException {
+  void aFolderOfAnotherUserInOurPlaceIsAnError() throws IOException {
     Path user = ChildMain.root(path.toString()).userFolder();
     Files.createDirectory(user);
     Files.setPosixFilePermissions(user, PosixFilePermissions.fromString("rwxrwxrwx"));
@@ -263,7 +265,7 @@ class ExecutorFolderTest {
     }
   }
 
-  /** Folders come and go in several processes; empty parents are removed under their feet. */
+  /** Several processes create and remove folders while others remove the empty parents. */
   @Test
   void manyExecutorsMayStartAndEndAtOnce() throws Exception {
     ExecutorService threads = Executors.newFixedThreadPool(3);
@@ -298,7 +300,7 @@ class ExecutorFolderTest {
   }
 
   @Test
-  void nothingIsRememberedOfClosedFolders() throws IOException {
+  void closedFoldersAreForgotten() throws IOException {
     Set<String> before = System.getProperties().stringPropertyNames();
     try (ExecutorFolder folder = create(APPLICATION, "1")) {
       assertThat(folder.path()).exists();

@@ -33,7 +33,7 @@ class HostRootTest {
     HostRoot root = HostRoot.choose(wanted, List.of(local), 1);
     assertThat(root.path()).isEqualTo(wanted);
     assertThat(root.fallbackReason()).isEmpty();
-    assertThat(Trees.contents(wanted)).as("choosing leaves nothing behind").isEmpty();
+    assertThat(Trees.contents(wanted)).as("files left by choosing").isEmpty();
   }
 
   @Test
@@ -56,7 +56,7 @@ class HostRootTest {
         .endsWith("missing does not exist")
         .isSubstringOf(machine.withinHost().reason());
     assertThat(HostRoot.choose(machine, wanted, List.of(local), 1).path())
-        .as("the user knows better")
+        .as("an explicit request of the user")
         .isEqualTo(wanted);
   }
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** An executor is killed, and the others end: the last of them leaves nothing. */
+/** An executor is killed and the others end. The last process removes all files. */
 class LastProcessTest {
   private static final String APPLICATION = "app-1-0123abcd";
 
@@ -56,9 +56,9 @@ class LastProcessTest {
     assertThat(disk).isEmptyDirectory();
   }
 
-  /** Its own lease is what keeps the folder when it looks what there is to sweep. */
+  /** Its own lease would keep the folder during its last sweep. */
   @Test
-  void aReaderThatEndsWithoutClosingSweepsWhatItRead() throws Exception {
+  void aReaderThatEndsWithoutClosingSweepsTheFolderItRead() throws Exception {
     List<ChildJvm> readers = startReaders(1);
     owner.kill();
     assertThat(folder).exists();
@@ -75,7 +75,7 @@ class LastProcessTest {
   }
 
   @Test
-  void whatALivingReaderHoldsStaysUntilItEnds() throws Exception {
+  void aFolderStaysUntilItsLivingReaderEnds() throws Exception {
     List<ChildJvm> readers = startReaders(2);
     owner.kill();
     readers.get(0).terminate();
@@ -136,7 +136,7 @@ class LastProcessTest {
   }
 
   @Test
-  void aDriverLeavesWhatALivingExecutorReads() throws Exception {
+  void aDriverLeavesFoldersThatALivingExecutorReads() throws Exception {
     List<ChildJvm> readers = startReaders(1);
     ChildJvm driver = startDriver(token());
     owner.kill();
@@ -147,7 +147,7 @@ class LastProcessTest {
     assertNothingIsLeft();
   }
 
-  /** Such as a folder of the same name in another container. */
+  /** For example a folder of the same name in another container. */
   @Test
   void aDriverLeavesFoldersWithAnotherTokenAlone() throws Exception {
     ChildJvm driver = startDriver("0".repeat(32));

@@ -69,9 +69,9 @@ class LeaseTest {
     assertThat(owner.leases().anyLiving(1)).isFalse();
   }
 
-  /** Asking again and again must not drop the lock of a lease that this process holds itself. */
+  /** Repeated checks must not release the lock of a lease of this process. */
   @Test
-  void askingDoesNotEndALease() throws Exception {
+  void checksDoNotEndALease() throws Exception {
     try (Lease lease = take(1)) {
       assertThat(lease).isNotNull();
       for (int i = 0; i < 3; i++) {
@@ -103,7 +103,7 @@ class LeaseTest {
   }
 
   @Test
-  void onAnOwnerThatEndedThereIsNoLease() throws IOException {
+  void aLeaseOnAnEndedOwnerFails() throws IOException {
     Path gone = owner.path();
     owner.close();
     assertThatThrownBy(() -> Lease.take(gone, 1, "2", "abcdef01"))
@@ -119,7 +119,7 @@ class LeaseTest {
     lease.close();
   }
 
-  /** The executor that owned the memory was killed; what it wrote stays for those that read it. */
+  /** The owner is killed. Its memory stays for its readers. */
   @Test
   void aDeadOwnersFolderStaysAsLongAsALivingReaderHasALease(@TempDir Path disk) throws Exception {
     try (ChildJvm child =
@@ -153,7 +153,7 @@ class LeaseTest {
   }
 
   @Test
-  void whenTheFolderCannotBeReadLeasesAreTakenToBeHeld() throws IOException {
+  void leasesCountAsHeldIfTheFolderCannotBeRead() throws IOException {
     Path file = Files.createFile(owner.path().resolve("output-1-1"));
     assertThat(new LeaseBoard(file).anyLiving(1)).isTrue();
   }

@@ -11,13 +11,15 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a lease keeps beside its folder. */
+/** Resources that a lease protects besides its folder. */
 class LentFolderTest {
   @TempDir Path executor;
 
-  /** Nobody gets a lock on the lease any more, and what cannot be removed does not matter yet. */
+  /**
+   * The resource is freed after the lease, so that no process can lock it, and before the folder.
+   */
   @Test
-  void whatTheLeaseKeepsGoesBetweenItAndTheFolder() throws IOException {
+  void theResourceIsFreedBetweenTheLeaseAndTheFolder() throws IOException {
     LentFolder folder = LentFolder.create(executor, "lent");
     Path file = folder.createFile("rank-0");
     List<Boolean> there = new ArrayList<>();
@@ -30,7 +32,7 @@ class LentFolderTest {
   }
 
   @Test
-  void theFolderGoesAlsoWhereTheRestFails() throws IOException {
+  void theFolderIsRemovedEvenIfFreeingFails() throws IOException {
     LentFolder folder = LentFolder.create(executor, "lent");
     assertThatThrownBy(
             () ->

@@ -7,11 +7,11 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What lies below a folder. */
+/** Lists the contents of a folder tree. */
 final class Trees {
   private Trees() {}
 
-  /** Everything below, without the folder itself; links are not followed. */
+  /** Returns all paths below a folder. Does not follow links. */
   static List<Path> contents(Path folder) {
     try (Stream<Path> all = Files.walk(folder)) {
       return all.filter(path -> !path.equals(folder)).sorted().toList();

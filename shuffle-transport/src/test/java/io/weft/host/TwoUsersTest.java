@@ -20,10 +20,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.Logger;
 
-/** Real processes of a second user; needs to run as root to start them. */
+/** Tests with processes of a second user. Starting them needs root. */
 class TwoUsersTest {
-  private static final int NOBODY = 65534;
-  private static final List<String> AS_NOBODY =
+  private static final int OTHER_USER = 65534;
+  private static final List<String> AS_OTHER_USER =
       List.of("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups");
 
   @TempDir Path temporary;
@@ -46,14 +46,14 @@ class TwoUsersTest {
     Files.setPosixFilePermissions(disk, PosixFilePermissions.fromString("rwxrwxrwx"));
     String classPath = readableClassPath();
     Path killed = killedExecutor(classPath, disk);
-    assertThat(Files.getAttribute(killed, "unix:uid")).isEqualTo(NOBODY);
+    assertThat(Files.getAttribute(killed, "unix:uid")).isEqualTo(OTHER_USER);
     String application = killed.getParent().getFileName().toString();
 
     ExecutorFolder.create(new HostRoot(root, true, Optional.empty()), application, "1").close();
     assertThat(killed.resolve("segment-0")).exists();
     assertThat(Trees.contents(disk)).hasSize(2);
 
-    try (ChildJvm next = startAsNobody(classPath, "closing", "app-2-00000000")) {
+    try (ChildJvm next = startAsOtherUser(classPath, "closing", "app-2-00000000")) {
       next.line();
       assertThat(killed).doesNotExist();
       assertThat(next.finish()).isZero();
@@ -63,25 +63,26 @@ class TwoUsersTest {
   }
 
   private Path killedExecutor(String classPath, Path disk) throws Exception {
-    try (ChildJvm child = startAsNobody(classPath, "executor", "app-1-00000000", disk.toString())) {
+    try (ChildJvm child =
+        startAsOtherUser(classPath, "executor", "app-1-00000000", disk.toString())) {
       Path folder = Path.of(child.line());
       child.kill();
       return folder;
     }
   }
 
-  private ChildJvm startAsNobody(String classPath, String what, String application, String... rest)
-      throws IOException {
+  private ChildJvm startAsOtherUser(
+      String classPath, String what, String application, String... rest) throws IOException {
     List<String> arguments = new ArrayList<>(List.of(what, root.toString(), application, "1"));
     arguments.addAll(List.of(rest));
-    return ChildJvm.start(AS_NOBODY, classPath, arguments.toArray(String[]::new));
+    return ChildJvm.start(AS_OTHER_USER, classPath, arguments.toArray(String[]::new));
   }
 
   @Test
   void aFolderThatAnotherUserMadeInOurNameIsNotUsed() throws IOException {
     Path squatted = Files.createDirectory(root.resolve(HostRoot.userFolderName("ada")));
     Files.setPosixFilePermissions(squatted, PosixFilePermissions.fromString("rwx------"));
-    Files.setAttribute(squatted, "unix:uid", NOBODY, LinkOption.NOFOLLOW_LINKS);
+    Files.setAttribute(squatted, "unix:uid", OTHER_USER, LinkOption.NOFOLLOW_LINKS);
     assertThatThrownBy(() -> HostRoot.choose(root, List.of(), 1, "ada"))
         .hasMessageContaining(squatted + " belongs to user number 65534");
     assertThatThrownBy(() -> OwnedFolders.ensure(squatted))
@@ -89,7 +90,9 @@ class TwoUsersTest {
         .hasMessageContaining("belongs to user number 65534");
   }
 
-  /** The build's folders may be closed to others: copies of the few classes the child needs. */
+  /**
+   * Copies the classes that the child needs, because other users may not read the build's folders.
+   */
   private String readableClassPath() throws IOException {
     List<String> entries = new ArrayList<>();
     for (Class<?> one :

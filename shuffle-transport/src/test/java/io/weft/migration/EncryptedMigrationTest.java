@@ -2,7 +2,7 @@ package io.weft.migration;
 
 import io.weft.support.TestCluster;
 
-/** Map outputs that lie on disk, encrypted, and move as they are. */
+/** Migration of map outputs that are encrypted on disk. They stay encrypted on the way. */
 class EncryptedMigrationTest extends MigrationTest {
   @Override
   TestCluster prepare(TestCluster plain) {

@@ -25,14 +25,14 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Map outputs that move, but as nobody would send them. Whatever comes is published as a whole or
- * refused, and what is refused holds no memory of the arena.
+ * Migrated map outputs with damaged streams. Each stream is published completely or refused. A
+ * refused stream holds no memory of the arena.
  */
 class MigrationFuzzTest {
   private static final BlockKey KEY = new BlockKey(1, 2);
   private static final long SEGMENT = 1 << 20;
 
-  /** Where the checksum of an index is, and from where it counts. */
+  /** The offsets of an index's checksum and of the bytes that it covers. */
   private static final int INDEX_SUM = 8;
 
   private static final int INDEX_CHECKED = 12;
@@ -64,7 +64,7 @@ class MigrationFuzzTest {
   }
 
   @Test
-  void everyStreamIsTakenOrRefused() {
+  void everyStreamIsAcceptedOrRefused() {
     for (long seed = 0; seed < 5000; seed++) {
       Noise.round(seed, this::round);
     }
@@ -73,20 +73,22 @@ class MigrationFuzzTest {
   @Test
   @EnabledIfSystemProperty(named = Noise.MINUTES, matches = "\\d+")
   @Timeout(value = 3, unit = TimeUnit.HOURS)
-  void everyStreamIsTakenOrRefusedForAsLongAsAsked() {
+  void everyStreamIsAcceptedOrRefusedForTheRequestedTime() {
     System.out.println(Noise.forMinutes(this::round) + " map outputs");
   }
 
   private void round(SplittableRandom random) throws IOException {
     byte[] sent = stream(random);
     Noise.check(
-        // Besides the bytes themselves, whatever an arena's extents cost.
+        // The bytes themselves and the overhead of an arena's extents.
         sent.length + 4096, IOException.class, () -> take(ByteBuffer.wrap(sent), random));
     if (catalog.contains(KEY)) {
-      // Unlike a shuffle that is removed, one that is forgotten may come again.
+      // A new catalog accepts outputs of a shuffle that was removed before.
       reopen();
     }
-    assertThat(arena.statistics().memory().usedBytes()).as("held for what was refused").isZero();
+    assertThat(arena.statistics().memory().usedBytes())
+        .as("bytes held for refused streams")
+        .isZero();
   }
 
   private long take(ByteBuffer sent, SplittableRandom random) throws IOException {
@@ -105,7 +107,7 @@ class MigrationFuzzTest {
     open();
   }
 
-  /** Head, index and chunks, and then one of them, or all together, changed. */
+  /** Returns head, index and chunks, with one of them, or all of them, changed. */
   private static byte[] stream(SplittableRandom random) {
     ByteBuffer index = Noise.index(KEY, random);
     if (random.nextInt(3) == 0) {
@@ -125,7 +127,7 @@ class MigrationFuzzTest {
         : all.array();
   }
 
-  /** As many as a sound index says; of another one some. */
+  /** Returns the chunk bytes of a valid index, or a random number for an invalid one. */
   private static int chunkBytes(ByteBuffer index, SplittableRandom random) {
     int chunks = index.remaining() < 40 ? 0 : index.getInt(36);
     if (chunks < 0 || chunks > 10 || index.remaining() < 8 * chunks) {

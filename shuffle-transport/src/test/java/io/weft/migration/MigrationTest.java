@@ -31,12 +31,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Map outputs that move from one executor to another. */
+/** Migration of map outputs from one executor to another. */
 class MigrationTest {
   private static final int PARTITIONS = 7;
   private static final BlockKey KEY = new BlockKey(3, 41);
 
-  /** Empty partitions, several chunks of one, and a chunk larger than a segment. */
+  /**
+   * Sizes with empty partitions, partitions of several chunks and a chunk above the segment size.
+   */
   private static final TestBlocks.Sizes SIZES =
       (map, partition, chunk) ->
           partition == 5 && chunk == 0
@@ -48,7 +50,7 @@ class MigrationTest {
   private ExecutorExchange old;
   private ExecutorExchange heir;
 
-  /** Changes what both executors have in common. */
+  /** Changes the settings of both executors. */
   TestCluster prepare(TestCluster plain) {
     return plain;
   }
@@ -71,7 +73,7 @@ class MigrationTest {
     TestBlocks.write(old, KEY, PARTITIONS, SIZES);
     move(bytes(old), piece);
     assertThat(heir.outputs()).containsExactly(KEY);
-    assertThat(old.outputs()).as("the old one stays for those who read it").containsExactly(KEY);
+    assertThat(old.outputs()).as("the old output stays for its readers").containsExactly(KEY);
     assertThat(read(heir)).isEqualTo(TestBlocks.expected(3, 41, 42, 0, PARTITIONS, SIZES));
   }
 
@@ -110,33 +112,33 @@ class MigrationTest {
     TestBlocks.write(old, KEY, PARTITIONS, SIZES);
     byte[] stream = bytes(old);
     stream[stream.length - 5] ^= 1;
-    assertThatThrownBy(() -> move(stream, 8192)).hasMessageContaining("checksum differs");
+    assertThatThrownBy(() -> move(stream, 8192)).hasMessageContaining("checksum is wrong");
     assertNothingCame();
   }
 
   @Test
-  void aStreamThatIsCutShortLeavesNothing() throws Exception {
+  void aTruncatedStreamLeavesNothing() throws Exception {
     TestBlocks.write(old, KEY, PARTITIONS, SIZES);
     byte[] stream = bytes(old);
     for (int length : new int[] {0, 7, 16, 60, 2000, stream.length - 1}) {
       byte[] part = java.util.Arrays.copyOf(stream, length);
-      assertThatThrownBy(() -> move(part, 8192)).hasMessageContaining("cut short");
+      assertThatThrownBy(() -> move(part, 8192)).hasMessageContaining("truncated");
       assertNothingCame();
     }
   }
 
   @Test
-  void moreBytesThanTheIndexSaysAreRefused() throws Exception {
+  void bytesBeyondTheIndexAreRefused() throws Exception {
     TestBlocks.write(old, KEY, PARTITIONS, SIZES);
     byte[] stream = bytes(old);
     byte[] longer = java.util.Arrays.copyOf(stream, stream.length + 1);
-    assertThatThrownBy(() -> move(longer, 8192)).hasMessageContaining("more than its index says");
+    assertThatThrownBy(() -> move(longer, 8192)).hasMessageContaining("beyond those in its index");
     assertNothingCame();
   }
 
   @Test
-  void somethingElseIsRefused() {
-    assertThatThrownBy(() -> move(new byte[100], 8192)).hasMessageContaining("no migrated map");
+  void anotherFormatIsRefused() {
+    assertThatThrownBy(() -> move(new byte[100], 8192)).hasMessageContaining("not a migrated map");
     assertNothingCame();
   }
 
@@ -150,7 +152,7 @@ class MigrationTest {
   }
 
   @Test
-  void whatComesAfterItsShuffleWasRemovedIsRefused() throws Exception {
+  void anOutputOfARemovedShuffleIsRefused() throws Exception {
     TestBlocks.write(old, KEY, PARTITIONS, SIZES);
     byte[] stream = bytes(old);
     heir.removeShuffle(KEY.shuffleId());
@@ -159,7 +161,7 @@ class MigrationTest {
   }
 
   @Test
-  void whatComesWhileItsShuffleIsRemovedIsFreed() throws Exception {
+  void anOutputIsFreedIfItsShuffleIsRemovedMeanwhile() throws Exception {
     TestBlocks.write(old, KEY, PARTITIONS, SIZES);
     ByteBuffer stream = ByteBuffer.wrap(bytes(old));
     try (IncomingOutput incoming = heir.incoming(KEY)) {
@@ -191,7 +193,7 @@ class MigrationTest {
   }
 
   @Test
-  void whatDoesNotFitIsRefusedWithTheSettingsToRaise() throws Exception {
+  void anOutputThatDoesNotFitIsRefusedWithTheSettingsToRaise() throws Exception {
     ExecutorExchange small =
         cluster.memory(TestCluster.SEGMENT_BYTES, TestCluster.SEGMENT_BYTES).open("small");
     TestBlocks.write(
@@ -210,7 +212,7 @@ class MigrationTest {
     TestCluster.assertNothingHeld(heir);
   }
 
-  /** Every second piece in memory outside the heap, as Netty has it. */
+  /** Sends pieces, every second one in a direct buffer as Netty does. */
   private void move(byte[] stream, int piece) throws IOException {
     try (IncomingOutput incoming = heir.incoming(KEY)) {
       for (int at = 0, count = 0; at < stream.length; at += piece, count++) {
@@ -258,7 +260,7 @@ class MigrationTest {
 
   private static final long DISK_CHUNK = 5000;
 
-  /** An executor whose second output lies on disk. */
+  /** Opens an executor whose second output is on disk. */
   private ExecutorExchange ownerOnDisk() throws IOException {
     ExecutorExchange owner =
         cluster.memory(TestCluster.SEGMENT_BYTES, 64 << 20).open("owner on disk");
@@ -277,7 +279,7 @@ class MigrationTest {
             TestBlocks.expected(3, 41, 42, 0, 1, (map, p, chunk) -> chunk == 0 ? DISK_CHUNK : 0));
   }
 
-  /** Else the heir would give it a sum of its own, and readers would take it for right. */
+  /** Otherwise the receiver would compute a new checksum, and readers would accept the damage. */
   @Test
   void aSpilledOutputThatWasDamagedDoesNotMove() throws Exception {
     ExecutorExchange owner = ownerOnDisk();

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Which way is chosen for a pair, and with what reason. */
+/** The chosen path for a pair of executors, and its reason. */
 class PathRulesTest {
   private static final PathRules AUTO = new PathRules(TransportMode.AUTO, false, false);
   private static final PathRules ENCRYPTED = new PathRules(TransportMode.AUTO, true, false);
@@ -62,7 +62,7 @@ class PathRulesTest {
   }
 
   @Test
-  void gpusOfOneKernelMapEachOthersMemoryWhereNcclIsNot() {
+  void gpusOfOneKernelUseIpcWithoutNccl() {
     PathEnd alone = new PathEnd("a", new GpuEnd("id", 1, "H100", "", "no library"));
     String reason = "no NCCL: no library; both run on one kernel";
     assertArrays(AUTO, withGpu("1", "a"), alone, TransferPath.IPC, reason);
@@ -72,7 +72,7 @@ class PathRulesTest {
     PathEnd none = new PathEnd("a", GpuEnd.without("no driver"));
     assertThat(AUTO.mayMap(alone, none)).as("an end without a GPU").isFalse();
     assertThat(new PathRules(TransportMode.SHM, false, false).mayMap(alone, withGpu("1", "a")))
-        .as("where the user wants shm")
+        .as("mode shm")
         .isFalse();
   }
 
@@ -88,7 +88,7 @@ class PathRulesTest {
         "NCCL does not, unless unencryptedNccl is true; nor do arrays go by");
     PathRules allowed = new PathRules(TransportMode.AUTO, true, true);
     assertArrays(allowed, one, withGpu("2", "b"), TransferPath.NCCL, "a GPU each");
-    // Two kernels without a name are not one.
+    // Two unknown kernels do not count as one.
     PathEnd unknown = withGpu("3", "unknown");
     assertArrays(ENCRYPTED, unknown, withGpu("4", "unknown"), TransferPath.NONE, "encrypts");
   }
@@ -103,7 +103,7 @@ class PathRulesTest {
   }
 
   @Test
-  void blocksLieOnTheHostAndNeverGoByNccl() {
+  void blocksAreOnTheHostAndNeverUseNccl() {
     PathEnd one = withGpu("1", "a");
     assertThat(AUTO.blocks(one, withGpu("2", "a"))).hasToString("shm (both run on one kernel)");
     assertThat(AUTO.blocks(one, withGpu("2", "b"))).hasToString("tcp (they run on two kernels)");
@@ -112,7 +112,7 @@ class PathRulesTest {
   }
 
   @Test
-  void aGpuIsThereOrThereIsAReason() {
+  void anEndHasAGpuOrAReason() {
     assertThat(GpuEnd.of("id", 1, "H100", "2.28.3"))
         .hasToString("GPU 1 (H100, id) with NCCL 2.28.3");
     GpuEnd alone = new GpuEnd("id", 1, "H100", "", "no library");
@@ -144,7 +144,7 @@ class PathRulesTest {
   }
 
   @Test
-  void anAddressThatSaysNothingOfGpusHasNone() {
-    assertThat(address(null).gpu().obstacle()).contains("says nothing of GPUs");
+  void anAddressWithoutAGpuHasNone() {
+    assertThat(address(null).gpu().obstacle()).contains("announced no GPU");
   }
 }

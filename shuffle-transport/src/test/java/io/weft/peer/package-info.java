@@ -1,2 +1,2 @@
-/** Tests of the values that executors know of each other. */
+/** Tests of addresses and path rules of executors. */
 package io.weft.peer;

@@ -8,23 +8,23 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.stream.Stream;
 
-/** A disk that forgets. */
+/** Damages files on disk. */
 public final class DamagedDisk {
-  private static final byte[] SEALED = "WFTE".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] MAGIC = "WFTE".getBytes(StandardCharsets.US_ASCII);
   private static final int ALIGNMENT = 64;
 
   private DamagedDisk() {}
 
   /**
-   * Puts the first two sealed chunks of the only file in a folder in each other's place.
+   * Swaps the first two encrypted chunks of the only file in a folder.
    *
-   * @param bytes of each, sealed
+   * @param bytes of each encrypted chunk
    */
   public static void swap(Path folder, int bytes) throws IOException {
     Path segment = onlyFile(folder);
     byte[] before = Files.readAllBytes(segment);
-    int first = sealedFrom(before, 0);
-    int second = sealedFrom(before, first + bytes);
+    int first = encryptedFrom(before, 0);
+    int second = encryptedFrom(before, first + bytes);
     try (RandomAccessFile file = new RandomAccessFile(segment.toFile(), "rw")) {
       file.seek(first);
       file.write(before, second, bytes);
@@ -33,9 +33,9 @@ public final class DamagedDisk {
     }
   }
 
-  private static int sealedFrom(byte[] segment, int from) {
+  private static int encryptedFrom(byte[] segment, int from) {
     int at = (from + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    while (!Arrays.equals(segment, at, at + SEALED.length, SEALED, 0, SEALED.length)) {
+    while (!Arrays.equals(segment, at, at + MAGIC.length, MAGIC, 0, MAGIC.length)) {
       at += ALIGNMENT;
     }
     return at;
@@ -48,7 +48,7 @@ public final class DamagedDisk {
   }
 
   /**
-   * Changes a byte of the only file in a folder, behind the back of whoever has it mapped.
+   * Changes a byte of the only file in a folder while processes may have it mapped.
    *
    * @param offset in the file
    */

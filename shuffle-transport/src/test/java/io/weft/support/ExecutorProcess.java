@@ -23,8 +23,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * An executor in a Java virtual machine of its own, ordered about by lines of text. Answers start
- * with "= ", so that log lines do no harm.
+ * An executor in its own JVM, controlled by lines of text. Answers start with "= ", which
+ * distinguishes them from log lines.
  */
 public final class ExecutorProcess implements AutoCloseable {
   private static final int PATIENCE_SECONDS = 60;
@@ -58,7 +58,7 @@ public final class ExecutorProcess implements AutoCloseable {
     return address;
   }
 
-  /** Gives an order and waits for its answer. */
+  /** Sends a command and waits for its answer. */
   public String order(String line) throws IOException {
     in.println(line);
     return answer();
@@ -98,14 +98,14 @@ public final class ExecutorProcess implements AutoCloseable {
     }
   }
 
-  /** Kills the process without letting it clean up, and waits until it is gone. */
+  /** Kills the process without cleanup and waits for its end. */
   public void kill() throws InterruptedException {
     if (!process.destroyForcibly().waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
       throw new IllegalStateException("process " + process.pid() + " does not end");
     }
   }
 
-  /** Lets the process end in an orderly way. */
+  /** Lets the process close its executor and end. */
   @Override
   public void close() throws InterruptedException {
     in.close();
@@ -114,7 +114,7 @@ public final class ExecutorProcess implements AutoCloseable {
     }
   }
 
-  /** An address as one line. */
+  /** Formats an address as one line. */
   public static String format(PeerAddress address) {
     return String.join(
         "\t",
@@ -134,7 +134,7 @@ public final class ExecutorProcess implements AutoCloseable {
         part[0], part[1], part[2], Integer.parseInt(part[3]), part[4], part[5], part[6], part[7]);
   }
 
-  /** The chunks that {@code write} makes, so that both sides know them. */
+  /** The chunk sizes of {@code write}, known to both sides. */
   public static long size(long map, int partition, int chunk) {
     return chunk < 3 ? 1000 + (map * 77 + partition * 13L + chunk) % 5000 : 0;
   }
@@ -174,7 +174,7 @@ public final class ExecutorProcess implements AutoCloseable {
     }
   }
 
-  /** Opens a reader and leaves it on its first chunk. */
+  /** Opens a reader and stops at its first chunk. */
   private static ChunkReader open(ExecutorExchange exchange, String[] order) throws IOException {
     BlockKey key = new BlockKey(Integer.parseInt(order[1]), 0);
     BlockRequest request = TestBlocks.request(order[0], key, 0, 1, 10);

@@ -19,9 +19,9 @@ import org.apache.spark.network.server.StreamManager;
 import org.apache.spark.network.server.TransportServer;
 import scala.Option;
 
-/** A peer that speaks Spark's transport and answers whatever the test wants. */
+/** A peer on Spark's transport whose answers a test defines. */
 public final class FakePeer implements AutoCloseable {
-  /** What it does with a request. */
+  /** The behavior for a request. */
   @FunctionalInterface
   public interface Behaviour {
     void answer(TransportClient client, ByteBuffer request, RpcResponseCallback callback)
@@ -42,18 +42,18 @@ public final class FakePeer implements AutoCloseable {
     server = context.createServer("localhost", 0, List.of());
   }
 
-  /** An address of it that no one takes for a host of ours. */
+  /** An address of this peer that is not on this host. */
   public PeerAddress address(String executorId) {
     return new PeerAddress(
         executorId, "beefbeef", "localhost", server.getPort(), "/nowhere", "", "elsewhere", "test");
   }
 
-  /** Has a stream ready under a name. */
+  /** Provides a stream under a name. */
   public void stream(String name, byte[] contents) {
     streams.put(name, contents);
   }
 
-  /** How often it was asked. */
+  /** The number of requests. */
   public int requests() {
     return requests.get();
   }

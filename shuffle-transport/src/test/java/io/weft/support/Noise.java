@@ -16,45 +16,45 @@ import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 
 /**
- * Rounds of a fuzzer, messages that no peer would send, and what is expected of their readers.
- * {@code -Dweft.fuzz.minutes=10} asks for so long a run; a failure names its seed.
+ * Runs fuzzing rounds, creates invalid messages and checks their decoders. {@code
+ * -Dweft.fuzz.minutes=10} runs for 10 minutes. A failure names its seed.
  */
 public final class Noise {
-  /** The property that asks for a long run. */
+  /** The property that requests a long run. */
   public static final String MINUTES = "weft.fuzz.minutes";
 
-  /** Of memory for each byte of input, besides a little for messages of errors. */
-  private static final int MOST_FACTOR = 24;
+  /** The memory limit per byte of input, besides a constant for error messages. */
+  private static final int MAX_FACTOR = 24;
 
-  private static final int MOST_CONSTANT = 128 << 10;
+  private static final int MAX_CONSTANT = 128 << 10;
 
-  /** Classes are loaded by the first inputs. */
+  /** The number of warm-up inputs, which load classes. */
   private static final int WARM_UP = 2000;
 
-  private static final int[] LIES = {
+  private static final int[] WRONG_NUMBERS = {
     0, 1, -1, 2, 63, 64, 65, 1 << 16, 1 << 17, 1 << 24, Integer.MAX_VALUE, Integer.MIN_VALUE
   };
 
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-  /** By decoder, so that none is warm because of another. */
+  /** The warm-up count by decoder, so that each decoder warms up. */
   private static final Map<Class<?>, Integer> RUNS = new ConcurrentHashMap<>();
 
   private Noise() {}
 
-  /** One input. */
+  /** One fuzzing round. */
   @FunctionalInterface
   public interface Round {
     void run(SplittableRandom random) throws Exception;
   }
 
-  /** Reads an input. */
+  /** Decodes an input. */
   @FunctionalInterface
   public interface Decoder {
     Object decode() throws Exception;
   }
 
-  /** One round with a source of chance that the seed decides. */
+  /** Runs one round with a random generator of this seed. */
   public static void round(long seed, Round round) {
     try {
       round.run(new SplittableRandom(seed));
@@ -63,7 +63,7 @@ public final class Noise {
     }
   }
 
-  /** Rounds for as many minutes as {@link #MINUTES} says; returns how many. */
+  /** Runs rounds for the minutes in {@link #MINUTES}. Returns their number. */
   public static long forMinutes(Round round) {
     long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(Long.getLong(MINUTES));
     SplittableRandom seeds = new SplittableRandom();
@@ -74,7 +74,10 @@ public final class Noise {
     return rounds;
   }
 
-  /** Asserts that an input is refused as it should be or read, for little memory of the heap. */
+  /**
+   * Asserts that an input is decoded or refused with the allowed exception, with little heap
+   * memory.
+   */
   public static void check(int inputBytes, Class<? extends Exception> allowed, Decoder decoder) {
     long before = THREADS.getCurrentThreadAllocatedBytes();
     try {
@@ -87,11 +90,11 @@ public final class Noise {
     if (RUNS.merge(decoder.getClass(), 1, Integer::sum) > WARM_UP) {
       assertThat(used)
           .as("bytes allocated for %d bytes of input", inputBytes)
-          .isLessThanOrEqualTo((long) MOST_FACTOR * inputBytes + MOST_CONSTANT);
+          .isLessThanOrEqualTo((long) MAX_FACTOR * inputBytes + MAX_CONSTANT);
     }
   }
 
-  /** The index of a map output, as {@link MapOutputFormat} lays it out. */
+  /** Returns an index of a map output in the format of {@link MapOutputFormat}. */
   public static ByteBuffer index(BlockKey key, SplittableRandom random) {
     int partitions = random.nextInt(6);
     int chunks = partitions == 0 ? 0 : random.nextInt(10);
@@ -112,7 +115,7 @@ public final class Noise {
       bytes.putLong(1 + random.nextInt(1000));
     }
     if (chunks > 0 && random.nextInt(50) == 0) {
-      // The longest chunk that a segment could hold, if it were not for the rounding.
+      // The longest chunk of a segment without rounding.
       bytes.putLong(bytes.position() - 16 * chunks, 0);
       bytes.putLong(bytes.position() - 8 * chunks, Integer.MAX_VALUE);
     }
@@ -120,10 +123,10 @@ public final class Noise {
   }
 
   /**
-   * A message as it is, or changed in one of several ways, or noise.
+   * Returns a message unchanged, changed in one of several ways, or noise.
    *
-   * @param checkedFrom where the bytes begin that the checksum is of
-   * @param sumAt where the checksum is
+   * @param checkedFrom offset of the bytes that the checksum covers
+   * @param sumAt offset of the checksum
    */
   public static ByteBuffer mangled(
       ByteBuffer sound, SplittableRandom random, int checkedFrom, int sumAt) {
@@ -134,9 +137,9 @@ public final class Noise {
   }
 
   /**
-   * As {@link #mangled(ByteBuffer, SplittableRandom, int, int)}, of a message without a checksum.
+   * As {@link #mangled(ByteBuffer, SplittableRandom, int, int)}, for a message without a checksum.
    *
-   * @param headBytes of its beginning, which noise leaves as it is every other time
+   * @param headBytes of its beginning, which noise keeps every second time
    */
   public static byte[] mangled(ByteBuffer sound, SplittableRandom random, int headBytes) {
     byte[] bytes = new byte[sound.remaining()];
@@ -150,10 +153,10 @@ public final class Noise {
         }
       }
       case 3 -> {
-        for (int lies = 1 + random.nextInt(3); lies > 0; lies--) {
+        for (int changes = 1 + random.nextInt(3); changes > 0; changes--) {
           int at = random.nextInt(bytes.length / 4) * 4;
-          int lie = LIES[random.nextInt(LIES.length)];
-          ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(at, lie);
+          int wrong = WRONG_NUMBERS[random.nextInt(WRONG_NUMBERS.length)];
+          ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(at, wrong);
         }
       }
       case 4 -> {
@@ -168,7 +171,7 @@ public final class Noise {
     return bytes;
   }
 
-  /** Makes the checksum of a message right. */
+  /** Sets the correct checksum of a message. */
   public static ByteBuffer sealed(ByteBuffer bytes, int checkedFrom, int sumAt) {
     CRC32C crc = new CRC32C();
     crc.update(bytes.duplicate().position(checkedFrom));

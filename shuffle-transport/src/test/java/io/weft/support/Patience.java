@@ -6,8 +6,8 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Waits of all tests that name no deadline of their own have one that a busy machine keeps, and
- * look at once and often. Found by JUnit as a service.
+ * Sets the default timeout and poll interval of Awaitility for all tests. The timeout is long
+ * enough for a busy machine. JUnit loads this class as a service.
  */
 public final class Patience implements BeforeAllCallback {
   private static final Duration MOST = Duration.ofSeconds(60);

@@ -21,8 +21,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Stands between a reader and a block server, records what passes, and cuts connections or slows
- * them down where it was told to.
+ * A proxy between a reader and a block server. It records all bytes, and can cut or slow
+ * connections.
  */
 public final class Tap implements AutoCloseable {
   private static final long NEVER = Long.MAX_VALUE;
@@ -45,7 +45,7 @@ public final class Tap implements AutoCloseable {
     threads.execute(this::accept);
   }
 
-  /** Cuts the next connections after so many bytes of answers, one after the other. */
+  /** Cuts the next connections, each after its number of answer bytes. */
   public Tap cutAfter(long... bytes) {
     for (long count : bytes) {
       cuts.add(count);
@@ -53,7 +53,7 @@ public final class Tap implements AutoCloseable {
     return this;
   }
 
-  /** Inverts bytes of the answers, counted from the first one over all connections. */
+  /** Inverts answer bytes at these offsets, counted over all connections. */
   public Tap flipAt(long... bytes) {
     for (long at : bytes) {
       flips.add(at);
@@ -61,13 +61,13 @@ public final class Tap implements AutoCloseable {
     return this;
   }
 
-  /** Lets no more than so many bytes of answers through in a second. */
+  /** Limits the answer bytes per second. */
   public Tap slow(long bytesPerSecond) {
     answersPerSecond = bytesPerSecond;
     return this;
   }
 
-  /** The address of the target, reached through here. */
+  /** The address of the target through this proxy. */
   public PeerAddress address() {
     return new PeerAddress(
         target.executorId(),
@@ -84,7 +84,7 @@ public final class Tap implements AutoCloseable {
     return connections.get();
   }
 
-  /** Everything that passed so far, in both directions, one character for a byte. */
+  /** All bytes so far, in both directions, one character per byte. */
   public String passed() {
     synchronized (passed) {
       return passed.toString(StandardCharsets.ISO_8859_1);
@@ -105,12 +105,12 @@ public final class Tap implements AutoCloseable {
         threads.execute(() -> pump(reader, owner, NEVER, false));
         threads.execute(() -> pump(owner, reader, cut == null ? NEVER : cut, true));
       } catch (IOException e) {
-        // The test is over.
+        // The test has ended.
       }
     }
   }
 
-  /** A slow link holds little: what it does not let through is to stay with the owner. */
+  /** Connects with small buffers on a slow link, so that unsent bytes stay with the owner. */
   private Socket connect() throws IOException {
     Socket owner = new Socket();
     if (answersPerSecond < NEVER) {
@@ -145,7 +145,7 @@ public final class Tap implements AutoCloseable {
         out.write(buffer, 0, count);
       }
     } catch (IOException e) {
-      // The other direction ended first.
+      // The other direction has ended first.
     }
   }
 

@@ -16,20 +16,20 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Map outputs with contents that can be told from each other, and their way back. */
+/** Writes map outputs with distinguishable contents and verifies them when they are read. */
 public final class TestBlocks {
   private TestBlocks() {}
 
-  /** What a reader saw of one chunk. */
+  /** A chunk as a reader saw it. */
   public record Seen(BlockKey key, int partition, int rows, long length) {}
 
-  /** Length in bytes of chunk c of a partition, or 0 for no more chunks. */
+  /** The length in bytes of a chunk of a partition, or 0 after its last chunk. */
   @FunctionalInterface
   public interface Sizes {
     long of(long mapId, int partition, int chunk);
   }
 
-  /** Publishes a map output whose chunk lengths are given. */
+  /** Publishes a map output with these chunk lengths. */
   public static void write(ExecutorExchange exchange, BlockKey key, int partitions, Sizes sizes)
       throws IOException {
     write(exchange.newMapOutput(key, partitions), key, partitions, sizes);
@@ -81,7 +81,7 @@ public final class TestBlocks {
     }
   }
 
-  /** Reads everything, holding each chunk against what was written. */
+  /** Reads all chunks and compares each with its written contents. */
   public static List<Seen> readAll(ChunkReader reader) throws BlockFetchException {
     List<Seen> seen = new ArrayList<>();
     BlockKey key = null;
@@ -102,7 +102,7 @@ public final class TestBlocks {
     return seen;
   }
 
-  /** Opens a reader, reads everything and closes it. */
+  /** Opens a reader, reads all chunks and closes it. */
   public static List<Seen> readAll(ExecutorExchange exchange, List<BlockRequest> requests)
       throws BlockFetchException {
     try (ChunkReader reader = exchange.read(requests, FetchListener.NONE)) {

@@ -29,11 +29,11 @@ import org.apache.spark.SparkConf;
 import scala.Option;
 
 /**
- * Several executors' exchanges in this process, that find each other. Closing it asserts that
- * nothing is left of them: no memory in use, no open reader or stream, no file.
+ * Several executors' exchanges in this process that find each other. Closing asserts that no
+ * resource is left: no memory in use, no open reader or stream, no file.
  */
 public final class TestCluster implements AutoCloseable {
-  /** Small, so that a few chunks fill one. */
+  /** The segment size, so small that a few chunks fill a segment. */
   public static final long SEGMENT_BYTES = 1 << 20;
 
   private final Path root;
@@ -74,7 +74,7 @@ public final class TestCluster implements AutoCloseable {
     return this;
   }
 
-  /** For all readers of an executor together. */
+  /** Sets the limit for all readers of an executor. */
   public TestCluster receiving(long newMaxExecutorBytesInFlight) {
     maxExecutorBytesInFlight = newMaxExecutorBytesInFlight;
     return this;
@@ -96,12 +96,12 @@ public final class TestCluster implements AutoCloseable {
     return this;
   }
 
-  /** All that is on disk is encrypted; so is everything where the folder is none in memory. */
+  /** Encrypts all bytes on disk, which are all bytes if the folder is not in memory. */
   public TestCluster encrypted() {
     return encryption(16, 64 << 20);
   }
 
-  /** As {@link #encrypted}, with a key of so many zeros and so much private memory. */
+  /** As {@link #encrypted}, with a key of zeros and this size of private memory. */
   public TestCluster encryption(int keyBytes, long privateBytes) {
     PrivateMemory memory = new PrivateMemory(privateBytes, 4, Duration.ofMillis(200));
     return encryption(new DiskEncryption(new SealingKey(new byte[keyBytes]), memory));
@@ -122,7 +122,7 @@ public final class TestCluster implements AutoCloseable {
     return this;
   }
 
-  /** Options of an executor with the cluster's settings as they are now. */
+  /** Returns the options of an executor with the cluster's current settings. */
   public ExchangeOptions options(String executorId) {
     SecurityManager security = new SecurityManager(conf, Option.empty(), null);
     return new ExchangeOptions(
@@ -146,7 +146,7 @@ public final class TestCluster implements AutoCloseable {
         traffic);
   }
 
-  /** Opens an executor that the others can find. */
+  /** Opens an executor and announces it to the others. */
   public ExecutorExchange open(String executorId) throws IOException {
     ExecutorExchange exchange = ExecutorExchange.open(options(executorId), this::lookup);
     exchanges.put(executorId, exchange);
@@ -154,7 +154,7 @@ public final class TestCluster implements AutoCloseable {
     return exchange;
   }
 
-  /** Lets an executor be found at an address. */
+  /** Announces the address of an executor. */
   public void announce(PeerAddress address) {
     addresses.put(address.executorId(), address);
   }
@@ -175,7 +175,7 @@ public final class TestCluster implements AutoCloseable {
     return address;
   }
 
-  /** Asserts that an exchange holds no memory, once what is just ending has ended. */
+  /** Waits until an exchange holds no memory. */
   public static void assertNothingHeld(ExecutorExchange exchange) {
     await("memory of " + exchange.address())
         .atMost(Duration.ofSeconds(60))
@@ -191,7 +191,7 @@ public final class TestCluster implements AutoCloseable {
             });
   }
 
-  /** Removes a shuffle on all executors, readers' leases before owners' memory. */
+  /** Removes a shuffle on all executors. */
   public void removeShuffle(int shuffleId) {
     exchanges.values().forEach(exchange -> exchange.removeShuffle(shuffleId));
     exchanges.values().forEach(exchange -> exchange.removeShuffle(shuffleId));

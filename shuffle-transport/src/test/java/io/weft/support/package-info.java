@@ -1,2 +1,2 @@
-/** What tests of this module share. Nothing here outlives the test that made it. */
+/** Shared fixtures of this module's tests. No fixture outlives its test. */
 package io.weft.support;

@@ -21,7 +21,7 @@ import org.apache.spark.network.util.TransportConf;
 import org.junit.jupiter.api.Test;
 import scala.Option;
 
-/** Attempts to connect, which readers share. */
+/** Connection attempts that readers share. */
 class BlockClientTest {
   private static final int CONNECT_MILLIS = 300;
 
@@ -32,12 +32,12 @@ class BlockClientTest {
     return SparkTransport.settings(conf, security, 1, connectTimeout);
   }
 
-  /** Answers nobody who knocks: its kernel has as many connections waiting as it may. */
-  private static final class Deaf implements AutoCloseable {
+  /** A server that accepts no connection, because its backlog is full. */
+  private static final class SilentServer implements AutoCloseable {
     private final ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
     private final List<Socket> waiting = new ArrayList<>();
 
-    Deaf() throws IOException {
+    SilentServer() throws IOException {
       boolean answered = true;
       while (answered) {
         Socket socket = new Socket();
@@ -65,9 +65,9 @@ class BlockClientTest {
   }
 
   @Test
-  void anAttemptEndsWithTheWaitOfItsReaderAndIsNotSharedAnyMore() throws Exception {
+  void anAttemptEndsWithItsReadersTimeoutAndIsNotSharedAfterwards() throws Exception {
     TransportConf conf = settings(new SparkConf(false), Duration.ofMillis(600));
-    try (Deaf deaf = new Deaf();
+    try (SilentServer deaf = new SilentServer();
         SparkTransport transport = new SparkTransport(conf, security, "", new NoOpRpcHandler());
         BlockClient client = new BlockClient(transport)) {
       CompletableFuture<PeerConnection> first = client.connect(deaf.address());

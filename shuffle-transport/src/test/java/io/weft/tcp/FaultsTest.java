@@ -20,8 +20,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Frames that are delayed, dropped, doubled, swapped, damaged, cut or never followed by another
- * one: every byte once and right, or a clear failure within the deadline, and nothing left behind.
+ * Frames are delayed, dropped, duplicated, swapped, damaged or truncated, or the connection stops.
+ * Every read delivers each byte once and correct, or fails clearly within the deadline. No resource
+ * is left.
  *
  * <p>{@code -Dweft.faults.rounds=10000} runs more rounds, {@code -Dweft.faults.seed=N} repeats one.
  */
@@ -29,7 +30,7 @@ class FaultsTest {
   private static final int ROUNDS = Integer.getInteger("weft.faults.rounds", 300);
   private static final Long ONE_SEED = Long.getLong("weft.faults.seed");
 
-  /** Most of a round is waiting. */
+  /** The number of parallel worlds, because a round mostly waits. */
   private static final int WORLDS = 8;
 
   @TempDir Path folder;
@@ -41,7 +42,7 @@ class FaultsTest {
 
   @Test
   @Timeout(value = 2, unit = TimeUnit.HOURS)
-  void everyByteOnceAndRightOrAClearFailure() throws Exception {
+  void everyByteArrivesOnceAndCorrectOrTheReadFails() throws Exception {
     if (ONE_SEED != null) {
       rounds(0, ONE_SEED, ONE_SEED + 1);
       return;
@@ -62,7 +63,7 @@ class FaultsTest {
       world.get();
     }
     assertThat(delivered.get()).as("delivered").isGreaterThan(ROUNDS / 10);
-    assertThat(deliveredInSpiteOfFaults.get()).as("delivered in spite of faults").isPositive();
+    assertThat(deliveredInSpiteOfFaults.get()).as("delivered despite faults").isPositive();
     assertThat(failed.get()).as("failed").isGreaterThan(ROUNDS / 20);
     await("the threads of the network and of the server ended")
         .atMost(Duration.ofSeconds(30))

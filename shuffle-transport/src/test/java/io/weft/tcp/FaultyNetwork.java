@@ -30,12 +30,12 @@ import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.client.TransportResponseHandler;
 
 /**
- * Stands for the network between one reader and one server in this process, and does to every frame
- * what its seed says. All frames pass on one thread; each connection has a queue for either way,
- * whose frames keep their order unless it is a fault that they do not.
+ * Simulates the network between one reader and one server in this process. A seed decides the fault
+ * of each frame. All frames pass on one thread. Each connection has a queue per direction, which
+ * keeps the order of frames unless a fault changes it.
  */
 public final class FaultyNetwork implements PeerConnections, AutoCloseable {
-  /** What may happen to a frame. */
+  /** The faults of a frame. */
   private enum Fault {
     DELAY,
     DROP,
@@ -56,13 +56,13 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
   private Connection current;
   private int faults;
 
-  /** What answers. */
+  /** The server that answers. */
   public interface Server {
     BlockRequests requests();
   }
 
   /**
-   * A network whose faults follow from a seed.
+   * Creates a network whose faults depend on a seed.
    *
    * @param faultRate of frames, 0 to 1
    */
@@ -73,7 +73,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     this.mostConnections = 1 + random.nextInt(4);
   }
 
-  /** Frames that something was done to. */
+  /** The number of frames with a fault. */
   synchronized int faults() {
     return faults;
   }
@@ -90,7 +90,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     return CompletableFuture.completedFuture(current);
   }
 
-  /** Ends all connections, and what is still on its way. */
+  /** Closes all connections and drops frames in flight. */
   @Override
   public void close() throws InterruptedException {
     List<Connection> all;
@@ -125,7 +125,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     }
   }
 
-  /** Some bytes, and what takes them at the other end. */
+  /** The bytes of a frame and their receiver at the other end. */
   private record Frame(byte[] bytes, Taker taker) {
     void arrive() {
       taker.take(ByteBuffer.wrap(bytes));
@@ -136,13 +136,13 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     void take(ByteBuffer bytes);
   }
 
-  /** Frames that go one way. For the network's thread. */
-  private final class Way {
+  /** The queue of one direction. For the network's thread. */
+  private final class Direction {
     private final Connection connection;
     private final ArrayDeque<Frame> queue = new ArrayDeque<>();
     private boolean paused;
 
-    Way(Connection connection) {
+    Direction(Connection connection) {
       this.connection = connection;
     }
 
@@ -161,12 +161,12 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
         if (fault == null) {
           frame.arrive();
         } else {
-          suffer(fault, frame);
+          applyFault(fault, frame);
         }
       }
     }
 
-    private void suffer(Fault fault, Frame frame) {
+    private void applyFault(Fault fault, Frame frame) {
       switch (fault) {
         case DELAY -> pause(() -> frame.arrive());
         case DROP -> {}
@@ -214,13 +214,13 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
     }
   }
 
-  /** One connection, both ends of it. */
+  /** Both ends of one connection. */
   private final class Connection implements PeerConnection {
     private final EmbeddedChannel channel = new EmbeddedChannel();
     private final TransportClient serverSide =
         new TransportClient(channel, new TransportResponseHandler(channel));
-    private final Way there = new Way(this);
-    private final Way back = new Way(this);
+    private final Direction there = new Direction(this);
+    private final Direction back = new Direction(this);
     private final Map<Integer, RpcResponseCallback> asked = new HashMap<>();
     private final Map<String, StreamReceiver> streams = new HashMap<>();
     private int requests;
@@ -308,7 +308,7 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
       ManagedBuffer contents = server.requests().getStreamManager().openStream(name);
       if (contents == null) {
         String reason = "Stream '" + name + "' was not found.";
-        // The transport knows which request of the connection this answers, whatever its name is.
+        // The transport matches answers by the order of requests, not by the name.
         back.send(new byte[0], none -> failStreams(new IllegalStateException(reason)));
         return;
       }
@@ -333,17 +333,17 @@ public final class FaultyNetwork implements PeerConnections, AutoCloseable {
       }
     }
 
-    /** In the memory of who asked for it, where there is some, or not. */
+    /** Delivers bytes, at random in the memory of their receiver. */
     private void hand(StreamReceiver receiver, String name, ByteBuffer data) throws IOException {
-      ByteBuffer room = number(2) == 0 ? null : receiver.room();
-      if (room == null) {
+      ByteBuffer lent = number(2) == 0 ? null : receiver.room();
+      if (lent == null) {
         receiver.onData(name, data);
         return;
       }
       try {
-        int bytes = Math.min(room.remaining(), data.remaining());
-        room.put(0, data, data.position(), bytes);
-        receiver.onData(name, room.slice(0, bytes));
+        int bytes = Math.min(lent.remaining(), data.remaining());
+        lent.put(0, data, data.position(), bytes);
+        receiver.onData(name, lent.slice(0, bytes));
         data.position(data.position() + bytes);
       } finally {
         receiver.roomReturned();

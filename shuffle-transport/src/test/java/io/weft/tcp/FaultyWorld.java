@@ -35,8 +35,8 @@ import java.util.Optional;
 import java.util.SplittableRandom;
 
 /**
- * An owner with blocks and a reader, each with memory of its own, and rounds in which the one reads
- * everything of the other over a faulty network. For one thread.
+ * An owner with blocks and a reader, each with its own memory. In each round the reader reads all
+ * blocks over a faulty network. For one thread.
  */
 final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
   private static final int SEGMENT_BYTES = 256 << 10;
@@ -44,13 +44,13 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
   private static final int PARTITIONS = 3;
   private static final Duration TIMEOUT = Duration.ofMillis(200);
 
-  /** Without faults nothing may fail, however slow the machine is. */
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  /** The timeout of rounds without faults, which must not fail on a slow machine. */
+  private static final Duration NO_FAULT_TIMEOUT = Duration.ofSeconds(60);
 
-  /** So large that memory is lent for it. */
+  /** A size for which memory is lent. */
   private static final int LARGE = 70_001;
 
-  /** From one byte to more than a piece of the stream, and a large one. */
+  /** Sizes from one byte to more than a piece of the stream, and a large one. */
   private static final Sizes SIZES =
       (map, partition, chunk) -> {
         if (map == MAPS - 1 && partition == 0 && chunk == 0) {
@@ -116,10 +116,10 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
     return requests;
   }
 
-  /** What became of a round. */
+  /** The result of a round. */
   record Outcome(boolean delivered, int faults) {}
 
-  /** Reads everything once; an error of the test if that ends in any other way than it may. */
+  /** Reads all blocks once. Fails the test on any result that is not allowed. */
   Outcome round(long seed) throws InterruptedException {
     SplittableRandom random = new SplittableRandom(seed);
     double rate = random.nextInt(4) == 0 ? 0 : random.nextDouble() * random.nextDouble() * 0.05;
@@ -127,12 +127,12 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
     FaultyNetwork network = new FaultyNetwork(this, random.nextLong(), rate);
     boolean delivered = false;
     try {
-      delivered = read(network, limits(random, rate == 0 ? PATIENCE : TIMEOUT));
+      delivered = read(network, limits(random, rate == 0 ? NO_FAULT_TIMEOUT : TIMEOUT));
     } finally {
       network.close();
     }
     if (rate == 0) {
-      assertThat(delivered).as("without faults").isTrue();
+      assertThat(delivered).as("delivered without faults").isTrue();
     }
     await("nothing is held")
         .atMost(Duration.ofSeconds(30))

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import scala.Option;
 
-/** Streams that are read straight into the memory of who asked for them, where that can be. */
+/** Streams that are read straight into the memory of their receiver if possible. */
 class InPlaceReadsTest {
   private static final int BYTES = (8 << 20) + 13;
   private static final int STREAMS = 3;
@@ -46,7 +46,7 @@ class InPlaceReadsTest {
     new Random(5).nextBytes(CONTENTS);
   }
 
-  /** Ways a user may have set a connection up. */
+  /** Connection settings of users. */
   private enum Setting {
     PLAIN,
     NIO,
@@ -78,7 +78,7 @@ class InPlaceReadsTest {
     return new Turn(System.nanoTime(), TimeUnit.MINUTES.toNanos(1));
   }
 
-  /** Every stream has the same bytes. */
+  /** A server whose streams all have the same bytes. */
   private static final class Server extends RpcHandler {
     @Override
     public void receive(TransportClient client, ByteBuffer message, RpcResponseCallback callback) {
@@ -102,8 +102,8 @@ class InPlaceReadsTest {
   }
 
   /**
-   * Lends its memory for every read, also beyond the end of its stream, and overwrites it there as
-   * soon as it is returned.
+   * Lends its memory for every read, even beyond the end of its stream. Overwrites it there when it
+   * is returned.
    */
   private static final class Receiver implements StreamReceiver {
     private static final int ROOM = 300_000;
@@ -219,7 +219,7 @@ class InPlaceReadsTest {
             assertThat(receiver.memory.slice(0, BYTES)).isEqualTo(ByteBuffer.wrap(CONTENTS));
             if (setting.isPlainOnTheWire()) {
               assertThat(receiver.inPlace)
-                  .as("all but what came with a message before it")
+                  .as("all bytes except those that came with an earlier message")
                   .isGreaterThan(BYTES - (512 << 10));
             } else {
               assertThat(receiver.inPlace).isZero();
@@ -230,7 +230,7 @@ class InPlaceReadsTest {
 
   @ParameterizedTest
   @EnumSource
-  void memoryIsGivenBackWhenTheConnectionBreaks(Setting setting) throws Exception {
+  void memoryIsReturnedWhenTheConnectionBreaks(Setting setting) throws Exception {
     connected(
         setting,
         connection -> {
@@ -244,7 +244,7 @@ class InPlaceReadsTest {
         });
   }
 
-  /** Only its cost would tell otherwise. */
+  /** Reads the kernel's setting, because otherwise only the cost shows it. */
   @Test
   void whileAStreamComesFastTheKernelWakesForManyBytes() throws Exception {
     assumeTrue(Epoll.isAvailable(), "Netty has no epoll here");

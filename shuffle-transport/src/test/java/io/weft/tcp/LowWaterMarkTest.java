@@ -20,7 +20,7 @@ import org.apache.spark.network.util.IOMode;
 import org.apache.spark.network.util.NettyUtils;
 import org.junit.jupiter.api.Test;
 
-/** When the kernel wakes a connection, as the kernel itself has it. */
+/** The low-water mark of a connection, read back from the kernel. */
 class LowWaterMarkTest {
   private static final IntegerUnixChannelOption SO_RCVLOWAT =
       new IntegerUnixChannelOption("test.SO_RCVLOWAT", 1, 18);
@@ -59,7 +59,7 @@ class LowWaterMarkTest {
   }
 
   @Test
-  void theMarkIsUpWhileMoreThanItIsSureToComeFast() throws Exception {
+  void theMarkIsSetWhileEnoughBytesAreCertainToComeFast() throws Exception {
     assumeTrue(Epoll.isAvailable(), "Netty has no epoll here");
     connected(
         IOMode.EPOLL,
@@ -67,7 +67,7 @@ class LowWaterMarkTest {
         channel -> {
           LowWaterMark mark = mark(channel);
           mark.arrived(LowWaterMark.BYTES - 1, Long.MAX_VALUE);
-          assertThat(kernels(channel)).as("nothing is known of its speed").isEqualTo(1);
+          assertThat(kernels(channel)).as("before its speed is known").isEqualTo(1);
           mark.arrived(1, LowWaterMark.BYTES);
           assertThat(kernels(channel)).isEqualTo(LowWaterMark.BYTES);
           mark.arrived(1, LowWaterMark.BYTES - 1);
@@ -80,7 +80,7 @@ class LowWaterMarkTest {
   }
 
   @Test
-  void aSlowConnectionWakesForWhateverComes() throws Exception {
+  void aSlowConnectionWakesForAnyByte() throws Exception {
     assumeTrue(Epoll.isAvailable(), "Netty has no epoll here");
     connected(
         IOMode.EPOLL,
@@ -114,7 +114,7 @@ class LowWaterMarkTest {
   }
 
   @Test
-  void whereThereIsNoEpollNothingIsAsked() throws Exception {
+  void withoutEpollNoOptionIsSet() throws Exception {
     connected(
         IOMode.NIO,
         NioSocketChannel.class,

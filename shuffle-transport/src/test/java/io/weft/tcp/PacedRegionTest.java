@@ -10,9 +10,9 @@ import java.nio.channels.WritableByteChannel;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** A region leaves nothing out and says nothing twice, however little its target takes. */
+/** A region writes every byte once, for any number of bytes that its target accepts. */
 class PacedRegionTest {
-  /** Hands out an array in pieces. */
+  /** A region that returns an array in pieces. */
   private static final class ArrayRegion extends PacedRegion {
     private final byte[] content;
     private final int pieceBytes;
@@ -37,11 +37,11 @@ class PacedRegionTest {
 
     @Override
     protected void deallocate() {
-      // An array.
+      // An array needs no release.
     }
   }
 
-  /** Takes a few bytes of each write, and now and then none. */
+  /** A channel that accepts a few bytes of each write, and sometimes none. */
   private static final class SlowChannel implements WritableByteChannel {
     private final ByteArrayOutputStream taken = new ByteArrayOutputStream();
     private final SplittableRandom random = new SplittableRandom(1);
@@ -62,7 +62,7 @@ class PacedRegionTest {
 
     @Override
     public void close() {
-      // Nothing is open.
+      // Nothing to close.
     }
   }
 
@@ -73,7 +73,7 @@ class PacedRegionTest {
   }
 
   @Test
-  void aTargetThatTakesLittleGetsEveryByteOnce() throws IOException {
+  void aSlowTargetGetsEveryByteOnce() throws IOException {
     byte[] content = content(300_001);
     ArrayRegion region = new ArrayRegion(content, 1000);
     SlowChannel target = new SlowChannel();
@@ -90,7 +90,7 @@ class PacedRegionTest {
   }
 
   @Test
-  void aTurnEndsEvenIfTheTargetTakesEverything() throws IOException {
+  void aCallEndsEvenIfTheTargetAcceptsEverything() throws IOException {
     ArrayRegion region = new ArrayRegion(content(3 << 20), 1000);
     WritableByteChannel greedy =
         new WritableByteChannel() {
@@ -108,7 +108,7 @@ class PacedRegionTest {
 
           @Override
           public void close() {
-            // Nothing is open.
+            // Nothing to close.
           }
         };
     assertThat(region.transferTo(greedy, 0))
@@ -117,7 +117,7 @@ class PacedRegionTest {
   }
 
   @Test
-  void anotherPositionThanTheNextIsRefused() throws IOException {
+  void aWrongPositionIsRefused() throws IOException {
     ArrayRegion region = new ArrayRegion(content(100), 10);
     assertThatThrownBy(() -> region.transferTo(new SlowChannel(), 7))
         .isInstanceOf(IllegalArgumentException.class)

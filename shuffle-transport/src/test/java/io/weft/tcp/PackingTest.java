@@ -16,7 +16,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Packing where shared memory is full. */
+/** Compression of chunks while shared memory is full. */
 class PackingTest {
   private static final long SEGMENT = 1 << 20;
 
@@ -30,20 +30,20 @@ class PackingTest {
   }
 
   @Test
-  void noFileIsMadeOnDiskForAPackedChunk() throws Exception {
+  void compressionNeverAllocatesOnDisk() throws Exception {
     try (SharedArena arena = open()) {
-      Packing packing = new Packing(arena);
+      Packing compressor = new Packing(arena);
       ByteBuffer chunk = ByteBuffer.allocateDirect(200_000);
-      Packing.Packed packed = packing.pack(Compression.LZ4, 1, chunk);
-      assertThat(packed.extent().kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
-      packing.free(packed);
+      Packing.Compressed compressed = compressor.compress(Compression.LZ4, 1, chunk);
+      assertThat(compressed.extent().kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
+      compressor.free(compressed);
       List<Extent> all = new ArrayList<>();
       for (int i = 0; i < 8; i++) {
         all.add(arena.allocate(SEGMENT / 8, Use.RETAINED));
       }
       assertThat(all).extracting(Extent::kind).containsOnly(MemoryKind.SHARED_MEMORY);
       for (int shuffle = 2; shuffle < 10; shuffle++) {
-        assertThat(packing.pack(Compression.LZ4, shuffle, chunk)).isNull();
+        assertThat(compressor.compress(Compression.LZ4, shuffle, chunk)).isNull();
       }
       assertThat(arena.statistics().disk().segments()).isZero();
       assertThat(arena.statistics().memory().usedBytes()).isEqualTo(SEGMENT);

@@ -13,7 +13,7 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Questions between executors that are for no block. */
+/** Calls of services between executors. */
 class PeerCallsTest {
   @TempDir Path folder;
 
@@ -29,7 +29,7 @@ class PeerCallsTest {
       assertThatThrownBy(() -> one.calls().ask("2", bytes("too soon")))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("executor 2")
-          .hasMessageContaining("this executor has no service for it");
+          .hasMessageContaining("this executor has no service");
       two.serve(
           question -> {
             String text = new String(question, StandardCharsets.UTF_8);
@@ -46,11 +46,11 @@ class PeerCallsTest {
   }
 
   @Test
-  void whoDoesNotAnswerIsNotWaitedForLong() throws Exception {
+  void aSilentPeerTimesOut() throws Exception {
     try (TestCluster cluster = new TestCluster(folder).timeout(Duration.ofMillis(300))) {
       ExecutorExchange one = cluster.open("1");
       cluster.open("2").serve(question -> new CompletableFuture<>());
-      assertThatThrownBy(() -> one.calls().ask("2", bytes("anybody?")))
+      assertThatThrownBy(() -> one.calls().ask("2", bytes("question")))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("executor 2")
           .hasMessageContaining("did not answer within");
@@ -58,11 +58,11 @@ class PeerCallsTest {
   }
 
   @Test
-  void whoIsGoneIsNamed() throws Exception {
+  void aClosedPeerIsNamed() throws Exception {
     try (TestCluster cluster = new TestCluster(folder)) {
       ExecutorExchange one = cluster.open("1");
       cluster.open("2").close();
-      assertThatThrownBy(() -> one.calls().ask("2", bytes("anybody?")))
+      assertThatThrownBy(() -> one.calls().ask("2", bytes("question")))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("executor 2")
           .hasMessageContaining("did not answer");

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Spark's settings for authentication and encryption hold for every byte of Weft's. */
+/** Spark's settings for authentication and encryption apply to all bytes of Weft. */
 class SecurityTest {
   private static final BlockKey KEY = new BlockKey(1, 0);
   private static final String PLAIN = "the quick brown fox jumps over the lazy dog. ";
@@ -175,7 +175,7 @@ class SecurityTest {
     }
   }
 
-  /** Small chunks and a large one, which take different ways to the socket. */
+  /** Writes small chunks and a large one, which use different code to reach the socket. */
   private static void write(ExecutorExchange owner) throws IOException {
     try (MapOutputWriter writer = owner.newMapOutput(KEY, 2)) {
       for (int i = 0; i < 10; i++) {

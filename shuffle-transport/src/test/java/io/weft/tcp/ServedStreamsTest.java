@@ -9,9 +9,9 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Who opens streams and does not ask for them, and who cannot ask yet. */
+/** Peers that open streams and do not request them, or cannot request them yet. */
 class ServedStreamsTest {
-  private static final long PATIENCE = Duration.ofSeconds(1).toNanos();
+  private static final long TIMEOUT = Duration.ofSeconds(1).toNanos();
 
   private final ServedStreams streams = new ServedStreams(4096);
   private final EmbeddedChannel channel = new EmbeddedChannel();
@@ -34,18 +34,18 @@ class ServedStreamsTest {
   }
 
   @Test
-  void whatNobodyAsksForIsDropped() {
+  void anUnrequestedStreamIsDropped() {
     ServedStream stream = stream(channel);
     streams.register(stream);
-    streams.dropStalled(PATIENCE, stream.lastProgress() + PATIENCE);
+    streams.dropStalled(TIMEOUT, stream.lastProgress() + TIMEOUT);
     assertThat(streams.open()).isEqualTo(1);
-    streams.dropStalled(PATIENCE, stream.lastProgress() + PATIENCE + 1);
+    streams.dropStalled(TIMEOUT, stream.lastProgress() + TIMEOUT + 1);
     assertThat(streams.open()).isZero();
   }
 
-  /** Its answer is still behind the stream that is being sent. */
+  /** The peer cannot have its answer yet, because it waits behind the stream that is being sent. */
   @Test
-  void whatIsOpenedBehindAStreamThatMovesIsKept() {
+  void aStreamBehindAMovingStreamIsKept() {
     ServedStream moving = stream(channel);
     StreamId first = streams.register(moving);
     ServedStream waiting = stream(channel);
@@ -57,11 +57,11 @@ class ServedStreamsTest {
     moving.progressed();
     long now = moving.lastProgress();
     streams.dropStalled(now - elsewhere.lastProgress() - 1, now);
-    assertThat(streams.open()).as("but for the one on another connection").isEqualTo(2);
+    assertThat(streams.open()).as("all but the stream of another connection").isEqualTo(2);
   }
 
   @Test
-  void whatIsOpenedBehindAStreamThatHasJustEndedIsKept() {
+  void aStreamBehindAJustEndedStreamIsKept() {
     ServedStream moving = stream(channel);
     StreamId first = streams.register(moving);
     ServedStream waiting = stream(channel);
@@ -71,11 +71,11 @@ class ServedStreamsTest {
     long before = System.nanoTime();
     streams.streamSent(first.toString());
     long now = System.nanoTime();
-    long patience = now - before;
-    assertThat(now - waiting.lastProgress()).as("it is old itself").isGreaterThan(patience);
-    streams.dropStalled(patience, now);
+    long timeout = now - before;
+    assertThat(now - waiting.lastProgress()).as("age of the stream").isGreaterThan(timeout);
+    streams.dropStalled(timeout, now);
     assertThat(streams.open()).isEqualTo(1);
-    streams.dropStalled(patience, now + patience + 1);
+    streams.dropStalled(timeout, now + timeout + 1);
     assertThat(streams.open()).as("the peer has been silent since").isZero();
   }
 }

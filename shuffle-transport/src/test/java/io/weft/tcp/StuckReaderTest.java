@@ -43,7 +43,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import scala.Option;
 
-/** Readers that open streams and do not take them: what is held for them is bounded. */
+/** Readers that open streams and do not receive them. The memory held for them is limited. */
 class StuckReaderTest {
   private static final int CHUNK = 50_000;
   private static final long PER_PEER = 4L * CHUNK;
@@ -77,7 +77,7 @@ class StuckReaderTest {
     }
   }
 
-  private boolean nothingIsServed() {
+  private boolean noBytesAreServed() {
     ExchangeStatistics now = owner.statistics();
     return now.servedBytes() == 0 && now.openStreams() == 0;
   }
@@ -90,7 +90,7 @@ class StuckReaderTest {
     return requests;
   }
 
-  /** A client of its own, that asks and does not take. */
+  /** A client that requests streams and does not receive them. */
   private final class Stuck implements AutoCloseable {
     private final SparkTransport transport;
     private final TransportClientFactory factory;
@@ -112,7 +112,7 @@ class StuckReaderTest {
       connection = new SparkConnection(client);
     }
 
-    /** Opens streams until it is refused; returns how many. */
+    /** Opens streams until a refusal. Returns their number. */
     int openAll() throws IOException {
       return open(MAPS, CHUNK);
     }
@@ -141,8 +141,8 @@ class StuckReaderTest {
       return maps;
     }
 
-    /** From now on nothing is taken from the socket, whatever comes. */
-    void askAndTakeNothing() {
+    /** Requests streams and stops reading the socket. */
+    void requestAndReceiveNothing() {
       client.getChannel().config().setAutoRead(false);
       opened.forEach(stream -> connection.receive(stream, turn(), IGNORING));
     }
@@ -204,7 +204,7 @@ class StuckReaderTest {
       };
 
   @Test
-  void aReaderThatTakesNothingIsRefusedAndOthersAreServed() throws Exception {
+  void aStuckReaderIsRefusedAndOthersAreServed() throws Exception {
     openOwner();
     try (Stuck stuck = new Stuck()) {
       assertThat(stuck.openAll()).isEqualTo(4);
@@ -222,7 +222,7 @@ class StuckReaderTest {
   }
 
   @Test
-  void allTogetherHoldNoMoreThanTheTotalAndAReaderWaitsForItsTurn() throws Exception {
+  void allReadersHoldNoMoreThanTheTotalAndAReaderWaits() throws Exception {
     openOwner();
     ExecutorExchange reader = cluster.open("reader");
     CompletableFuture<Integer> read;
@@ -232,10 +232,10 @@ class StuckReaderTest {
       assertThat(second.openAll()).isEqualTo(2);
       assertThat(owner.statistics().servedBytes()).isEqualTo(TOTAL);
       read = CompletableFuture.supplyAsync(() -> count(reader));
-      await("the reader was told to ask again")
+      await("the reader was told to retry")
           .atMost(Duration.ofSeconds(30))
           .until(() -> reader.statistics().get(ExchangeCounter.REQUESTS_POSTPONED) >= 2);
-      await("nothing is held while the reader waits")
+      await("no bytes are held while the reader waits")
           .atMost(Duration.ofSeconds(30))
           .until(() -> reader.statistics().arena().usedBytes() == 0);
       assertThat(owner.statistics().servedBytes()).isEqualTo(TOTAL);
@@ -271,33 +271,35 @@ class StuckReaderTest {
   }
 
   @Test
-  void whatIsNotAskedForIsLetGoAfterTheTimeout() throws Exception {
+  void unrequestedStreamsAreClosedAfterTheTimeout() throws Exception {
     cluster.timeout(Duration.ofMillis(300));
     openOwner();
     try (Stuck stuck = new Stuck()) {
-      // More, where the first ones were let go before the last were asked for.
+      // More, if the first streams were closed before the last ones were opened.
       assertThat(stuck.openAll()).isGreaterThanOrEqualTo(4);
-      await("the owner let go").atMost(Duration.ofSeconds(30)).until(this::nothingIsServed);
+      await("the owner closed the streams")
+          .atMost(Duration.ofSeconds(30))
+          .until(this::noBytesAreServed);
     }
   }
 
   @Test
-  void whatIsAskedForAndNotTakenIsLetGoAfterTheTimeout() throws Exception {
+  void unreceivedStreamsAreClosedAfterTheTimeout() throws Exception {
     cluster
         .timeout(Duration.ofSeconds(3))
         .traffic(new TrafficOptions(true, Compression.NONE, 1 << 20, 1L << 30, 1L << 30));
     owner = cluster.open("owner");
-    // More than the sockets of both ends take up together.
+    // More than the socket buffers of both ends hold together.
     for (long map = 0; map < 40; map++) {
       write(owner, new BlockKey(1, map), 1, (m, p, chunk) -> chunk == 0 ? 1_000_000 : 0);
     }
     try (Stuck stuck = new Stuck()) {
       assertThat(stuck.open(40, 1_000_000)).isEqualTo(40);
-      stuck.askAndTakeNothing();
+      stuck.requestAndReceiveNothing();
       assertThat(owner.statistics().servedBytes()).isPositive();
       await("the owner closed the connection")
           .atMost(Duration.ofSeconds(60))
-          .until(this::nothingIsServed);
+          .until(this::noBytesAreServed);
     }
   }
 }

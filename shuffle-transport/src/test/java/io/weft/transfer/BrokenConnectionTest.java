@@ -26,7 +26,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Connections that break at any byte: every chunk once, in order, or a clear failure. */
+/**
+ * Connections break at any byte. Every chunk arrives once and in order, or the read fails clearly.
+ */
 class BrokenConnectionTest {
   private static final Sizes SIZES =
       (map, partition, chunk) ->
@@ -55,7 +57,7 @@ class BrokenConnectionTest {
   }
 
   @Test
-  void oneCutAnywhereIsMadeUpFor() throws Exception {
+  void oneCutAnywhereIsRepaired() throws Exception {
     SplittableRandom random = new SplittableRandom(5);
     for (int round = 0; round < 25; round++) {
       long cut = 1 + random.nextLong(5_000_000);
@@ -70,9 +72,9 @@ class BrokenConnectionTest {
     }
   }
 
-  /** They share one connection with a reader that is not closed, which gets all of its chunks. */
+  /** They share one connection with an open reader, which must get all of its chunks. */
   @Test
-  void readersThatEndAnywhereHoldNobodyUp() throws Exception {
+  void readersThatEndAnywhereDoNotBlockOthers() throws Exception {
     SplittableRandom random = new SplittableRandom(11);
     for (int round = 0; round < 100; round++) {
       ChunkReader staying = reader.read(requests(), FetchListener.NONE);
@@ -90,9 +92,9 @@ class BrokenConnectionTest {
     assertThat(reader.statistics().get(ExchangeCounter.REQUESTS_FAILED)).isZero();
   }
 
-  /** With authentication a connection is only made once the peer has answered on it. */
+  /** With authentication, a connection is established only after an answer of the peer. */
   @Test
-  void aConnectionThatCouldNotBeMadeIsMadeOnceMore() throws Exception {
+  void aFailedConnectionAttemptIsRetried() throws Exception {
     cluster.conf(
         new SparkConf(false)
             .set("spark.authenticate", "true")
@@ -109,9 +111,9 @@ class BrokenConnectionTest {
     assertThat(asking.statistics().get(ExchangeCounter.REQUESTS_FAILED)).isEqualTo(1);
   }
 
-  /** What the owner wrote is good: it must not be blamed, or it would be computed again. */
+  /** The owner's blocks are good. A fetch failure would make Spark compute them again. */
   @Test
-  void aReaderWithoutMemoryBlamesNobody() throws Exception {
+  void aReaderWithoutMemoryReportsNoFetchFailure() throws Exception {
     cluster.memory(TestCluster.SEGMENT_BYTES, 0);
     ExecutorExchange poor = cluster.open("poor");
     write(poor, new BlockKey(3, 0), 1, (map, partition, chunk) -> chunk == 0 ? 1_040_000 : 0);
@@ -124,9 +126,9 @@ class BrokenConnectionTest {
     assertThat(readAll(poor, requests())).hasSize(MAPS * 12);
   }
 
-  /** What was lost is asked for again while what has arrived of it still takes up memory. */
+  /** The retry needs memory while the chunks that have arrived still hold theirs. */
   @Test
-  void aReaderWithoutMemoryToAskAgainBlamesNobody() throws Exception {
+  void aRetryWithoutMemoryReportsNoFetchFailure() throws Exception {
     cluster.memory(TestCluster.SEGMENT_BYTES, 0);
     try (Tap tap = new Tap(owner.address()).cutAfter(40_000)) {
       cluster.announce(tap.address());
@@ -160,7 +162,7 @@ class BrokenConnectionTest {
     }
     try (Tap tap = new Tap(owner.address())) {
       cluster.announce(tap.address());
-      // The reader still knows the old address, which is dead; it finds out and asks again.
+      // The reader still has the old address. It detects that and looks up the new one.
       assertThatThrownBy(() -> readAll(reader, requests())).isInstanceOf(BlockFetchException.class);
       assertThat(readAll(reader, requests())).hasSize(MAPS * 12);
     }

@@ -30,15 +30,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A block comes damaged, and its peer is too busy when it is asked once more. What came behind it
- * keeps its memory until its turn comes, so there is not enough of that to ask again.
+ * A block arrives damaged, and its peer is busy at the retry. The blocks after it keep their memory
+ * until they are delivered, so there is not enough memory for another retry.
  */
 class BusyPeerTest {
   private static final BlockKey FIRST = new BlockKey(1, 0);
   private static final BlockKey SECOND = new BlockKey(1, 1);
   private static final int NOT_ITS_SUM = 12345;
 
-  /** Much less than is asked for. */
+  /** A limit far below the requested bytes. */
   private static final int FIRST_BYTES = 100;
 
   private static final int SECOND_BYTES = 1000;
@@ -67,7 +67,7 @@ class BusyPeerTest {
     return new StreamId(7, key.mapId());
   }
 
-  /** The first block is asked for three times: it is damaged, refused, and comes. */
+  /** Answers three requests for the first block: damaged, refused, and good. */
   private ByteBuffer answer(ByteBuffer message) throws IOException {
     BlockKey key = OpenBlocks.decode(message).ranges().get(0).key();
     if (key.equals(SECOND)) {
@@ -75,7 +75,7 @@ class BusyPeerTest {
     }
     return switch (asked.incrementAndGet()) {
       case 1 -> opened(FIRST, FIRST_BYTES, NOT_ITS_SUM);
-      case 2 -> new BlocksRefused(-1, RETRY_MILLIS, "busy, as the test wants").encode();
+      case 2 -> new BlocksRefused(-1, RETRY_MILLIS, "busy").encode();
       default -> opened(FIRST, FIRST_BYTES, Checksum.NONE);
     };
   }
@@ -98,7 +98,7 @@ class BusyPeerTest {
   }
 
   @Test
-  void whatWasRefusedComesThoughOthersKeepTheirMemory() throws Exception {
+  void aRefusedBlockArrivesThoughOthersKeepTheirMemory() throws Exception {
     try (FakePeer peer =
         new FakePeer((client, message, callback) -> callback.onSuccess(answer(message)))) {
       peer.stream(stream(FIRST).toString(), new byte[FIRST_BYTES]);

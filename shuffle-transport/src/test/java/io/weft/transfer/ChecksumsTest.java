@@ -24,7 +24,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Bytes that change on the network or on disk. */
+/** Bytes that are damaged on the network or on disk. */
 class ChecksumsTest {
   private static final BlockKey KEY = new BlockKey(1, 0);
   private static final int CHUNK = 100_000;
@@ -71,7 +71,7 @@ class ChecksumsTest {
 
   @Test
   void anAnswerThatWasDamagedOnTheWayIsAskedForOnceMore() throws Exception {
-    // The transport puts 21 bytes before the message; this is one of the lengths of its chunks.
+    // The transport puts 21 bytes before the message. The flipped byte is in a chunk length.
     try (Tap tap = new Tap(owner().address()).flipAt(21 + 8 + 4 + 36 + 16 + 33)) {
       cluster.announce(tap.address());
       ExecutorExchange reader = cluster.open("reader");
@@ -95,7 +95,7 @@ class ChecksumsTest {
     }
   }
 
-  /** What the tests above would see if nobody looked. */
+  /** Shows that the damage in the tests above is real. */
   @Test
   void withoutChecksumsDamageArrives() throws Exception {
     withoutChecksums();
@@ -108,7 +108,7 @@ class ChecksumsTest {
     }
   }
 
-  /** A memory budget of one segment, which is taken: what is written then lies on disk. */
+  /** Fills the only segment of memory, so that later blocks are on disk. */
   private ExecutorExchange ownerOnDisk(TransportMode mode) throws IOException {
     cluster.mode(mode).memory(TestCluster.SEGMENT_BYTES, 64 << 20);
     ExecutorExchange owner = cluster.open("owner");

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** The names of chunks in an answer that begins in the midst of a partition. */
+/** The names of chunks in an answer that begins inside a partition. */
 class ChunkNamesTest {
   private static final BlockKey FIRST = new BlockKey(3, 70);
   private static final BlockKey EMPTY = new BlockKey(3, 71);
@@ -46,7 +46,7 @@ class ChunkNamesTest {
   }
 
   @Test
-  void nobodyHasToAskForAllOfThem() {
+  void indexesMayBeSkipped() {
     BlocksOpened answer =
         answer(0, List.of(EMPTY, FIRST, EMPTY, LAST), new int[] {0, 3, 0, 2}, 2, 2, 2, 1, 1);
     ChunkNames names = new ChunkNames(answer);

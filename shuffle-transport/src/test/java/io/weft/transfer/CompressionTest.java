@@ -29,11 +29,11 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Chunks that are packed on their way, and those that are not because it would not pay. */
+/** Chunks that are compressed for the network, and chunks that do not shrink. */
 class CompressionTest {
   private static final BlockKey KEY = new BlockKey(1, 0);
 
-  /** Tiny, small, as long as a piece of the stream, larger than what a sample is taken of. */
+  /** Tiny, small, as long as a piece of the stream, and long enough for sampling. */
   private static final int[] LENGTHS = {1, 8, 127, 128, 1000, 4096, 65_536, 70_001, 700_000};
 
   @TempDir Path folder;
@@ -91,7 +91,7 @@ class CompressionTest {
 
   @ParameterizedTest
   @EnumSource(Compression.class)
-  void chunksComeBackAsTheyWere(Compression compression) throws IOException {
+  void chunksRoundTrip(Compression compression) throws IOException {
     compression(compression);
     ExecutorExchange owner = cluster.open("owner");
     writeRepetitive(owner);
@@ -102,13 +102,13 @@ class CompressionTest {
       assertThat(raw).isZero();
     } else {
       assertThat(raw)
-          .as("packed: all but the tiny ones")
+          .as("compressed: all but the tiny ones")
           .isEqualTo(Arrays.stream(LENGTHS).filter(length -> length >= 128).sum());
       assertThat(now.get(ExchangeCounter.PACKED_BYTES_SENT)).isPositive().isLessThan(raw / 2);
     }
   }
 
-  /** Encrypted connections hand the bytes over in arrays, and in other pieces. */
+  /** Encrypted connections deliver arrays, and other pieces. */
   @ParameterizedTest
   @EnumSource(
       value = Compression.class,
@@ -125,7 +125,7 @@ class CompressionTest {
   }
 
   @Test
-  void damageOfPackedBytesIsNoticedAndMadeUpFor() throws IOException {
+  void damageOfCompressedBytesIsNoticedAndRepaired() throws IOException {
     compression(Compression.LZ4);
     ExecutorExchange owner = cluster.open("owner");
     writeRepetitive(owner);
@@ -137,12 +137,13 @@ class CompressionTest {
     }
   }
 
-  /** Random bytes do not shrink: after a few chunks hardly any is tried. */
+  /** Random bytes do not shrink. After a few failures most chunks are not tried. */
   @ParameterizedTest
   @EnumSource(
       value = Compression.class,
       names = {"LZ4", "ZSTD"})
-  void whatDoesNotShrinkIsSentAsItIsAndSoonNotTried(Compression compression) throws IOException {
+  void incompressibleChunksAreSentUncompressedAndSoonNotTried(Compression compression)
+      throws IOException {
     compression(compression);
     ExecutorExchange owner = cluster.open("owner");
     TestBlocks.write(owner, KEY, 1, (map, partition, chunk) -> chunk < 300 ? 3000 : 0);

@@ -30,23 +30,22 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
- * Everything that reads bytes of another process, fed with what no peer would send: noise, and
- * sound messages that were cut, changed and made to lie about lengths, mostly under a checksum that
- * is right. Each input ends in a value or in the one exception that is meant for it, and takes no
- * more memory than its own size explains.
+ * Feeds invalid input to all decoders of bytes from other processes: noise, and valid messages that
+ * were truncated, changed or given wrong lengths, mostly with a correct checksum. Each input gives
+ * a value or the one expected exception, and uses memory in proportion to its size.
  *
- * <p>{@code -Dweft.fuzz.minutes=10} runs for so long. A failure names its seed.
+ * <p>{@code -Dweft.fuzz.minutes=10} runs for 10 minutes. A failure names its seed.
  */
 class DecoderFuzzTest {
   @Property(tries = 20_000, shrinking = ShrinkingMode.OFF)
-  void everyInputIsRefusedOrSound(@ForAll long seed) {
+  void everyInputIsRefusedOrValid(@ForAll long seed) {
     Noise.round(seed, DecoderFuzzTest::round);
   }
 
   @Test
   @EnabledIfSystemProperty(named = Noise.MINUTES, matches = "\\d+")
   @Timeout(value = 3, unit = TimeUnit.HOURS)
-  void everyInputIsRefusedOrSoundForAsLongAsAsked() {
+  void everyInputIsRefusedOrValidForTheRequestedTime() {
     System.out.println(Noise.forMinutes(DecoderFuzzTest::round) + " inputs");
   }
 
@@ -75,7 +74,7 @@ class DecoderFuzzTest {
         () -> {
           BlocksOpened answer = BlocksOpened.decode(bytes, request);
           assertThat(answer.totalBytes()).isLessThanOrEqualTo(request.mostBytes());
-          // What a reader does with every answer.
+          // A reader uses every answer this way.
           return new ReceiveCursor(answer, request.compression(), Optional.empty()).end();
         });
   }
@@ -106,7 +105,7 @@ class DecoderFuzzTest {
         });
   }
 
-  /** An answer that was decoded, and then a stream that has little to do with it. */
+  /** Decodes an answer and then receives an unrelated stream. */
   private static void fuzzStream(SplittableRandom random) {
     OpenBlocks request = request(random);
     BlocksOpened answer = answer(request, random);
@@ -153,8 +152,8 @@ class DecoderFuzzTest {
       rangeChunks[range] = random.nextInt(4);
       for (int chunk = 0; chunk < rangeChunks[range]; chunk++) {
         int bytes = 1 + random.nextInt(1500);
-        boolean packed = request.compression() != Compression.NONE && random.nextBoolean();
-        int sent = packed ? 1 + random.nextInt(bytes) : bytes;
+        boolean compressed = request.compression() != Compression.NONE && random.nextBoolean();
+        int sent = compressed ? 1 + random.nextInt(bytes) : bytes;
         int sum = request.checksums() ? random.nextInt() : 0;
         table.add(asked.startPartition(), random.nextInt(100), sum, sent, bytes);
       }

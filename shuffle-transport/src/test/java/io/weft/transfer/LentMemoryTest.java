@@ -32,12 +32,12 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The memory of a transfer that a connection reads into: where it lies, and when it is freed. */
+/** The memory of a request that a connection reads into: its position, and when it is freed. */
 class LentMemoryTest {
   private static final BlockKey KEY = new BlockKey(1, 4);
   private static final StreamId STREAM = new StreamId(7, 8);
 
-  /** Follow on one another without a gap but for the third, which is not a multiple of 64. */
+  /** Chunks without gaps, except after the third one, which is not a multiple of 64. */
   private static final int[] LENGTHS = {64 << 10, 192 << 10, 100_001, 128 << 10, 1000, 90_000};
 
   @TempDir Path folder;
@@ -46,7 +46,7 @@ class LentMemoryTest {
   private final Connection connection = new Connection();
   private BlockTransfer transfer;
 
-  /** Remembers who receives. */
+  /** A connection that records its receiver. */
   private static final class Connection implements PeerConnection {
     private StreamReceiver receiver;
 
@@ -124,7 +124,7 @@ class LentMemoryTest {
   }
 
   @Test
-  void memoryIsLentAsFarAsChunksFollowOnOneAnother() {
+  void memoryIsLentAsFarAsChunksAreContiguous() {
     ByteBuffer first = connection.receiver.room();
     assertThat(first.remaining()).as("three chunks").isEqualTo((256 << 10) + 100_001);
     connection.receiver.roomReturned();
@@ -133,11 +133,11 @@ class LentMemoryTest {
   @Test
   void lentMemoryIsFreedWhenItIsReturned() {
     assertThat(connection.receiver.room()).isNotNull();
-    assertThat(connection.receiver.room()).as("as where a stream ended early").isNotNull();
+    assertThat(connection.receiver.room()).as("after a stream that ended early").isNotNull();
     transfer.close();
     assertThat(used()).as("while it is written to").isPositive();
     connection.receiver.roomReturned();
-    assertThat(used()).as("while messages lie in it").isPositive();
+    assertThat(used()).as("while it holds messages").isPositive();
     connection.receiver.roomReturned();
     assertThat(used()).isZero();
     assertThat(connection.receiver.room()).as("of a closed transfer").isNull();
@@ -173,17 +173,17 @@ class LentMemoryTest {
     }
   }
 
-  /** As a connection does: what it reads is handed over before it reads more. */
+  /** Delivers bytes as a connection does: before it reads more. */
   private int deliver(byte[] sent, int at, Random random) throws IOException {
     int bytes = Math.min(1 + random.nextInt(60_000), sent.length - at);
-    ByteBuffer room = random.nextInt(4) == 0 ? null : connection.receiver.room();
+    ByteBuffer lent = random.nextInt(4) == 0 ? null : connection.receiver.room();
     ByteBuffer data = ByteBuffer.wrap(sent, at, bytes);
-    if (room != null) {
-      bytes = Math.min(bytes, room.remaining());
-      data = room.slice(0, bytes).put(sent, at, bytes).flip();
+    if (lent != null) {
+      bytes = Math.min(bytes, lent.remaining());
+      data = lent.slice(0, bytes).put(sent, at, bytes).flip();
     }
     connection.receiver.onData(STREAM.toString(), data);
-    if (room != null) {
+    if (lent != null) {
       connection.receiver.roomReturned();
     }
     return bytes;

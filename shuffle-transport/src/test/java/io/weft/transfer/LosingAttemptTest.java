@@ -18,11 +18,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Two attempts at a task that both come to their end and publish, of which the driver knows one.
- * Nobody tells an executor that an attempt lost, so its memory is held until the shuffle ends.
+ * Two attempts of a task both finish and publish, and the driver uses one of them. Spark does not
+ * tell an executor that an attempt lost, so its memory is held until the shuffle is removed.
  */
 class LosingAttemptTest {
-  /** Attempts are told apart by the number that Spark gives each task attempt. */
+  /** Attempts have different task attempt ids of Spark. */
   private static final BlockKey WINNER = new BlockKey(1, 10);
 
   private static final BlockKey LOSER = new BlockKey(1, 11);
@@ -32,7 +32,7 @@ class LosingAttemptTest {
 
   @ParameterizedTest
   @EnumSource(TransportMode.class)
-  void itsRowsAreNotReadAndItsMemoryGoesWithTheShuffle(TransportMode mode) throws Exception {
+  void itsRowsAreNotReadAndItsMemoryIsFreedWithTheShuffle(TransportMode mode) throws Exception {
     try (TestCluster cluster = new TestCluster(folder).mode(mode)) {
       ExecutorExchange one = cluster.open("one");
       ExecutorExchange other = cluster.open("other");

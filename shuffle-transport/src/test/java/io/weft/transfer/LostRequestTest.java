@@ -33,11 +33,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A request that is never answered on a connection that brings other readers theirs all the time:
- * it ends in time, and nobody else suffers.
+ * A request that is never answered, on a connection that answers other readers all the time. It
+ * times out, and the other readers are not affected.
  */
 class LostRequestTest {
-  /** Long enough for the others on a busy machine. */
+  /** A timeout that the other readers keep on a busy machine. */
   private static final Duration TIMEOUT = Duration.ofSeconds(3);
 
   private static final BlockKey LOST = new BlockKey(1, 4);
@@ -79,7 +79,7 @@ class LostRequestTest {
     }
   }
 
-  /** Returns how often it read. */
+  /** Returns the number of reads. */
   private int readUntil(Future<?> end) throws BlockFetchException {
     int times = 0;
     while (!end.isDone()) {
@@ -112,8 +112,8 @@ class LostRequestTest {
       assertThat(failure)
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining(
-              "no answer within 3000 ms (fetchTimeout), while what was asked for much"
-                  + " later comes")
+              "no answer within 3000 ms (fetchTimeout), while answers to much"
+                  + " later requests arrive")
           .hasMessageContaining("executor reader cannot read shuffle 1 map 4");
       assertThat(clients).as("connections").hasSize(1);
       assertThat(reader.statistics().get(ExchangeCounter.REQUESTS_FAILED)).isEqualTo(1);

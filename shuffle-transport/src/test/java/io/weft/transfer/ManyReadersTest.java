@@ -25,13 +25,13 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** All readers of an executor together ask for no more than they may. */
+/** All readers of an executor together keep the limit on bytes in flight. */
 class ManyReadersTest {
   private static final int CHUNK = 50_000;
   private static final int MAPS = 20;
   private static final int READERS = 12;
 
-  /** What a request of one chunk holds before its answer is there. */
+  /** The bytes of a request for one chunk before its answer arrives. */
   private static final long REQUEST = CHUNK + CHUNK / 8 + 64;
 
   @TempDir Path folder;
@@ -68,9 +68,9 @@ class ManyReadersTest {
     return requests;
   }
 
-  /** Each may still look at two chunks and has one request; of others there are two in all. */
+  /** Each reader holds two chunks and one request. The limit allows two more requests in all. */
   @Test
-  void readersThatPauseHoldNoMoreThanTheyMayTogether() throws Exception {
+  void pausedReadersKeepTheCommonLimit() throws Exception {
     long most = 2 * REQUEST;
     cluster.receiving(most);
     ExecutorExchange reading = open();
@@ -100,7 +100,7 @@ class ManyReadersTest {
     assertThat(reading.statistics().receivingBytes()).isZero();
   }
 
-  /** There is room for none of them: each still has its one request, so all come to their end. */
+  /** The limit allows no request. Each reader still has one request, so all finish. */
   @Test
   void noReaderWaitsForTheOthers() throws Exception {
     cluster.receiving(1);
@@ -120,7 +120,7 @@ class ManyReadersTest {
   }
 
   @Test
-  void aReaderThatIsClosedGivesItsShareBack() throws Exception {
+  void aClosedReaderReturnsItsShare() throws Exception {
     ExecutorExchange reading = open();
     try (ChunkReader reader = reading.read(requests(), FetchListener.NONE)) {
       assertThat(reader.next()).isTrue();

@@ -8,14 +8,14 @@ import io.weft.peer.PeerAddress;
 import io.weft.peer.TransportMode;
 import org.junit.jupiter.api.Test;
 
-/** The way of blocks, as it is logged. */
+/** The logged path of blocks. */
 class PathLogTest {
   private static PeerAddress peer(String kernel) {
     return new PeerAddress("1", "00c0ffee", "host", 1, "/folder", "token", kernel, "1");
   }
 
   @Test
-  void theWayHasItsReason() {
+  void thePathHasItsReason() {
     String here = ExecutorFolder.currentBootId();
     PathLog auto = new PathLog(TransportMode.AUTO, SettingNames.OWN);
     assertThat(auto.choice(peer(here), true))

@@ -41,9 +41,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Peers that die, hang, refuse or lie. After each of them no memory may be held. */
+/** Peers that die, hang, refuse or send wrong data. No memory may be held afterwards. */
 class RemoteFaultsTest {
-  /** Of readers that are to run into it; the others have one that a busy machine keeps. */
+  /** The timeout of tests that expect it. Other tests have a timeout that a busy machine keeps. */
   private static final Duration SHORT = Duration.ofMillis(2500);
 
   private static final BlockKey KEY = new BlockKey(1, 4);
@@ -61,7 +61,7 @@ class RemoteFaultsTest {
   }
 
   private void openWithTimeout(Duration timeout) throws IOException {
-    reader = cluster.timeout(timeout).open("impatient");
+    reader = cluster.timeout(timeout).open("timed");
   }
 
   @AfterEach
@@ -77,18 +77,20 @@ class RemoteFaultsTest {
       long started = System.nanoTime();
       assertFails(
           "no answer within 2500 ms",
-          "executor impatient cannot read shuffle 1 map 4",
+          "executor timed cannot read shuffle 1 map 4",
           "over the network");
       assertThat(Duration.ofNanos(System.nanoTime() - started))
-          .as("long before the network of Spark gives up")
+          .as("long before Spark's network timeout")
           .isBetween(SHORT, SHORT.plusSeconds(30));
-      assertThat(reader.statistics().get(ExchangeCounter.REQUESTS)).as("not again").isEqualTo(1);
+      assertThat(reader.statistics().get(ExchangeCounter.REQUESTS))
+          .as("requests without a retry")
+          .isEqualTo(1);
     }
   }
 
   @Test
-  void aPeerThatIsNotThere() throws Exception {
-    // Nobody else gets the port, and nobody listens there.
+  void aPeerThatDoesNotListen() throws Exception {
+    // The port is reserved, and no process listens on it.
     try (Socket taken = new Socket()) {
       taken.bind(new InetSocketAddress(InetAddress.getByName("localhost"), 0));
       announce(taken.getLocalPort());
@@ -97,7 +99,7 @@ class RemoteFaultsTest {
   }
 
   @Test
-  void aPeerThatNobodyKnows() {
+  void anUnknownPeer() {
     assertFails("executor reader cannot read shuffle 1 map 4", "no executor peer is registered");
   }
 
@@ -121,7 +123,7 @@ class RemoteFaultsTest {
         random.nextBytes(bytes);
         out.write(bytes);
       } catch (IOException e) {
-        // The reader hung up, or the test is over.
+        // The reader closed the connection, or the test has ended.
       }
     }
   }
@@ -178,7 +180,7 @@ class RemoteFaultsTest {
   }
 
   @Test
-  void aStreamThatIsNotThere() throws Exception {
+  void aStreamThatDoesNotExist() throws Exception {
     assertAnswerFails(
         (client, message, callback) -> callback.onSuccess(answer(KEY, 100).encode()),
         "Stream '" + STREAM + "' was not found");
@@ -222,7 +224,7 @@ class RemoteFaultsTest {
     try (FakePeer peer = new FakePeer(behaviour)) {
       cluster.announce(peer.address("peer"));
       assertFails(reason, "executor peer (localhost:", "shuffle 1 map 4 partitions [0, 3)");
-      assertThat(peer.requests()).as("answers are not asked for again").isEqualTo(1);
+      assertThat(peer.requests()).as("requests without a retry").isEqualTo(1);
     }
   }
 
@@ -255,13 +257,13 @@ class RemoteFaultsTest {
         .isInstanceOf(BlockFetchException.class)
         .hasMessageContaining("this is executor owner, incarnation " + now.incarnation())
         .hasMessageContaining("the request is for incarnation 00000000");
-    // The wrong address is not kept.
+    // The wrong address is forgotten.
     cluster.announce(now);
     assertThat(readAll(reader, List.of(request("owner", KEY, 0, 3, 100)))).hasSize(3);
   }
 
   @Test
-  void aRefusalNamesTheRequestThatIsToBlame() throws Exception {
+  void aRefusalNamesTheFailedRequest() throws Exception {
     FakePeer.Behaviour behaviour =
         (client, message, callback) -> {
           int range = OpenBlocks.decode(message).ranges().size() - 1;

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A reader that comes back to its chunks keeps all of them, by whatever way they came. */
+/** A reader that retains its chunks keeps all of them, on every path. */
 class RetainedChunksTest {
   private static final int CHUNKS = 40;
   private static final long CHUNK_BYTES = 100_000;
@@ -28,7 +28,7 @@ class RetainedChunksTest {
 
   @TempDir Path folder;
 
-  /** Where a chunk was seen. */
+  /** The address of a chunk. */
   private record Seen(long address, long length) {}
 
   private static List<BlockRequest> writtenBy(ExecutorExchange owner) throws IOException {
@@ -36,7 +36,7 @@ class RetainedChunksTest {
     return List.of(request(owner.address().executorId(), KEY, 0, 1, CHUNKS * CHUNK_BYTES));
   }
 
-  /** Ten times as much as may be under way at a time. */
+  /** Reads ten times the bytes that may be in flight. */
   @ParameterizedTest
   @EnumSource(
       value = TransportMode.class,
@@ -58,8 +58,8 @@ class RetainedChunksTest {
           TestBlocks.assertContents(one.address(), one.length(), KEY, 0, chunk);
         }
       }
-      // The connection that received the last chunk gives it back on its own thread.
-      await("the end of what the reader held")
+      // The connection returns the memory of the last chunk on its own thread.
+      await("the reader's memory is freed")
           .atMost(Duration.ofSeconds(20))
           .untilAsserted(
               () -> assertThat(exchange.statistics().arena().usedBytes()).isEqualTo(before));
@@ -72,7 +72,7 @@ class RetainedChunksTest {
       ExecutorExchange owner = cluster.open("owner");
       try (ChunkReader reader = owner.read(writtenBy(owner), FetchListener.NONE)) {
         assertThat(reader.next()).isTrue();
-        assertThatThrownBy(reader::retainAll).hasMessageContaining("have been read already");
+        assertThatThrownBy(reader::retainAll).hasMessageContaining("were read already");
       }
     }
   }

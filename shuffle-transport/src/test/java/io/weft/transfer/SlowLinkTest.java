@@ -32,14 +32,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Readers that share a slow connection: the last in the queue waits for longer than the timeout,
- * and everything comes, as the connection moves all the time.
+ * Readers share a slow connection. The last in the queue waits longer than the timeout. All reads
+ * succeed, because the connection makes progress all the time.
  */
 class SlowLinkTest {
   private static final int CHUNK = 400_000;
   private static final int READERS = 8;
 
-  /** One reader's bytes take 0.4 s, those of all 3.2 s. */
+  /** The bytes of one reader take 0.4 s, the bytes of all readers 3.2 s. */
   private static final long BYTES_PER_SECOND = 1_000_000;
 
   private static final Duration TIMEOUT = Duration.ofMillis(2500);
@@ -55,7 +55,7 @@ class SlowLinkTest {
             .mode(TransportMode.TCP)
             .window(CHUNK, 4 * CHUNK)
             .timeout(TIMEOUT)
-            // What lies in a socket's buffer looks to the owner as if it had been taken.
+            // The owner counts bytes in a socket's buffer as sent.
             .conf(new SparkConf(false).set("spark.shuffle.io.sendBuffer", "65536"));
   }
 
@@ -69,15 +69,18 @@ class SlowLinkTest {
     assertThat(readTogether(1).get(ExchangeCounter.REQUESTS_POSTPONED)).isZero();
   }
 
-  /** Further requests are answered behind the streams of the others. */
+  /** Answers to further requests wait behind the streams of the others. */
   @Test
   void anAnswerBehindManyStreamsIsNotTakenForLost() throws Exception {
     assertThat(readTogether(2).get(ExchangeCounter.REQUESTS_POSTPONED)).isZero();
   }
 
-  /** The owner keeps but a few streams at a time, and refuses the others for longer than that. */
+  /**
+   * The owner serves only a few streams at a time and refuses the others for longer than the
+   * timeout.
+   */
   @Test
-  void whoIsRefusedWhileTheConnectionMovesAsksAgain() throws Exception {
+  void aRefusedReaderRetriesWhileTheConnectionMakesProgress() throws Exception {
     cluster.traffic(
         new TrafficOptions(true, Compression.NONE, 1 << 20, 64 << 20, 2L * CHUNK + 1000));
     assertThat(readTogether(1).get(ExchangeCounter.REQUESTS_POSTPONED)).isPositive();

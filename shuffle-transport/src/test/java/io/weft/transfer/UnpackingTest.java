@@ -22,35 +22,39 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Packed bytes may say what they want: memory of exactly the promised size is written. */
+/** Damaged compressed bytes never write outside memory of the expected size. */
 class UnpackingTest {
   private static final int GUARD = 64;
   private static final byte UNTOUCHED = 77;
 
   @Property(tries = 300)
-  void whatWasPackedComesBack(
-      @ForAll("packing") Compression compression,
+  void compressedBytesRoundTrip(
+      @ForAll("codecs") Compression compression,
       @ForAll @IntRange(min = 1, max = 100_000) int bytes,
       @ForAll boolean heap)
       throws Exception {
     byte[] raw = repetitive(bytes);
-    assertThat(unpacked(compression, buffer(pack(compression, raw), heap), bytes)).isEqualTo(raw);
+    assertThat(decompressed(compression, buffer(compressed(compression, raw), heap), bytes))
+        .isEqualTo(raw);
   }
 
   @Provide
-  Arbitrary<Compression> packing() {
+  Arbitrary<Compression> codecs() {
     return Arbitraries.of(Compression.LZ4, Compression.ZSTD);
   }
 
-  /** Encrypted connections hand over arrays, and a chunk each must not wait for the collector. */
+  /**
+   * Encrypted connections deliver arrays. Copies of them must not pile up until a garbage
+   * collection.
+   */
   @ParameterizedTest
   @EnumSource(
       value = Compression.class,
       names = {"LZ4", "ZSTD"})
-  void unpackingOfArraysLeavesNoBuffersBehind(Compression compression) throws Exception {
-    ByteBuffer packed = buffer(pack(compression, repetitive(50_000)), true);
+  void decompressingArraysLeaksNoBuffers(Compression compression) throws Exception {
+    ByteBuffer input = buffer(compressed(compression, repetitive(50_000)), true);
     ByteBuffer whole = ByteBuffer.allocateDirect(50_000);
-    Unpacking.unpack(compression, packed, whole);
+    Unpacking.decompress(compression, input, whole);
     BufferPoolMXBean buffers =
         ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
             .filter(pool -> pool.getName().equals("direct"))
@@ -59,7 +63,7 @@ class UnpackingTest {
     long before = buffers.getCount();
     long most = 0;
     for (int i = 0; i < 500; i++) {
-      Unpacking.unpack(compression, packed, whole);
+      Unpacking.decompress(compression, input, whole);
       most = Math.max(most, buffers.getCount() - before);
     }
     assertThat(most).as("buffers of 500 chunks").isLessThan(20);
@@ -67,16 +71,16 @@ class UnpackingTest {
 
   @ParameterizedTest
   @CsvSource({"LZ4, 999", "LZ4, 1001", "ZSTD, 999", "ZSTD, 1001", "LZ4, 1", "ZSTD, 1"})
-  void aLyingLengthIsAnError(Compression compression, int promised) {
-    ByteBuffer packed = buffer(pack(compression, repetitive(1000)), false);
-    assertThatThrownBy(() -> unpacked(compression, packed, promised))
+  void aWrongLengthIsAnError(Compression compression, int promised) {
+    ByteBuffer input = buffer(compressed(compression, repetitive(1000)), false);
+    assertThatThrownBy(() -> decompressed(compression, input, promised))
         .isInstanceOf(ChecksumException.class)
         .hasMessageContaining("instead of " + promised + " bytes");
   }
 
   @Property(tries = 1000)
   void garbageIsAnErrorOrHarmless(
-      @ForAll("packing") Compression compression,
+      @ForAll("codecs") Compression compression,
       @ForAll @Size(min = 1, max = 500) byte[] garbage,
       @ForAll @IntRange(min = 1, max = 5000) int promised) {
     assertHarmless(compression, buffer(garbage, false), promised);
@@ -84,31 +88,31 @@ class UnpackingTest {
 
   @Property(tries = 1000)
   void aChangedByteIsAnErrorOrHarmless(
-      @ForAll("packing") Compression compression,
+      @ForAll("codecs") Compression compression,
       @ForAll @IntRange(max = 1 << 20) int place,
       @ForAll byte value) {
-    byte[] packed = pack(compression, repetitive(3000));
-    packed[place % packed.length] = value;
-    assertHarmless(compression, buffer(packed, false), 3000);
+    byte[] input = compressed(compression, repetitive(3000));
+    input[place % input.length] = value;
+    assertHarmless(compression, buffer(input, false), 3000);
   }
 
-  private static void assertHarmless(Compression compression, ByteBuffer packed, int promised) {
+  private static void assertHarmless(Compression compression, ByteBuffer input, int promised) {
     try {
-      assertThat(unpacked(compression, packed, promised)).hasSize(promised);
+      assertThat(decompressed(compression, input, promised)).hasSize(promised);
     } catch (ChecksumException e) {
-      assertThat(e).hasMessageContaining("unpack to");
+      assertThat(e).hasMessageContaining("decompress to");
     }
   }
 
-  /** Unpacks into the middle of a buffer, and looks at what is around it. */
-  private static byte[] unpacked(Compression compression, ByteBuffer packed, int bytes)
+  /** Decompresses into the middle of a buffer and checks the bytes around it. */
+  private static byte[] decompressed(Compression compression, ByteBuffer input, int bytes)
       throws ChecksumException {
     ByteBuffer all = ByteBuffer.allocateDirect(bytes + 2 * GUARD);
     for (int i = 0; i < all.capacity(); i++) {
       all.put(i, UNTOUCHED);
     }
     try {
-      Unpacking.unpack(compression, packed, all.slice(GUARD, bytes));
+      Unpacking.decompress(compression, input, all.slice(GUARD, bytes));
     } finally {
       byte[] guard = new byte[GUARD];
       Arrays.fill(guard, UNTOUCHED);
@@ -116,7 +120,7 @@ class UnpackingTest {
       assertThat(all.get(0, found)).isNotNull();
       assertThat(found).as("before").isEqualTo(guard);
       all.get(GUARD + bytes, found);
-      assertThat(found).as("behind").isEqualTo(guard);
+      assertThat(found).as("after").isEqualTo(guard);
     }
     byte[] raw = new byte[bytes];
     all.get(GUARD, raw);
@@ -131,13 +135,13 @@ class UnpackingTest {
     return raw;
   }
 
-  private static byte[] pack(Compression compression, byte[] raw) {
+  private static byte[] compressed(Compression compression, byte[] raw) {
     return compression == Compression.LZ4
         ? LZ4Factory.fastestInstance().fastCompressor().compress(raw)
         : Zstd.compress(raw);
   }
 
-  /** Not at position 0, as pieces of a stream are. */
+  /** A buffer that starts at position 5, as a piece of a stream may. */
   private static ByteBuffer buffer(byte[] bytes, boolean heap) {
     ByteBuffer all =
         heap ? ByteBuffer.allocate(bytes.length + 8) : ByteBuffer.allocateDirect(bytes.length + 8);

@@ -31,12 +31,12 @@ class WireMessagesTest {
           List.of(new BlockRange(KEY, 2, 5), new BlockRange(new BlockKey(7, 12), 2, 5)));
 
   @Property(tries = 300)
-  void everyRequestComesBackAsItWas(@ForAll("requests") OpenBlocks request) throws Exception {
+  void everyRequestRoundTrips(@ForAll("requests") OpenBlocks request) throws Exception {
     assertThat(OpenBlocks.decode(request.encode())).isEqualTo(request);
   }
 
   @Property(tries = 300)
-  void everyFittingAnswerComesBackAsItWas(@ForAll("requests") OpenBlocks request, @ForAll long seed)
+  void everyFittingAnswerRoundTrips(@ForAll("requests") OpenBlocks request, @ForAll long seed)
       throws Exception {
     BlocksOpened answer = answer(request, new Random(seed));
     BlocksOpened decoded = BlocksOpened.decode(answer.encode(), request);
@@ -47,7 +47,7 @@ class WireMessagesTest {
   }
 
   @Property(tries = 100)
-  void everyServiceMessageComesBackAsItWas(@ForAll byte[] bytes) throws Exception {
+  void everyServiceMessageRoundTrips(@ForAll byte[] bytes) throws Exception {
     ByteBuffer message = new ServiceMessage(bytes).encode();
     assertThat(ServiceMessage.is(message)).isTrue();
     assertThat(ServiceMessage.is(REQUEST.encode())).isFalse();
@@ -57,7 +57,7 @@ class WireMessagesTest {
   }
 
   @Property(tries = 200)
-  void everyRefusalComesBackAsItWas(
+  void everyRefusalRoundTrips(
       @ForAll @IntRange(min = -1, max = 9) int range,
       @ForAll @IntRange(max = 60_000) int retry,
       @ForAll String reason)
@@ -70,12 +70,12 @@ class WireMessagesTest {
   }
 
   @Property(tries = 500)
-  void garbageIsAnErrorAndNothingElse(@ForAll @Size(max = 300) byte[] garbage) {
+  void garbageIsAlwaysAnError(@ForAll @Size(max = 300) byte[] garbage) {
     assertAllRefuse(ByteBuffer.wrap(garbage));
   }
 
   @Property(tries = 500)
-  void garbageBehindAGoodHeaderIsAnErrorOrASoundMessage(
+  void garbageAfterAGoodHeaderIsAnErrorOrAValidMessage(
       @ForAll @Size(max = 300) byte[] garbage, @ForAll @IntRange(min = 1, max = 3) int type) {
     ByteBuffer bytes = MessageHeader.allocate((short) type, MessageHeader.BYTES + garbage.length);
     MessageHeader.seal(bytes.put(garbage));
@@ -93,14 +93,14 @@ class WireMessagesTest {
   }
 
   @Property(tries = 500)
-  void oneWrongNumberIsAnErrorOrASoundMessage(
+  void oneWrongNumberIsAnErrorOrAValidMessage(
       @ForAll("requests") OpenBlocks request,
       @ForAll long seed,
       @ForAll @IntRange(max = 1 << 20) int place,
       @ForAll int value) {
     ByteBuffer bytes = answer(request, new Random(seed)).encode();
     bytes.putInt(place % (bytes.limit() / 4) * 4, value);
-    // A right checksum, so that nothing but the field checks stands in the way.
+    // With a correct checksum only the field checks can detect the damage.
     MessageHeader.seal(bytes.position(bytes.limit()));
     try {
       BlocksOpened decoded = BlocksOpened.decode(bytes, request);
@@ -166,7 +166,7 @@ class WireMessagesTest {
   }
 
   @Test
-  void moreBytesThanThereIsRoomForAreNoticed() {
+  void moreBytesThanRequestedAreNoticed() {
     BlocksOpened tooMuch =
         new BlocksOpened(
             new StreamId(1, 2),
@@ -180,9 +180,9 @@ class WireMessagesTest {
         .hasMessageContaining("bytes beyond those asked for");
   }
 
-  /** So many chunks were left out, and no more of the first partition can come before. */
+  /** The first position is at most the number of skipped chunks. */
   @Test
-  void thePlaceOfTheFirstChunkInItsPartitionComesBackAndHasABound() throws WireException {
+  void theFirstPositionRoundTripsAndIsLimited() throws WireException {
     List<BlockRange> ranges = REQUEST.ranges();
     OpenBlocks rest = new OpenBlocks("life", 1 << 10, 5, 10, false, Compression.NONE, ranges);
     for (int position : new int[] {0, 5, 6, -1}) {
@@ -212,16 +212,16 @@ class WireMessagesTest {
     List<BlockKey> keys =
         request.ranges().subList(0, ranges).stream().map(BlockRange::key).toList();
     ChunkTable table = new ChunkTable();
-    long room = request.mostBytes();
+    long left = request.mostBytes();
     for (int range = 0; range < ranges; range++) {
       BlockRange asked = request.ranges().get(range);
-      if (asked.endPartition() > asked.startPartition() && room >= 128 && random.nextBoolean()) {
+      if (asked.endPartition() > asked.startPartition() && left >= 128 && random.nextBoolean()) {
         rangeChunks[range] = 1;
         int bytes = 1 + random.nextInt(64);
-        boolean packed = request.compression() != Compression.NONE && random.nextBoolean();
-        int sent = packed ? 1 + random.nextInt(bytes) : bytes;
+        boolean compressed = request.compression() != Compression.NONE && random.nextBoolean();
+        int sent = compressed ? 1 + random.nextInt(bytes) : bytes;
         table.add(asked.startPartition(), random.nextInt(100), random.nextInt(), sent, bytes);
-        room -= 64;
+        left -= 64;
       }
     }
     boolean complete = table.count() == 0 || random.nextBoolean();
