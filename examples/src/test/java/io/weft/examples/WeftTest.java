@@ -69,7 +69,7 @@ class WeftTest {
         "--batch|-1|--batch needs at least one row, not -1",
         "--rate|-0.1|--rate has to be more than 0, not -0.1",
         "--runs|-1|--runs has to be 0 or more, not -1",
-        "--data|pom.xml|--data has to name a folder, and pom.xml is none",
+        "--data|pom.xml|--data has to name a folder, but pom.xml is a file",
       })
   void trainNamesTheOptionThatIsWrong(String option, String value, String said) {
     String out = "target/never-made";

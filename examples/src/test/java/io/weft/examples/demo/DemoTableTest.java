@@ -11,16 +11,16 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class DemoTableTest {
-  private static final List<QueryOutcome> OUTCOMES =
+  private static final List<QueryDuel.Outcome> OUTCOMES =
       List.of(
-          new QueryOutcome(
+          new QueryDuel.Outcome(
               TpchQuery.Q3,
               10,
               Spread.of(4, 2, 3),
               Spread.of(1.5),
               Optional.empty(),
               new ExecutorTotals(2, 1, 5_000_000, 6_000_000, 0, 0, 0)),
-          new QueryOutcome(
+          new QueryDuel.Outcome(
               TpchQuery.Q18,
               9,
               Spread.of(1),

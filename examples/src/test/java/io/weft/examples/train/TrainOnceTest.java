@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import io.weft.examples.jobs.OpenTables;
-import io.weft.examples.tpch.WriteTable;
+import io.weft.examples.tpch.TableWriter;
 import io.weft.spark.WeftPlugin;
 import java.io.IOException;
 import java.net.URL;
@@ -85,7 +85,7 @@ class TrainOnceTest {
             .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString())
             .getOrCreate();
     for (String table : TABLES) {
-      long rows = new WriteTable(table, 0.004, folder.resolve(table).toString()).run(session);
+      long rows = new TableWriter.WriteTable(table, 0.004, folder.resolve(table).toString()).run(session);
       assertThat(rows).isPositive();
     }
     assertThat(new OpenTables(folder.toString(), TABLES).run(session)).isEqualTo(3);
@@ -118,7 +118,7 @@ class TrainOnceTest {
     assertThat(train.filter("exists(features, x -> isnan(x) OR x IS NULL)").count()).isZero();
   }
 
-  private TrainOutcome train(HandOff handOff) throws Exception {
+  private TrainOnce.Outcome train(TrainOnce.HandOff handOff) throws Exception {
     String work = Files.createTempDirectory(folder, "run-").toString();
     TrainingPlan plan =
         new TrainingPlan(
@@ -135,9 +135,9 @@ class TrainOnceTest {
   /** Other rows in other batches, but the same rows, model and optimiser. */
   @Test
   void bothHandOffsTrainTheSameModelAndOnlyOneCopies() throws Exception {
-    TrainOutcome feed = train(HandOff.FEED);
-    TrainOutcome parquet = train(HandOff.PARQUET);
-    for (TrainOutcome outcome : List.of(feed, parquet)) {
+    TrainOnce.Outcome feed = train(TrainOnce.HandOff.FEED);
+    TrainOnce.Outcome parquet = train(TrainOnce.HandOff.PARQUET);
+    for (TrainOnce.Outcome outcome : List.of(feed, parquet)) {
       assertThat(outcome.ranks()).hasSize(2);
       assertThat(outcome.ranks().get(0).parametersCrc())
           .isEqualTo(outcome.ranks().get(1).parametersCrc());

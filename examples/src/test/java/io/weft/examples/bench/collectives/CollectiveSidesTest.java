@@ -33,7 +33,7 @@ class CollectiveSidesTest {
     try (CollectiveSide side =
         WeftSide.start(kind, 2, folder, folder.resolve("memory"), RankPlacement.bound(2))) {
       checkAll(side);
-      Optional<Timing> bfloat =
+      Optional<CollectiveSide.Timing> bfloat =
           side.run(
               new CollectiveCase(
                   OperationKind.ALL_REDUCE, DataType.BFLOAT16, ReduceOp.AVERAGE, 99, 2, true),

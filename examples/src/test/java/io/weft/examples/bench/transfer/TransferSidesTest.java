@@ -43,9 +43,9 @@ class TransferSidesTest {
   }
 
   @Test
-  void whoeverWaitsForADeadPeerIsTold() throws Exception {
-    TransferBenchOptions options = new TransferBenchOptions(Set.of(Row.ABORT), 1, 1);
-    RowResult row = new AbortRow(options, work, memory, Duration.ofSeconds(10)).measure();
+  void transfersFromADeadPeerFail() throws Exception {
+    TransferBench.Options options = new TransferBench.Options(Set.of(Row.ABORT), 1, 1);
+    TransferReport.RowResult row = new AbortRow(options, work, memory, Duration.ofSeconds(10)).measure();
     assertThat(row.sides()).hasSize(3);
     // Only the deadline tells of a process that is stopped.
     assertThat(row.sides().get(2).seconds().min()).isGreaterThan(1);
