@@ -12,8 +12,8 @@ class LeftoversTest {
   @TempDir private Path sharedMemory;
 
   @Test
-  void areTheFoldersOfThatApplicationOnly() throws IOException {
-    Path user = Files.createDirectory(sharedMemory.resolve("weft-somebody"));
+  void findsOnlyTheFoldersOfTheApplication() throws IOException {
+    Path user = Files.createDirectory(sharedMemory.resolve("weft-user"));
     Path ours = Files.createDirectory(user.resolve("app-1-0000-1234abcd"));
     Files.createDirectory(user.resolve("app-1-00001-1234abcd"));
     Files.createDirectory(sharedMemory.resolve("app-1-0000-1234abcd"));

@@ -9,7 +9,7 @@ class ResultCheckTest {
   private static final List<String> ROWS = List.of("a", "b", "b");
 
   @Test
-  void anotherOrderIsEqualUnlessTheOrderCounts() {
+  void anotherOrderIsADifferenceOnlyIfTheOrderCounts() {
     assertThat(QueryDuel.ResultCheck.difference(ROWS, List.of("b", "a", "b"), false)).isEmpty();
     assertThat(QueryDuel.ResultCheck.difference(ROWS, List.of("b", "a", "b"), true))
         .hasValueSatisfying(text -> assertThat(text).contains("row 1 is a", "and b under Weft"));
@@ -17,7 +17,7 @@ class ResultCheckTest {
   }
 
   @Test
-  void aRowTooOftenIsADifference() {
+  void anExtraRowIsADifference() {
     assertThat(QueryDuel.ResultCheck.difference(ROWS, List.of("a", "a", "b"), false))
         .hasValue("Weft has a row too many: a");
   }

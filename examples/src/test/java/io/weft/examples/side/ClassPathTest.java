@@ -17,7 +17,7 @@ class ClassPathTest {
   }
 
   @Test
-  void separatesWhatAUserAddsFromWhatSparkHas() throws IOException {
+  void separatesUserJarsFromSparkJars() throws IOException {
     Path weft = jar("weft-spark-0.1.0.jar");
     Path tpch = jar("tpch-1.2.jar");
     Path spark = jar("spark-core_2.13-4.1.3.jar");
@@ -28,7 +28,7 @@ class ClassPathTest {
   }
 
   @Test
-  void foldersOfClassesAreTheUsersAndNoJars() throws IOException {
+  void classFoldersBelongToTheUser() throws IOException {
     Path classes = Files.createDirectory(folder.resolve("classes"));
     SideLauncher.ClassPath classPath = SideLauncher.ClassPath.split(List.of(classes, jar("weft-spark-0.1.0.jar")));
     assertThat(classPath.user()).contains(classes);
@@ -36,7 +36,7 @@ class ClassPathTest {
   }
 
   @Test
-  void thisProcessHasBoth() {
+  void thisProcessHasBothParts() {
     SideLauncher.ClassPath here = SideLauncher.ClassPath.current();
     assertThat(here.spark()).anyMatch(jar -> jar.getFileName().toString().startsWith("spark-sql_"));
     assertThat(here.user()).anyMatch(entry -> entry.toString().contains("examples"));

@@ -15,7 +15,7 @@ class SparkHomeTest {
   @TempDir private Path folder;
 
   @Test
-  void linksEveryJarEvenThoseOfOneName() throws IOException {
+  void linksEveryJarEvenWithEqualNames() throws IOException {
     Path first =
         Files.writeString(Files.createDirectory(folder.resolve("a")).resolve("x.jar"), "1");
     Path second =

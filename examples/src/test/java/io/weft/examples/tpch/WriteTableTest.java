@@ -44,7 +44,7 @@ class WriteTableTest {
   }
 
   @Test
-  void everyOtherTypeIsAsGenerated() {
+  void otherTypesKeepTheirValues() {
     StructType schema = TableWriter.WriteTable.schema(TpchTable.LINE_ITEM);
     InternalRow row = TableWriter.WriteTable.rows(TpchTable.LINE_ITEM, SCALE, 1, 1).next();
     LineItem first = TpchTable.LINE_ITEM.createGenerator(SCALE, 1, 1).iterator().next();
@@ -56,7 +56,7 @@ class WriteTableTest {
   }
 
   @Test
-  void partsTogetherAreTheWhole() {
+  void allPartsTogetherAreTheWholeTable() {
     List<Long> whole = keys(1, 1);
     List<Long> parts = new ArrayList<>(keys(1, 2));
     parts.addAll(keys(2, 2));

@@ -39,7 +39,7 @@ class LossChartTest {
   }
 
   @Test
-  void aSingleStepIsAPicture() {
+  void aSingleStepIsDrawn() {
     assertThat(new LossChart(Map.of("one", curve(1)), "").toSvg()).doesNotContain("NaN");
   }
 

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The whole way of the example, from tables of TPC-H to a tested model, with a model of ours. */
+/** Runs the whole example, from tables of TPC-H to a tested model, with a simple model. */
 class TrainOnceTest {
   private static final int EPOCHS = 2;
   private static final int BATCH_ROWS = 64;
@@ -45,7 +45,7 @@ class TrainOnceTest {
 
     @Override
     public void prepare() {
-      // Nothing takes long here.
+      // Needs no preparation.
     }
 
     @Override
@@ -54,7 +54,7 @@ class TrainOnceTest {
     }
   }
 
-  /** Finds the service only here: other tests want a class path without one. */
+  /** Provides the service in this test only; other tests need a class path without it. */
   private static final class WithModel extends ClassLoader {
     WithModel(ClassLoader parent) {
       super(parent);
@@ -98,9 +98,9 @@ class TrainOnceTest {
     session.stop();
   }
 
-  /** Bounds are quantiles, so that no class is rare, and no order is in both parts. */
+  /** Bounds are quantiles, so no class is rare. No order is in both sets. */
   @Test
-  void featuresAreTensorsAndClassesOfLikeSize() {
+  void featuresAreTensorsAndClassesHaveEqualSizes() {
     Dataset<Row> train = PriceClasses.of(session, false);
     Dataset<Row> test = PriceClasses.of(session, true);
     long rows = train.count();
@@ -132,9 +132,9 @@ class TrainOnceTest {
     return new TrainOnce(handOff, plan, 2, BATCH_ROWS, 0).run(session);
   }
 
-  /** Other rows in other batches, but the same rows, model and optimiser. */
+  /** The batches differ, but rows, model and optimiser are the same. */
   @Test
-  void bothHandOffsTrainTheSameModelAndOnlyOneCopies() throws Exception {
+  void bothHandOffsTrainTheSameModelAndOnlyParquetCopies() throws Exception {
     TrainOnce.Outcome feed = train(TrainOnce.HandOff.FEED);
     TrainOnce.Outcome parquet = train(TrainOnce.HandOff.PARQUET);
     for (TrainOnce.Outcome outcome : List.of(feed, parquet)) {

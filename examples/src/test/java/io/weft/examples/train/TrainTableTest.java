@@ -33,7 +33,7 @@ class TrainTableTest {
         .contains(" 120 ");
   }
 
-  /** Medians: 6 s of which 2 are the hand-off, against 12 and 8. */
+  /** Medians: 6 s with 2 s of hand-off, compared with 12 s and 8 s. */
   @Test
   void bothHandOffsAreCompared() {
     assertThat(TrainTable.summary(List.of(FEED, PARQUET, SLOW_FEED)))
@@ -43,7 +43,7 @@ class TrainTableTest {
   }
 
   @Test
-  void oneHandOffAloneIsComparedWithNothing() {
+  void oneHandOffAloneHasNoComparison() {
     assertThat(TrainTable.summary(List.of(FEED))).startsWith("\"hand-off\" is");
   }
 }

@@ -53,7 +53,7 @@ class ShuffleChartTest {
   }
 
   @Test
-  void nothingLeavesThePaper() throws Exception {
+  void allElementsAreInsideThePicture() throws Exception {
     Document chart = chart();
     double width = number(chart.getDocumentElement(), "width");
     double height = number(chart.getDocumentElement(), "height");

@@ -3,7 +3,7 @@ package io.weft.examples.bench.shuffle;
 import io.weft.examples.measure.Spread;
 import java.util.List;
 
-/** A made-up report for tests. */
+/** An example report for tests. */
 final class ShuffleReports {
   private ShuffleReports() {}
 

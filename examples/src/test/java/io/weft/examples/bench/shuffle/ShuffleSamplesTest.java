@@ -21,7 +21,7 @@ class ShuffleSamplesTest {
   }
 
   @Test
-  void aShuffleIsTheJobLessTheMedianOfTheJobWithoutIt() {
+  void aShuffleTimeIsTheJobLessTheMedianOfTheJobWithoutShuffle() {
     samples.base(cost(1, 0.5));
     samples.base(cost(9, 0.5));
     samples.base(cost(2, 0.7));
@@ -35,7 +35,7 @@ class ShuffleSamplesTest {
   }
 
   @Test
-  void aQueryIsTakenWhole() {
+  void aQueryTimeIsThatOfTheWholeJob() {
     samples.job(cost(3, 1.5), moved(0, 0));
     ShuffleReport.SideResult result = samples.result();
     assertThat(result.baseSeconds()).isNull();
@@ -43,7 +43,7 @@ class ShuffleSamplesTest {
   }
 
   @Test
-  void freshMemoryOfTheWarmUpIsKeptApart() {
+  void freshMemoryOfTheWarmUpIsCountedSeparately() {
     samples.warmUp(moved(0, 500));
     samples.job(cost(1, 1), moved(5, 0));
     samples.job(cost(1, 1), moved(6, 7));

@@ -19,15 +19,15 @@ class ShuffleTableTest {
   }
 
   @Test
-  void timesTheCopyIsHowOftenTheDataCouldHaveBeenCopied() {
+  void theTimeIsAlsoAMultipleOfOneCopyOfTheData() {
     ShuffleReport.WorkloadResult numeric = ShuffleReports.example().results().get(0);
-    // 720 MB at 8 GB/s take 0.09 s.
+    // Copying 720 MB at 8 GB/s takes 0.09 s.
     assertThat(numeric.timesCopy(numeric.spark()).orElseThrow()).isBetween(35.5, 35.6);
     assertThat(ShuffleReports.example().text().toText()).contains("35.6×");
   }
 
   @Test
-  void differentResultsAreLoud() {
+  void differentResultsAreShown() {
     ShuffleReport.WorkloadResult fine = ShuffleReports.example().results().get(0);
     ShuffleReport.WorkloadResult wrong =
         new ShuffleReport.WorkloadResult(fine.id(), fine.title(), false, 1, 1, 1, false, fine.sides());

@@ -28,7 +28,7 @@ class WorkloadTest {
   }
 
   @Test
-  void unknownNamesAreRefusedWithThoseThereAre() {
+  void anUnknownNameIsAnErrorThatListsTheNames() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> Workload.of("numbers"))
         .withMessageContaining("numeric, strings, tensors, computed, small-blocks and tpch");

@@ -51,7 +51,7 @@ class TransferReportsTest {
   }
 
   @Test
-  void theTableShowsGoalsAndWhetherTheyWereMet() throws IOException {
+  void theTableShowsGoalsAndResults() throws IOException {
     String text = report().text().toText();
     assertThat(text)
         .contains("512 MB", "1.02 GB", "0.400 – 0.600", "at least 60 %", "50.0 %", "NOT MET")
