@@ -11,15 +11,20 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import picocli.CommandLine.Command;
 import picocli.CommandLine;
+import picocli.CommandLine.Command;
 
 /** The command line {@code weft}. */
 @Command(
     name = "weft",
     mixinStandardHelpOptions = true,
     description = "Weft for Apache Spark: the demo, the benchmarks, a training and the doctor.",
-    subcommands = {DemoCommand.class, Weft.BenchCommand.class, DoctorCommand.class, TrainCommand.class})
+    subcommands = {
+      DemoCommand.class,
+      Weft.BenchCommand.class,
+      DoctorCommand.class,
+      TrainCommand.class
+    })
 public final class Weft {
   private Weft() {}
 

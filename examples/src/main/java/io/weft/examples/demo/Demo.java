@@ -1,7 +1,7 @@
 package io.weft.examples.demo;
 
-import io.weft.examples.measure.Rounds;
 import io.weft.examples.jobs.OpenTables;
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.Cleanup;
 import io.weft.examples.side.SideLauncher;
 import io.weft.examples.side.SideOptions;
@@ -49,7 +49,8 @@ public final class Demo {
               .provide(options.data(), work, options.scale());
       progress.step("starting two clusters of two executors each");
       SideProcess spark = cleanup.add(launcher.start(SideOptions.spark(common())));
-      SideProcess weft = cleanup.add(launcher.start(SideOptions.weft(options.transport(), common())));
+      SideProcess weft =
+          cleanup.add(launcher.start(SideOptions.weft(options.transport(), common())));
       OpenTables open = new OpenTables(tables.toString(), TpchTables.names());
       spark.call(open);
       weft.call(open);
@@ -85,11 +86,11 @@ public final class Demo {
     out.print(DemoTable.render(outcomes));
     out.println();
     out.println(
-        "Each query ran under Spark's shuffle and under Weft. \"faster\" is the ratio of the medians,"
-            + " and in the last line their geometric mean.");
+        "Each query ran under Spark's shuffle and under Weft. \"faster\" is the ratio of the"
+            + " medians, and in the last line their geometric mean.");
     out.println(
-        "\"own\" and \"same host\" bytes were read in place through shared memory, \"network\" bytes"
-            + " were received over TCP, \"spilled\" bytes went to disk.");
+        "\"own\" and \"same host\" bytes were read in place through shared memory, \"network\""
+            + " bytes were received over TCP, \"spilled\" bytes went to disk.");
     outcomes.forEach(
         outcome ->
             outcome

@@ -42,8 +42,7 @@ public final class DemoCommand implements Callable<Integer> {
       names = "--runs",
       defaultValue = "3",
       paramLabel = "N",
-      description =
-          "Runs of each query that count, after one warm-up. Default: ${DEFAULT-VALUE}")
+      description = "Runs of each query that count, after one warm-up. Default: ${DEFAULT-VALUE}")
   private int runs;
 
   @Mixin private TpchTables.FolderOption data;

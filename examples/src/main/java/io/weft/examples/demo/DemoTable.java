@@ -2,8 +2,8 @@ package io.weft.examples.demo;
 
 import io.weft.examples.jobs.ExecutorTotals;
 import io.weft.examples.measure.Spread;
-import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
 import java.util.List;
 

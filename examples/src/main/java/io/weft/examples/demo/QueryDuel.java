@@ -97,7 +97,8 @@ final class QueryDuel {
      *
      * @param ordered whether the order of the rows counts; else only the count of each row
      */
-    static Optional<String> difference(List<String> expected, List<String> actual, boolean ordered) {
+    static Optional<String> difference(
+        List<String> expected, List<String> actual, boolean ordered) {
       if (expected.size() != actual.size()) {
         return Optional.of(expected.size() + " rows under Spark, " + actual.size() + " under Weft");
       }

@@ -120,7 +120,8 @@ public final class DoctorCommand implements Callable<Integer> {
       lines.add(INDENT + "where spark.io.encryption.enabled: " + encrypted());
       lines.add(INDENT + "blocks of other executors: " + OTHERS_BLOCKS);
       lines.add(INDENT + "arrays between GPUs of executors: " + arrays());
-      lines.add(INDENT + "communicators without Spark: in " + HostOptions.on(capabilities).folder());
+      lines.add(
+          INDENT + "communicators without Spark: in " + HostOptions.on(capabilities).folder());
       capabilities.choices().forEach(line -> lines.add(INDENT + line));
       return String.join("\n", lines) + "\n";
     }
@@ -147,7 +148,8 @@ public final class DoctorCommand implements Callable<Integer> {
     /** Chooses as an executor does with the default settings. */
     private String blocks() {
       long least =
-          WeftSettings.MEMORY_SEGMENT_SIZE.defaultValue() + WeftSettings.MEMORY_MARGIN.defaultValue();
+          WeftSettings.MEMORY_SEGMENT_SIZE.defaultValue()
+              + WeftSettings.MEMORY_MARGIN.defaultValue();
       try {
         HostRoot root = HostRoot.choose(capabilities, folder.orElse(null), localFolders, least);
         return "in %s, up to %s for each executor unless spark.weft.memory.size says otherwise%s%s"

@@ -66,7 +66,9 @@ public record ShuffleJob(Source source, int partitions, String key) implements S
     record Computed(long count, int partitions, List<String> expressions) implements Source {
       @Override
       public Dataset<Row> rows(SparkSession session) {
-        return session.range(0, count, 1, partitions).selectExpr(expressions.toArray(String[]::new));
+        return session
+            .range(0, count, 1, partitions)
+            .selectExpr(expressions.toArray(String[]::new));
       }
     }
   }

@@ -17,8 +17,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Writes the input of a workload as Parquet and returns the bytes of its data: 8 for a number, 4 for
- * a float of a tensor, the length of a string in bytes. The same count gives the same rows.
+ * Writes the input of a workload as Parquet and returns the bytes of its data: 8 for a number, 4
+ * for a float of a tensor, the length of a string in bytes. The same count gives the same rows.
  *
  * @param kind of rows
  * @param count of rows

@@ -9,8 +9,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 
 /**
- * Waits until this machine is idle. Leftovers of one side, such as compilation, garbage and files to
- * delete or write back, must not slow down the side that is measured next. Thread-safe.
+ * Waits until this machine is idle. Leftovers of one side, such as compilation, garbage and files
+ * to delete or write back, must not slow down the side that is measured next. Thread-safe.
  */
 public final class Quiet {
   private static final Path COUNTERS = Path.of("/proc/stat");

@@ -54,7 +54,8 @@ public record Spread(List<Double> values) {
     double logarithms = 0;
     for (double number : numbers) {
       if (!(number > 0)) {
-        throw new IllegalArgumentException("a geometric mean needs positive numbers, not " + number);
+        throw new IllegalArgumentException(
+            "a geometric mean needs positive numbers, not " + number);
       }
       logarithms += Math.log(number);
     }

@@ -13,9 +13,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.launcher.JavaModuleOptions;
 
-/**
- * Starts sides that share a class path. Sides differ only in their options. For one thread.
- */
+/** Starts sides that share a class path. Sides differ only in their options. For one thread. */
 public final class SideLauncher {
   private static final String LOG_SETTINGS = "log4j2.properties";
 
@@ -146,9 +144,7 @@ public final class SideLauncher {
       return new ClassPath(spark, user);
     }
 
-    /**
-     * Whether the user's part fits {@code spark.jars}, which does not accept folders.
-     */
+    /** Whether the user's part fits {@code spark.jars}, which does not accept folders. */
     public boolean allJars() {
       return user.stream().allMatch(Files::isRegularFile);
     }
@@ -156,8 +152,8 @@ public final class SideLauncher {
 
   /**
    * Makes a Spark home out of jars: local-cluster and standalone workers start executors from a
-   * home. It holds links to the jars and a RELEASE file. Without that file Spark's launcher searches
-   * a source tree.
+   * home. It holds links to the jars and a RELEASE file. Without that file Spark's launcher
+   * searches a source tree.
    */
   public static final class SparkHome {
     /** The environment variable without which Spark's launcher searches a source tree. */

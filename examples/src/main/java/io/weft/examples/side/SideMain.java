@@ -19,8 +19,8 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * The main class of a side. It reads a map of Spark settings and then tasks from standard input, and
- * writes a reply for each to standard output. It ends when its input ends, even during a task.
+ * The main class of a side. It reads a map of Spark settings and then tasks from standard input,
+ * and writes a reply for each to standard output. It ends when its input ends, even during a task.
  */
 public final class SideMain {
   private final ObjectInputStream tasks;

@@ -9,7 +9,9 @@ public final class Units {
 
   private Units() {}
 
-  /** Formats seconds with about three significant digits: {@code 0.412}, {@code 3.41}, {@code 12.3}. */
+  /**
+   * Formats seconds with about three significant digits: {@code 0.412}, {@code 3.41}, {@code 12.3}.
+   */
   public static String seconds(double seconds) {
     double size = Math.abs(seconds);
     int digits = size < 1 ? 3 : size < 10 ? 2 : 1;

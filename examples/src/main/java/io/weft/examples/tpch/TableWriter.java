@@ -29,8 +29,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Writes the tables in a separate process, which then ends. The generator keeps 300 MB of text until
- * its process ends, and the compared sides must not hold that memory.
+ * Writes the tables in a separate process, which then ends. The generator keeps 300 MB of text
+ * until its process ends, and the compared sides must not hold that memory.
  */
 public final class TableWriter {
   private final SideLauncher launcher;

@@ -76,7 +76,9 @@ public final class TpchTables {
     @Option(
         names = "--data",
         paramLabel = "FOLDER",
-        description = "Folder of the tables; they are written there if it is empty. Default: a temporary folder")
+        description =
+            "Folder of the tables; they are written there if it is empty. Default: a temporary"
+                + " folder")
     private Path data;
 
     /**
@@ -86,7 +88,8 @@ public final class TpchTables {
      */
     public Optional<Path> folder() {
       if (data != null && Files.exists(data) && !Files.isDirectory(data)) {
-        throw new IllegalArgumentException("--data has to name a folder, but " + data + " is a file");
+        throw new IllegalArgumentException(
+            "--data has to name a folder, but " + data + " is a file");
       }
       return Optional.ofNullable(data);
     }

@@ -75,9 +75,7 @@ final class LossChart {
     return String.format(Locale.ROOT, format, value);
   }
 
-  /**
-   * Draws a curve. A point is the mean of all steps since the point before it.
-   */
+  /** Draws a curve. A point is the mean of all steps since the point before it. */
   private void draw(Svg svg, NavigableMap<Long, Double> curve, String color) {
     int each = (curve.size() + MOST_POINTS - 1) / MOST_POINTS;
     List<double[]> points = new ArrayList<>();

@@ -5,8 +5,8 @@ import java.util.Iterator;
 import java.util.ServiceLoader;
 
 /**
- * Creates models. The driver finds it on its class path as a {@link ServiceLoader} service and sends
- * it to the executors. Thread-safe.
+ * Creates models. The driver finds it on its class path as a {@link ServiceLoader} service and
+ * sends it to the executors. Thread-safe.
  */
 public interface ModelProvider extends Serializable {
   /** Returns the library and its version, for reports. */

@@ -17,8 +17,8 @@ import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Reads a column of arrays, and optionally a column of labels, from a Parquet file into memory, as a
- * trainer does that gets its data as files. Uses Spark's vectorised reader. For one thread.
+ * Reads a column of arrays, and optionally a column of labels, from a Parquet file into memory, as
+ * a trainer does that gets its data as files. Uses Spark's vectorised reader. For one thread.
  */
 public final class ParquetRows implements AutoCloseable {
   private static final int READ_ROWS = 4096;

@@ -53,7 +53,8 @@ record ParquetTraining(
      *
      * @param rows owned by the caller, who closes them after this source
      */
-    ParquetSource(Communicator communicator, ParquetRows rows, int width, int batchRows, long seed) {
+    ParquetSource(
+        Communicator communicator, ParquetRows rows, int width, int batchRows, long seed) {
       this.communicator = communicator;
       this.rows = rows;
       this.width = width;

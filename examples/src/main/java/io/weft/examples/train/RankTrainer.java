@@ -108,8 +108,8 @@ public final class RankTrainer implements AutoCloseable {
   private void requireSteps() {
     if (source.steps() == 0) {
       throw new IllegalArgumentException(
-          "there is no step to train, because the rows do not fill a batch of each rank; use smaller"
-              + " batches or more rows");
+          "there is no step to train, because the rows do not fill a batch of each rank; use"
+              + " smaller batches or more rows");
     }
   }
 

@@ -114,7 +114,11 @@ record TrainOnce(HandOff handOff, TrainingPlan plan, int ranks, int batchRows, i
    * @param accuracy on the test set, 0 to 1
    */
   public record Outcome(
-      TrainOnce.HandOff handOff, double seconds, long fileBytes, List<RankReport> ranks, double accuracy)
+      TrainOnce.HandOff handOff,
+      double seconds,
+      long fileBytes,
+      List<RankReport> ranks,
+      double accuracy)
       implements Serializable {
 
     /** Returns the time of the steps on the slowest rank. */

@@ -85,7 +85,8 @@ final class TrainRun {
     }
   }
 
-  private TrainOnce.Outcome train(SideProcess side, TrainOnce.HandOff handOff, TrainingPlan plan, String title)
+  private TrainOnce.Outcome train(
+      SideProcess side, TrainOnce.HandOff handOff, TrainingPlan plan, String title)
       throws IOException, InterruptedException {
     progress.step("training, " + title);
     side.call(new Settle());
@@ -118,7 +119,8 @@ final class TrainRun {
         CHECKPOINT_STEPS);
   }
 
-  private void report(List<TrainOnce.Outcome> outcomes, Map<String, NavigableMap<Long, Double>> curves)
+  private void report(
+      List<TrainOnce.Outcome> outcomes, Map<String, NavigableMap<Long, Double>> curves)
       throws IOException {
     TrainOnce.Outcome first = outcomes.get(0);
     String subtitle =
@@ -215,7 +217,8 @@ final class TrainRun {
       this.progress = progress;
       this.losses = losses;
       this.title = title;
-      var unused = thread.scheduleWithFixedDelay(this::show, 0, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+      var unused =
+          thread.scheduleWithFixedDelay(this::show, 0, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
     }
 
     private void show() {

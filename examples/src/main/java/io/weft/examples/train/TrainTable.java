@@ -1,8 +1,8 @@
 package io.weft.examples.train;
 
 import io.weft.examples.measure.Spread;
-import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
 import java.util.List;
 import java.util.Locale;
@@ -66,12 +66,16 @@ final class TrainTable {
             + ", by the medians.");
   }
 
-  private static double ratio(List<TrainOnce.Outcome> outcomes, ToDoubleFunction<TrainOnce.Outcome> seconds) {
-    return median(outcomes, TrainOnce.HandOff.PARQUET, seconds) / median(outcomes, TrainOnce.HandOff.FEED, seconds);
+  private static double ratio(
+      List<TrainOnce.Outcome> outcomes, ToDoubleFunction<TrainOnce.Outcome> seconds) {
+    return median(outcomes, TrainOnce.HandOff.PARQUET, seconds)
+        / median(outcomes, TrainOnce.HandOff.FEED, seconds);
   }
 
   private static double median(
-      List<TrainOnce.Outcome> outcomes, TrainOnce.HandOff handOff, ToDoubleFunction<TrainOnce.Outcome> seconds) {
+      List<TrainOnce.Outcome> outcomes,
+      TrainOnce.HandOff handOff,
+      ToDoubleFunction<TrainOnce.Outcome> seconds) {
     return new Spread(
             outcomes.stream()
                 .filter(outcome -> outcome.handOff() == handOff)

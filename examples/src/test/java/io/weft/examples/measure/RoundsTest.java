@@ -22,7 +22,8 @@ class RoundsTest {
   @Test
   void eachOfTwoSidesBeginsInEverySecondRound() {
     assertThat(IntStream.range(0, 4).mapToObj(round -> Rounds.order(List.of("a", "b"), round)))
-        .containsExactly(List.of("a", "b"), List.of("b", "a"), List.of("b", "a"), List.of("a", "b"));
+        .containsExactly(
+            List.of("a", "b"), List.of("b", "a"), List.of("b", "a"), List.of("a", "b"));
   }
 
   @Test

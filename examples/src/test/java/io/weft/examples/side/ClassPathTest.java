@@ -30,7 +30,8 @@ class ClassPathTest {
   @Test
   void classFoldersBelongToTheUser() throws IOException {
     Path classes = Files.createDirectory(folder.resolve("classes"));
-    SideLauncher.ClassPath classPath = SideLauncher.ClassPath.split(List.of(classes, jar("weft-spark-0.1.0.jar")));
+    SideLauncher.ClassPath classPath =
+        SideLauncher.ClassPath.split(List.of(classes, jar("weft-spark-0.1.0.jar")));
     assertThat(classPath.user()).contains(classes);
     assertThat(classPath.allJars()).isFalse();
   }

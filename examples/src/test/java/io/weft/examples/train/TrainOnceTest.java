@@ -85,7 +85,8 @@ class TrainOnceTest {
             .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString())
             .getOrCreate();
     for (String table : TABLES) {
-      long rows = new TableWriter.WriteTable(table, 0.004, folder.resolve(table).toString()).run(session);
+      long rows =
+          new TableWriter.WriteTable(table, 0.004, folder.resolve(table).toString()).run(session);
       assertThat(rows).isPositive();
     }
     assertThat(new OpenTables(folder.toString(), TABLES).run(session)).isEqualTo(3);

@@ -6,7 +6,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class TrainTableTest {
-  private static TrainOnce.Outcome outcome(TrainOnce.HandOff handOff, double seconds, double stepSeconds) {
+  private static TrainOnce.Outcome outcome(
+      TrainOnce.HandOff handOff, double seconds, double stepSeconds) {
     RankReport rank = new RankReport(0, 0, 120, 30_720, 0.5, stepSeconds, 0.25, 4_000, 7);
     return new TrainOnce.Outcome(handOff, seconds, 2_000_000, List.of(rank), 0.875);
   }
@@ -29,7 +30,9 @@ class TrainTableTest {
   @Test
   void stepsBeforeARestartCount() {
     RankReport rank = new RankReport(0, 100, 20, 5_120, 0.5, 1, 0.25, 4_000, 7);
-    assertThat(TrainTable.of(List.of(new TrainOnce.Outcome(TrainOnce.HandOff.FEED, 5, 0, List.of(rank), 0.5))))
+    assertThat(
+            TrainTable.of(
+                List.of(new TrainOnce.Outcome(TrainOnce.HandOff.FEED, 5, 0, List.of(rank), 0.5))))
         .contains(" 120 ");
   }
 

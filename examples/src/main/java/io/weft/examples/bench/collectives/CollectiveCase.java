@@ -21,7 +21,9 @@ public record CollectiveCase(
     long count,
     int nranks,
     boolean inPlace) {
-  /** Creates a case of about this size, as nccl-tests counts it; a part has at least one element. */
+  /**
+   * Creates a case of about this size, as nccl-tests counts it; a part has at least one element.
+   */
   static CollectiveCase ofSize(
       OperationKind operation,
       DataType type,

@@ -46,7 +46,8 @@ final class CollectiveRounds {
         checks.put(side.name(), checked.get());
         int iterations = iterations(side, test);
         contestants.add(
-            new Rounds.Contestant(side.name(), () -> cost(time(side, test, iterations), iterations)));
+            new Rounds.Contestant(
+                side.name(), () -> cost(time(side, test, iterations), iterations)));
       }
     }
     return new CollectivesReport.CaseResult(
@@ -57,8 +58,7 @@ final class CollectiveRounds {
   }
 
   private static Rounds.Cost cost(CollectiveSide.Timing timing, int iterations) {
-    return new Rounds.Cost(
-        timing.nanos() / 1e9 / iterations, timing.cpuNanos() / 1e9 / iterations);
+    return new Rounds.Cost(timing.nanos() / 1e9 / iterations, timing.cpuNanos() / 1e9 / iterations);
   }
 
   private static CollectivesReport.CaseFigures withCheck(
@@ -71,7 +71,8 @@ final class CollectiveRounds {
         checked.algorithm());
   }
 
-  private static CollectiveSide.Timing time(CollectiveSide side, CollectiveCase test, int iterations)
+  private static CollectiveSide.Timing time(
+      CollectiveSide side, CollectiveCase test, int iterations)
       throws IOException, InterruptedException {
     return side.run(test, false, iterations)
         .orElseThrow(() -> new IOException(side.name() + " no longer has " + test));

@@ -16,8 +16,8 @@ import picocli.CommandLine.Option;
     sortOptions = false,
     description = {
       "Measures what collectives between processes of this machine cost, in the manner of"
-          + " nccl-tests. Weft alternates with OpenMPI, where OpenMPI is installed with its compiler"
-          + " wrapper (Debian: openmpi-bin, libopenmpi-dev, gcc).",
+          + " nccl-tests. Weft alternates with OpenMPI, where OpenMPI is installed with its"
+          + " compiler wrapper (Debian: openmpi-bin, libopenmpi-dev, gcc).",
       "With --quick it measures fewer operations and sizes and ends within a minute. Writes a"
           + " table, JSON, Markdown and a chart."
     })
@@ -76,8 +76,8 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
       defaultValue = "shm,symmetric",
       paramLabel = "KIND",
       description =
-          "Transports of Weft's ranks: shm (shared memory, private buffers), symmetric (shared memory,"
-              + " buffers in it), tcp. Default: ${DEFAULT-VALUE}")
+          "Transports of Weft's ranks: shm (shared memory, private buffers), symmetric (shared"
+              + " memory, buffers in it), tcp. Default: ${DEFAULT-VALUE}")
   private List<String> transports;
 
   @Option(names = "--no-mpi", description = "Leave OpenMPI out")

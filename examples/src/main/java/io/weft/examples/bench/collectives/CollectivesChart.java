@@ -53,8 +53,8 @@ final class CollectivesChart {
   private String subtitle() {
     return String.format(
         Locale.ROOT,
-        "bus bandwidth as in nccl-tests, median of %d alternating runs · %d ranks, %d cores · dashes:"
-            + " one thread copies memory at %s/s · higher is better",
+        "bus bandwidth as in nccl-tests, median of %d alternating runs · %d ranks, %d cores ·"
+            + " dashes: one thread copies memory at %s/s · higher is better",
         report.runs(),
         report.nranks(),
         report.cores(),

@@ -1,8 +1,8 @@
 package io.weft.examples.bench.collectives;
 
-import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.measure.Report;
 import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,8 +23,8 @@ final class CollectivesTable {
   private String heading() {
     return String.format(
         Locale.ROOT,
-        "Weft %s, Java %s, %s, %s, %d cores, %d ranks%s, %d alternating runs, %s; one thread copies memory at"
-            + " %s/s alone, %s/s beside %d other",
+        "Weft %s, Java %s, %s, %s, %d cores, %d ranks%s, %d alternating runs, %s; one thread copies"
+            + " memory at %s/s alone, %s/s beside %d other",
         report.weftVersion(),
         report.javaVersion(),
         report.mpiVersion().isEmpty() ? "no OpenMPI" : "OpenMPI " + report.mpiVersion(),
@@ -119,7 +119,9 @@ final class CollectivesTable {
         "Sizes, algbw and busbw as in nccl-tests. Time is the median of the slowest rank. CPU is of"
             + " all ranks and threads together. Both are per operation, after every side has"
             + " repeated the operation until it got no faster.");
-    notes.add("× copy: algbw as a part of the speed at which one thread copies alone; faster: than OpenMPI.");
+    notes.add(
+        "× copy: algbw as a part of the speed at which one thread copies alone; faster: than"
+            + " OpenMPI.");
     long errors = report.errors();
     notes.add(errors == 0 ? "All results were right." : errors + " ELEMENTS WERE WRONG.");
     return notes;

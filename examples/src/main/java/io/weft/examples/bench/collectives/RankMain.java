@@ -29,9 +29,9 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The main class of a rank of {@link WeftSide}. It executes orders from standard input, a line each,
- * until its input ends. Orders and answers have the format of {@code mpi-collectives.c}; an answer
- * also names the algorithm.
+ * The main class of a rank of {@link WeftSide}. It executes orders from standard input, a line
+ * each, until its input ends. Orders and answers have the format of {@code mpi-collectives.c}; an
+ * answer also names the algorithm.
  */
 public final class RankMain {
   private static final Duration TIMEOUT = Duration.ofMinutes(1);

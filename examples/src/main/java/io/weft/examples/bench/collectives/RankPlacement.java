@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The processor of each rank. MPI launchers bind ranks, so Weft's ranks are bound too. Unbound ranks
- * sometimes share one processor and then wait for each other.
+ * The processor of each rank. MPI launchers bind ranks, so Weft's ranks are bound too. Unbound
+ * ranks sometimes share one processor and then wait for each other.
  *
  * @param processors one for each rank, in order; empty for unbound ranks on all sides
  */

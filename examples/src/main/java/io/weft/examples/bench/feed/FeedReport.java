@@ -2,8 +2,8 @@ package io.weft.examples.bench.feed;
 
 import io.weft.examples.measure.Report;
 import io.weft.examples.measure.Spread;
-import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
 import java.util.List;
 import java.util.Map;

@@ -39,7 +39,9 @@ final class ProfileRun {
       WorkFolder work = cleanup.add(WorkFolder.create("weft-profile-", options.keep()));
       SideLauncher launcher = SideLauncher.create(work);
       ShuffleBench.Subject subject =
-          new ShuffleBench.Inputs(work, launcher, cleanup, progress).shuffles(first, options.factor()).get(0);
+          new ShuffleBench.Inputs(work, launcher, cleanup, progress)
+              .shuffles(first, options.factor())
+              .get(0);
       SideProcess process = cleanup.add(launcher.start(recorded(recordings)));
       process.awaitReady();
       progress.say("processes: " + process.processIds());

@@ -1,6 +1,5 @@
 package io.weft.examples.bench.shuffle;
 
-import org.apache.spark.package$;
 import io.weft.examples.jobs.JobCost;
 import io.weft.examples.jobs.OpenTables;
 import io.weft.examples.jobs.RunQuery;
@@ -27,6 +26,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.spark.package$;
 
 /** Runs the whole benchmark of shuffles. For one use and one thread. */
 public final class ShuffleBench {
@@ -58,7 +58,8 @@ public final class ShuffleBench {
         open(sides, tables);
         options.queries().forEach(query -> subjects.add(Subject.query(query)));
       }
-      ShuffleReport report = report(measure(new ShuffleRounds(sides, options.runs(), progress), subjects));
+      ShuffleReport report =
+          report(measure(new ShuffleRounds(sides, options.runs(), progress), subjects));
       progress.step("stopping the clusters");
       return report;
     }
@@ -100,7 +101,8 @@ public final class ShuffleBench {
   }
 
   private ShuffleReport report(List<ShuffleReport.WorkloadResult> results) {
-    List<Double> copies = results.stream().map(ShuffleReport.WorkloadResult::copyBytesPerSecond).toList();
+    List<Double> copies =
+        results.stream().map(ShuffleReport.WorkloadResult::copyBytesPerSecond).toList();
     Environment environment = Environment.current();
     return new ShuffleReport(
         environment.when(),
@@ -145,7 +147,8 @@ public final class ShuffleBench {
       queries = List.copyOf(queries);
       transports = List.copyOf(transports);
       if (!(factor > 0)) {
-        throw new IllegalArgumentException("the factor of rows has to be more than 0, not " + factor);
+        throw new IllegalArgumentException(
+            "the factor of rows has to be more than 0, not " + factor);
       }
       Rounds.requireRuns(runs);
     }

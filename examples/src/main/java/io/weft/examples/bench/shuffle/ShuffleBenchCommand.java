@@ -60,8 +60,8 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       names = "--rows",
       paramLabel = "N",
       description =
-          "Rows of the numeric workload; the others change in proportion. Default: 10000000, or a tenth"
-              + " with --quick")
+          "Rows of the numeric workload; the others change in proportion. Default: 10000000, or a"
+              + " tenth with --quick")
   private Long rows;
 
   @Option(

@@ -20,9 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/**
- * Measures subjects in alternating rounds, after a warm-up of each side. For one thread.
- */
+/** Measures subjects in alternating rounds, after a warm-up of each side. For one thread. */
 final class ShuffleRounds {
   private static final int FEWEST_RUNS = 2;
   private static final int COPY_THREADS = 2;
@@ -42,7 +40,8 @@ final class ShuffleRounds {
    *
    * @param share the time for all of its rounds; two rounds run in any case
    */
-  ShuffleReport.WorkloadResult measure(ShuffleBench.Subject subject, Duration share) throws IOException, InterruptedException {
+  ShuffleReport.WorkloadResult measure(ShuffleBench.Subject subject, Duration share)
+      throws IOException, InterruptedException {
     long start = System.nanoTime();
     double copySpeed = CopySpeed.measure(COPY_THREADS);
     Map<SideProcess, Samples> samples = new LinkedHashMap<>();

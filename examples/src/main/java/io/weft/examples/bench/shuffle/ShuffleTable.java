@@ -2,8 +2,8 @@ package io.weft.examples.bench.shuffle;
 
 import io.weft.examples.measure.Report;
 import io.weft.examples.measure.Spread;
-import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
@@ -100,11 +100,11 @@ final class ShuffleTable {
     List<String> notes = new ArrayList<>();
     notes.add(
         "Seconds are medians: of a shuffle, the job less the same job without it; of a query, the"
-            + " whole. CPU is of the task threads; process CPU is of all threads of the executors in"
-            + " the whole job.");
+            + " whole. CPU is of the task threads; process CPU is of all threads of the executors"
+            + " in the whole job.");
     notes.add(
-        "× copy: the time as a multiple of copying the data once; fresh: shared memory first touched"
-            + " in the runs that count.");
+        "× copy: the time as a multiple of copying the data once; fresh: shared memory first"
+            + " touched in the runs that count.");
     queryMeans().forEach(notes::add);
     boolean equal = report.results().stream().allMatch(ShuffleReport.WorkloadResult::equal);
     notes.add(equal ? "All sides came to the same results." : "RESULTS ARE NOT EQUAL.");
@@ -112,7 +112,8 @@ final class ShuffleTable {
   }
 
   private List<String> queryMeans() {
-    List<ShuffleReport.WorkloadResult> queries = report.results().stream().filter(ShuffleReport.WorkloadResult::query).toList();
+    List<ShuffleReport.WorkloadResult> queries =
+        report.results().stream().filter(ShuffleReport.WorkloadResult::query).toList();
     if (queries.isEmpty()) {
       return List.of();
     }

@@ -72,7 +72,8 @@ public enum Workload {
   /** The source of its rows. If it has an input, the input is in the folder. */
   public ShuffleJob.Source source(double factor, String folder) {
     return switch (this) {
-      case COMPUTED -> new ShuffleJob.Source.Computed(rows(factor), COMPUTED_TASKS, COMPUTED_COLUMNS);
+      case COMPUTED ->
+          new ShuffleJob.Source.Computed(rows(factor), COMPUTED_TASKS, COMPUTED_COLUMNS);
       case SMALL_BLOCKS ->
           new ShuffleJob.Source.Computed(rows(factor), SMALL_BLOCK_TASKS, smallBlockColumns());
       default -> new ShuffleJob.Source.Parquet(folder);

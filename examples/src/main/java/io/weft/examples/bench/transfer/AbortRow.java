@@ -53,7 +53,8 @@ final class AbortRow {
             "the slowest within the deadline plus 1 s", worst, "s", deadline.toMillis() / 1e3 + 1));
   }
 
-  private Rounds.Cost run(boolean sameHost, boolean stopped) throws IOException, InterruptedException {
+  private Rounds.Cost run(boolean sameHost, boolean stopped)
+      throws IOException, InterruptedException {
     Path folder = Files.createTempDirectory(memory, "abort-");
     List<String> rendezvous = List.of(UniqueId.create().encode(), UniqueId.create().encode());
     try (LineProcess waiter = start(folder, sameHost, 0, rendezvous);

@@ -45,7 +45,8 @@ final class BlockRows {
             .measure(
                 List.of(
                     new Rounds.Contestant("Weft/tcp", () -> tcp.readTogether(blocks)),
-                    new Rounds.Contestant("without checksums", () -> unchecked.readTogether(blocks)),
+                    new Rounds.Contestant(
+                        "without checksums", () -> unchecked.readTogether(blocks)),
                     new Rounds.Contestant("plain sockets", () -> tcp.readPlain(blocks.allBytes())),
                     new Rounds.Contestant(
                         "memory to memory", () -> tcp.readPlainMemory(blocks.allBytes()))));
@@ -96,7 +97,9 @@ final class BlockRows {
         way.all().add(way.reads().again(options.part(LATENCY_READS)));
       }
     }
-    return ways.stream().map(way -> TransferReport.LatencyFigures.of(way.name(), way.all())).toList();
+    return ways.stream()
+        .map(way -> TransferReport.LatencyFigures.of(way.name(), way.all()))
+        .toList();
   }
 
   /** A way to read one block, and the latencies of its reads. */

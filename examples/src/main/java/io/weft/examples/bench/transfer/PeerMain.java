@@ -14,8 +14,8 @@ import org.HdrHistogram.Histogram;
 
 /**
  * The main class of an executor. It executes orders from standard input, a line each, until its
- * input ends. First it writes {@code ready ADDRESS PORT}, with the port of its {@link PlainSockets}.
- * An answer is {@code done} with a result, or {@code failed} with a reason.
+ * input ends. First it writes {@code ready ADDRESS PORT}, with the port of its {@link
+ * PlainSockets}. An answer is {@code done} with a result, or {@code failed} with a reason.
  *
  * <ul>
  *   <li>{@code know ADDRESS}: adds the address of another executor

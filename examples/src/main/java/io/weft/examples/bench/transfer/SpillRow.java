@@ -60,7 +60,8 @@ final class SpillRow {
     this.job = new ShuffleJob(new ShuffleJob.Source.Computed(rows, TASKS, COLUMNS), TASKS, "k");
   }
 
-  TransferReport.RowResult measure(Cleanup cleanup, WorkFolder work) throws IOException, InterruptedException {
+  TransferReport.RowResult measure(Cleanup cleanup, WorkFolder work)
+      throws IOException, InterruptedException {
     long data = (long) rows * ROW_BYTES;
     SideLauncher launcher = SideLauncher.create(work);
     SideProcess spark = cleanup.add(launcher.start(SideOptions.spark(common)));

@@ -58,7 +58,8 @@ public record TransferReport(
    * @param bytes that move in a run; 0 if the row does not measure bytes
    * @param sides the side with the goal first
    */
-  public record RowResult(String id, String title, long bytes, List<Rounds.SideFigures> sides, Goal goal) {
+  public record RowResult(
+      String id, String title, long bytes, List<Rounds.SideFigures> sides, Goal goal) {
     public RowResult {
       sides = List.copyOf(sides);
     }

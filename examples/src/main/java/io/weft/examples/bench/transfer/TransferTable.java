@@ -1,9 +1,9 @@
 package io.weft.examples.bench.transfer;
 
-import io.weft.examples.measure.Rounds;
-import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.measure.Report;
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
@@ -110,8 +110,8 @@ final class TransferTable {
     List<String> notes = new ArrayList<>();
     report.rows().forEach(row -> notes.add(row.id() + ": " + row.title() + "."));
     notes.add(
-        "Seconds and CPU are medians. CPU is of all processes and threads of a side, but of tasks only"
-            + " for spill and encrypted, and not measured for abort. Percentiles are of an"
+        "Seconds and CPU are medians. CPU is of all processes and threads of a side, but of tasks"
+            + " only for spill and encrypted, and not measured for abort. Percentiles are of an"
             + " HdrHistogram of all runs.");
     long missed = report.rows().stream().filter(row -> !row.goal().met()).count();
     notes.add(missed == 0 ? "All goals were met." : missed + " GOALS WERE NOT MET.");

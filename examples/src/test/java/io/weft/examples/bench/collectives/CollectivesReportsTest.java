@@ -37,7 +37,8 @@ class CollectivesReportsTest {
         List.of(result(1 << 20, 0.0002, 0.0004, errors), result(64 << 20, 0.016, 0.032, 0)));
   }
 
-  private static CollectivesReport.CaseResult result(long bytes, double ours, double theirs, long errors) {
+  private static CollectivesReport.CaseResult result(
+      long bytes, double ours, double theirs, long errors) {
     CollectiveCase test =
         CollectiveCase.ofSize(
             OperationKind.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, bytes, 2, false);
@@ -46,7 +47,8 @@ class CollectivesReportsTest {
         List.of(
             new CollectivesReport.CaseFigures(
                 "Weft", Spread.of(ours, ours / 2, ours * 2), Spread.of(ours * 2), errors, "staged"),
-            new CollectivesReport.CaseFigures("OpenMPI", Spread.of(theirs), Spread.of(theirs * 2), 0, "")));
+            new CollectivesReport.CaseFigures(
+                "OpenMPI", Spread.of(theirs), Spread.of(theirs * 2), 0, "")));
   }
 
   @Test

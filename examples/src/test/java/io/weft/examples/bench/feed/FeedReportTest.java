@@ -18,7 +18,8 @@ class FeedReportTest {
     Map<FeedSide, List<FeedRead.Result>> results = new EnumMap<>(FeedSide.class);
     results.put(FeedSide.FEED, List.of(new FeedRead.Result(2, 100, 7, 4_000, 0)));
     results.put(FeedSide.PARQUET, List.of(new FeedRead.Result(12, 100, 7, 8_000, 500_000)));
-    results.put(FeedSide.PLAIN_PARQUET, List.of(new FeedRead.Result(8, 100, lastSum, 8_000, 600_000)));
+    results.put(
+        FeedSide.PLAIN_PARQUET, List.of(new FeedRead.Result(8, 100, lastSum, 8_000, 600_000)));
     return results;
   }
 
@@ -60,7 +61,8 @@ class FeedReportTest {
   void anEarlierReportIsReadBack(@TempDir Path folder) throws IOException {
     FeedReport report = new FeedReport(SCANS, results(7));
     List<Path> files = report.write(folder);
-    assertThat(files).extracting(file -> file.getFileName().toString())
+    assertThat(files)
+        .extracting(file -> file.getFileName().toString())
         .containsExactly("feed.json", "feed.md");
     assertThat(Report.read(files.get(0), FeedReport.class)).isEqualTo(report);
   }

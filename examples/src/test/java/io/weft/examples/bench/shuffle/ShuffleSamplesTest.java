@@ -10,7 +10,8 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ShuffleSamplesTest {
-  private final ShuffleRounds.Samples samples = new ShuffleRounds.Samples(SideOptions.spark(Map.of()));
+  private final ShuffleRounds.Samples samples =
+      new ShuffleRounds.Samples(SideOptions.spark(Map.of()));
 
   private static JobCost cost(double seconds, double cpuSeconds) {
     return new JobCost(seconds, cpuSeconds, 0, 100, 0, 0);

@@ -30,7 +30,8 @@ class ShuffleTableTest {
   void differentResultsAreShown() {
     ShuffleReport.WorkloadResult fine = ShuffleReports.example().results().get(0);
     ShuffleReport.WorkloadResult wrong =
-        new ShuffleReport.WorkloadResult(fine.id(), fine.title(), false, 1, 1, 1, false, fine.sides());
+        new ShuffleReport.WorkloadResult(
+            fine.id(), fine.title(), false, 1, 1, 1, false, fine.sides());
     ShuffleReport example = ShuffleReports.example();
     ShuffleReport report =
         new ShuffleReport("", "", "", "", "", 2, "", 8e9, example.runs(), List.of(wrong));

@@ -20,7 +20,8 @@ class WorkloadTest {
 
   @Test
   void smallBlocksHaveTwoHundredTasksAndFiftyColumns() {
-    ShuffleJob.Source.Computed source = (ShuffleJob.Source.Computed) Workload.SMALL_BLOCKS.source(1, "");
+    ShuffleJob.Source.Computed source =
+        (ShuffleJob.Source.Computed) Workload.SMALL_BLOCKS.source(1, "");
     assertThat(source.partitions()).isEqualTo(200);
     assertThat(source.expressions()).hasSize(50).doesNotHaveDuplicates();
     assertThat(Workload.SMALL_BLOCKS.partitions()).isEqualTo(200);

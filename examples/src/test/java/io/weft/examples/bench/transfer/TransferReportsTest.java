@@ -47,7 +47,9 @@ class TransferReportsTest {
                 0,
                 List.of(new Rounds.SideFigures("killed", Spread.of(0.01), Spread.of(0))),
                 TransferReport.Goal.atMost("within 4 s", 0.01, "s", 4))),
-        List.of(TransferReport.LatencyFigures.of("Weft/shm", Histograms.decode(Histograms.encode(nanos)))));
+        List.of(
+            TransferReport.LatencyFigures.of(
+                "Weft/shm", Histograms.decode(Histograms.encode(nanos)))));
   }
 
   @Test

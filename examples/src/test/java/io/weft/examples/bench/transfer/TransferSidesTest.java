@@ -45,7 +45,8 @@ class TransferSidesTest {
   @Test
   void transfersFromADeadPeerFail() throws Exception {
     TransferBench.Options options = new TransferBench.Options(Set.of(Row.ABORT), 1, 1);
-    TransferReport.RowResult row = new AbortRow(options, work, memory, Duration.ofSeconds(10)).measure();
+    TransferReport.RowResult row =
+        new AbortRow(options, work, memory, Duration.ofSeconds(10)).measure();
     assertThat(row.sides()).hasSize(3);
     // Only the deadline reveals a suspended process.
     assertThat(row.sides().get(2).seconds().min()).isGreaterThan(1);

@@ -90,8 +90,8 @@ final class DjlClassifier implements TrainingModel {
   }
 
   /**
-   * Returns an array over the elements. DJL wraps a direct buffer without a copy, and the reports of
-   * copied bytes depend on that.
+   * Returns an array over the elements. DJL wraps a direct buffer without a copy, and the reports
+   * of copied bytes depend on that.
    *
    * @throws IllegalStateException if DJL copied the elements
    */

@@ -25,8 +25,8 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * A linear layer with an optional activation, as a DJL block. Parameters and gradients are in memory
- * that Weft owns. For one thread.
+ * A linear layer with an optional activation, as a DJL block. Parameters and gradients are in
+ * memory that Weft owns. For one thread.
  */
 final class DjlLayer implements AutoCloseable {
   private final SequentialBlock block = new SequentialBlock();

@@ -33,8 +33,8 @@ public final class DjlModels implements ModelProvider {
   }
 
   /**
-   * Returns the PyTorch engine of the class path. There are as many ranks as cores, so each rank has
-   * one thread. The settings also keep DJL from asking the network whether it runs in a cloud.
+   * Returns the PyTorch engine of the class path. There are as many ranks as cores, so each rank
+   * has one thread. The settings also keep DJL from asking the network whether it runs in a cloud.
    */
   private static Engine engine() {
     setUnlessSet("ai.djl.offline", "true");
