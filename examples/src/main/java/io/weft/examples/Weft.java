@@ -1,6 +1,9 @@
 package io.weft.examples;
 
-import io.weft.examples.bench.BenchCommand;
+import io.weft.examples.bench.collectives.CollectivesBenchCommand;
+import io.weft.examples.bench.feed.FeedBenchCommand;
+import io.weft.examples.bench.shuffle.ShuffleBenchCommand;
+import io.weft.examples.bench.transfer.TransferBenchCommand;
 import io.weft.examples.demo.DemoCommand;
 import io.weft.examples.doctor.DoctorCommand;
 import io.weft.examples.train.TrainCommand;
@@ -16,14 +19,18 @@ import picocli.CommandLine.Command;
     name = "weft",
     mixinStandardHelpOptions = true,
     description = "Weft for Apache Spark: the demo, the benchmarks, a training and the doctor.",
-    subcommands = {DemoCommand.class, BenchCommand.class, DoctorCommand.class, TrainCommand.class})
+    subcommands = {
+      DemoCommand.class,
+      Weft.BenchCommand.class,
+      DoctorCommand.class,
+      TrainCommand.class
+    })
 public final class Weft {
   private Weft() {}
 
-  /** Ends the process with 0 for success, 1 for a failure, 2 for wrong arguments. */
+  /** Ends the process: status 0 is success, 1 a failure, 2 wrong arguments. */
   public static void main(String[] args) {
-    // Tables hold characters beyond ASCII, and Java would write question marks where no locale is
-    // set.
+    // Tables contain non-ASCII characters; without a locale Java writes question marks for them.
     System.setOut(utf8(FileDescriptor.out));
     System.setErr(utf8(FileDescriptor.err));
     System.exit(commandLine().execute(args));
@@ -46,4 +53,17 @@ public final class Weft {
   private static String message(Exception failure) {
     return failure.getMessage() == null ? failure.toString() : failure.getMessage();
   }
+
+  /** Groups the benchmarks under {@code weft bench}. */
+  @Command(
+      name = "bench",
+      mixinStandardHelpOptions = true,
+      description = "Benchmarks.",
+      subcommands = {
+        ShuffleBenchCommand.class,
+        CollectivesBenchCommand.class,
+        FeedBenchCommand.class,
+        TransferBenchCommand.class
+      })
+  public static final class BenchCommand {}
 }

@@ -1,7 +1,7 @@
 /**
- * The command line {@code weft}: the demo and the benchmarks. This package only parses; each
- * command lives in a package of its own. Everything runs on the main thread except what {@code
- * side} describes; folders and processes are freed by the command that made them, and by a shutdown
- * hook when it is interrupted.
+ * The command line {@code weft}: demo, benchmarks, training and doctor. This package only parses;
+ * each command has its own package. All code runs on the main thread, except for the threads that
+ * package {@code side} describes. A command frees the folders and processes that it creates; a
+ * shutdown hook does so when the command is interrupted.
  */
 package io.weft.examples;

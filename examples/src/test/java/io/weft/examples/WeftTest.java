@@ -57,7 +57,7 @@ class WeftTest {
     assertThat(err.toString()).contains("--scale", "big");
   }
 
-  /** Before a cluster is started, and before the model's library is asked for. */
+  /** The check runs before a cluster starts, and before the model library is loaded. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -69,18 +69,18 @@ class WeftTest {
         "--batch|-1|--batch needs at least one row, not -1",
         "--rate|-0.1|--rate has to be more than 0, not -0.1",
         "--runs|-1|--runs has to be 0 or more, not -1",
-        "--data|pom.xml|--data has to name a folder, and pom.xml is none",
+        "--data|pom.xml|--data has to name a folder, but pom.xml is a file",
       })
-  void trainNamesTheOptionThatIsWrong(String option, String value, String said) {
+  void trainNamesTheWrongOption(String option, String value, String message) {
     String out = "target/never-made";
     assertThat(run("train", "--out", out, option, value)).isEqualTo(1);
-    assertThat(err.toString()).contains(said).doesNotContain("\tat ");
+    assertThat(err.toString()).contains(message).doesNotContain("\tat ");
     assertThat(Path.of(out)).doesNotExist();
   }
 
   @ParameterizedTest
   @CsvSource({"train", "bench feed", "bench shuffle", "bench transfer", "bench collectives"})
-  void reportsThatCannotBeWrittenAreSaidBeforeAnythingIsMeasured(String command) {
+  void anUnwritableReportFolderIsAnErrorBeforeTheMeasurement(String command) {
     List<String> args = new ArrayList<>(List.of(command.split(" ", -1)));
     args.addAll(List.of("--out", "pom.xml"));
     assertThat(run(args.toArray(String[]::new))).isEqualTo(1);
@@ -88,13 +88,13 @@ class WeftTest {
   }
 
   @Test
-  void trainWithoutTheModelsLibrarySaysHowToGetIt() {
+  void trainWithoutTheModelLibrarySaysHowToGetIt() {
     assertThat(run("train", "--out", "target/weft-train")).isEqualTo(1);
     assertThat(err.toString()).contains("bin/weft train builds one");
   }
 
   @Test
-  void trainSuggestsTheOptionThatWasMeant() {
+  void trainSuggestsTheIntendedOption() {
     assertThat(run("train", "--epoch", "3")).isEqualTo(CommandLine.ExitCode.USAGE);
     assertThat(err.toString()).contains("--epochs");
   }

@@ -1,9 +1,9 @@
 package io.weft.examples.demo;
 
-import io.weft.examples.options.KeepFolder;
-import io.weft.examples.options.TableFolder;
+import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Progress;
 import io.weft.examples.tpch.TpchQuery;
+import io.weft.examples.tpch.TpchTables;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -16,9 +16,9 @@ import picocli.CommandLine.Option;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     description = {
-      "TPC-H queries under Spark's own shuffle and under Weft, in turn, on a cluster of two"
-          + " executors; checks that all results are equal and shows the times and where the data"
-          + " went.",
+      "Runs TPC-H queries under Spark's own shuffle and under Weft, in alternating runs, on a"
+          + " cluster of two executors. Checks that all results are equal and shows the times and"
+          + " the paths of the data.",
       "Needs about 10 GB of memory. Ends with 0 if all results are equal."
     })
 public final class DemoCommand implements Callable<Integer> {
@@ -35,18 +35,17 @@ public final class DemoCommand implements Callable<Integer> {
       defaultValue = "3,5,7,9,10,18,21",
       paramLabel = "N",
       description =
-          "Numbers of TPC-H queries, of 1 to 22 but 1, 6, 14, 15 and 19. Default: ${DEFAULT-VALUE}")
+          "Numbers of TPC-H queries: 1 to 22 except 1, 6, 14, 15 and 19. Default: ${DEFAULT-VALUE}")
   private List<Integer> queries;
 
   @Option(
       names = "--runs",
       defaultValue = "3",
       paramLabel = "N",
-      description =
-          "Runs of each query that count, after one to warm up. Default: ${DEFAULT-VALUE}")
+      description = "Runs of each query that count, after one warm-up. Default: ${DEFAULT-VALUE}")
   private int runs;
 
-  @Mixin private TableFolder data;
+  @Mixin private TpchTables.FolderOption data;
 
   @Option(
       names = "--transport",
@@ -55,12 +54,12 @@ public final class DemoCommand implements Callable<Integer> {
       description = "How Weft moves data: auto, shm or tcp. Default: ${DEFAULT-VALUE}")
   private String transport;
 
-  @Mixin private KeepFolder keep;
+  @Mixin private WorkFolder.KeepOption keep;
 
   @Override
   public Integer call() throws Exception {
-    DemoOptions options =
-        new DemoOptions(
+    Demo.Options options =
+        new Demo.Options(
             scale,
             queries.stream().map(TpchQuery::of).toList(),
             runs,

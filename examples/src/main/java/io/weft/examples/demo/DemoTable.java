@@ -7,11 +7,11 @@ import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
 import java.util.List;
 
-/** The one table that the demo ends with. */
+/** Formats the result of the demo as a table. */
 final class DemoTable {
   private DemoTable() {}
 
-  static String render(List<QueryOutcome> outcomes) {
+  static String render(List<QueryDuel.Outcome> outcomes) {
     TextTable table =
         new TextTable()
             .column("query", Align.LEFT)
@@ -24,7 +24,7 @@ final class DemoTable {
     return table.toText();
   }
 
-  private static void row(TextTable table, QueryOutcome outcome) {
+  private static void row(TextTable table, QueryDuel.Outcome outcome) {
     table.row(
         "Q" + outcome.query().number(),
         Integer.toString(outcome.rows()),
@@ -38,7 +38,7 @@ final class DemoTable {
         Units.bytes(outcome.moved().spilledBytes()));
   }
 
-  private static void total(TextTable table, List<QueryOutcome> outcomes) {
+  private static void total(TextTable table, List<QueryDuel.Outcome> outcomes) {
     ExecutorTotals moved = moved(outcomes);
     long equal = outcomes.stream().filter(outcome -> outcome.difference().isEmpty()).count();
     table.row(
@@ -54,14 +54,14 @@ final class DemoTable {
         Units.bytes(moved.spilledBytes()));
   }
 
-  /** The geometric mean of how many times faster Weft is. */
-  static double meanRatio(List<QueryOutcome> outcomes) {
-    return Spread.geometricMean(outcomes.stream().map(QueryOutcome::ratio).toList());
+  /** Returns the geometric mean of the speedups of Weft. */
+  static double meanRatio(List<QueryDuel.Outcome> outcomes) {
+    return Spread.geometricMean(outcomes.stream().map(QueryDuel.Outcome::ratio).toList());
   }
 
-  static ExecutorTotals moved(List<QueryOutcome> outcomes) {
+  static ExecutorTotals moved(List<QueryDuel.Outcome> outcomes) {
     return outcomes.stream()
-        .map(QueryOutcome::moved)
+        .map(QueryDuel.Outcome::moved)
         .reduce(ExecutorTotals.NONE, ExecutorTotals::plus);
   }
 }

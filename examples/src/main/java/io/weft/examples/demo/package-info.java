@@ -1,6 +1,6 @@
 /**
- * {@code weft demo}: TPC-H queries under Spark's shuffle and under Weft, in turn, with equal
- * results. Runs on the calling thread. What it opens belongs to a {@code Cleanup}, closed at its
- * end or on Ctrl-C.
+ * {@code weft demo}: runs TPC-H queries under Spark's shuffle and under Weft and compares the
+ * results. Runs on the calling thread. Processes and folders belong to a {@code Cleanup}, which is
+ * closed at the end or on Ctrl-C.
  */
 package io.weft.examples.demo;

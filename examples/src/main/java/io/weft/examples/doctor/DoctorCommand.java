@@ -1,15 +1,26 @@
 package io.weft.examples.doctor;
 
+import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.GpuReport;
 import io.weft.crosshost.gpu.GpuSearch;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.CapabilityProbe;
+import io.weft.device.probe.Choice;
 import io.weft.device.probe.ProbeOptions;
+import io.weft.examples.terminal.Units;
+import io.weft.exchange.MemoryOptions;
+import io.weft.host.HostRoot;
+import io.weft.spark.config.SpillMemory;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.message.WeftVersion;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.apache.spark.SparkConf;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -21,7 +32,8 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     description = {
-      "What this machine can do, with the reason for every yes and no, and what Weft would do here."
+      "Shows what this machine can do, with the reason for every yes and no, and what Weft would"
+          + " do here."
     })
 public final class DoctorCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
@@ -29,7 +41,7 @@ public final class DoctorCommand implements Callable<Integer> {
   @Option(
       names = "--folder",
       paramLabel = "FOLDER",
-      description = "Where segments would go, as spark.weft.memory.folder says. Default: /dev/shm")
+      description = "The folder of segments, like spark.weft.memory.folder. Default: /dev/shm")
   private Path folder;
 
   @Option(
@@ -37,21 +49,21 @@ public final class DoctorCommand implements Callable<Integer> {
       split = ",",
       defaultValue = "${sys:java.io.tmpdir}",
       paramLabel = "FOLDER",
-      description = "What spark.local.dir says. Default: ${DEFAULT-VALUE}")
+      description = "The local folders, like spark.local.dir. Default: ${DEFAULT-VALUE}")
   private List<Path> localFolders;
 
   @Option(
       names = "--gpu",
       description = {
-        "Also call the NVIDIA driver and NCCL and print what they say.",
-        "A driver that is broken can end or hang this command."
+        "Also call the NVIDIA driver and NCCL and print their answers.",
+        "A broken driver can end this command or make it hang."
       })
   private boolean gpu;
 
   @Option(
       names = "--nccl",
       paramLabel = "LIBRARY",
-      description = "The libnccl.so.2 to take. Default: the first that is found")
+      description = "The libnccl.so.2 to use. Default: the first one found")
   private Path nccl;
 
   @Override
@@ -74,5 +86,81 @@ public final class DoctorCommand implements Callable<Integer> {
     }
     out.flush();
     return 0;
+  }
+
+  /**
+   * Describes a machine.
+   *
+   * @param capabilities of the machine
+   * @param folder of segments that the user wants; empty for the automatic choice
+   * @param localFolders the fallback for segments
+   */
+  record Examination(Capabilities capabilities, Optional<Path> folder, List<Path> localFolders) {
+    private static final String INDENT = "  ";
+
+    private static final String OTHERS_BLOCKS =
+        "shm from this host, tcp from others; never nccl, because blocks are in host memory";
+
+    String toText() {
+      List<String> lines = new ArrayList<>();
+      lines.add(
+          "Weft %s, Java %s, %s %s on %s"
+              .formatted(
+                  WeftVersion.current(),
+                  System.getProperty("java.version"),
+                  System.getProperty("os.name"),
+                  System.getProperty("os.version"),
+                  System.getProperty("os.arch")));
+      lines.add("");
+      lines.add("This machine has");
+      capabilities.lines().forEach(line -> lines.add(INDENT + line));
+      lines.add("");
+      lines.add("Weft would do here");
+      lines.add(INDENT + "shuffle blocks: " + blocks());
+      lines.add(INDENT + "where spark.io.encryption.enabled: " + encrypted());
+      lines.add(INDENT + "blocks of other executors: " + OTHERS_BLOCKS);
+      lines.add(INDENT + "arrays between GPUs of executors: " + arrays());
+      lines.add(
+          INDENT + "communicators without Spark: in " + HostOptions.on(capabilities).folder());
+      capabilities.choices().forEach(line -> lines.add(INDENT + line));
+      return String.join("\n", lines) + "\n";
+    }
+
+    /** Returns the sizes of the default settings. */
+    private static String encrypted() {
+      SparkConf defaults = new SparkConf(false);
+      return "up to %s in each executor unless %s says otherwise"
+          .formatted(
+              SpillMemory.of(defaults).describe(WeftSettings.segmentBytes(defaults)),
+              WeftSettings.SPILL_PRIVATE_MEMORY.key());
+    }
+
+    /** Describes the part of this machine in a choice that depends on both ends. */
+    private String arrays() {
+      Choice choice = capabilities.betweenGpus();
+      return choice.isPreferred()
+          ? "nccl, with executors that have the same version and another GPU; else shm or tcp (%s)"
+              .formatted(choice.reason())
+          : "shm on this host, tcp to others, through host memory; no nccl (%s)"
+              .formatted(choice.reason());
+    }
+
+    /** Chooses as an executor does with the default settings. */
+    private String blocks() {
+      long least =
+          WeftSettings.MEMORY_SEGMENT_SIZE.defaultValue()
+              + WeftSettings.MEMORY_MARGIN.defaultValue();
+      try {
+        HostRoot root = HostRoot.choose(capabilities, folder.orElse(null), localFolders, least);
+        return "in %s, up to %s for each executor unless spark.weft.memory.size says otherwise%s%s"
+            .formatted(
+                root.userFolder(),
+                Units.bytes(MemoryOptions.automaticBytes(root.path())),
+                root.sharedMemory() ? "" : ", which is not in memory",
+                root.fallbackReason().map(reason -> "; because " + reason).orElse(""));
+      } catch (IOException e) {
+        return "Weft cannot start: " + e.getMessage();
+      }
+    }
   }
 }

@@ -1,10 +1,31 @@
 package io.weft.examples.jobs;
 
+import static io.weft.metrics.ExchangeCounter.BYTES_SPILLED;
+import static io.weft.metrics.ExchangeCounter.LOCAL_BYTES;
+import static io.weft.metrics.ExchangeCounter.REMOTE_BYTES;
+import static io.weft.metrics.ExchangeCounter.SAME_HOST_BYTES;
+
+import com.sun.management.OperatingSystemMXBean;
+import io.weft.examples.side.SideTask;
+import io.weft.exchange.ExchangeStatistics;
+import io.weft.spark.executor.WeftExecutor;
 import java.io.Serializable;
+import java.lang.management.ManagementFactory;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.SparkSession;
+import scala.Function1;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
 
 /**
- * Sums over the executors of a side, each since its start. What Weft counts is 0 where it is not
- * on.
+ * Sums over the executors of a side, each since its start. The counters of Weft are 0 where Weft is
+ * off.
  *
  * @param executors that answered
  * @param cpuSeconds of the whole processes: tasks, network threads, compiler, garbage collector
@@ -23,10 +44,10 @@ public record ExecutorTotals(
     long spilledBytes,
     long freshBytes)
     implements Serializable {
-  /** Nothing yet. */
+  /** All zero. */
   public static final ExecutorTotals NONE = new ExecutorTotals(0, 0, 0, 0, 0, 0, 0);
 
-  /** The sum of two. */
+  /** Returns the sum of both. */
   public ExecutorTotals plus(ExecutorTotals other) {
     return new ExecutorTotals(
         executors + other.executors,
@@ -38,7 +59,7 @@ public record ExecutorTotals(
         freshBytes + other.freshBytes);
   }
 
-  /** What came to these since an earlier look at the same executors. */
+  /** Returns the difference to an earlier state of the same executors. */
   public ExecutorTotals since(ExecutorTotals earlier) {
     return new ExecutorTotals(
         executors,
@@ -50,8 +71,65 @@ public record ExecutorTotals(
         freshBytes - earlier.freshBytes);
   }
 
-  /** Everything read through Weft. */
+  /** Returns all bytes read through Weft. */
   public long readBytes() {
     return ownBytes + sameHostBytes + networkBytes;
+  }
+
+  /**
+   * Asks every executor for its totals. Executors must have one core each: a barrier stage starts
+   * all its tasks at once, so with one task for each executor every executor gets one.
+   */
+  public record Collect() implements SideTask<ExecutorTotals> {
+    @Override
+    public ExecutorTotals run(SparkSession session) {
+      // The first entry is the driver.
+      int infos = session.sparkContext().statusTracker().getExecutorInfos().length;
+      int executors = Math.max(1, infos - 1);
+      List<Integer> numbers = IntStream.range(0, executors).boxed().toList();
+      ClassTag<ExecutorTotals> tag = ClassTag$.MODULE$.apply(ExecutorTotals.class);
+      JavaRDD<ExecutorTotals> totals =
+          JavaSparkContext.fromSparkContext(session.sparkContext())
+              .parallelize(numbers, executors)
+              .rdd()
+              .barrier()
+              .mapPartitions(new OnExecutor(), false, tag)
+              .toJavaRDD();
+      return totals.collect().stream().reduce(ExecutorTotals.NONE, ExecutorTotals::plus);
+    }
+
+    private static final class OnExecutor
+        implements Function1<
+                scala.collection.Iterator<Integer>, scala.collection.Iterator<ExecutorTotals>>,
+            Serializable {
+      private static final long serialVersionUID = 1L;
+
+      @Override
+      public scala.collection.Iterator<ExecutorTotals> apply(
+          scala.collection.Iterator<Integer> partition) {
+        Iterator<ExecutorTotals> one = Collections.singleton(ofThisProcess()).iterator();
+        return CollectionConverters.asScala(one);
+      }
+
+      private static ExecutorTotals ofThisProcess() {
+        OperatingSystemMXBean process =
+            (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        double cpuSeconds = process.getProcessCpuTime() / 1e9;
+        return WeftExecutor.current()
+            .map(exchange -> withWeft(cpuSeconds, exchange.statistics()))
+            .orElse(new ExecutorTotals(1, cpuSeconds, 0, 0, 0, 0, 0));
+      }
+
+      private static ExecutorTotals withWeft(double cpuSeconds, ExchangeStatistics weft) {
+        return new ExecutorTotals(
+            1,
+            cpuSeconds,
+            weft.get(LOCAL_BYTES),
+            weft.get(SAME_HOST_BYTES),
+            weft.get(REMOTE_BYTES),
+            weft.get(BYTES_SPILLED),
+            weft.arena().freshBytes());
+      }
+    }
   }
 }

@@ -6,9 +6,9 @@ import java.util.List;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Makes tables of Parquet known by name.
+ * Registers Parquet tables under their names.
  *
- * @param folder that holds them, each a folder
+ * @param folder of the tables, a subfolder for each
  * @param names of the tables
  */
 public record OpenTables(String folder, List<String> names) implements SideTask<Integer> {

@@ -1,6 +1,7 @@
 package io.weft.examples.jobs;
 
 import io.weft.examples.side.SideTask;
+import java.io.Serializable;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
@@ -8,18 +9,18 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Runs a query and brings its result back.
+ * Runs a query and returns its result.
  *
  * @param text the SQL
  */
-public record RunQuery(String text) implements SideTask<QueryRun> {
+public record RunQuery(String text) implements SideTask<RunQuery.Result> {
   private static final String BETWEEN_COLUMNS = " | ";
 
   @Override
-  public QueryRun run(SparkSession session) throws Exception {
-    JobMeter.Measured<List<Row>> measured =
-        JobMeter.measure(session.sparkContext(), () -> session.sql(text).collectAsList());
-    return new QueryRun(
+  public Result run(SparkSession session) throws Exception {
+    JobCost.Meter.Measured<List<Row>> measured =
+        JobCost.Meter.measure(session.sparkContext(), () -> session.sql(text).collectAsList());
+    return new Result(
         new ArrayList<>(measured.value().stream().map(RunQuery::text).toList()), measured.cost());
   }
 
@@ -36,9 +37,42 @@ public record RunQuery(String text) implements SideTask<QueryRun> {
       return number.toPlainString();
     }
     if (value instanceof String string) {
-      // A string never looks like another type's value, nor like two columns.
+      // Quotes distinguish a string from values of other types and from two columns.
       return '"' + string.replace("\\", "\\\\").replace("\"", "\\\"") + '"';
     }
     return String.valueOf(value);
+  }
+
+  /**
+   * The result and the cost of a query.
+   *
+   * @param rows in their order, each as text with every digit
+   */
+  public record Result(List<String> rows, JobCost cost) implements Serializable {}
+
+  /**
+   * Runs a query and returns its cost only.
+   *
+   * @param text the SQL
+   */
+  public record CostOnly(String text) implements SideTask<JobCost> {
+    @Override
+    public JobCost run(SparkSession session) throws Exception {
+      return new RunQuery(text).run(session).cost();
+    }
+  }
+
+  /**
+   * Computes a short fingerprint of a query's result. Equal rows in any order have equal
+   * fingerprints.
+   *
+   * @param text the SQL
+   */
+  public record Fingerprint(String text) implements SideTask<String> {
+    @Override
+    public String run(SparkSession session) throws Exception {
+      List<String> rows = new RunQuery(text).run(session).rows().stream().sorted().toList();
+      return rows.size() + "/" + rows.hashCode();
+    }
   }
 }

@@ -8,9 +8,9 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Lets go of finished shuffles: Spark unregisters a shuffle when the driver's garbage collector
- * finds that nobody holds it any more. Returns how many are left, which is none unless the deadline
- * passed.
+ * Releases finished shuffles: Spark unregisters a shuffle when the driver's garbage collector finds
+ * that it is unreachable. Returns the number of shuffles left, which is 0 unless the timeout
+ * expired.
  */
 public record Settle() implements SideTask<Integer> {
   private static final long DEADLINE_NANOS = TimeUnit.SECONDS.toNanos(3);

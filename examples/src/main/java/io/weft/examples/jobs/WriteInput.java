@@ -17,8 +17,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Writes a workload's input as Parquet, the same for the same count, and returns how many bytes of
- * data it holds: 8 for a number, 4 for a float of a tensor, the bytes of a string.
+ * Writes the input of a workload as Parquet and returns the bytes of its data: 8 for a number, 4
+ * for a float of a tensor, the length of a string in bytes. The same count gives the same rows.
  *
  * @param kind of rows
  * @param count of rows
@@ -29,13 +29,13 @@ public record WriteInput(Kind kind, long count, String folder) implements SideTa
   public enum Kind {
     /** A key, four integers and four doubles of random bits. */
     NUMERIC,
-    /** A key and four strings: a name, a city out of a thousand, a hash, a remark. */
+    /** A key and four strings: a name, one of a thousand cities, a hash, a remark. */
     STRINGS,
     /** A key and a tensor of 1,024 floats. */
     TENSORS
   }
 
-  /** Floats of a tensor. */
+  /** The number of floats in a tensor. */
   public static final int TENSOR_FLOATS = 1024;
 
   private static final int FILES = 4;

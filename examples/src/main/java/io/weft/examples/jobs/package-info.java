@@ -1,5 +1,5 @@
 /**
- * What sides are asked to do: open tables, run a query or a job, measure, count what the executors
- * moved. Tasks run in a side's driver on its one task thread; their results are plain data.
+ * Tasks for sides: open tables, run a query or a job, measure, and read the counters of executors.
+ * A task runs on the single task thread of a side's driver. Its result is plain data.
  */
 package io.weft.examples.jobs;

@@ -10,8 +10,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * How fast threads copy memory that was touched before: what no shuffle that copies its bytes once
- * can be faster than. Each thread copies between two off-heap buffers larger than any cache.
+ * Measures how fast threads copy memory that was touched before. It is an upper bound for a shuffle
+ * that copies its bytes once. Each thread copies between two off-heap buffers that are larger than
+ * any cache.
  */
 public final class CopySpeed {
   private static final int BUFFER_BYTES = 64 << 20;
@@ -19,7 +20,7 @@ public final class CopySpeed {
 
   private CopySpeed() {}
 
-  /** Bytes a second that so many threads copy together, the best of three measurements. */
+  /** Returns the bytes a second that all threads copy together, the best of three measurements. */
   public static double measure(int threads) throws InterruptedException {
     ExecutorService pool =
         Executors.newFixedThreadPool(

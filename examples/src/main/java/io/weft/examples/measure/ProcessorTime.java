@@ -7,13 +7,13 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** How long this process has used processors. Java's own answer counts in ticks of 10 ms. */
+/** The CPU time of this process. Java's own value has a resolution of only 10 ms. */
 public final class ProcessorTime {
   private static final Path THREADS = Path.of("/proc/self/task");
 
   private ProcessorTime() {}
 
-  /** Nanoseconds of all threads that live, by the scheduler's account where there is one. */
+  /** Returns the nanoseconds of all live threads, from the scheduler's statistics if available. */
   public static long nanos() {
     long sum = 0;
     try (DirectoryStream<Path> threads = Files.newDirectoryStream(THREADS)) {

@@ -9,9 +9,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 
 /**
- * Waits until this machine is idle. What one side leaves behind, such as compiling of code, garbage
- * and files to be deleted or written back, must not be paid by the side that is measured next.
- * Thread-safe.
+ * Waits until this machine is idle. Leftovers of one side, such as compilation, garbage and files
+ * to delete or write back, must not slow down the side that is measured next. Thread-safe.
  */
 public final class Quiet {
   private static final Path COUNTERS = Path.of("/proc/stat");
@@ -19,14 +18,14 @@ public final class Quiet {
   private static final long DEADLINE_NANOS = TimeUnit.SECONDS.toNanos(5);
   private static final double BUSY = 0.15;
 
-  /** Fields of the counters' first line behind its name: time idle, and waiting for a disk. */
+  /** Fields of the first line of the counters, after its name: idle, and waiting for a disk. */
   private static final int IDLE = 3;
 
   private static final int WAITING = 4;
 
   private Quiet() {}
 
-  /** Ticks of all processors since the start of the machine. */
+  /** Ticks of all processors since the machine started. */
   private record Ticks(long idle, long all) {
     static Ticks now() throws IOException {
       try (Stream<String> lines = Files.lines(COUNTERS)) {
@@ -43,9 +42,8 @@ public final class Quiet {
   }
 
   /**
-   * Returns once the processors were idle for a fifth of a second, but for a seventh of their time
-   * at most, or after five seconds. Returns at once where the system does not count (only Linux
-   * does it so).
+   * Returns when the processors were busy for at most 15 % of a fifth of a second, or after five
+   * seconds. Returns at once on systems other than Linux, which lack the counters.
    */
   public static void await() throws IOException {
     if (!Files.isReadable(COUNTERS)) {

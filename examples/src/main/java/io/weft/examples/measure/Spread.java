@@ -6,30 +6,31 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * How values of repeated runs lie. The median stands for them; minimum and maximum show the noise.
+ * The distribution of the values of repeated runs. The median represents them; minimum and maximum
+ * show the noise.
  *
  * @param values sorted; at least one
  */
 public record Spread(List<Double> values) {
   public Spread {
     if (values.isEmpty()) {
-      throw new IllegalArgumentException("no runs to take a median of");
+      throw new IllegalArgumentException("a median needs at least one run");
     }
     values = values.stream().sorted().toList();
   }
 
-  /** The spread of some values. */
+  /** Returns the spread of these values. */
   public static Spread of(double... values) {
     return new Spread(Arrays.stream(values).boxed().toList());
   }
 
-  /** The smallest. */
+  /** The smallest value. */
   @JsonProperty
   public double min() {
     return values.get(0);
   }
 
-  /** The one in the middle, or the mean of the two there. */
+  /** The middle value, or the mean of the two middle values. */
   @JsonProperty
   public double median() {
     int half = values.size() / 2;
@@ -38,22 +39,23 @@ public record Spread(List<Double> values) {
         : (values.get(half - 1) + values.get(half)) / 2;
   }
 
-  /** The largest. */
+  /** The largest value. */
   @JsonProperty
   public double max() {
     return values.get(values.size() - 1);
   }
 
   /**
-   * The geometric mean of positive numbers, 1 if there are none.
+   * Returns the geometric mean of positive numbers; 1 for an empty collection.
    *
-   * @throws IllegalArgumentException if one is not positive
+   * @throws IllegalArgumentException if a number is not positive
    */
   public static double geometricMean(Collection<Double> numbers) {
     double logarithms = 0;
     for (double number : numbers) {
       if (!(number > 0)) {
-        throw new IllegalArgumentException("no geometric mean with " + number);
+        throw new IllegalArgumentException(
+            "a geometric mean needs positive numbers, not " + number);
       }
       logarithms += Math.log(number);
     }

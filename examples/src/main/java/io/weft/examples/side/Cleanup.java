@@ -4,15 +4,14 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * What has to be closed, last opened first: on close, or on a shutdown that comes before (Ctrl-C).
- * Thread-safe.
+ * Closes resources, the last one first: on close, or earlier on a shutdown (Ctrl-C). Thread-safe.
  */
 public final class Cleanup implements AutoCloseable {
   private final Deque<AutoCloseable> open = new ArrayDeque<>();
   private final Thread hook = new Thread(this::run, "weft-cleanup");
   private boolean closed;
 
-  /** Starts to listen for shutdown. */
+  /** Registers a shutdown hook. */
   public Cleanup() {
     Runtime.getRuntime().addShutdownHook(hook);
   }
@@ -20,7 +19,7 @@ public final class Cleanup implements AutoCloseable {
   /**
    * Adds a resource and returns it.
    *
-   * @throws IllegalStateException if shutdown has begun; the resource is closed then
+   * @throws IllegalStateException if shutdown has begun; then the resource is closed
    */
   public <T extends AutoCloseable> T add(T resource) {
     synchronized (open) {
@@ -39,7 +38,7 @@ public final class Cleanup implements AutoCloseable {
     try {
       Runtime.getRuntime().removeShutdownHook(hook);
     } catch (IllegalStateException shutdownHasBegun) {
-      // Then the hook runs, and finds nothing left to do.
+      // The hook runs and finds no resource to close.
     }
   }
 

@@ -15,10 +15,10 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** A child process that gets orders and gives answers, a line each. One thread at a time. */
+/** A child process that reads orders and writes answers, a line each. For one thread at a time. */
 public final class LineProcess implements AutoCloseable {
-  private static final Duration ANSWER = Duration.ofMinutes(2);
-  private static final Duration STOP = Duration.ofSeconds(30);
+  private static final Duration ANSWER_TIMEOUT = Duration.ofMinutes(2);
+  private static final Duration STOP_TIMEOUT = Duration.ofSeconds(30);
   private static final String ENDED = "ended";
   private static final List<String> ANSWERS = List.of("ready", "done", "unsupported", "failed");
   private static final int SHOWN_LINES = 20;
@@ -30,7 +30,7 @@ public final class LineProcess implements AutoCloseable {
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
 
   /**
-   * Starts a process; its errors go to the log.
+   * Starts a process. Its standard error goes to the log.
    *
    * @param name for messages
    */
@@ -62,27 +62,28 @@ public final class LineProcess implements AutoCloseable {
     return ANSWERS.stream().anyMatch(line::startsWith);
   }
 
-  /** Gives an order; the answer is waited for with {@link #answer}. */
+  /** Sends an order; {@link #answer} waits for the answer. */
   public void order(String line) throws IOException {
     try {
       orders.write(line);
       orders.newLine();
       orders.flush();
     } catch (IOException e) {
-      throw new IOException(name + " takes no orders any more: " + logTail(), e);
+      throw new IOException(name + " no longer reads orders: " + logTail(), e);
     }
   }
 
   /**
-   * The next answer, as words: "done", "ready" or "unsupported" and what follows.
+   * Waits for the next answer and returns its words: "done", "ready" or "unsupported" and values.
    *
-   * @throws IOException when it failed, ended or is late, with the end of its log
+   * @throws IOException if the process failed, ended or timed out; the message has the end of its
+   *     log
    */
   public String[] answer() throws IOException, InterruptedException {
-    String line = answers.poll(ANSWER.toMillis(), TimeUnit.MILLISECONDS);
+    String line = answers.poll(ANSWER_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
     if (line == null) {
       throw new IOException(
-          name + " gave no answer within " + ANSWER.toSeconds() + " s: " + logTail());
+          name + " did not answer within " + ANSWER_TIMEOUT.toSeconds() + " s: " + logTail());
     }
     if (line.startsWith(ENDED) || line.startsWith("failed")) {
       throw new IOException(name + " " + line + ": " + logTail());
@@ -90,18 +91,18 @@ public final class LineProcess implements AutoCloseable {
     return line.split(" ", -1);
   }
 
-  /** Ends it at once, as {@code kill -9} does. */
+  /** Kills the process, as {@code kill -9} does. */
   public void kill() throws InterruptedException {
     process.destroyForcibly();
-    if (!process.waitFor(STOP.toMillis(), TimeUnit.MILLISECONDS)) {
+    if (!process.waitFor(STOP_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)) {
       throw new IllegalStateException(name + " does not end");
     }
   }
 
-  /** Stops it, so that it is there and does nothing; it cannot go on again. */
+  /** Suspends the process for good: it exists but does not run. */
   public void stop() throws IOException, InterruptedException {
     Process stop = new ProcessBuilder("kill", "-STOP", Long.toString(process.pid())).start();
-    if (!stop.waitFor(STOP.toMillis(), TimeUnit.MILLISECONDS) || stop.exitValue() != 0) {
+    if (!stop.waitFor(STOP_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS) || stop.exitValue() != 0) {
       throw new IOException(name + " cannot be stopped");
     }
   }
@@ -116,13 +117,13 @@ public final class LineProcess implements AutoCloseable {
     }
   }
 
-  /** Ends its input, waits for its end, and kills it if that takes too long. */
+  /** Closes its input, waits until it ends, and kills it after a timeout. */
   @Override
   public void close() {
     List<ProcessHandle> children = process.descendants().toList();
     try {
       orders.close();
-      if (!process.waitFor(STOP.toMillis(), TimeUnit.MILLISECONDS)) {
+      if (!process.waitFor(STOP_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)) {
         process.destroyForcibly();
       }
     } catch (IOException e) {

@@ -2,7 +2,7 @@ package io.weft.examples.side;
 
 import java.io.IOException;
 
-/** A side failed: a task of it, or the whole process. */
+/** A task of a side, or its whole process, failed. */
 public final class SideException extends IOException {
   private static final long serialVersionUID = 1L;
 

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,10 +13,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.launcher.JavaModuleOptions;
 
-/**
- * Starts sides that share a class path. Every side is set up alike: only what its options say
- * differs. Used by one thread.
- */
+/** Starts sides that share a class path. Sides differ only in their options. For one thread. */
 public final class SideLauncher {
   private static final String LOG_SETTINGS = "log4j2.properties";
 
@@ -27,7 +25,7 @@ public final class SideLauncher {
     this.classPath = classPath;
   }
 
-  /** Prepares to start sides with this process's class path, in a work folder. */
+  /** Prepares a work folder to start sides with the class path of this process. */
   public static SideLauncher create(WorkFolder work) throws IOException {
     Files.writeString(
         work.path().resolve(LOG_SETTINGS),
@@ -44,17 +42,17 @@ public final class SideLauncher {
   }
 
   /**
-   * Starts a side; {@link SideProcess#awaitReady} says when it can be used. The caller closes it.
+   * Starts a side, which the caller closes. {@link SideProcess#awaitReady} waits until it is ready.
    */
   public SideProcess start(SideOptions options) throws IOException {
     Path log = work.folder("logs").resolve(options.name() + ".log");
-    // A home each: two clusters that start in the same second name their applications alike, and
-    // workers keep the applications' logs in folders of that name in their home.
+    // Each side needs its own home. Two clusters that start in the same second give their
+    // applications the same name, and workers keep logs in folders of that name in their home.
     Path home = SparkHome.assemble(work.folder("spark-" + options.name()), classPath.spark());
     ProcessBuilder builder = new ProcessBuilder(command(options));
     builder.redirectError(log.toFile()).directory(work.path().toFile());
     environment(builder.environment(), home);
-    SideLogs logs = new SideLogs(log, home.resolve("work"));
+    SideProcess.SideLogs logs = new SideProcess.SideLogs(log, home.resolve("work"));
     return new SideProcess(options, builder.start(), logs, settings(options));
   }
 
@@ -70,7 +68,7 @@ public final class SideLauncher {
   }
 
   private void environment(Map<String, String> environment, Path home) {
-    // The class path is too long to be pleasant in a list of processes.
+    // As an environment variable the long class path does not appear in lists of processes.
     environment.put(
         "CLASSPATH",
         Stream.concat(classPath.user().stream(), classPath.spark().stream())
@@ -78,7 +76,7 @@ public final class SideLauncher {
             .collect(Collectors.joining(File.pathSeparator)));
     environment.put("SPARK_HOME", home.toString());
     environment.put(SparkHome.SCALA_VERSION_VARIABLE, SparkHome.SCALA_VERSION);
-    // Nothing here is for other machines, whatever this one's name resolves to.
+    // Sides use loopback only, independent of the address that the host name resolves to.
     environment.put("SPARK_LOCAL_IP", "127.0.0.1");
     for (String inherited : List.of("SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "JAVA_TOOL_OPTIONS")) {
       environment.remove(inherited);
@@ -106,5 +104,79 @@ public final class SideLauncher {
 
   private Path logSettings() {
     return work.path().resolve(LOG_SETTINGS);
+  }
+
+  /**
+   * The class path of this process in two parts.
+   *
+   * @param spark the jars of Spark and its dependencies, as in the {@code jars} folder of a Spark
+   *     home
+   * @param user the jars that a user adds: Weft, the examples and their libraries
+   */
+  public record ClassPath(List<Path> spark, List<Path> user) {
+    private static final List<String> USER_JARS =
+        List.of("weft-", "tpch-", "picocli-", "HdrHistogram-");
+
+    public ClassPath {
+      spark = List.copyOf(spark);
+      user = List.copyOf(user);
+    }
+
+    /** Returns the class path of this process. */
+    public static ClassPath current() {
+      return split(
+          Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
+              .filter(entry -> !entry.isEmpty())
+              .map(Path::of)
+              .filter(Files::exists)
+              .toList());
+    }
+
+    /** Separates the entries; class folders belong to the user. */
+    static ClassPath split(List<Path> entries) {
+      List<Path> spark = new ArrayList<>();
+      List<Path> user = new ArrayList<>();
+      for (Path entry : entries) {
+        String name = entry.getFileName().toString();
+        boolean users = Files.isDirectory(entry) || USER_JARS.stream().anyMatch(name::startsWith);
+        (users ? user : spark).add(entry.toAbsolutePath());
+      }
+      return new ClassPath(spark, user);
+    }
+
+    /** Whether the user's part fits {@code spark.jars}, which does not accept folders. */
+    public boolean allJars() {
+      return user.stream().allMatch(Files::isRegularFile);
+    }
+  }
+
+  /**
+   * Makes a Spark home out of jars: local-cluster and standalone workers start executors from a
+   * home. It holds links to the jars and a RELEASE file. Without that file Spark's launcher
+   * searches a source tree.
+   */
+  public static final class SparkHome {
+    /** The environment variable without which Spark's launcher searches a source tree. */
+    public static final String SCALA_VERSION_VARIABLE = "SPARK_SCALA_VERSION";
+
+    /** The Scala version that Spark 4 is built with. */
+    public static final String SCALA_VERSION = "2.13";
+
+    private SparkHome() {}
+
+    /** Fills a folder, which must not contain jars, and returns it. */
+    public static Path assemble(Path folder, List<Path> jars) throws IOException {
+      Path jarFolder = Files.createDirectories(folder.resolve("jars"));
+      for (Path jar : jars) {
+        // Two libraries may have a file of the same name. The hash of the path distinguishes them.
+        Path link = jarFolder.resolve(jar.getFileName());
+        if (Files.exists(link)) {
+          link = jarFolder.resolve(Integer.toHexString(jar.hashCode()) + "-" + jar.getFileName());
+        }
+        Files.createSymbolicLink(link, jar);
+      }
+      Files.writeString(folder.resolve("RELEASE"), "Spark, assembled from its Maven jars\n");
+      return folder;
+    }
   }
 }

@@ -19,8 +19,8 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * The process of a side. Reads a map of Spark settings and then tasks from standard input, writes a
- * reply for each to standard output, and ends when its input ends, even in the middle of a task.
+ * The main class of a side. It reads a map of Spark settings and then tasks from standard input,
+ * and writes a reply for each to standard output. It ends when its input ends, even during a task.
  */
 public final class SideMain {
   private final ObjectInputStream tasks;
@@ -31,7 +31,7 @@ public final class SideMain {
     replies =
         new ObjectOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)));
     replies.flush();
-    // Whatever else is printed must not get between the replies.
+    // Other output must not mix with the replies.
     System.setOut(System.err);
     tasks = new ObjectInputStream(new BufferedInputStream(System.in));
   }
@@ -76,13 +76,13 @@ public final class SideMain {
   }
 
   private void reply(Callable<? extends Serializable> task) {
-    SideReply reply;
+    SideProcess.Reply reply;
     try {
-      reply = new SideReply(task.call(), null);
+      reply = new SideProcess.Reply(task.call(), null);
     } catch (Throwable failed) {
       StringWriter trace = new StringWriter();
       failed.printStackTrace(new PrintWriter(trace));
-      reply = new SideReply(null, trace.toString());
+      reply = new SideProcess.Reply(null, trace.toString());
     }
     send(reply);
   }

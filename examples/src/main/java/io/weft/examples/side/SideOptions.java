@@ -1,23 +1,62 @@
 package io.weft.examples.side;
 
+import java.util.Locale;
 import java.util.Map;
+import java.util.TreeMap;
 
 /**
- * How to start a side.
+ * The configuration of a side. The sides of a comparison differ only in the settings of Weft.
  *
  * @param name short, fit for a file name
- * @param label what people call it
- * @param driverMemory the driver's heap, as {@code java -Xmx} takes it
+ * @param label the name in tables
+ * @param driverMemory the driver's heap in the form of {@code java -Xmx}
  * @param conf Spark settings
  */
 public record SideOptions(
     String name, String label, String driverMemory, Map<String, String> conf) {
+  /** Two executor processes of one core each on this host. */
+  public static final String CLUSTER = "local-cluster[2,1,2048]";
+
+  private static final String PLUGIN = "io.weft.spark.WeftPlugin";
+
   public SideOptions {
     conf = Map.copyOf(conf);
   }
 
-  /** Beside another side of the same kind: each has files of its own. */
+  /** Returns the same side with another name. Sides that run together need different names. */
   public SideOptions renamed(String newName) {
     return new SideOptions(newName, label, driverMemory, conf);
+  }
+
+  /** Spark with its own shuffle. */
+  public static SideOptions spark(Map<String, String> common) {
+    return new SideOptions("sort", "Spark", "1g", clustered(common));
+  }
+
+  /**
+   * Spark with Weft.
+   *
+   * @param transport a value of spark.weft.transport
+   */
+  public static SideOptions weft(String transport, Map<String, String> common) {
+    String mode = transport.toLowerCase(Locale.ROOT);
+    Map<String, String> conf = clustered(common);
+    conf.put("spark.plugins", PLUGIN);
+    conf.put("spark.weft.transport", mode);
+    return new SideOptions("weft-" + mode, "Weft/" + mode, "1g", conf);
+  }
+
+  /** One process that writes tables. It ends before a measurement begins. */
+  public static SideOptions writer() {
+    return new SideOptions(
+        "writer", "the writer of tables", "3g", Map.of("spark.master", "local[*]"));
+  }
+
+  private static Map<String, String> clustered(Map<String, String> common) {
+    Map<String, String> conf = new TreeMap<>(common);
+    conf.put("spark.master", CLUSTER);
+    // If executors cannot start, the run fails; Spark must not start them again without end.
+    conf.put("spark.deploy.maxExecutorRetries", "2");
+    return conf;
   }
 }

@@ -6,28 +6,36 @@ import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.io.Serializable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** A running side. One thread at a time calls it; close may come from a shutdown hook meanwhile. */
+/**
+ * The handle of a running side. For one thread at a time; only close may run at the same time, from
+ * a shutdown hook.
+ */
 public final class SideProcess implements AutoCloseable {
-  private static final Duration START_DEADLINE = Duration.ofMinutes(3);
-  private static final Duration TASK_DEADLINE = Duration.ofMinutes(15);
-  private static final Duration STOP_DEADLINE = Duration.ofSeconds(20);
+  private static final Duration START_TIMEOUT = Duration.ofMinutes(3);
+  private static final Duration TASK_TIMEOUT = Duration.ofMinutes(15);
+  private static final Duration STOP_TIMEOUT = Duration.ofSeconds(20);
   private static final int FAILURE_LINES = 30;
 
   private final SideOptions options;
   private final Process process;
   private final SideLogs logs;
   private final ObjectOutputStream tasks;
-  private final BlockingQueue<SideReply> replies = new LinkedBlockingQueue<>();
+  private final BlockingQueue<Reply> replies = new LinkedBlockingQueue<>();
   private String applicationId;
   private volatile boolean closed;
 
@@ -43,29 +51,29 @@ public final class SideProcess implements AutoCloseable {
     send(new HashMap<>(settings));
   }
 
-  /** What it was started with. */
+  /** Returns the options of this side. */
   public SideOptions options() {
     return options;
   }
 
-  /** Waits until its Spark application runs, and returns the application's id. */
+  /** Waits until the Spark application runs and returns its id. */
   public String awaitReady() throws SideException, InterruptedException {
     if (applicationId == null) {
-      applicationId = (String) await("start", START_DEADLINE);
+      applicationId = (String) await("start", START_TIMEOUT);
     }
     return applicationId;
   }
 
-  /** Runs a task there and waits for the result. */
+  /** Runs a task on the side and waits for the result. */
   @SuppressWarnings("unchecked")
   public <R extends Serializable> R call(SideTask<R> task)
       throws SideException, InterruptedException {
     awaitReady();
     send(task);
-    return (R) await(task.getClass().getSimpleName(), TASK_DEADLINE);
+    return (R) await(task.getClass().getSimpleName(), TASK_TIMEOUT);
   }
 
-  /** The operating system's ids of this side's processes: its driver and executors. */
+  /** Returns the process ids of this side's driver and executors. */
   public List<Long> processIds() {
     return Stream.concat(Stream.of(process.toHandle()), process.descendants())
         .map(ProcessHandle::pid)
@@ -83,7 +91,7 @@ public final class SideProcess implements AutoCloseable {
   }
 
   private Object await(String what, Duration deadline) throws SideException, InterruptedException {
-    SideReply reply = replies.poll(deadline.toMillis(), TimeUnit.MILLISECONDS);
+    Reply reply = replies.poll(deadline.toMillis(), TimeUnit.MILLISECONDS);
     if (reply == null) {
       throw new SideException(
           ended("did not finish " + what + " in " + deadline.toSeconds() + " s"));
@@ -99,10 +107,10 @@ public final class SideProcess implements AutoCloseable {
     try (ObjectInputStream in =
         new ObjectInputStream(new BufferedInputStream(process.getInputStream()))) {
       while (true) {
-        replies.add((SideReply) in.readObject());
+        replies.add((Reply) in.readObject());
       }
     } catch (IOException | ClassNotFoundException e) {
-      replies.add(new SideReply(null, "the process ended: " + e));
+      replies.add(new Reply(null, "the process ended: " + e));
     }
   }
 
@@ -120,7 +128,7 @@ public final class SideProcess implements AutoCloseable {
         : "the process of " + options.label() + " " + what + "; " + logs.tails();
   }
 
-  /** Ends the application and waits until its driver and executors are gone; kills what stays. */
+  /** Ends the application and waits for its driver and executors. Kills them after a timeout. */
   @Override
   public void close() {
     closed = true;
@@ -130,7 +138,7 @@ public final class SideProcess implements AutoCloseable {
     } catch (IOException alreadyGone) {
       process.destroy();
     }
-    long deadline = System.nanoTime() + STOP_DEADLINE.toNanos();
+    long deadline = System.nanoTime() + STOP_TIMEOUT.toNanos();
     awaitEnd(process.toHandle(), deadline);
     executors.forEach(executor -> awaitEnd(executor, deadline));
   }
@@ -145,4 +153,66 @@ public final class SideProcess implements AutoCloseable {
       handle.destroyForcibly();
     }
   }
+
+  /**
+   * The logs of a side, for messages about its failure.
+   *
+   * @param driver the driver's log
+   * @param executors the folder with a subfolder for each application and, in it, each executor
+   */
+  record SideLogs(Path driver, Path executors) {
+    private static final int LINES = 30;
+    private static final int DEPTH_OF_EXECUTORS = 3;
+    private static final String EXECUTOR_LOG = "stderr";
+
+    /** Returns the end of the driver's log and of the executor log that was written last. */
+    String tails() {
+      StringBuilder text = new StringBuilder("the end of the driver's log:\n").append(tail(driver));
+      lastExecutor()
+          .ifPresent(log -> text.append("\nthe end of an executor's log:\n").append(tail(log)));
+      return text.toString();
+    }
+
+    private Optional<Path> lastExecutor() {
+      if (!Files.isDirectory(executors)) {
+        return Optional.empty();
+      }
+      try (Stream<Path> files = Files.walk(executors, DEPTH_OF_EXECUTORS)) {
+        return files
+            .filter(file -> file.endsWith(EXECUTOR_LOG))
+            .max(Comparator.comparing(SideLogs::modified));
+      } catch (IOException e) {
+        return Optional.empty();
+      }
+    }
+
+    private static FileTime modified(Path file) {
+      try {
+        return Files.getLastModifiedTime(file);
+      } catch (IOException goneMeanwhile) {
+        return FileTime.fromMillis(0);
+      }
+    }
+
+    private static String tail(Path log) {
+      try {
+        // The command line of the executor is too long to be useful.
+        List<String> lines =
+            Files.readAllLines(log).stream()
+                .filter(line -> !line.startsWith("Spark Executor Command"))
+                .toList();
+        return String.join("\n", lines.subList(Math.max(0, lines.size() - LINES), lines.size()));
+      } catch (IOException e) {
+        return "(cannot read " + log + ": " + e + ")";
+      }
+    }
+  }
+
+  /**
+   * The reply of a side to a task.
+   *
+   * @param value the result; null after a failure
+   * @param failure the stack trace; null after success
+   */
+  record Reply(Serializable value, String failure) implements Serializable {}
 }

@@ -4,9 +4,9 @@ import java.io.Serializable;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Something to do in a side's driver. Sent there by Java serialisation, as its result is sent back.
+ * A task for a side's driver. Java serialisation transfers the task and its result.
  *
- * @param <R> the result
+ * @param <R> the type of the result
  */
 @FunctionalInterface
 public interface SideTask<R extends Serializable> extends Serializable {

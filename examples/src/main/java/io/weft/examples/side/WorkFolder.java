@@ -8,9 +8,12 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import picocli.CommandLine.Option;
 
-/** A temporary folder that everything of a run lives in. Deleted on close, links not followed. */
+/** A temporary folder for all files of a run. Close deletes it and does not follow links. */
 public final class WorkFolder implements AutoCloseable {
+  private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+
   private final Path path;
   private final boolean keep;
 
@@ -23,7 +26,7 @@ public final class WorkFolder implements AutoCloseable {
    * Creates a folder in the system's temporary folder.
    *
    * @param prefix how its name begins
-   * @param keep whether close leaves it, for a look at the logs
+   * @param keep whether close leaves it, with the logs
    */
   public static WorkFolder create(String prefix, boolean keep) throws IOException {
     return new WorkFolder(Files.createTempDirectory(prefix).toRealPath(), keep);
@@ -34,12 +37,19 @@ public final class WorkFolder implements AutoCloseable {
     return new WorkFolder(Files.createTempDirectory(parent, prefix).toRealPath(), false);
   }
 
-  /** The folder. */
+  /** Creates a folder in shared memory; where there is none, in the temporary folder. */
+  public static WorkFolder createInSharedMemory(String prefix) throws IOException {
+    return Files.isWritable(SHARED_MEMORY)
+        ? createIn(SHARED_MEMORY, prefix)
+        : create(prefix + "memory-", false);
+  }
+
+  /** Returns its path. */
   public Path path() {
     return path;
   }
 
-  /** A folder in it, created if it is not there. */
+  /** Returns a folder in it and creates it if it is missing. */
   public Path folder(String name) throws IOException {
     return Files.createDirectories(path.resolve(name));
   }
@@ -55,7 +65,7 @@ public final class WorkFolder implements AutoCloseable {
     }
   }
 
-  /** Deletes a file or a folder with what is in it; what vanishes meanwhile is no error. */
+  /** Deletes a file or a folder and its content. A file that vanishes meanwhile is no error. */
   public static void delete(Path root) throws IOException {
     if (!Files.exists(root, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
       return;
@@ -87,5 +97,16 @@ public final class WorkFolder implements AutoCloseable {
             return FileVisitResult.CONTINUE;
           }
         });
+  }
+
+  /** The option of a command that works in a temporary folder, as a mixin of picocli. */
+  public static final class KeepOption {
+    @Option(names = "--keep", description = "Keep the temporary folder with the logs")
+    private boolean keep;
+
+    /** Whether the folder stays. */
+    public boolean keep() {
+      return keep;
+    }
   }
 }

@@ -4,8 +4,8 @@ import java.io.PrintStream;
 import java.time.Duration;
 
 /**
- * Says what is going on. On a terminal, one line that is written over; elsewhere (a log, a pipe)
- * plain lines, and only for what takes long. Not thread-safe.
+ * Shows progress. On a terminal it overwrites one line. In a log or a pipe it writes plain lines,
+ * and only for steps. Not thread-safe.
  */
 public final class Progress {
   private static final String ERASE_LINE = "\r\u001b[2K";
@@ -17,19 +17,19 @@ public final class Progress {
   /**
    * Writes to a stream.
    *
-   * @param terminal whether a person sees it, on something that understands ANSI control codes
+   * @param terminal whether the stream is a terminal with ANSI control codes
    */
   public Progress(PrintStream out, boolean terminal) {
     this.out = out;
     this.terminal = terminal;
   }
 
-  /** To the error stream; bin/weft says whether that is a terminal. */
+  /** Writes to the error stream; bin/weft sets whether that is a terminal. */
   public static Progress toErrors() {
     return new Progress(System.err, Boolean.getBoolean("weft.terminal"));
   }
 
-  /** A step begins or is done: a line of its own in a log, the current line on a terminal. */
+  /** Shows that a step begins or ends: as a new line in a log, as the line on a terminal. */
   public void step(String text) {
     if (terminal) {
       overwrite(text);
@@ -38,20 +38,20 @@ public final class Progress {
     }
   }
 
-  /** A part of the present step: shown on a terminal only. */
+  /** Shows a part of the current step, on a terminal only. */
   public void detail(String text) {
     if (terminal) {
       overwrite(text);
     }
   }
 
-  /** A line that stays, on a terminal as in a log. */
+  /** Prints a line that stays. */
   public void say(String text) {
     clear();
     out.println(text);
   }
 
-  /** Takes the progress line away before something else is printed. */
+  /** Removes the progress line, so that other text can be printed. */
   public void clear() {
     if (terminal) {
       out.print(ERASE_LINE);
@@ -59,7 +59,7 @@ public final class Progress {
     }
   }
 
-  /** How long this has been going on. */
+  /** Returns the time since this object was created. */
   public Duration elapsed() {
     return Duration.ofNanos(System.nanoTime() - start);
   }

@@ -5,7 +5,7 @@ import java.util.List;
 
 /** A table of text, for a terminal or as Markdown. Not thread-safe. */
 public final class TextTable {
-  /** Where the text of a column stands. */
+  /** The alignment of a column. */
   public enum Align {
     LEFT,
     RIGHT
@@ -22,7 +22,7 @@ public final class TextTable {
     return this;
   }
 
-  /** Adds columns that are aligned alike. */
+  /** Adds columns with the same alignment. */
   public TextTable columns(Align align, String... titles) {
     for (String title : titles) {
       column(title, align);
@@ -33,7 +33,7 @@ public final class TextTable {
   /**
    * Adds a row.
    *
-   * @throws IllegalArgumentException if it has not one cell for each column
+   * @throws IllegalArgumentException if the number of cells is not the number of columns
    */
   public TextTable row(String... cells) {
     if (cells.length != columns.size()) {
@@ -50,7 +50,7 @@ public final class TextTable {
     return this;
   }
 
-  /** Lines as wide as the widest cells, ending in a line break. */
+  /** Returns plain text; columns are as wide as their widest cell. It ends with a line break. */
   public String toText() {
     int[] widths = widths();
     StringBuilder text = new StringBuilder();
@@ -66,7 +66,7 @@ public final class TextTable {
     return text.toString();
   }
 
-  /** The same as a Markdown table; separators are left out. */
+  /** Returns a Markdown table without separators. */
   public String toMarkdown() {
     StringBuilder text = new StringBuilder();
     markdown(text, titles());

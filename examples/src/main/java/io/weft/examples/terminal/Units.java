@@ -3,20 +3,22 @@ package io.weft.examples.terminal;
 import java.time.Duration;
 import java.util.Locale;
 
-/** Numbers as people read them. Always with a decimal point, whatever the locale. */
+/** Formats numbers for people. The decimal separator is a point in all locales. */
 public final class Units {
   private static final String[] BYTE_UNITS = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
 
   private Units() {}
 
-  /** Seconds with three significant digits or so: {@code 0.412}, {@code 3.41}, {@code 12.3}. */
+  /**
+   * Formats seconds with about three significant digits: {@code 0.412}, {@code 3.41}, {@code 12.3}.
+   */
   public static String seconds(double seconds) {
     double size = Math.abs(seconds);
     int digits = size < 1 ? 3 : size < 10 ? 2 : 1;
     return String.format(Locale.ROOT, "%." + digits + "f", seconds);
   }
 
-  /** Bytes in powers of 1,000: {@code 812 kB}, {@code 1.23 GB}. */
+  /** Formats bytes in powers of 1,000: {@code 812 kB}, {@code 1.23 GB}. */
   public static String bytes(long bytes) {
     double value = bytes;
     int unit = 0;
@@ -28,7 +30,7 @@ public final class Units {
     return String.format(Locale.ROOT, "%." + digits + "f %s", value, BYTE_UNITS[unit]);
   }
 
-  /** A factor: {@code 1.34×}; a dash where there is none (not finite or not positive). */
+  /** Formats a factor, as {@code 1.34×}; a dash if it is not finite or not positive. */
   public static String factor(double factor) {
     if (!Double.isFinite(factor) || factor <= 0) {
       return "–";
@@ -36,7 +38,7 @@ public final class Units {
     return String.format(Locale.ROOT, factor < 9.995 ? "%.2f×" : "%.1f×", factor);
   }
 
-  /** Minutes and seconds: {@code 2:05}. */
+  /** Formats minutes and seconds, as {@code 2:05}. */
   public static String clock(Duration duration) {
     return String.format(Locale.ROOT, "%d:%02d", duration.toMinutes(), duration.toSecondsPart());
   }

@@ -8,9 +8,10 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A query of TPC-H, in the text that the library io.trino.tpch carries, which Spark takes as it is.
+ * A query of TPC-H. The text comes from the library io.trino.tpch; Spark accepts it unchanged.
  *
- * <p>Left out: 6 and 15, whose text is not Spark SQL, and 1, 14 and 19, which hardly shuffle.
+ * <p>Queries 6 and 15 are missing because their text is not Spark SQL; 1, 14 and 19 because they
+ * shuffle little.
  */
 public enum TpchQuery {
   Q2(2, true),
@@ -39,20 +40,20 @@ public enum TpchQuery {
     this.totalOrder = totalOrder;
   }
 
-  /** Its number in the specification. */
+  /** The number in the specification. */
   public int number() {
     return number;
   }
 
-  /** Whether ORDER BY leaves no ties, so that the order of the result can be compared too. */
+  /** Whether ORDER BY leaves no ties; then the order of results can be compared too. */
   public boolean totalOrder() {
     return totalOrder;
   }
 
   /**
-   * The query with a number.
+   * Returns the query with a number.
    *
-   * @throws IllegalArgumentException naming those there are
+   * @throws IllegalArgumentException if there is none; the message lists the numbers
    */
   public static TpchQuery of(int number) {
     return Arrays.stream(values())
@@ -66,7 +67,7 @@ public enum TpchQuery {
     return Arrays.stream(values()).map(TpchQuery::number).toList();
   }
 
-  /** The text, for {@code SparkSession.sql}. */
+  /** Returns the text for {@code SparkSession.sql}. */
   public String text() {
     String resource = "/io/trino/tpch/queries/q" + number + ".sql";
     try (InputStream in = TpchQuery.class.getResourceAsStream(resource)) {

@@ -1,5 +1,5 @@
 /**
- * TPC-H: its tables, generated and written as Parquet, and its queries. Pure functions of the
- * scale; generation runs as Spark tasks. Whoever names the folder of the tables deletes it.
+ * TPC-H: tables, which Spark tasks generate and write as Parquet, and queries. The tables depend
+ * only on the scale. The caller that names the folder of the tables deletes it.
  */
 package io.weft.examples.tpch;

@@ -15,17 +15,17 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
-/** Runs a function on the ranks of a barrier stage that has no data of its own. Stateless. */
+/** Runs a function on the ranks of a barrier stage without input data. Stateless. */
 public final class BarrierRanks {
   private BarrierRanks() {}
 
-  /** What a rank does; its result is serializable. */
+  /** The function of a rank; its result is serializable. */
   @FunctionalInterface
   public interface RankFunction<T> extends Serializable {
     T run(Communicator communicator) throws Exception;
   }
 
-  /** The results, in the order of the ranks. */
+  /** Runs the function and returns the results in the order of the ranks. */
   public static <T> List<T> run(SparkContext context, int ranks, RankFunction<T> function) {
     List<Integer> numbers = IntStream.range(0, ranks).boxed().toList();
     ClassTag<Object> tag = ClassTag$.MODULE$.apply(Object.class);
@@ -46,7 +46,7 @@ public final class BarrierRanks {
     return typed;
   }
 
-  /** Scala's function type has no serializable form that a lambda could take. */
+  /** A class, because a lambda cannot be both a Scala function and serializable. */
   private static final class OnRank<T>
       implements Function1<Iterator<Integer>, Iterator<Object>>, Serializable {
     private static final long serialVersionUID = 1L;

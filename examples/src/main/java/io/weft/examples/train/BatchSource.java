@@ -5,30 +5,30 @@ import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.tensor.Tensor;
 import java.util.Iterator;
 
-/** Where a rank's batches come from: a feed, or files. For one thread. */
+/** The source of a rank's batches: a feed or files. For one thread. */
 public interface BatchSource {
   Communicator communicator();
 
-  /** Batches in an epoch, the same on all ranks. */
+  /** The number of batches in an epoch, the same on all ranks. */
   long steps();
 
-  /** The batches of an epoch; one epoch is open at a time. */
+  /** Opens the batches of an epoch. Only one epoch is open at a time. */
   Batches batches(int epoch);
 
-  /** Bytes that were copied so far to make batches of what was exchanged. */
+  /** Bytes copied so far to form batches after the exchange. */
   long copiedBytes();
 
-  /** Batches in order; each is valid until the next. */
+  /** The batches in order; a batch is valid until the next one. */
   interface Batches extends Iterator<Batch>, AutoCloseable {
     @Override
     void close();
   }
 
   /**
-   * Rows of one step.
+   * The rows of one step.
    *
    * @param features [rows, features], float32
-   * @param labels one int32 for each row
+   * @param labels [rows], int32
    */
   record Batch(Tensor features, TypedBuffer labels) {
     public long rows() {

@@ -1,13 +1,13 @@
 package io.weft.examples.train;
 
-import io.weft.examples.bench.Svg;
+import io.weft.examples.measure.Svg;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.NavigableMap;
 
-/** The loss of every step as a picture, a line for each training, smoothed over some steps. */
+/** Draws the loss over the steps: a line for each training, smoothed over several steps. */
 final class LossChart {
   private static final int WIDTH = 920;
   private static final int HEIGHT = 420;
@@ -28,9 +28,9 @@ final class LossChart {
   private final double highest;
 
   /**
-   * A picture of curves.
+   * Creates a chart.
    *
-   * @param curves by name, in the order of their colours; each has a step
+   * @param curves by name, in the order of their colours; none is empty
    */
   LossChart(Map<String, NavigableMap<Long, Double>> curves, String subtitle) {
     this.curves = curves;
@@ -75,9 +75,7 @@ final class LossChart {
     return String.format(Locale.ROOT, format, value);
   }
 
-  /**
-   * Every point is the mean of the steps since the last one, so that a long curve stays legible.
-   */
+  /** Draws a curve. A point is the mean of all steps since the point before it. */
   private void draw(Svg svg, NavigableMap<Long, Double> curve, String color) {
     int each = (curve.size() + MOST_POINTS - 1) / MOST_POINTS;
     List<double[]> points = new ArrayList<>();

@@ -10,16 +10,16 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 
 /**
- * The loss of every step as a text file, a line each, which rank 0 appends to while others read. A
- * training that was restarted says some steps again; the last word counts.
+ * The losses of a training as a text file, a line for each step. Rank 0 appends to it while others
+ * read. A restarted training repeats some steps; the last line of a step counts.
  *
- * @param file made by the first line
+ * @param file created with the first line
  */
 public record LossLog(Path file) {
   private static final int FIELDS = 2;
   private static final String TOTAL = "total";
 
-  /** Says how many steps there will be. */
+  /** Writes the total number of steps. */
   void begin(long steps) throws IOException {
     write(TOTAL + "," + steps);
   }
@@ -32,7 +32,7 @@ public record LossLog(Path file) {
     Files.writeString(file, line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
   }
 
-  /** How many steps there will be; 0 before that is known. */
+  /** Returns the total number of steps; 0 before it is known. */
   long total() throws IOException {
     return lines().stream()
         .filter(line -> line.startsWith(TOTAL + ","))
@@ -41,7 +41,7 @@ public record LossLog(Path file) {
         .orElse(0);
   }
 
-  /** The losses so far by step, counted through all epochs; none before the first. */
+  /** Returns the losses so far by step, counted through all epochs. */
   public NavigableMap<Long, Double> read() throws IOException {
     NavigableMap<Long, Double> losses = new TreeMap<>();
     for (String line : lines()) {
@@ -53,7 +53,7 @@ public record LossLog(Path file) {
     return losses;
   }
 
-  /** Whole lines only: the last one may be being written. */
+  /** Returns complete lines only, because rank 0 may still be writing the last line. */
   private List<String> lines() throws IOException {
     String text;
     try {

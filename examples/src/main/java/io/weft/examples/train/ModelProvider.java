@@ -5,34 +5,34 @@ import java.util.Iterator;
 import java.util.ServiceLoader;
 
 /**
- * Makes models; found on the driver's class path as a {@link ServiceLoader} service, and sent to
- * the executors. Thread-safe.
+ * Creates models. The driver finds it on its class path as a {@link ServiceLoader} service and
+ * sends it to the executors. Thread-safe.
  */
 public interface ModelProvider extends Serializable {
-  /** The library and its version, for reports. */
+  /** Returns the library and its version, for reports. */
   String name();
 
-  /** Does once per machine what takes long, such as unpacking native code. */
+  /** Prepares a machine, for example by unpacking native code. This may take long. */
   void prepare();
 
   /**
-   * A model with random parameters.
+   * Creates a model with random parameters.
    *
-   * @param seed the same parameters for the same seed
+   * @param seed equal seeds give equal parameters
    */
   TrainingModel open(ModelShape shape, long seed);
 
   /**
-   * The one on the class path.
+   * Returns the provider on the class path.
    *
-   * @throws IllegalStateException when there is none
+   * @throws IllegalStateException if there is none
    */
   static ModelProvider find() {
     ClassLoader loader = Thread.currentThread().getContextClassLoader();
     Iterator<ModelProvider> found = ServiceLoader.load(ModelProvider.class, loader).iterator();
     if (!found.hasNext()) {
       throw new IllegalStateException(
-          "no library for models is on the class path; bin/weft train builds one, in"
+          "no model library is on the class path; bin/weft train builds one, in"
               + " examples/training");
     }
     return found.next();

@@ -4,11 +4,11 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * A classifier of layers that are all connected.
+ * The shape of a classifier with fully connected layers.
  *
- * @param features of a row
- * @param hidden units of the layers in between, the first first
- * @param classes to tell apart
+ * @param features number of features of a row
+ * @param hidden units of the hidden layers, from the first to the last
+ * @param classes number of classes
  */
 public record ModelShape(int features, List<Integer> hidden, int classes) implements Serializable {
   public ModelShape {

@@ -17,27 +17,27 @@ import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A column of arrays, and maybe one of labels, out of a Parquet file into memory: what a trainer
- * does that is handed its data as files. Read by Spark's own vectorised reader. For one thread.
+ * Reads a column of arrays, and optionally a column of labels, from a Parquet file into memory, as
+ * a trainer does that gets its data as files. Uses Spark's vectorised reader. For one thread.
  */
 public final class ParquetRows implements AutoCloseable {
   private static final int READ_ROWS = 4096;
 
   private final int width;
 
-  /** By their first row. */
+  /** Blocks by the number of their first row. */
   private final NavigableMap<Long, Tensor> features = new TreeMap<>();
 
   private final NavigableMap<Long, Tensor> labels = new TreeMap<>();
   private long rows;
   private long copiedBytes;
 
-  /** Nothing yet; rows of this many floats. */
+  /** Creates an empty set of rows with this number of floats each. */
   public ParquetRows(int width) {
     this.width = width;
   }
 
-  /** The Parquet files of a folder by name, one for each rank. */
+  /** Returns the Parquet files of a folder in the order of their names, one for each rank. */
   public static List<Path> files(Path folder) throws IOException {
     try (Stream<Path> all = Files.list(folder)) {
       return all.filter(file -> file.toString().endsWith(".parquet")).sorted().toList();
@@ -47,7 +47,7 @@ public final class ParquetRows implements AutoCloseable {
   /**
    * Reads a whole file.
    *
-   * @param labelColumn an int column, or null
+   * @param labelColumn an int column; null for none
    */
   public void read(Path file, String featureColumn, String labelColumn) throws IOException {
     List<String> columns =
@@ -76,11 +76,11 @@ public final class ParquetRows implements AutoCloseable {
       }
     }
     rows += n;
-    // Out of the reader's columns into an array, and from there into memory.
+    // Each byte is copied from the reader's column to an array, and from the array to memory.
     copiedBytes += 2 * block.type().bytes();
   }
 
-  /** All arrays of a column at once: they lie one behind the other. */
+  /** Returns all arrays of a column at once; they are contiguous. */
   private float[] floats(WritableColumnVector arrays, int n) {
     for (int row = 0; row < n; row++) {
       int length = arrays.isNullAt(row) ? 0 : arrays.getArrayLength(row);
@@ -96,22 +96,22 @@ public final class ParquetRows implements AutoCloseable {
     return rows;
   }
 
-  /** Bytes copied by reading, after decoding. */
+  /** Returns the bytes that reading copied after decoding. */
   public long copiedBytes() {
     return copiedBytes;
   }
 
-  /** The rows' floats in blocks, each [rows, width]; they belong to this. */
+  /** Returns the floats in blocks of shape [rows, width]; this object owns them. */
   public List<Tensor> blocks() {
     return List.copyOf(features.values());
   }
 
-  /** Copies one row's floats. */
+  /** Copies the floats of one row to an address. */
   public void copyRow(long row, long to) {
     Memory.copy(address(features, row, 4L * width), to, 4L * width);
   }
 
-  /** One row's label. */
+  /** Returns the label of one row. */
   public int label(long row) {
     return Memory.getInt(address(labels, row, 4));
   }

@@ -10,12 +10,12 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * The data set of the example: which price class is an order of TPC-H in? Features are quantity,
- * list price, discount and tax of up to seven lines; a model has to find out that the price is the
- * sum of their products. Classes have the same number of orders each.
+ * The data set of the example: the price class of a TPC-H order. Features are quantity, list price,
+ * discount and tax of up to seven lines. A model has to learn that the price is the sum of their
+ * products. All classes have the same number of orders.
  *
- * <p>Made by Spark SQL from the tables {@code orders}, {@code lineitem} and {@code part}, the same
- * for the same tables. Stateless.
+ * <p>Spark SQL computes it from the tables {@code orders}, {@code lineitem} and {@code part}; equal
+ * tables give equal data. Stateless.
  */
 public final class PriceClasses {
   /** The column of features, a tensor of {@link #FEATURE_COUNT} float32. */
@@ -24,24 +24,24 @@ public final class PriceClasses {
   /** The column of classes, an int from 0 to {@link #CLASSES} - 1. */
   public static final String LABEL = "label";
 
-  /** Price classes. */
+  /** The number of price classes. */
   public static final int CLASSES = 8;
 
   private static final int LINES = 7;
   private static final int FEATURES_OF_LINE = 4;
 
-  /** Features of an order. */
+  /** The number of features of an order. */
   public static final int FEATURE_COUNT = LINES * FEATURES_OF_LINE;
 
-  /** Every tenth order is kept for the test. */
+  /** Every tenth order belongs to the test set. */
   private static final int TEST_PART = 10;
 
   private PriceClasses() {}
 
   /**
-   * The orders to train with, or those to test with: never the same.
+   * Returns the training set or the test set, which are disjoint.
    *
-   * @param session that knows the tables of TPC-H by name
+   * @param session with the tables of TPC-H registered by name
    */
   public static Dataset<Row> of(SparkSession session, boolean test) {
     Dataset<Row> rows = session.sql(sql(bounds(session), test));
@@ -49,7 +49,7 @@ public final class PriceClasses {
         WeftTensors.column(FEATURES, DataType.FLOAT32, FEATURE_COUNT), rows.col(LABEL));
   }
 
-  /** The prices between two classes. */
+  /** Returns the prices between the classes. */
   private static String bounds(SparkSession session) {
     List<String> parts =
         IntStream.range(1, CLASSES).mapToObj(i -> (double) i / CLASSES + "D").toList();

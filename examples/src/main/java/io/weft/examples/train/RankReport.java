@@ -3,17 +3,17 @@ package io.weft.examples.train;
 import java.io.Serializable;
 
 /**
- * What a rank did in one run, which may have begun at a checkpoint.
+ * The report of a rank about one run, which may begin at a checkpoint.
  *
- * @param rank who
- * @param firstStep where it began, counted through all epochs
- * @param steps that it did; 0 where the run before had done the last one
- * @param rows that it trained on in these steps
- * @param lastLoss of the training's last step, over all ranks; NaN if it had none
- * @param seconds of its steps
- * @param waitSeconds of them, in which it waited for averages
- * @param copiedBytes to make batches of what was exchanged
- * @param parametersCrc of all parameters at the end: the same on all ranks
+ * @param rank its number
+ * @param firstStep the first step of the run, counted through all epochs
+ * @param steps of the run; 0 if an earlier run had finished the training
+ * @param rows trained on in these steps
+ * @param lastLoss loss of the last step of the training, over all ranks; NaN if there was none
+ * @param seconds of the steps
+ * @param waitSeconds part of the seconds in which the rank waited for averages
+ * @param copiedBytes to form batches after the exchange
+ * @param parametersCrc CRC-32C of all parameters at the end, the same on all ranks
  */
 public record RankReport(
     int rank,
@@ -26,7 +26,7 @@ public record RankReport(
     long copiedBytes,
     long parametersCrc)
     implements Serializable {
-  /** Steps of the whole training, those of earlier runs with them. */
+  /** Returns the steps of the whole training, including earlier runs. */
   public long trainedSteps() {
     return firstStep + steps;
   }

@@ -26,9 +26,9 @@ import java.util.Map;
 import java.util.zip.CRC32C;
 
 /**
- * One rank of a data-parallel training: every rank has the whole model and a part of each batch;
- * gradients are averaged, so all ranks step alike and stay equal. It begins at the newest
- * checkpoint if there is one. For one thread.
+ * Runs one rank of a data-parallel training. Every rank has the whole model and a part of each
+ * batch. Gradients are averaged, so all ranks take the same steps and their models stay equal. It
+ * begins at the newest checkpoint, if there is one. For one thread.
  */
 public final class RankTrainer implements AutoCloseable {
   private static final int CHECKPOINTS_KEPT = 2;
@@ -50,7 +50,7 @@ public final class RankTrainer implements AutoCloseable {
   private double lastLoss;
   private long waitNanos;
 
-  /** Opens everything but the model, which stays the caller's; the ranks do so together. */
+  /** Opens the trainer; collective. The caller owns the model. */
   public RankTrainer(TrainingPlan plan, BatchSource source, TrainingModel model) {
     this.plan = plan;
     this.source = source;
@@ -91,7 +91,7 @@ public final class RankTrainer implements AutoCloseable {
     double seconds = (System.nanoTime() - start) / 1e9;
     save(new CheckpointPosition(plan.epochs(), 0));
     if (steps == 0) {
-      lastLoss = lossOfTheRunBefore();
+      lastLoss = lossOfEarlierRun();
     }
     return new RankReport(
         communicator.rank(),
@@ -108,18 +108,18 @@ public final class RankTrainer implements AutoCloseable {
   private void requireSteps() {
     if (source.steps() == 0) {
       throw new IllegalArgumentException(
-          "there is no step to train: the rows do not fill a batch of each rank; ask for smaller"
-              + " batches or take more rows");
+          "there is no step to train, because the rows do not fill a batch of each rank; use"
+              + " smaller batches or more rows");
     }
   }
 
-  /** Which had come to the end, but not back from it. */
-  private double lossOfTheRunBefore() throws IOException {
+  /** Returns the last loss of an earlier run that finished the training but did not report. */
+  private double lossOfEarlierRun() throws IOException {
     Map.Entry<Long, Double> last = plan.losses().read().lastEntry();
     return last == null ? Double.NaN : last.getValue();
   }
 
-  /** Where to go on. Ranks that found different checkpoints must not train together. */
+  /** Restores the newest checkpoint. All ranks must find the same one. */
   private CheckpointPosition begin() throws IOException {
     if (communicator.rank() == 0) {
       Files.createDirectories(Path.of(plan.folder()));
@@ -136,7 +136,7 @@ public final class RankTrainer implements AutoCloseable {
     return position;
   }
 
-  /** Which file system shows what to whom, and when, is no mistake of this function. */
+  /** Throws an IOException, so that Spark retries: shared file systems may show files late. */
   private void requireSame(CheckpointPosition position) throws IOException {
     try (Tensor mine = Tensor.allocate(TensorType.of(DataType.INT64, 2));
         Tensor first = Tensor.allocate(TensorType.of(DataType.INT64, 2))) {
@@ -208,7 +208,7 @@ public final class RankTrainer implements AutoCloseable {
     }
   }
 
-  /** All parameters are the same on all ranks, so one writes. */
+  /** Writes a checkpoint on rank 0 only, because parameters are equal on all ranks. */
   private void save(CheckpointPosition position) throws IOException {
     if (communicator.rank() == 0) {
       checkpoints.save(position, model.parameters(), model.values(), adam);

@@ -9,10 +9,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs a training again when Spark has given it up. A rank that fails, as with its executor, makes
- * Spark repeat the stage on the rows that were exchanged; this is for what that does not help, such
- * as too many failures one after the other. Either way the ranks begin at the last checkpoint. A
- * function that failed of itself would do so again, and is not run again. Stateless.
+ * Restarts a training that Spark has aborted. When a rank is lost, for example with its executor,
+ * Spark repeats the stage on the exchanged rows. This class handles the other failures, such as too
+ * many lost ranks in a row. In both cases the ranks begin at the last checkpoint. A training whose
+ * own function throws is not restarted, because it would throw again. Stateless.
  */
 public final class Restarts {
   private static final Logger LOG = LoggerFactory.getLogger(Restarts.class);
@@ -20,10 +20,10 @@ public final class Restarts {
   private Restarts() {}
 
   /**
-   * Trains, at most so many times again.
+   * Trains, with a limited number of restarts.
    *
-   * @return the reports of the run that came to the end
-   * @throws RankFailedException when the function of a rank failed of itself; at once
+   * @return the reports of the run that finished
+   * @throws RankFailedException if the function of a rank throws; without a restart
    */
   public static <T> List<T> train(WeftFeed feed, FeedFunction<T> function, int restarts)
       throws Exception {
@@ -34,7 +34,7 @@ public final class Restarts {
         if (left == 0 || !(e instanceof SparkException)) {
           throw e;
         }
-        LOG.warn("The training failed and begins again at its last checkpoint", e);
+        LOG.warn("The training failed and restarts at its last checkpoint", e);
       }
     }
   }

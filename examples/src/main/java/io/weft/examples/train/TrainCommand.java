@@ -1,9 +1,9 @@
 package io.weft.examples.train;
 
-import io.weft.examples.options.KeepFolder;
-import io.weft.examples.options.ReportFolder;
-import io.weft.examples.options.TableFolder;
+import io.weft.examples.measure.MeasureOptions;
+import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Progress;
+import io.weft.examples.tpch.TpchTables;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -17,11 +17,10 @@ import picocli.CommandLine.Option;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     description = {
-      "From tables of TPC-H by SQL to a trained classifier, on two ranks inside Spark: once with"
-          + " the rows handed over by a Weft feed, once by Spark's shuffle and Parquet files, in"
-          + " turn.",
-      "Shows times, bytes copied and accuracy, and draws the loss. Needs about 8 GB of memory, and"
-          + " the first time 115 MB of native code from Maven Central."
+      "Trains a classifier on tables of TPC-H, on two ranks inside Spark. The ranks get their rows"
+          + " by a Weft feed and by Spark's shuffle and Parquet files, in alternating runs.",
+      "Shows times, bytes copied and accuracy, and draws the loss. Needs about 8 GB of memory. The"
+          + " first run fetches 115 MB of native code from Maven Central."
     })
 public final class TrainCommand implements Callable<Integer> {
   @Option(
@@ -31,7 +30,7 @@ public final class TrainCommand implements Callable<Integer> {
       description = "TPC-H scale factor; 1 is 1.5 million orders. Default: ${DEFAULT-VALUE}")
   private double scale;
 
-  @Mixin private TableFolder data;
+  @Mixin private TpchTables.FolderOption data;
 
   @Option(
       names = "--hidden",
@@ -45,7 +44,7 @@ public final class TrainCommand implements Callable<Integer> {
       names = "--epochs",
       defaultValue = "6",
       paramLabel = "N",
-      description = "Times that every row is trained on. Default: ${DEFAULT-VALUE}")
+      description = "Number of passes over all rows. Default: ${DEFAULT-VALUE}")
   private int epochs;
 
   @Option(
@@ -67,7 +66,7 @@ public final class TrainCommand implements Callable<Integer> {
       defaultValue = "3",
       paramLabel = "N",
       description =
-          "Trainings with each hand-off, in turn, after one of each to warm up; 0: the feed alone,"
+          "Trainings with each hand-off, alternating, after one warm-up of each; 0: the feed alone,"
               + " once. Default: ${DEFAULT-VALUE}")
   private int runs;
 
@@ -78,12 +77,12 @@ public final class TrainCommand implements Callable<Integer> {
       description = "Where the report and the picture go. Default: ${DEFAULT-VALUE}")
   private Path out;
 
-  @Mixin private KeepFolder keep;
+  @Mixin private WorkFolder.KeepOption keep;
 
   @Override
   public Integer call() throws Exception {
-    TrainOptions options =
-        new TrainOptions(
+    TrainRun.Options options =
+        new TrainRun.Options(
             scale,
             data.folder(),
             hidden,
@@ -93,7 +92,7 @@ public final class TrainCommand implements Callable<Integer> {
             runs,
             out.toAbsolutePath(),
             keep.keep());
-    var unused = ReportFolder.create(options.out());
+    var unused = MeasureOptions.createFolder(options.out());
     Progress progress = Progress.toErrors();
     new TrainRun(options, ModelProvider.find(), progress, System.out).run();
     return 0;

@@ -9,15 +9,15 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 
-/** Trainings as a table, and what it says. */
+/** Formats trainings as a table with a summary. */
 final class TrainTable {
   private static final String LEGEND =
       "\"hand-off\" is everything but the steps: SQL, exchange or files, opening the models."
-          + " \"copied\" is what the ranks copied to make batches of what they were handed.";
+          + " \"copied\" is the bytes that the ranks copied to form batches after the hand-off.";
 
   private TrainTable() {}
 
-  static String of(List<TrainOutcome> outcomes) {
+  static String of(List<TrainOnce.Outcome> outcomes) {
     TextTable table =
         new TextTable()
             .column("hand-off by", Align.LEFT)
@@ -32,7 +32,7 @@ final class TrainTable {
                 "waited s",
                 "loss",
                 "accuracy");
-    for (TrainOutcome outcome : outcomes) {
+    for (TrainOnce.Outcome outcome : outcomes) {
       RankReport rank = outcome.ranks().get(0);
       table.row(
           outcome.handOff().label(),
@@ -49,29 +49,33 @@ final class TrainTable {
     return table.toText();
   }
 
-  /** What the columns mean, behind how the two hand-offs compare where there were both. */
-  static String summary(List<TrainOutcome> outcomes) {
+  /** Returns the comparison of both hand-offs, if both ran, and the legend of the columns. */
+  static String summary(List<TrainOnce.Outcome> outcomes) {
     return comparison(outcomes).map(text -> text + "\n").orElse("") + LEGEND;
   }
 
-  private static Optional<String> comparison(List<TrainOutcome> outcomes) {
-    if (outcomes.stream().map(TrainOutcome::handOff).distinct().count() < 2) {
+  private static Optional<String> comparison(List<TrainOnce.Outcome> outcomes) {
+    if (outcomes.stream().map(TrainOnce.Outcome::handOff).distinct().count() < 2) {
       return Optional.empty();
     }
     return Optional.of(
         "By the feed the hand-off is "
-            + Units.factor(ratio(outcomes, TrainOutcome::handOffSeconds))
+            + Units.factor(ratio(outcomes, TrainOnce.Outcome::handOffSeconds))
             + " as fast as by Spark's shuffle and Parquet, and the whole "
-            + Units.factor(ratio(outcomes, TrainOutcome::seconds))
+            + Units.factor(ratio(outcomes, TrainOnce.Outcome::seconds))
             + ", by the medians.");
   }
 
-  private static double ratio(List<TrainOutcome> outcomes, ToDoubleFunction<TrainOutcome> seconds) {
-    return median(outcomes, HandOff.PARQUET, seconds) / median(outcomes, HandOff.FEED, seconds);
+  private static double ratio(
+      List<TrainOnce.Outcome> outcomes, ToDoubleFunction<TrainOnce.Outcome> seconds) {
+    return median(outcomes, TrainOnce.HandOff.PARQUET, seconds)
+        / median(outcomes, TrainOnce.HandOff.FEED, seconds);
   }
 
   private static double median(
-      List<TrainOutcome> outcomes, HandOff handOff, ToDoubleFunction<TrainOutcome> seconds) {
+      List<TrainOnce.Outcome> outcomes,
+      TrainOnce.HandOff handOff,
+      ToDoubleFunction<TrainOnce.Outcome> seconds) {
     return new Spread(
             outcomes.stream()
                 .filter(outcome -> outcome.handOff() == handOff)

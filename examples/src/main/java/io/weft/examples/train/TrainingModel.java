@@ -7,20 +7,20 @@ import java.util.List;
 import java.util.function.IntConsumer;
 
 /**
- * A classifier that some library runs, as a trainer sees it: parameters and gradients in memory, a
- * way forth and a way back. For one thread.
+ * A classifier of a model library, with parameters and gradients in memory, a forward pass and a
+ * backward pass. For one thread.
  */
 public interface TrainingModel extends AutoCloseable {
-  /** In the order of the forward pass. */
+  /** Returns the parameters in the order of the forward pass. */
   List<ParameterSpec> parameters();
 
-  /** Where the parameters lie; what is written there counts from the next forward pass on. */
+  /** Returns the memory of the parameters. The next forward pass uses values written there. */
   List<TypedBuffer> values();
 
   /**
-   * Says where gradients go, once, before the first step: backward adds to what is there.
+   * Sets the memory of the gradients, once, before the first step. {@link #backward} adds to it.
    *
-   * @param places one for each parameter, which outlive the last backward pass
+   * @param places one for each parameter, valid until after the last backward pass
    */
   void bindGradients(List<TypedBuffer> places);
 
@@ -28,16 +28,16 @@ public interface TrainingModel extends AutoCloseable {
    * Computes the logits of a batch.
    *
    * @param features [rows, features], float32; read in place, unchanged until {@link #backward}
-   * @param training whether backward will follow
-   * @return rows times classes, float32; valid until the next call
+   * @param training whether a backward pass follows
+   * @return [rows, classes], float32; valid until the next call
    */
   TypedBuffer forward(Tensor features, boolean training);
 
   /**
    * Adds the gradients of the last batch to their places, from the last layer to the first.
    *
-   * @param logitGradient as many elements as logits
-   * @param ready told of a parameter as soon as its gradient is complete
+   * @param logitGradient with the shape of the logits
+   * @param ready called with the number of a parameter as soon as its gradient is complete
    */
   void backward(TypedBuffer logitGradient, IntConsumer ready);
 

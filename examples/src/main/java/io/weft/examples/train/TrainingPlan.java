@@ -5,14 +5,15 @@ import java.io.Serializable;
 import java.nio.file.Path;
 
 /**
- * What every rank is told. Travels to the executors.
+ * The plan of a training, the same for all ranks. The driver sends it to the executors.
  *
  * @param epochs to train, 1 or more
- * @param seed of the first parameters
+ * @param seed of the initial parameters
  * @param learningRate of Adam
- * @param bucketBytes of a gradient bucket
- * @param folder of checkpoints and losses, which every executor reaches
- * @param checkpointSteps steps between two checkpoints, 1 or more; one more follows the last step
+ * @param bucketBytes size of a gradient bucket
+ * @param folder of checkpoints and losses, accessible to every executor
+ * @param checkpointSteps steps between two checkpoints, 1 or more; the last step is followed by a
+ *     checkpoint too
  */
 public record TrainingPlan(
     ModelShape shape,
@@ -32,7 +33,7 @@ public record TrainingPlan(
     return Path.of(folder, "checkpoints");
   }
 
-  /** Where rank 0 writes the loss of every step. */
+  /** Returns the log in which rank 0 writes the losses. */
   public LossLog losses() {
     return new LossLog(Path.of(folder, "losses.csv"));
   }

@@ -1,11 +1,11 @@
 /**
- * Data-parallel training inside Spark: features by SQL, exchanged onto ranks by a Weft feed, and
- * trained where the exchange put them. Weft supplies data, collectives and the optimiser's state;
- * the model is another library's, behind {@link io.weft.examples.train.TrainingModel}, found by
- * {@link io.weft.examples.train.ModelProvider}.
+ * Data-parallel training inside Spark. SQL computes the features, a Weft feed hands them to ranks,
+ * and the ranks train on them in place. Weft supplies data, collectives and the state of the
+ * optimiser. The model belongs to another library behind {@link
+ * io.weft.examples.train.TrainingModel}; {@link io.weft.examples.train.ModelProvider} finds it.
  *
- * <p>A rank is one task of a barrier stage and everything of it runs on the task's thread, except
- * the all-reduces on the lane of its gradient buckets. A model owns its parameters; the trainer
- * owns buckets and optimiser and closes both.
+ * <p>A rank is one task of a barrier stage. All its code runs on the task's thread, except the
+ * all-reduces on the lane of its gradient buckets. A model owns its parameters. The trainer owns
+ * buckets and optimiser and closes both.
  */
 package io.weft.examples.train;

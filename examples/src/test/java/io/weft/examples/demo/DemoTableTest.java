@@ -11,16 +11,16 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class DemoTableTest {
-  private static final List<QueryOutcome> OUTCOMES =
+  private static final List<QueryDuel.Outcome> OUTCOMES =
       List.of(
-          new QueryOutcome(
+          new QueryDuel.Outcome(
               TpchQuery.Q3,
               10,
               Spread.of(4, 2, 3),
               Spread.of(1.5),
               Optional.empty(),
               new ExecutorTotals(2, 1, 5_000_000, 6_000_000, 0, 0, 0)),
-          new QueryOutcome(
+          new QueryDuel.Outcome(
               TpchQuery.Q18,
               9,
               Spread.of(1),
@@ -29,7 +29,7 @@ class DemoTableTest {
               new ExecutorTotals(2, 1, 0, 0, 700, 80, 0)));
 
   @Test
-  void showsTimesRatiosAndWhereBytesWent() {
+  void showsTimesRatiosAndPathsOfBytes() {
     List<String> lines = DemoTable.render(OUTCOMES).lines().map(DemoTableTest::spaced).toList();
     assertThat(lines).contains("Q3 10 3.00 1.50 2.00× yes 5.00 MB 6.00 MB 0 B 0 B");
     assertThat(lines).contains("Q18 9 1.00 2.00 0.50× NO 0 B 0 B 700 B 80 B");
@@ -38,7 +38,7 @@ class DemoTableTest {
   }
 
   @Test
-  void theRatioOfAllIsTheGeometricMean() {
+  void theTotalRatioIsTheGeometricMean() {
     assertThat(DemoTable.meanRatio(OUTCOMES)).isCloseTo(1, within(1e-12));
   }
 

@@ -9,22 +9,22 @@ class ResultCheckTest {
   private static final List<String> ROWS = List.of("a", "b", "b");
 
   @Test
-  void anotherOrderIsEqualUnlessTheOrderCounts() {
-    assertThat(ResultCheck.difference(ROWS, List.of("b", "a", "b"), false)).isEmpty();
-    assertThat(ResultCheck.difference(ROWS, List.of("b", "a", "b"), true))
+  void anotherOrderIsADifferenceOnlyIfTheOrderCounts() {
+    assertThat(QueryDuel.ResultCheck.difference(ROWS, List.of("b", "a", "b"), false)).isEmpty();
+    assertThat(QueryDuel.ResultCheck.difference(ROWS, List.of("b", "a", "b"), true))
         .hasValueSatisfying(text -> assertThat(text).contains("row 1 is a", "and b under Weft"));
-    assertThat(ResultCheck.difference(ROWS, ROWS, true)).isEmpty();
+    assertThat(QueryDuel.ResultCheck.difference(ROWS, ROWS, true)).isEmpty();
   }
 
   @Test
-  void aRowTooOftenIsADifference() {
-    assertThat(ResultCheck.difference(ROWS, List.of("a", "a", "b"), false))
+  void anExtraRowIsADifference() {
+    assertThat(QueryDuel.ResultCheck.difference(ROWS, List.of("a", "a", "b"), false))
         .hasValue("Weft has a row too many: a");
   }
 
   @Test
   void aMissingRowIsADifference() {
-    assertThat(ResultCheck.difference(ROWS, List.of("a", "b"), false))
+    assertThat(QueryDuel.ResultCheck.difference(ROWS, List.of("a", "b"), false))
         .hasValue("3 rows under Spark, 2 under Weft");
   }
 }

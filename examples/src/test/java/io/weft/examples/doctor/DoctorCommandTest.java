@@ -27,7 +27,7 @@ class DoctorCommandTest {
   }
 
   @Test
-  void everyCapabilityIsAnsweredAndEveryChoiceNamed() {
+  void everyCapabilityAndEveryChoiceIsShown() {
     String text = run("--folder", folder.toString(), "--local-folders", folder.toString());
     for (Capability capability : Capability.values()) {
       assertThat(text).containsPattern("(?m)^  " + capability + " +(yes|no) +\\S");
@@ -36,9 +36,9 @@ class DoctorCommandTest {
     assertThat(folder).isEmptyDirectory();
   }
 
-  /** What is printed is what the code that chooses was given. */
+  /** The output shows the same capabilities that the choices use. */
   @Test
-  void withoutOptionsItIsTheRecordOfThisProcess() {
+  void withoutOptionsItShowsTheCapabilitiesOfThisProcess() {
     Capabilities machine = CapabilityProbe.thisMachine();
     String text = run("--local-folders", folder.toString());
     machine.lines().forEach(line -> assertThat(text).contains(line));
@@ -51,7 +51,7 @@ class DoctorCommandTest {
   }
 
   @Test
-  void aFolderThatIsNotThereIsTheReasonForAnother() {
+  void aMissingFolderIsTheReasonForTheFallback() {
     Path missing = folder.resolve("missing");
     String text = run("--folder", missing.toString(), "--local-folders", folder.toString());
     assertThat(text)
@@ -59,9 +59,9 @@ class DoctorCommandTest {
         .containsPattern("shared memory +no +" + missing + " does not exist");
   }
 
-  /** A file that is no library is refused before anything is called. */
+  /** A file that is not a library is rejected before a call. */
   @Test
-  void gpusAreAskedOnlyWhereThatIsWanted() throws IOException {
+  void theDriverIsCalledOnlyOnRequest() throws IOException {
     Path library = Files.writeString(folder.resolve("libnccl.so.2"), "not a library");
     String quiet = run("--local-folders", folder.toString(), "--nccl", library.toString());
     assertThat(quiet).contains("does not say which version").doesNotContain("and NCCL say");

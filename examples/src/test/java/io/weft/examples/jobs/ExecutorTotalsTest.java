@@ -8,13 +8,13 @@ class ExecutorTotalsTest {
   private static final ExecutorTotals ONE = new ExecutorTotals(1, 2, 3, 4, 5, 6, 7);
 
   @Test
-  void addUpOverExecutors() {
+  void sumsAddExecutors() {
     assertThat(ONE.plus(ONE)).isEqualTo(new ExecutorTotals(2, 4, 6, 8, 10, 12, 14));
     assertThat(ExecutorTotals.NONE.plus(ONE)).isEqualTo(ONE);
   }
 
   @Test
-  void differencesKeepTheExecutors() {
+  void differencesKeepTheExecutorCount() {
     assertThat(ONE.plus(ONE).since(ONE)).isEqualTo(new ExecutorTotals(2, 2, 3, 4, 5, 6, 7));
     assertThat(ONE.readBytes()).isEqualTo(12);
   }

@@ -24,7 +24,7 @@ class RunQueryTest {
   }
 
   @Test
-  void stringsDoNotPassForOtherValues() {
+  void stringsDifferFromOtherValues() {
     assertThat(RunQuery.text(RowFactory.create("null")))
         .isNotEqualTo(RunQuery.text(RowFactory.create((Object) null)));
     assertThat(RunQuery.text(RowFactory.create("a\" | \"b")))

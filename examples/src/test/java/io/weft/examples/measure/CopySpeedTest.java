@@ -6,7 +6,7 @@ import org.junit.jupiter.api.Test;
 
 class CopySpeedTest {
   @Test
-  void isThatOfAMachine() throws InterruptedException {
+  void isPlausible() throws InterruptedException {
     assertThat(CopySpeed.measure(1)).isBetween(1e7, 1e13);
   }
 }

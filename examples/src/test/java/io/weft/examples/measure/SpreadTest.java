@@ -31,12 +31,12 @@ class SpreadTest {
   }
 
   @Test
-  void nothingHasNoMedian() {
+  void aMedianNeedsAValue() {
     assertThatIllegalArgumentException().isThrownBy(() -> new Spread(List.of()));
   }
 
   @Test
-  void theGeometricMeanMultiplies() {
+  void theGeometricMeanIsTheRootOfTheProduct() {
     assertThat(Spread.geometricMean(List.of(0.5, 2.0, 8.0))).isCloseTo(2, within(1e-12));
     assertThat(Spread.geometricMean(List.of())).isEqualTo(1);
     assertThatIllegalArgumentException().isThrownBy(() -> Spread.geometricMean(List.of(1.0, 0.0)));

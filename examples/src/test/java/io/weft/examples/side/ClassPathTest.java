@@ -17,27 +17,28 @@ class ClassPathTest {
   }
 
   @Test
-  void separatesWhatAUserAddsFromWhatSparkHas() throws IOException {
+  void separatesUserJarsFromSparkJars() throws IOException {
     Path weft = jar("weft-spark-0.1.0.jar");
     Path tpch = jar("tpch-1.2.jar");
     Path spark = jar("spark-core_2.13-4.1.3.jar");
-    ClassPath classPath = ClassPath.split(List.of(spark, weft, tpch));
+    SideLauncher.ClassPath classPath = SideLauncher.ClassPath.split(List.of(spark, weft, tpch));
     assertThat(classPath.spark()).containsExactly(spark);
     assertThat(classPath.user()).containsExactly(weft, tpch);
     assertThat(classPath.allJars()).isTrue();
   }
 
   @Test
-  void foldersOfClassesAreTheUsersAndNoJars() throws IOException {
+  void classFoldersBelongToTheUser() throws IOException {
     Path classes = Files.createDirectory(folder.resolve("classes"));
-    ClassPath classPath = ClassPath.split(List.of(classes, jar("weft-spark-0.1.0.jar")));
+    SideLauncher.ClassPath classPath =
+        SideLauncher.ClassPath.split(List.of(classes, jar("weft-spark-0.1.0.jar")));
     assertThat(classPath.user()).contains(classes);
     assertThat(classPath.allJars()).isFalse();
   }
 
   @Test
-  void thisProcessHasBoth() {
-    ClassPath here = ClassPath.current();
+  void thisProcessHasBothParts() {
+    SideLauncher.ClassPath here = SideLauncher.ClassPath.current();
     assertThat(here.spark()).anyMatch(jar -> jar.getFileName().toString().startsWith("spark-sql_"));
     assertThat(here.user()).anyMatch(entry -> entry.toString().contains("examples"));
   }

@@ -26,7 +26,7 @@ class CleanupTest {
   }
 
   @Test
-  void aFailureDoesNotKeepTheRestOpen() {
+  void afterAFailureTheOthersAreClosed() {
     Cleanup cleanup = new Cleanup();
     cleanup.add(resource("folder"));
     cleanup.add(
@@ -38,7 +38,7 @@ class CleanupTest {
   }
 
   @Test
-  void whatComesTooLateIsClosedAtOnce() {
+  void aResourceAddedAfterCloseIsClosedAtOnce() {
     Cleanup cleanup = new Cleanup();
     cleanup.close();
     assertThatIllegalStateException().isThrownBy(() -> cleanup.add(resource("late")));

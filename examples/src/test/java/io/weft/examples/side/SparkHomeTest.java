@@ -15,12 +15,12 @@ class SparkHomeTest {
   @TempDir private Path folder;
 
   @Test
-  void linksEveryJarEvenThoseOfOneName() throws IOException {
+  void linksEveryJarEvenWithEqualNames() throws IOException {
     Path first =
         Files.writeString(Files.createDirectory(folder.resolve("a")).resolve("x.jar"), "1");
     Path second =
         Files.writeString(Files.createDirectory(folder.resolve("b")).resolve("x.jar"), "2");
-    Path home = SparkHome.assemble(folder.resolve("home"), List.of(first, second));
+    Path home = SideLauncher.SparkHome.assemble(folder.resolve("home"), List.of(first, second));
     assertThat(home.resolve("RELEASE")).isNotEmptyFile();
     try (Stream<Path> jars = Files.list(home.resolve("jars"))) {
       assertThat(jars.map(SparkHomeTest::content)).containsExactlyInAnyOrder("1", "2");

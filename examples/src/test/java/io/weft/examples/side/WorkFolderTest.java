@@ -12,7 +12,7 @@ class WorkFolderTest {
   @TempDir private Path elsewhere;
 
   @Test
-  void isGoneAfterCloseWithoutWhatItLinksTo() throws IOException {
+  void closeDeletesTheFolderButNotLinkTargets() throws IOException {
     Path precious = Files.writeString(elsewhere.resolve("precious"), "keep me");
     WorkFolder work = WorkFolder.create("weft-test-", false);
     Files.writeString(work.folder("deep").resolve("file"), "gone");
@@ -24,7 +24,7 @@ class WorkFolderTest {
   }
 
   @Test
-  void staysIfToldTo() throws IOException {
+  void staysIfRequested() throws IOException {
     WorkFolder work = WorkFolder.create("weft-test-", true);
     work.close();
     assertThat(work.path()).isDirectory();

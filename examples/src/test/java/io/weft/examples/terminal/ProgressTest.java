@@ -19,7 +19,7 @@ class ProgressTest {
   }
 
   @Test
-  void aTerminalGetsOneLineThatIsWrittenOver() {
+  void aTerminalGetsOneLineThatIsOverwritten() {
     String text = written(true);
     assertThat(text).contains("first step", "\r\u001b[2K[0:00] a detail");
     assertThat(text).endsWith("\r\u001b[2Kto stay" + System.lineSeparator());

@@ -40,12 +40,12 @@ class UnitsTest {
     "NaN, –",
     "Infinity, –"
   })
-  void factorsThatAreNoneAreDashes(double factor, String text) {
+  void invalidFactorsAreDashes(double factor, String text) {
     assertThat(Units.factor(factor)).isEqualTo(text);
   }
 
   @Test
-  void clockCountsMinutesBeyondTheHour() {
+  void clockShowsMinutesBeyondAnHour() {
     assertThat(Units.clock(Duration.ofSeconds(65))).isEqualTo("1:05");
     assertThat(Units.clock(Duration.ofSeconds(3_725))).isEqualTo("62:05");
   }

@@ -20,7 +20,7 @@ class TpchQueryTest {
 
   @ParameterizedTest
   @EnumSource
-  void aTotalOrderNeedsAnOrder(TpchQuery query) {
+  void aTotalOrderNeedsOrderBy(TpchQuery query) {
     boolean single = query == TpchQuery.Q17;
     if (query.totalOrder() && !single) {
       assertThat(query.text()).contains("ORDER BY");
@@ -28,7 +28,7 @@ class TpchQueryTest {
   }
 
   @Test
-  void unknownNumbersAreRefusedWithThoseThereAre() {
+  void anUnknownNumberIsAnErrorThatListsTheNumbers() {
     assertThat(TpchQuery.of(21)).isEqualTo(TpchQuery.Q21);
     assertThatIllegalArgumentException()
         .isThrownBy(() -> TpchQuery.of(6))

@@ -14,7 +14,7 @@ class TpchTablesTest {
   @TempDir private Path folder;
 
   @Test
-  void namesAreAllTablesThereAre() {
+  void namesAreAllTables() {
     assertThat(TpchTables.names())
         .containsExactlyInAnyOrderElementsOf(
             TpchTable.getTables().stream().map(TpchTable::getTableName).toList());
@@ -32,7 +32,7 @@ class TpchTablesTest {
   }
 
   @Test
-  void aFolderOfSomethingElseIsLeftAlone() throws IOException {
+  void aFolderWithOtherFilesIsRejected() throws IOException {
     Files.writeString(folder.resolve("thesis.txt"), "mine");
     assertThatIOException()
         .isThrownBy(() -> TpchTables.complete(folder, 1))
@@ -40,7 +40,7 @@ class TpchTablesTest {
   }
 
   @Test
-  void largeTablesAreWrittenByMoreTasks() {
+  void largeTablesHaveMoreFiles() {
     assertThat(TpchTables.parts(TpchTable.LINE_ITEM, 0.01)).isEqualTo(2);
     assertThat(TpchTables.parts(TpchTable.LINE_ITEM, 1)).isEqualTo(8);
     assertThat(TpchTables.parts(TpchTable.NATION, 100)).isEqualTo(1);

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.IntConsumer;
 
-/** One layer, enough to test the trainer without a library for models. */
+/** A model of one layer, to test the trainer without a model library. */
 final class LinearModel implements TrainingModel {
   private final int inputs;
   private final int classes;

@@ -39,15 +39,15 @@ class LossChartTest {
   }
 
   @Test
-  void aSingleStepIsAPicture() {
+  void aSingleStepIsDrawn() {
     assertThat(new LossChart(Map.of("one", curve(1)), "").toSvg()).doesNotContain("NaN");
   }
 
   @Test
   void theProgressBarFillsUp() {
-    assertThat(TrainingProgress.line("run", 15, 30, 0.5))
+    assertThat(TrainRun.TrainingProgress.line("run", 15, 30, 0.5))
         .isEqualTo("run " + "█".repeat(15) + "░".repeat(15) + " step 15 of 30, loss 0.500");
-    assertThat(TrainingProgress.line("run", 1, 0, 0.5)).contains("░".repeat(30));
-    assertThat(TrainingProgress.line("run", 30, 30, 0.5)).contains("█".repeat(30));
+    assertThat(TrainRun.TrainingProgress.line("run", 1, 0, 0.5)).contains("░".repeat(30));
+    assertThat(TrainRun.TrainingProgress.line("run", 30, 30, 0.5)).contains("█".repeat(30));
   }
 }

@@ -19,13 +19,13 @@ class LossLogTest {
   }
 
   @Test
-  void nothingIsThereBeforeTheFirstLine() throws IOException {
+  void isEmptyBeforeTheFirstLine() throws IOException {
     assertThat(log().read()).isEmpty();
     assertThat(log().total()).isZero();
   }
 
   @Test
-  void stepsThatAreRepeatedAfterARestartCountOnce() throws IOException {
+  void stepsRepeatedAfterARestartCountOnce() throws IOException {
     log().begin(10);
     log().append(0, 2);
     log().append(1, 1.5);
@@ -36,7 +36,7 @@ class LossLogTest {
   }
 
   @Test
-  void aLineThatIsBeingWrittenIsNotRead() throws IOException {
+  void anIncompleteLineIsNotRead() throws IOException {
     log().append(0, 2);
     Files.writeString(log().file(), "1,0.", StandardOpenOption.APPEND);
     assertThat(log().read()).containsOnlyKeys(0L);

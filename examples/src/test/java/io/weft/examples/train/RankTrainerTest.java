@@ -166,7 +166,7 @@ class RankTrainerTest {
   }
 
   @Test
-  void rowsThatFillNoBatchAreAnErrorAndNotATrainingOfNothing() {
+  void rowsThatDoNotFillABatchAreAnError() {
     BatchSource none =
         new BatchSource() {
           private final Communicator communicator =
@@ -202,9 +202,9 @@ class RankTrainerTest {
     }
   }
 
-  /** Lost behind its last step, before its report came: there is nothing left to do. */
+  /** The rank was lost after its last step but before its report. */
   @Test
-  void aTrainingThatHadComeToTheEndIsReportedAsItWas() throws Exception {
+  void aFinishedTrainingIsReportedAgain() throws Exception {
     TrainingPlan plan = plan("done", 2);
     RankReport first = train(plan, 2, -1).get(0);
     for (RankReport again : train(plan, 2, -1)) {
@@ -215,9 +215,9 @@ class RankTrainerTest {
     }
   }
 
-  /** As where one host sees a checkpoint later than another: to begin again may help. */
+  /** As when one host sees a checkpoint later than another. Then a restart may help. */
   @Test
-  void ranksThatFindDifferentCheckpointsDoNotTrainTogether() throws Exception {
+  void differentCheckpointsOnRanksAreAnError() throws Exception {
     train(plan("ahead", 1), 1, -1);
     List<TrainingPlan> plans = List.of(plan("ahead", 1), plan("behind", 1));
     assertThatThrownBy(() -> train(plans, -1))
@@ -228,7 +228,7 @@ class RankTrainerTest {
   }
 
   @Test
-  void aLostRankCostsNoMoreThanTheStepsSinceTheLastCheckpoint() throws Exception {
+  void aLostRankCostsOnlyTheStepsSinceTheLastCheckpoint() throws Exception {
     RankReport straight = train(plan("straight", 2), 2, -1).get(0);
     TrainingPlan plan = plan("lost", 2);
     assertThatThrownBy(() -> train(plan, 2, 14))

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import io.weft.examples.jobs.OpenTables;
-import io.weft.examples.tpch.WriteTable;
+import io.weft.examples.tpch.TableWriter;
 import io.weft.spark.WeftPlugin;
 import java.io.IOException;
 import java.net.URL;
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The whole way of the example, from tables of TPC-H to a tested model, with a model of ours. */
+/** Runs the whole example, from tables of TPC-H to a tested model, with a simple model. */
 class TrainOnceTest {
   private static final int EPOCHS = 2;
   private static final int BATCH_ROWS = 64;
@@ -45,7 +45,7 @@ class TrainOnceTest {
 
     @Override
     public void prepare() {
-      // Nothing takes long here.
+      // Needs no preparation.
     }
 
     @Override
@@ -54,7 +54,7 @@ class TrainOnceTest {
     }
   }
 
-  /** Finds the service only here: other tests want a class path without one. */
+  /** Provides the service in this test only; other tests need a class path without it. */
   private static final class WithModel extends ClassLoader {
     WithModel(ClassLoader parent) {
       super(parent);
@@ -85,7 +85,8 @@ class TrainOnceTest {
             .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString())
             .getOrCreate();
     for (String table : TABLES) {
-      long rows = new WriteTable(table, 0.004, folder.resolve(table).toString()).run(session);
+      long rows =
+          new TableWriter.WriteTable(table, 0.004, folder.resolve(table).toString()).run(session);
       assertThat(rows).isPositive();
     }
     assertThat(new OpenTables(folder.toString(), TABLES).run(session)).isEqualTo(3);
@@ -98,9 +99,9 @@ class TrainOnceTest {
     session.stop();
   }
 
-  /** Bounds are quantiles, so that no class is rare, and no order is in both parts. */
+  /** Bounds are quantiles, so no class is rare. No order is in both sets. */
   @Test
-  void featuresAreTensorsAndClassesOfLikeSize() {
+  void featuresAreTensorsAndClassesHaveEqualSizes() {
     Dataset<Row> train = PriceClasses.of(session, false);
     Dataset<Row> test = PriceClasses.of(session, true);
     long rows = train.count();
@@ -118,7 +119,7 @@ class TrainOnceTest {
     assertThat(train.filter("exists(features, x -> isnan(x) OR x IS NULL)").count()).isZero();
   }
 
-  private TrainOutcome train(HandOff handOff) throws Exception {
+  private TrainOnce.Outcome train(TrainOnce.HandOff handOff) throws Exception {
     String work = Files.createTempDirectory(folder, "run-").toString();
     TrainingPlan plan =
         new TrainingPlan(
@@ -132,12 +133,12 @@ class TrainOnceTest {
     return new TrainOnce(handOff, plan, 2, BATCH_ROWS, 0).run(session);
   }
 
-  /** Other rows in other batches, but the same rows, model and optimiser. */
+  /** The batches differ, but rows, model and optimiser are the same. */
   @Test
-  void bothHandOffsTrainTheSameModelAndOnlyOneCopies() throws Exception {
-    TrainOutcome feed = train(HandOff.FEED);
-    TrainOutcome parquet = train(HandOff.PARQUET);
-    for (TrainOutcome outcome : List.of(feed, parquet)) {
+  void bothHandOffsTrainTheSameModelAndOnlyParquetCopies() throws Exception {
+    TrainOnce.Outcome feed = train(TrainOnce.HandOff.FEED);
+    TrainOnce.Outcome parquet = train(TrainOnce.HandOff.PARQUET);
+    for (TrainOnce.Outcome outcome : List.of(feed, parquet)) {
       assertThat(outcome.ranks()).hasSize(2);
       assertThat(outcome.ranks().get(0).parametersCrc())
           .isEqualTo(outcome.ranks().get(1).parametersCrc());

@@ -6,14 +6,15 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class TrainTableTest {
-  private static TrainOutcome outcome(HandOff handOff, double seconds, double stepSeconds) {
+  private static TrainOnce.Outcome outcome(
+      TrainOnce.HandOff handOff, double seconds, double stepSeconds) {
     RankReport rank = new RankReport(0, 0, 120, 30_720, 0.5, stepSeconds, 0.25, 4_000, 7);
-    return new TrainOutcome(handOff, seconds, 2_000_000, List.of(rank), 0.875);
+    return new TrainOnce.Outcome(handOff, seconds, 2_000_000, List.of(rank), 0.875);
   }
 
-  private static final TrainOutcome FEED = outcome(HandOff.FEED, 5, 4);
-  private static final TrainOutcome SLOW_FEED = outcome(HandOff.FEED, 7, 4);
-  private static final TrainOutcome PARQUET = outcome(HandOff.PARQUET, 12, 4);
+  private static final TrainOnce.Outcome FEED = outcome(TrainOnce.HandOff.FEED, 5, 4);
+  private static final TrainOnce.Outcome SLOW_FEED = outcome(TrainOnce.HandOff.FEED, 7, 4);
+  private static final TrainOnce.Outcome PARQUET = outcome(TrainOnce.HandOff.PARQUET, 12, 4);
 
   @Test
   void everyTrainingIsARow() {
@@ -29,11 +30,13 @@ class TrainTableTest {
   @Test
   void stepsBeforeARestartCount() {
     RankReport rank = new RankReport(0, 100, 20, 5_120, 0.5, 1, 0.25, 4_000, 7);
-    assertThat(TrainTable.of(List.of(new TrainOutcome(HandOff.FEED, 5, 0, List.of(rank), 0.5))))
+    assertThat(
+            TrainTable.of(
+                List.of(new TrainOnce.Outcome(TrainOnce.HandOff.FEED, 5, 0, List.of(rank), 0.5))))
         .contains(" 120 ");
   }
 
-  /** Medians: 6 s of which 2 are the hand-off, against 12 and 8. */
+  /** Medians: 6 s with 2 s of hand-off, compared with 12 s and 8 s. */
   @Test
   void bothHandOffsAreCompared() {
     assertThat(TrainTable.summary(List.of(FEED, PARQUET, SLOW_FEED)))
@@ -43,7 +46,7 @@ class TrainTableTest {
   }
 
   @Test
-  void oneHandOffAloneIsComparedWithNothing() {
+  void oneHandOffAloneHasNoComparison() {
     assertThat(TrainTable.summary(List.of(FEED))).startsWith("\"hand-off\" is");
   }
 }

@@ -9,10 +9,10 @@ import io.weft.collectives.operation.OperationKind;
  *
  * @param operation a collective
  * @param type of the elements
- * @param reduction ignored by operations that do not reduce
+ * @param reduction unused by operations that do not reduce
  * @param count elements of the smaller buffer of a rank
  * @param nranks ranks that take part
- * @param inPlace whether all use one buffer for what they send and receive
+ * @param inPlace whether a rank sends from and receives into one buffer
  */
 public record CollectiveCase(
     OperationKind operation,
@@ -21,7 +21,9 @@ public record CollectiveCase(
     long count,
     int nranks,
     boolean inPlace) {
-  /** A case of about so many bytes as nccl-tests counts them: at least one element per part. */
+  /**
+   * Creates a case of about this size, as nccl-tests counts it; a part has at least one element.
+   */
   static CollectiveCase ofSize(
       OperationKind operation,
       DataType type,
@@ -55,7 +57,7 @@ public record CollectiveCase(
     return count * type.bytes() * (inParts(operation) ? nranks : 1);
   }
 
-  /** What the size divided by the time is multiplied by to compare it with a link's bandwidth. */
+  /** The factor from algorithm bandwidth to bus bandwidth, as nccl-tests defines it. */
   double busFactor() {
     return switch (operation) {
       case ALL_REDUCE -> 2.0 * (nranks - 1) / nranks;
@@ -64,28 +66,28 @@ public record CollectiveCase(
     };
   }
 
-  /** Bytes a second of the size. */
+  /** Returns the size divided by the time, in bytes a second. */
   double algorithmBandwidth(double seconds) {
     return bytes() / seconds;
   }
 
-  /** Bytes a second that cross between ranks, as nccl-tests defines it. */
+  /** Returns the bytes a second that cross between ranks, as nccl-tests defines them. */
   double busBandwidth(double seconds) {
     return algorithmBandwidth(seconds) * busFactor();
   }
 
-  /** What a rank is told: the order of both kinds of child processes. */
+  /** Formats the order for a child process. */
   String order(boolean check, int iterations) {
     return "%s %s %s %d %d %d %d"
         .formatted(operation, type, reduction, count, inPlace ? 1 : 0, check ? 1 : 0, iterations);
   }
 
-  /** The words of an order or answer. */
+  /** Splits an order or answer into words. */
   static String[] words(String line) {
     return line.split(" ", -1);
   }
 
-  /** Reads the case out of an order. */
+  /** Parses the case of an order. */
   static CollectiveCase parse(String[] words, int nranks) {
     return new CollectiveCase(
         operation(words[0]),
@@ -96,7 +98,7 @@ public record CollectiveCase(
         words[4].equals("1"));
   }
 
-  /** The operation of this name, such as all-reduce. */
+  /** Returns the operation with a name such as all-reduce. */
   static OperationKind operation(String text) {
     for (OperationKind kind : OperationKind.values()) {
       if (kind.toString().equals(text) && isMeasured(kind)) {
@@ -113,7 +115,7 @@ public record CollectiveCase(
     };
   }
 
-  /** The reduction of this name, such as sum. */
+  /** Returns the reduction with a name such as sum. */
   static ReduceOp reduction(String text) {
     for (ReduceOp op : ReduceOp.values()) {
       if (op.toString().equals(text)) {

@@ -1,23 +1,21 @@
 package io.weft.examples.bench.collectives;
 
-import io.weft.examples.measure.Spread;
+import io.weft.examples.measure.Rounds;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
 /**
- * Measures one case on all sides in turn: in each round every side repeats the operation for a
- * while, and the side that begins changes, so that a drift of the machine falls on all of them. One
- * thread.
+ * Measures one case on all sides in alternating rounds. In each round every side repeats the
+ * operation for a share of time. For one thread.
  */
 final class CollectiveRounds {
   private static final int MOST_ITERATIONS = 50_000;
 
-  /** Java compiles what runs often, and again when it runs another way than before. */
+  /** The compiler of the JVM needs several trials: it compiles hot code more than once. */
   private static final int LEAST_TRIALS = 5;
 
   private static final int MOST_TRIALS = 40;
@@ -28,69 +26,61 @@ final class CollectiveRounds {
   private static final long ALL_TRIALS_NANOS = 1_000_000_000;
 
   private final List<CollectiveSide> sides;
-  private final int runs;
+  private final Rounds rounds;
   private final long shareNanos;
 
   CollectiveRounds(List<CollectiveSide> sides, int runs, long shareNanos) {
     this.sides = List.copyOf(sides);
-    this.runs = runs;
+    this.rounds = new Rounds(0, runs);
     this.shareNanos = shareNanos;
   }
 
-  /** One side's samples of a case. */
-  private static final class Samples {
-    private final long errors;
-    private final String algorithm;
-    private int iterations = 1;
-    private final List<Double> seconds = new ArrayList<>();
-    private final List<Double> cpuSeconds = new ArrayList<>();
-
-    private Samples(Timing checked) {
-      this.errors = checked.errors();
-      this.algorithm = checked.algorithm();
-    }
-
-    private void add(Timing timing) {
-      seconds.add(timing.nanos() / 1e9 / iterations);
-      cpuSeconds.add(timing.cpuNanos() / 1e9 / iterations);
-    }
-
-    private SideFigures figures(String side) {
-      return new SideFigures(side, new Spread(seconds), new Spread(cpuSeconds), errors, algorithm);
-    }
-  }
-
-  CaseResult measure(CollectiveCase test) throws IOException, InterruptedException {
-    Map<CollectiveSide, Samples> samples = new LinkedHashMap<>();
+  /** Checks the operation on all sides that support it, warms them up, and measures them. */
+  CollectivesReport.CaseResult measure(CollectiveCase test)
+      throws IOException, InterruptedException {
+    Map<String, CollectiveSide.Timing> checks = new HashMap<>();
+    List<Rounds.Contestant> contestants = new ArrayList<>();
     for (CollectiveSide side : sides) {
-      Optional<Timing> checked = side.run(test, true, 1);
+      Optional<CollectiveSide.Timing> checked = side.run(test, true, 1);
       if (checked.isPresent()) {
-        samples.put(side, new Samples(checked.get()));
-        samples.get(side).iterations = iterations(side, test);
+        checks.put(side.name(), checked.get());
+        int iterations = iterations(side, test);
+        contestants.add(
+            new Rounds.Contestant(
+                side.name(), () -> cost(time(side, test, iterations), iterations)));
       }
     }
-    for (int run = 0; run < runs; run++) {
-      List<CollectiveSide> order = new ArrayList<>(samples.keySet());
-      Collections.rotate(order, run);
-      for (CollectiveSide side : order) {
-        Samples own = samples.get(side);
-        own.add(time(side, test, own.iterations));
-      }
-    }
-    List<SideFigures> figures = new ArrayList<>();
-    samples.forEach((side, own) -> figures.add(own.figures(side.name())));
-    return new CaseResult(test, figures);
+    return new CollectivesReport.CaseResult(
+        test,
+        rounds.measure(contestants).stream()
+            .map(figures -> withCheck(figures, checks.get(figures.side())))
+            .toList());
   }
 
-  private static Timing time(CollectiveSide side, CollectiveCase test, int iterations)
+  private static Rounds.Cost cost(CollectiveSide.Timing timing, int iterations) {
+    return new Rounds.Cost(timing.nanos() / 1e9 / iterations, timing.cpuNanos() / 1e9 / iterations);
+  }
+
+  private static CollectivesReport.CaseFigures withCheck(
+      Rounds.SideFigures figures, CollectiveSide.Timing checked) {
+    return new CollectivesReport.CaseFigures(
+        figures.side(),
+        figures.seconds(),
+        figures.cpuSeconds(),
+        checked.errors(),
+        checked.algorithm());
+  }
+
+  private static CollectiveSide.Timing time(
+      CollectiveSide side, CollectiveCase test, int iterations)
       throws IOException, InterruptedException {
     return side.run(test, false, iterations)
         .orElseThrow(() -> new IOException(side.name() + " no longer has " + test));
   }
 
   /**
-   * Repeats the operation in trials until it gets no faster; then as many as fill a side's share of
-   * a round.
+   * Repeats the operation in trials until it gets no faster, and returns how many iterations fill
+   * the share of a side in a round.
    */
   private int iterations(CollectiveSide side, CollectiveCase test)
       throws IOException, InterruptedException {
@@ -111,7 +101,7 @@ final class CollectiveRounds {
     return limited(shareNanos / best);
   }
 
-  /** Enough for the compiler to take notice, unless that takes too long. */
+  /** Enough iterations to trigger the compiler, unless they take too long. */
   private static int trialIterations(long nanosEach) {
     long enough = Math.max(TRIAL_NANOS / nanosEach, LEAST_TRIAL_ITERATIONS);
     return limited(Math.min(enough, LONGEST_TRIAL_NANOS / nanosEach));

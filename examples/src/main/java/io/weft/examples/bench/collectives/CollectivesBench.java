@@ -1,6 +1,11 @@
 package io.weft.examples.bench.collectives;
 
+import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.operation.OperationKind;
 import io.weft.examples.measure.CopySpeed;
+import io.weft.examples.measure.Environment;
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.Cleanup;
 import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Progress;
@@ -9,20 +14,17 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The benchmark of collectives from start to end. Used once, by one thread. */
+/** Runs the whole benchmark of collectives. For one use and one thread. */
 public final class CollectivesBench {
-  private static final Path SHARED_MEMORY = Path.of("/dev/shm");
-
-  private final CollectivesBenchOptions options;
+  private final Options options;
   private final Progress progress;
 
-  /** Says what it is doing on the progress line. */
-  public CollectivesBench(CollectivesBenchOptions options, Progress progress) {
+  /** Shows its steps on the progress line. */
+  public CollectivesBench(Options options, Progress progress) {
     this.options = options;
     this.progress = progress;
   }
@@ -31,7 +33,7 @@ public final class CollectivesBench {
   public CollectivesReport run() throws IOException, InterruptedException {
     try (Cleanup cleanup = new Cleanup()) {
       Path work = cleanup.add(WorkFolder.create("weft-bench-", false)).path();
-      Path memory = cleanup.add(sharedMemory()).path();
+      Path memory = cleanup.add(WorkFolder.createInSharedMemory("weft-bench-")).path();
       progress.step("measuring how fast memory is copied");
       double copyAlone = CopySpeed.measure(1);
       double copyTogether = CopySpeed.measure(options.nranks()) / options.nranks();
@@ -39,13 +41,14 @@ public final class CollectivesBench {
       RankPlacement placement =
           options.bound() ? RankPlacement.bound(options.nranks()) : RankPlacement.FREE;
       List<CollectiveSide> sides = start(cleanup, work, memory, !mpiVersion.isEmpty(), placement);
+      Environment environment = Environment.current();
       return new CollectivesReport(
-          Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
-          version(),
-          System.getProperty("java.version"),
+          environment.when(),
+          environment.weftVersion(),
+          environment.javaVersion(),
           mpiVersion,
-          System.getProperty("os.name") + " " + System.getProperty("os.version"),
-          Runtime.getRuntime().availableProcessors(),
+          environment.system(),
+          environment.cores(),
           options.nranks(),
           copyAlone,
           copyTogether,
@@ -53,12 +56,6 @@ public final class CollectivesBench {
           placement.isBound(),
           measure(sides));
     }
-  }
-
-  private static WorkFolder sharedMemory() throws IOException {
-    return Files.isWritable(SHARED_MEMORY)
-        ? WorkFolder.createIn(SHARED_MEMORY, "weft-bench-")
-        : WorkFolder.create("weft-bench-memory-", false);
   }
 
   static boolean isOnPath(String program) {
@@ -81,11 +78,11 @@ public final class CollectivesBench {
     return sides;
   }
 
-  private List<CaseResult> measure(List<CollectiveSide> sides)
+  private List<CollectivesReport.CaseResult> measure(List<CollectiveSide> sides)
       throws IOException, InterruptedException {
     CollectiveRounds rounds =
         new CollectiveRounds(sides, options.runs(), options.share().toNanos());
-    List<CaseResult> results = new ArrayList<>();
+    List<CollectivesReport.CaseResult> results = new ArrayList<>();
     List<CollectiveCase> cases = options.cases();
     for (CollectiveCase test : cases) {
       progress.step(
@@ -107,8 +104,55 @@ public final class CollectivesBench {
     return text.lines().findFirst().orElse("unknown").replaceAll("[^0-9]*([0-9.]+).*", "$1");
   }
 
-  private static String version() {
-    String version = CollectivesBench.class.getPackage().getImplementationVersion();
-    return version == null ? "unpackaged" : version;
+  /**
+   * The choice of what to measure.
+   *
+   * @param operations in order
+   * @param sizes in bytes, as nccl-tests counts them
+   * @param type of the elements
+   * @param reduction for operations that reduce
+   * @param nranks processes on each side, 2 or more
+   * @param inPlace whether every rank uses one buffer
+   * @param kinds of Weft's ranks
+   * @param openMpi whether to compare with OpenMPI where it is installed
+   * @param bound whether each rank is bound to its own processor, where there are enough
+   * @param runs on each side that count
+   * @param share the time for which a side repeats an operation in one run
+   */
+  public record Options(
+      List<OperationKind> operations,
+      List<Long> sizes,
+      DataType type,
+      ReduceOp reduction,
+      int nranks,
+      boolean inPlace,
+      List<RankOptions.Kind> kinds,
+      boolean openMpi,
+      boolean bound,
+      int runs,
+      Duration share) {
+    public Options {
+      operations = List.copyOf(operations);
+      sizes = List.copyOf(sizes);
+      kinds = List.copyOf(kinds);
+      if (nranks < 2) {
+        throw new IllegalArgumentException("collectives need 2 ranks or more, not " + nranks);
+      }
+      Rounds.requireRuns(runs);
+    }
+
+    /** Returns all cases by operation, then size. Sizes with the same element count become one. */
+    List<CollectiveCase> cases() {
+      return operations.stream()
+          .flatMap(
+              operation ->
+                  sizes.stream()
+                      .map(
+                          bytes ->
+                              CollectiveCase.ofSize(
+                                  operation, type, reduction, bytes, nranks, inPlace)))
+          .distinct()
+          .toList();
+    }
   }
 }

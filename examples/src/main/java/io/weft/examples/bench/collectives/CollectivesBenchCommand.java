@@ -1,10 +1,7 @@
 package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.buffer.DataType;
-import io.weft.examples.options.ReportFolder;
-import io.weft.examples.terminal.Progress;
-import java.io.IOException;
-import java.nio.file.Path;
+import io.weft.examples.measure.MeasureOptions;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -18,10 +15,11 @@ import picocli.CommandLine.Option;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     description = {
-      "What collectives between processes of this machine cost, in the manner of nccl-tests: Weft's"
-          + " and, where it is installed with its compiler wrapper (Debian: openmpi-bin,"
-          + " libopenmpi-dev, gcc), OpenMPI's, which take turns.",
-      "Writes a table, JSON, Markdown and a chart."
+      "Measures what collectives between processes of this machine cost, in the manner of"
+          + " nccl-tests. Weft alternates with OpenMPI, where OpenMPI is installed with its"
+          + " compiler wrapper (Debian: openmpi-bin, libopenmpi-dev, gcc).",
+      "With --quick it measures fewer operations and sizes and ends within a minute. Writes a"
+          + " table, JSON, Markdown and a chart."
     })
 public final class CollectivesBenchCommand implements Callable<Integer> {
   private static final String SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M,256M";
@@ -30,8 +28,7 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
       "all-reduce,all-gather,reduce-scatter,all-to-all,broadcast,reduce";
   private static final String QUICK_OPERATIONS = "all-reduce,all-gather";
 
-  @Option(names = "--quick", description = "Fewer operations and sizes: ends within a minute")
-  private boolean quick;
+  @Mixin private MeasureOptions measure;
 
   @Option(
       names = "--operations",
@@ -79,8 +76,8 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
       defaultValue = "shm,symmetric",
       paramLabel = "KIND",
       description =
-          "How Weft's ranks talk: shm (shared memory, private buffers), symmetric (shared memory,"
-              + " buffers in it), tcp. Default: ${DEFAULT-VALUE}")
+          "Transports of Weft's ranks: shm (shared memory, private buffers), symmetric (shared"
+              + " memory, buffers in it), tcp. Default: ${DEFAULT-VALUE}")
   private List<String> transports;
 
   @Option(names = "--no-mpi", description = "Leave OpenMPI out")
@@ -89,51 +86,23 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
   @Option(
       names = "--no-bind",
       description =
-          "Let the ranks of all sides move between processors. Otherwise each has one of its own,"
-              + " as mpirun does it")
+          "Let the ranks of all sides move between processors. Otherwise each is bound to its own"
+              + " processor, as mpirun does it")
   private boolean noBind;
-
-  @Option(
-      names = "--from",
-      paramLabel = "JSON",
-      description = "Write the reports of an earlier run anew from its JSON; measures nothing")
-  private Path from;
-
-  @Option(
-      names = "--runs",
-      paramLabel = "N",
-      description = "Runs that count, on each side. Default: 7, or 3 with --quick")
-  private Integer runs;
-
-  @Mixin private ReportFolder out;
 
   @Override
   public Integer call() throws Exception {
-    Path folder = out.create();
-    CollectivesReport report = from == null ? measure() : CollectivesFiles.read(from);
-    System.out.println();
-    System.out.print(new CollectivesTable(report).toText());
-    CollectivesFiles.write(report, folder).forEach(file -> System.out.println("Written: " + file));
-    boolean right =
-        report.results().stream()
-            .flatMap(result -> result.sides().stream())
-            .allMatch(side -> side.errors() == 0);
-    return right ? 0 : 1;
+    CollectivesBench.Options options = options();
+    return measure.report(
+        CollectivesReport.class, progress -> new CollectivesBench(options, progress).run());
   }
 
-  private CollectivesReport measure() throws IOException, InterruptedException {
-    Progress progress = Progress.toErrors();
-    CollectivesReport report = new CollectivesBench(options(), progress).run();
-    progress.clear();
-    return report;
-  }
-
-  private CollectivesBenchOptions options() {
-    return new CollectivesBenchOptions(
-        chosen(operations, quick ? QUICK_OPERATIONS : OPERATIONS).stream()
+  private CollectivesBench.Options options() {
+    return new CollectivesBench.Options(
+        chosen(operations, measure.quick() ? QUICK_OPERATIONS : OPERATIONS).stream()
             .map(CollectiveCase::operation)
             .toList(),
-        chosen(sizes, quick ? QUICK_SIZES : SIZES).stream().map(Sizes::parse).toList(),
+        chosen(sizes, measure.quick() ? QUICK_SIZES : SIZES).stream().map(Sizes::parse).toList(),
         DataType.parse(type),
         CollectiveCase.reduction(reduction),
         ranks,
@@ -141,8 +110,8 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
         transports.stream().map(RankOptions.Kind::of).toList(),
         !noMpi,
         !noBind,
-        runs != null ? runs : quick ? 3 : 7,
-        Duration.ofMillis(quick ? 40 : 80));
+        measure.runs(7, 3),
+        Duration.ofMillis(measure.quick() ? 40 : 80));
   }
 
   private static List<String> chosen(List<String> given, String otherwise) {

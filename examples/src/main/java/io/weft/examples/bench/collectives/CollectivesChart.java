@@ -1,15 +1,15 @@
 package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.operation.OperationKind;
-import io.weft.examples.bench.Svg;
+import io.weft.examples.measure.Svg;
 import io.weft.examples.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
 /**
- * A report as a chart: a panel for each operation, the bus bandwidth over the size, both by powers,
- * a line for each side.
+ * Draws a report: a panel for each operation with a line for each side. It shows the bus bandwidth
+ * over the size; both axes are logarithmic.
  */
 final class CollectivesChart {
   private static final int WIDTH = 920;
@@ -32,7 +32,7 @@ final class CollectivesChart {
     this.names =
         report.results().stream()
             .flatMap(result -> result.sides().stream())
-            .map(SideFigures::side)
+            .map(CollectivesReport.CaseFigures::side)
             .distinct()
             .toList();
   }
@@ -53,8 +53,8 @@ final class CollectivesChart {
   private String subtitle() {
     return String.format(
         Locale.ROOT,
-        "bus bandwidth as in nccl-tests, median of %d runs in turn · %d ranks, %d cores · dashes:"
-            + " one thread copies memory at %s/s · higher is better",
+        "bus bandwidth as in nccl-tests, median of %d alternating runs · %d ranks, %d cores ·"
+            + " dashes: one thread copies memory at %s/s · higher is better",
         report.runs(),
         report.nranks(),
         report.cores(),
@@ -75,7 +75,7 @@ final class CollectivesChart {
     return name.equals(MpiSide.NAME) ? MPI_COLOR : COLORS.get(names.indexOf(name) % COLORS.size());
   }
 
-  /** Where a size and a bandwidth lie in a panel. */
+  /** Maps sizes and bandwidths to positions in a panel. */
   private final class Axes {
     private final double top;
     private final double firstSize;
@@ -83,14 +83,14 @@ final class CollectivesChart {
     private final double lowest;
     private final double highest;
 
-    private Axes(List<CaseResult> results, double top) {
+    private Axes(List<CollectivesReport.CaseResult> results, double top) {
       this.top = top;
       firstSize = log2(results.get(0).test().bytes());
       lastSize = Math.max(firstSize + 1, log2(results.get(results.size() - 1).test().bytes()));
       double least = report.copyAlone();
       double most = report.copyAlone();
-      for (CaseResult result : results) {
-        for (SideFigures side : result.sides()) {
+      for (CollectivesReport.CaseResult result : results) {
+        for (CollectivesReport.CaseFigures side : result.sides()) {
           double bandwidth = result.test().busBandwidth(side.seconds().median());
           least = Math.min(least, bandwidth);
           most = Math.max(most, bandwidth);
@@ -114,7 +114,7 @@ final class CollectivesChart {
   }
 
   private void panel(OperationKind operation) {
-    List<CaseResult> results =
+    List<CollectivesReport.CaseResult> results =
         report.results().stream().filter(result -> result.test().operation() == operation).toList();
     y += 26;
     svg.text(LEFT, y, operation.toString(), 13, INK, Svg.Anchor.START, true);
@@ -125,7 +125,7 @@ final class CollectivesChart {
     y += HEIGHT + 28;
   }
 
-  private void grid(Axes axes, List<CaseResult> results) {
+  private void grid(Axes axes, List<CollectivesReport.CaseResult> results) {
     for (double power = axes.lowest; power <= axes.highest; power++) {
       double bandwidth = Math.pow(10, power);
       double at = axes.y(bandwidth);
@@ -133,7 +133,7 @@ final class CollectivesChart {
       String label = Units.bytes((long) bandwidth) + "/s";
       svg.text(LEFT - 8, at + 4, label, 11, QUIET, Svg.Anchor.END, false);
     }
-    for (CaseResult result : results) {
+    for (CollectivesReport.CaseResult result : results) {
       double at = axes.x(result.test().bytes());
       svg.line(at, axes.top, at, axes.top + HEIGHT, GRID, 1);
       String label = Sizes.text(result.test().bytes());
@@ -145,9 +145,9 @@ final class CollectivesChart {
     }
   }
 
-  private void line(Axes axes, List<CaseResult> results, String name) {
+  private void line(Axes axes, List<CollectivesReport.CaseResult> results, String name) {
     List<double[]> points = new ArrayList<>();
-    for (CaseResult result : results) {
+    for (CollectivesReport.CaseResult result : results) {
       result.sides().stream()
           .filter(side -> side.side().equals(name))
           .mapToDouble(side -> result.test().busBandwidth(side.seconds().median()))

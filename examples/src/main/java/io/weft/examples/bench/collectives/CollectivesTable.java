@@ -1,5 +1,6 @@
 package io.weft.examples.bench.collectives;
 
+import io.weft.examples.measure.Report;
 import io.weft.examples.terminal.TextTable;
 import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
@@ -7,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** A report as a table for the terminal and for the documentation. */
+/** Formats a report as a table. */
 final class CollectivesTable {
   private final CollectivesReport report;
 
@@ -15,19 +16,15 @@ final class CollectivesTable {
     this.report = report;
   }
 
-  String toText() {
-    return heading() + "\n\n" + table().toText() + "\n" + String.join("\n", notes()) + "\n";
-  }
-
-  String toMarkdown() {
-    return heading() + "\n\n" + table().toMarkdown() + "\n" + String.join("\n\n", notes()) + "\n";
+  Report.Text text() {
+    return new Report.Text(heading(), List.of(table()), notes());
   }
 
   private String heading() {
     return String.format(
         Locale.ROOT,
-        "Weft %s, Java %s, %s, %s, %d cores, %d ranks%s, %d runs in turn, %s; one thread copies memory at"
-            + " %s/s alone, %s/s beside %d other",
+        "Weft %s, Java %s, %s, %s, %d cores, %d ranks%s, %d alternating runs, %s; one thread copies"
+            + " memory at %s/s alone, %s/s beside %d other",
         report.weftVersion(),
         report.javaVersion(),
         report.mpiVersion().isEmpty() ? "no OpenMPI" : "OpenMPI " + report.mpiVersion(),
@@ -70,10 +67,10 @@ final class CollectivesTable {
         != report.results().get(index - 1).test().operation();
   }
 
-  private void add(TextTable table, CaseResult result) {
+  private void add(TextTable table, CollectivesReport.CaseResult result) {
     CollectiveCase test = result.test();
     for (int i = 0; i < result.sides().size(); i++) {
-      SideFigures side = result.sides().get(i);
+      CollectivesReport.CaseFigures side = result.sides().get(i);
       boolean first = i == 0;
       double seconds = side.seconds().median();
       table.row(
@@ -119,15 +116,13 @@ final class CollectivesTable {
   private List<String> notes() {
     List<String> notes = new ArrayList<>();
     notes.add(
-        "Sizes, algbw and busbw as in nccl-tests. Time is the median of the slowest rank, CPU that of"
-            + " all ranks and threads together, per operation, after every side has repeated it"
-            + " until it got no faster.");
-    notes.add("× copy: algbw as a part of what one thread copies alone; faster: than OpenMPI.");
-    long errors =
-        report.results().stream()
-            .flatMap(result -> result.sides().stream())
-            .mapToLong(SideFigures::errors)
-            .sum();
+        "Sizes, algbw and busbw as in nccl-tests. Time is the median of the slowest rank. CPU is of"
+            + " all ranks and threads together. Both are per operation, after every side has"
+            + " repeated the operation until it got no faster.");
+    notes.add(
+        "× copy: algbw as a part of the speed at which one thread copies alone; faster: than"
+            + " OpenMPI.");
+    long errors = report.errors();
     notes.add(errors == 0 ? "All results were right." : errors + " ELEMENTS WERE WRONG.");
     return notes;
   }

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** OpenMPI's collectives, by a small C program that is compiled when the benchmark starts. */
+/** OpenMPI's collectives, in a small C program that is compiled when the benchmark starts. */
 final class MpiSide implements CollectiveSide {
   static final String NAME = "OpenMPI";
 
@@ -23,12 +23,12 @@ final class MpiSide implements CollectiveSide {
     this.launcher = launcher;
   }
 
-  /** Whether OpenMPI, with its compiler wrapper, is installed here. */
+  /** Whether OpenMPI and its compiler wrapper are installed. */
   static boolean isInstalled() {
     return List.of("mpicc", "mpirun", "gcc").stream().allMatch(CollectivesBench::isOnPath);
   }
 
-  /** Compiles the program, starts its ranks and waits until they have met. */
+  /** Compiles the program, starts its ranks and waits until they are connected. */
   static MpiSide start(int nranks, Path work, RankPlacement placement)
       throws IOException, InterruptedException {
     Path program = compile(work);
@@ -39,7 +39,7 @@ final class MpiSide implements CollectiveSide {
     }
     command.add(program.toString());
     ProcessBuilder builder = new ProcessBuilder(command);
-    // Containers often run as root, which mpirun refuses unless it is told twice.
+    // Containers often run as root. mpirun refuses that unless both variables are set.
     builder.environment().put("OMPI_ALLOW_RUN_AS_ROOT", "1");
     builder.environment().put("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     MpiSide side = new MpiSide(new LineProcess("openmpi", builder, work.resolve("openmpi.log")));
@@ -77,13 +77,13 @@ final class MpiSide implements CollectiveSide {
   }
 
   @Override
-  public Optional<Timing> run(CollectiveCase test, boolean check, int iterations)
+  public Optional<CollectiveSide.Timing> run(CollectiveCase test, boolean check, int iterations)
       throws IOException, InterruptedException {
     launcher.order(test.order(check, iterations));
     String[] answer = launcher.answer();
     return answer[0].equals("done")
         ? Optional.of(
-            new Timing(
+            new CollectiveSide.Timing(
                 Long.parseLong(answer[1]),
                 Long.parseLong(answer[2]),
                 Long.parseLong(answer[3]),

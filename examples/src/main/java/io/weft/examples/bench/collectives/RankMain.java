@@ -1,28 +1,44 @@
 package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.arithmetic.BFloat16;
+import io.weft.collectives.arithmetic.Float16;
 import io.weft.collectives.bootstrap.FileBootstrap;
+import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.operation.AllGather;
+import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.operation.AllToAll;
+import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.operation.Operation;
+import io.weft.collectives.operation.Reduce;
+import io.weft.collectives.operation.ReduceScatter;
+import io.weft.examples.measure.ProcessorTime;
+import io.weft.memory.Memory;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Map;
 
 /**
- * One rank of {@link WeftSide}: follows orders from standard input, a line each, until it ends. The
- * orders and answers are those of {@code mpi-collectives.c}; an answer also says which algorithm
- * was used.
+ * The main class of a rank of {@link WeftSide}. It executes orders from standard input, a line
+ * each, until its input ends. Orders and answers have the format of {@code mpi-collectives.c}; an
+ * answer also names the algorithm.
  */
 public final class RankMain {
   private static final Duration TIMEOUT = Duration.ofMinutes(1);
 
   private RankMain() {}
 
-  /** Arguments are those of {@link RankOptions#arguments}. */
+  /** Takes the arguments of {@link RankOptions#arguments}. */
   public static void main(String[] arguments) throws IOException {
     RankOptions options = RankOptions.parse(arguments);
     try (Bootstrap bootstrap =
@@ -39,8 +55,8 @@ public final class RankMain {
 
   private static RankBuffers buffers(RankOptions options, Communicator communicator) {
     return options.kind() == RankOptions.Kind.SYMMETRIC
-        ? new SymmetricBuffers(communicator, options.memory())
-        : new PrivateBuffers();
+        ? new RankBuffers.SymmetricBuffers(communicator, options.memory())
+        : new RankBuffers.PrivateBuffers();
   }
 
   private static HostOptions host(RankOptions options) {
@@ -58,7 +74,7 @@ public final class RankMain {
       String[] words = CollectiveCase.words(line);
       CollectiveCase test = CollectiveCase.parse(words, communicator.nranks());
       try {
-        Timing timing =
+        CollectiveSide.Timing timing =
             words[5].equals("1") ? work.check(test) : work.time(test, Integer.parseInt(words[6]));
         System.out.printf(
             "done %d %d %d %s%n",
@@ -67,6 +83,216 @@ public final class RankMain {
         e.printStackTrace();
         System.out.println("failed " + e.getMessage());
         return;
+      }
+    }
+  }
+
+  /** Executes orders on one rank. For one thread. */
+  static final class RankWork {
+    private final Communicator communicator;
+    private final RankBuffers buffers;
+
+    RankWork(Communicator communicator, RankBuffers buffers) {
+      this.communicator = communicator;
+      this.buffers = buffers;
+    }
+
+    /** The buffers that an operation reads and writes. */
+    private record Buffers(TypedBuffer send, TypedBuffer receive) {}
+
+    private Buffers buffers(CollectiveCase test) {
+      long parts = test.nranks();
+      buffers.reserve(test.count() * parts * test.type().bytes());
+      long sent = test.count() * (test.sendsParts() ? parts : 1);
+      long received = test.count() * (test.receivesParts() ? parts : 1);
+      TypedBuffer receive = buffers.receive(test.type(), received);
+      if (!test.inPlace()) {
+        return new Buffers(buffers.send(test.type(), sent), receive);
+      }
+      long own = communicator.rank() * test.count();
+      return switch (test.operation()) {
+        case ALL_GATHER -> new Buffers(receive.slice(own, test.count()), receive);
+        case REDUCE_SCATTER -> {
+          TypedBuffer send = buffers.receive(test.type(), sent);
+          yield new Buffers(send, send.slice(own, test.count()));
+        }
+        default -> new Buffers(receive, receive);
+      };
+    }
+
+    private Operation operation(CollectiveCase test, Buffers used) {
+      TypedBuffer send = used.send();
+      TypedBuffer receive = used.receive();
+      return switch (test.operation()) {
+        case ALL_REDUCE -> new AllReduce(send, receive, test.reduction());
+        case ALL_GATHER -> new AllGather(send, receive);
+        case REDUCE_SCATTER -> new ReduceScatter(send, receive, test.reduction());
+        case ALL_TO_ALL -> new AllToAll(send, receive);
+        case BROADCAST -> new Broadcast(receive, receive, 0);
+        case REDUCE -> new Reduce(send, receive, test.reduction(), 0);
+        default -> throw new IllegalArgumentException(test.operation() + " is not measured");
+      };
+    }
+
+    /** Runs an operation repeatedly and returns the time; all ranks do so together. */
+    CollectiveSide.Timing time(CollectiveCase test, int iterations) {
+      Operation operation = operation(test, buffers(test));
+      Map<String, Long> before = calls();
+      communicator.barrier();
+      long cpuStart = ProcessorTime.nanos();
+      long start = System.nanoTime();
+      for (int i = 0; i < iterations; i++) {
+        communicator.run(operation);
+      }
+      long nanos = System.nanoTime() - start;
+      long cpuNanos = ProcessorTime.nanos() - cpuStart;
+      return new CollectiveSide.Timing(nanos, cpuNanos, 0, mostUsedSince(before));
+    }
+
+    /** Runs an operation once on known values and counts the wrong elements. */
+    CollectiveSide.Timing check(CollectiveCase test) {
+      Buffers used = buffers(test);
+      Map<String, Long> before = calls();
+      KnownValues values = new KnownValues(test, communicator.rank());
+      boolean broadcast = operation(test, used) instanceof Broadcast;
+      values.fill(broadcast ? used.receive() : used.send());
+      communicator.run(operation(test, used));
+      return new CollectiveSide.Timing(0, 0, values.errors(used.receive()), mostUsedSince(before));
+    }
+
+    private Map<String, Long> calls() {
+      Map<String, Long> calls = new HashMap<>();
+      for (CollectiveMetrics.Line line : communicator.metrics().lines()) {
+        calls.merge(line.algorithm().toString(), line.calls(), Long::sum);
+      }
+      return calls;
+    }
+
+    private String mostUsedSince(Map<String, Long> before) {
+      return calls().entrySet().stream()
+          .max(
+              Comparator.comparingLong(
+                  entry -> entry.getValue() - before.getOrDefault(entry.getKey(), 0L)))
+          .map(Map.Entry::getKey)
+          .orElse("none");
+    }
+
+    /**
+     * Small numbers that every rank can compute for all ranks. In a large buffer a million evenly
+     * spread elements are set and compared. {@code mpi-collectives.c} uses the same numbers.
+     */
+    static final class KnownValues {
+      private static final long COMPARED = 1 << 20;
+
+      private final CollectiveCase test;
+      private final int rank;
+      private final long stride;
+
+      KnownValues(CollectiveCase test, int rank) {
+        this.test = test;
+        this.rank = rank;
+        this.stride = 1 + test.count() / COMPARED;
+      }
+
+      private static long value(long index, long ofRank) {
+        return (index * 7 + ofRank * 3) % 11;
+      }
+
+      /** Sets the elements that this rank sends. */
+      void fill(TypedBuffer send) {
+        for (long start = 0; start < send.count(); start += test.count()) {
+          for (long i = start; i < start + test.count(); i += stride) {
+            put(send, i, value(i, rank));
+          }
+        }
+      }
+
+      /** Returns the number of wrong elements among the received ones. */
+      long errors(TypedBuffer receive) {
+        if (isReduceElsewhere()) {
+          return 0;
+        }
+        long errors = 0;
+        for (long start = 0; start < receive.count(); start += test.count()) {
+          for (long i = start; i < start + test.count(); i += stride) {
+            if (Math.abs(get(receive, i) - expected(i)) > 1e-2) {
+              errors++;
+            }
+          }
+        }
+        return errors;
+      }
+
+      private boolean isReduceElsewhere() {
+        return switch (test.operation()) {
+          case REDUCE -> rank != 0;
+          default -> false;
+        };
+      }
+
+      private double expected(long index) {
+        long part = index / test.count();
+        long within = index % test.count();
+        return switch (test.operation()) {
+          case ALL_GATHER -> value(within, part);
+          case ALL_TO_ALL -> value(rank * test.count() + within, part);
+          case REDUCE_SCATTER -> reduced(rank * test.count() + within);
+          case BROADCAST -> value(index, 0);
+          default -> reduced(index);
+        };
+      }
+
+      private double reduced(long index) {
+        double all = value(index, 0);
+        for (int other = 1; other < test.nranks(); other++) {
+          double next = value(index, other);
+          all =
+              switch (test.reduction()) {
+                case SUM, AVERAGE -> all + next;
+                case PRODUCT -> all * next;
+                case MIN -> Math.min(all, next);
+                case MAX -> Math.max(all, next);
+              };
+        }
+        return switch (test.reduction()) {
+          case AVERAGE -> isInteger() ? Math.floor(all / test.nranks()) : all / test.nranks();
+          default -> all;
+        };
+      }
+
+      private boolean isInteger() {
+        return switch (test.type()) {
+          case INT8, INT16, INT32, INT64 -> true;
+          default -> false;
+        };
+      }
+
+      private static void put(TypedBuffer buffer, long index, long value) {
+        long address = buffer.address() + index * buffer.type().bytes();
+        switch (buffer.type()) {
+          case INT8 -> Memory.putByte(address, (byte) value);
+          case INT16 -> Memory.putShort(address, (short) value);
+          case INT32 -> Memory.putInt(address, (int) value);
+          case INT64 -> Memory.putLong(address, value);
+          case FLOAT16 -> Memory.putShort(address, Float16.fromFloat((float) value));
+          case BFLOAT16 -> Memory.putShort(address, BFloat16.fromFloat((float) value));
+          case FLOAT32 -> Memory.putFloat(address, (float) value);
+          case FLOAT64 -> Memory.putDouble(address, (double) value);
+        }
+      }
+
+      private static double get(TypedBuffer buffer, long index) {
+        long address = buffer.address() + index * buffer.type().bytes();
+        return switch (buffer.type()) {
+          case INT8 -> Memory.getByte(address);
+          case INT16 -> Memory.getShort(address);
+          case INT32 -> Memory.getInt(address);
+          case INT64 -> Memory.getLong(address);
+          case FLOAT16 -> Float16.toFloat(Memory.getShort(address));
+          case BFLOAT16 -> BFloat16.toFloat(Memory.getShort(address));
+          case FLOAT32 -> Memory.getFloat(address);
+          case FLOAT64 -> Memory.getDouble(address);
+        };
       }
     }
   }

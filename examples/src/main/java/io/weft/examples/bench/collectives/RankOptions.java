@@ -6,21 +6,21 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * What a rank's process is started with.
+ * The arguments of a rank's process.
  *
- * @param kind how it talks to the others
- * @param work where they meet
- * @param memory where its shared memory goes
+ * @param kind its transport and buffers
+ * @param work folder of the rendezvous
+ * @param memory folder of its shared memory
  * @param id of the communicator
  */
 public record RankOptions(Kind kind, Path work, Path memory, UniqueId id, int rank, int nranks) {
-  /** How ranks talk and where their buffers are. */
+  /** The transport of ranks and the place of their buffers. */
   public enum Kind {
-    /** Shared memory, buffers of the ranks' own. */
+    /** Shared memory; buffers are private. */
     SHM("Weft"),
-    /** Shared memory, buffers in it too: no copy but the operation's own. */
+    /** Shared memory; buffers are in it too, so there is no staging copy. */
     SYMMETRIC("Weft/symmetric"),
-    /** TCP, as between hosts. */
+    /** TCP, as between different hosts. */
     TCP("Weft/tcp");
 
     private final String title;

@@ -7,23 +7,23 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Which processor each rank runs on. Launchers of MPI bind ranks, so ours are bound alike; ranks
- * that are free to move are put on one processor now and then, and wait for each other there.
+ * The processor of each rank. MPI launchers bind ranks, so Weft's ranks are bound too. Unbound
+ * ranks sometimes share one processor and then wait for each other.
  *
- * @param processors one per rank, in order; empty to let all ranks of all sides move freely
+ * @param processors one for each rank, in order; empty for unbound ranks on all sides
  */
 record RankPlacement(List<Integer> processors) {
   private static final Path STATUS = Path.of("/proc/self/status");
   private static final String ALLOWED = "Cpus_allowed_list:";
 
-  /** Ranks that move freely. */
+  /** Unbound ranks. */
   static final RankPlacement FREE = new RankPlacement(List.of());
 
   RankPlacement {
     processors = List.copyOf(processors);
   }
 
-  /** A processor for each rank, where this process may use as many and can bind others. */
+  /** Binds each rank to a processor; if there are too few or no taskset, ranks are unbound. */
   static RankPlacement bound(int nranks) throws IOException {
     if (!CollectivesBench.isOnPath("taskset") || !Files.isReadable(STATUS)) {
       return FREE;
@@ -37,7 +37,7 @@ record RankPlacement(List<Integer> processors) {
     return allowed.size() < nranks ? FREE : new RankPlacement(allowed.subList(0, nranks));
   }
 
-  /** Numbers out of a list such as 0-3,8. */
+  /** Parses a list of numbers such as 0-3,8. */
   static List<Integer> parse(String ranges) {
     List<Integer> numbers = new ArrayList<>();
     for (String range : ranges.split(",", -1)) {
@@ -54,12 +54,12 @@ record RankPlacement(List<Integer> processors) {
     return !processors.isEmpty();
   }
 
-  /** What comes before the command of a rank. */
+  /** Returns the prefix of a rank's command. */
   List<String> launcher(int rank) {
     return isBound() ? List.of("taskset", "-c", Integer.toString(processors.get(rank))) : List.of();
   }
 
-  /** For mpirun, which binds two ranks to a core each without being told. */
+  /** Returns the options of mpirun, which binds two ranks to a core each by default. */
   List<String> mpiOptions() {
     return List.of("--bind-to", isBound() ? "core" : "none");
   }

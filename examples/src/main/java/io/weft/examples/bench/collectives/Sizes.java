@@ -2,13 +2,13 @@ package io.weft.examples.bench.collectives;
 
 import java.util.Locale;
 
-/** Sizes of messages as people write them: powers of two with a letter. */
+/** Formats and parses sizes of messages, in binary units. */
 final class Sizes {
   private static final String UNITS = "BKMGT";
 
   private Sizes() {}
 
-  /** Such as 8 B, 32 KiB or 64 MiB; with a decimal where it is not whole. */
+  /** Formats a size as 8 B, 32 KiB or 64 MiB, with one decimal if the number is not whole. */
   static String text(long bytes) {
     double value = bytes;
     int unit = 0;
@@ -24,9 +24,9 @@ final class Sizes {
   }
 
   /**
-   * Reads 8, 32K, 64M or 1G.
+   * Parses 8, 32K, 64M or 1G.
    *
-   * @throws IllegalArgumentException if it is something else
+   * @throws IllegalArgumentException if the text has another form
    */
   static long parse(String text) {
     String digits = text.trim().toUpperCase(Locale.ROOT).replaceFirst("I?B$", "");

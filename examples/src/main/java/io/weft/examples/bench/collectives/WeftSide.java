@@ -19,11 +19,11 @@ final class WeftSide implements CollectiveSide {
   }
 
   /**
-   * Starts the ranks and waits until they have met.
+   * Starts the ranks and waits until they are connected.
    *
-   * @param work for the meeting and the logs
-   * @param memory where the ranks' shared memory goes
-   * @param placement which processors they run on
+   * @param work folder of the rendezvous and the logs
+   * @param memory folder of the ranks' shared memory
+   * @param placement the processors of the ranks
    */
   static WeftSide start(
       RankOptions.Kind kind, int nranks, Path work, Path memory, RankPlacement placement)
@@ -51,7 +51,7 @@ final class WeftSide implements CollectiveSide {
     }
   }
 
-  /** A bound process sees one processor, but the other ranks have theirs. */
+  /** Sets the number of processors, because a bound process sees only one. */
   private static List<String> command(RankOptions options, RankPlacement placement) {
     List<String> command = new ArrayList<>(placement.launcher(options.rank()));
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -71,7 +71,7 @@ final class WeftSide implements CollectiveSide {
   }
 
   @Override
-  public Optional<Timing> run(CollectiveCase test, boolean check, int iterations)
+  public Optional<CollectiveSide.Timing> run(CollectiveCase test, boolean check, int iterations)
       throws IOException, InterruptedException {
     String order = test.order(check, iterations);
     for (LineProcess rank : ranks) {
@@ -88,7 +88,7 @@ final class WeftSide implements CollectiveSide {
       errors += Long.parseLong(answer[3]);
       algorithm = answer[4];
     }
-    return Optional.of(new Timing(slowest, cpu, errors, algorithm));
+    return Optional.of(new CollectiveSide.Timing(slowest, cpu, errors, algorithm));
   }
 
   @Override

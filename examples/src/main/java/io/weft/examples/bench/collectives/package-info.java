@@ -1,8 +1,9 @@
 /**
- * The benchmark of collectives, in the manner of nccl-tests: ranks in processes of their own, ours
- * and OpenMPI's, which take turns on the same machine.
+ * {@code weft bench collectives}: the benchmark of collectives, in the manner of nccl-tests. The
+ * ranks of Weft and of OpenMPI are separate processes, which alternate on the same machine.
  *
- * <p>One thread drives everything; each child process has a daemon thread that reads its answers.
- * Between measurements all ranks wait without using a processor. Whoever starts a side closes it.
+ * <p>One thread drives the benchmark. For each child process a daemon thread reads its answers.
+ * Between measurements all ranks wait without using a processor. The caller that starts a side
+ * closes it.
  */
 package io.weft.examples.bench.collectives;

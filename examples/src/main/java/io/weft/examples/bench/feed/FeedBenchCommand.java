@@ -1,10 +1,7 @@
 package io.weft.examples.bench.feed;
 
-import io.weft.examples.options.KeepFolder;
-import io.weft.examples.options.ReportFolder;
-import io.weft.examples.terminal.Progress;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import io.weft.examples.measure.MeasureOptions;
+import io.weft.examples.side.WorkFolder;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -16,40 +13,28 @@ import picocli.CommandLine.Option;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     description = {
-      "What it costs to hand tensors of 1,024 floats from map tasks to two training ranks: by a"
-          + " Weft feed, and by Spark's shuffle with Parquet files in between, compressed as Spark does"
-          + " it by default and not at all, in turn.",
-      "Needs about 8 GB of memory. Writes a table."
+      "Measures what it costs to hand tensors of 1,024 floats from map tasks to two training ranks:"
+          + " by a Weft feed, and by Spark's shuffle with Parquet files, with Spark's default"
+          + " compression and without compression, in alternating rounds.",
+      "Needs about 8 GB of memory. With --quick it takes two minutes. Writes a table, JSON and"
+          + " Markdown."
     })
 public final class FeedBenchCommand implements Callable<Integer> {
   @Option(
       names = "--tensors",
-      defaultValue = "150000",
       paramLabel = "N",
-      description = "How many, of 4 KiB each. Default: ${DEFAULT-VALUE}")
-  private long tensors;
+      description = "Number of tensors of 4 KiB. Default: 150000, or 15000 with --quick")
+  private Long tensors;
 
-  @Option(
-      names = "--runs",
-      defaultValue = "5",
-      paramLabel = "N",
-      description = "Runs that count, after one to warm up. Default: ${DEFAULT-VALUE}")
-  private int runs;
+  @Mixin private MeasureOptions measure;
 
-  @Mixin private ReportFolder out;
-
-  @Mixin private KeepFolder keep;
+  @Mixin private WorkFolder.KeepOption keep;
 
   @Override
   public Integer call() throws Exception {
-    Progress progress = Progress.toErrors();
-    Path folder = out.create();
-    FeedReport report = new FeedBench(tensors, runs, keep.keep(), progress).run();
-    progress.clear();
-    System.out.println();
-    System.out.print(report.toText());
-    System.out.println(
-        "Written: " + Files.writeString(folder.resolve("feed.md"), report.toMarkdown()));
-    return report.equal() ? 0 : 1;
+    long count = tensors != null ? tensors : measure.quick() ? 15_000 : 150_000;
+    int runs = measure.runs(5, 3);
+    return measure.report(
+        FeedReport.class, progress -> new FeedBench(count, runs, keep.keep(), progress).run());
   }
 }

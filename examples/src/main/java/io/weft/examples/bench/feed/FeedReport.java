@@ -1,5 +1,6 @@
 package io.weft.examples.bench.feed;
 
+import io.weft.examples.measure.Report;
 import io.weft.examples.measure.Spread;
 import io.weft.examples.terminal.TextTable;
 import io.weft.examples.terminal.TextTable.Align;
@@ -11,17 +12,29 @@ import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 
 /**
- * What was measured.
+ * The report of {@code weft bench feed}.
  *
- * @param scanSeconds of reading the input alone
- * @param results of each side, a run each
+ * @param scanSeconds of reading the input alone, by run
+ * @param results of each side, by run
  */
-record FeedReport(List<Double> scanSeconds, Map<FeedSide, List<FeedResult>> results) {
-  /** How much faster than by Parquet, as Spark writes it, the feed is to be. */
+public record FeedReport(List<Double> scanSeconds, Map<FeedSide, List<FeedRead.Result>> results)
+    implements Report {
+  /** The goal: the feed is this many times as fast as Parquet with default compression. */
   private static final double GOAL = 3;
 
-  /** Whether all runs of all hand-offs brought the same elements. */
-  boolean equal() {
+  @Override
+  public String fileName() {
+    return "feed";
+  }
+
+  @Override
+  public Text text() {
+    return new Text("", List.of(table()), List.of(summary()));
+  }
+
+  /** Whether all runs of all hand-offs delivered the same elements. */
+  @Override
+  public boolean passed() {
     Set<String> seen =
         results.values().stream()
             .flatMap(List::stream)
@@ -30,19 +43,19 @@ record FeedReport(List<Double> scanSeconds, Map<FeedSide, List<FeedResult>> resu
     return seen.size() == 1;
   }
 
-  /** How often the feed's median time goes into that of another side. */
+  /** How many times less time the feed takes than another side, by the medians. */
   double speedup(FeedSide other) {
     return seconds(other).median() / seconds(FeedSide.FEED).median();
   }
 
-  /** The same, of the time beyond that of the scan. */
+  /** The same, without the time of the scan. */
   double speedupBeyondScan(FeedSide other) {
     double scan = new Spread(scanSeconds).median();
     return (seconds(other).median() - scan) / (seconds(FeedSide.FEED).median() - scan);
   }
 
   private Spread seconds(FeedSide side) {
-    return new Spread(results.get(side).stream().map(FeedResult::seconds).toList());
+    return new Spread(results.get(side).stream().map(FeedRead.Result::seconds).toList());
   }
 
   private TextTable table() {
@@ -53,7 +66,7 @@ record FeedReport(List<Double> scanSeconds, Map<FeedSide, List<FeedResult>> resu
                 Align.RIGHT, "s", "min – max", "tensors", "files", "copied after the exchange");
     for (FeedSide side : FeedSide.values()) {
       Spread spread = seconds(side);
-      FeedResult one = results.get(side).get(0);
+      FeedRead.Result one = results.get(side).get(0);
       table.row(
           side.label(),
           Units.seconds(spread.median()),
@@ -63,14 +76,6 @@ record FeedReport(List<Double> scanSeconds, Map<FeedSide, List<FeedResult>> resu
           Units.bytes(one.copiedBytes()));
     }
     return table;
-  }
-
-  String toText() {
-    return table().toText() + "\n" + summary() + "\n";
-  }
-
-  String toMarkdown() {
-    return table().toMarkdown() + "\n" + summary() + "\n";
   }
 
   private String summary() {
@@ -87,7 +92,7 @@ record FeedReport(List<Double> scanSeconds, Map<FeedSide, List<FeedResult>> resu
         + " as fast as by Parquet, was "
         + (speedup(FeedSide.PARQUET) >= GOAL ? "met" : "NOT MET")
         + ". All elements were "
-        + (equal() ? "equal." : "NOT EQUAL.");
+        + (passed() ? "equal." : "NOT EQUAL.");
   }
 
   private static String factors(List<FeedSide> others, ToDoubleFunction<FeedSide> speedup) {

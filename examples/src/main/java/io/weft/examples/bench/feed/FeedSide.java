@@ -1,17 +1,14 @@
 package io.weft.examples.bench.feed;
 
-import java.util.ArrayList;
-import java.util.Collections;
-import java.util.List;
 import java.util.Map;
 
-/** How ranks get their tensors in the benchmark. */
-enum FeedSide {
+/** The ways to hand tensors to ranks. */
+public enum FeedSide {
   /** A Weft feed: exchanged in memory, read in place. */
   FEED("Weft feed", Map.of()),
-  /** Spark's sort shuffle and a Parquet file for each rank, as Spark writes it by default. */
+  /** Spark's sort shuffle and a Parquet file for each rank, with Spark's default compression. */
   PARQUET("Spark + Parquet", Map.of()),
-  /** The same without compression, which tensors of noise do not need. */
+  /** The same without compression: random tensors do not compress. */
   PLAIN_PARQUET("Spark + Parquet, uncompressed", Map.of("compression", "uncompressed"));
 
   private final String label;
@@ -24,20 +21,13 @@ enum FeedSide {
     this.options = options;
   }
 
-  /** What people call it. */
+  /** The name in tables. */
   String label() {
     return label;
   }
 
-  /** Of Spark's writer of the files in between. */
+  /** Options of Spark's Parquet writer. */
   Map<String, String> options() {
     return options;
-  }
-
-  /** All of them, each the first one in its turn. */
-  static List<FeedSide> order(int run) {
-    List<FeedSide> sides = new ArrayList<>(List.of(values()));
-    Collections.rotate(sides, -run);
-    return sides;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The benchmark of feeds: tensors from map tasks onto training ranks, by a Weft feed and by Spark's
- * shuffle with Parquet files in between. One cluster, the two in turn.
+ * {@code weft bench feed}: the benchmark of feeds. It hands tensors from map tasks to training
+ * ranks by a Weft feed and by Spark's shuffle with Parquet files, alternately on one cluster.
  */
 package io.weft.examples.bench.feed;

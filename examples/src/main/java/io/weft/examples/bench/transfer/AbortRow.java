@@ -1,6 +1,7 @@
 package io.weft.examples.bench.transfer;
 
 import io.weft.collectives.UniqueId;
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.LineProcess;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -10,53 +11,54 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How long it takes until everybody who waits for a peer knows that it is gone: killed, or stopped
- * so that only the deadline tells. Every run has two processes of its own. One thread.
+ * Measures the time until all transfers from a lost peer have failed. The peer is killed, or
+ * suspended so that only the deadline reveals it. Every run starts two processes. For one thread.
  */
 final class AbortRow {
-  /** Of the benchmark's transfers. */
+  /** The deadline of the benchmark's transfers. */
   static final Duration DEADLINE = Duration.ofSeconds(3);
 
   private static final int WAITERS = 64;
 
-  private final TransferBenchOptions options;
+  private final TransferBench.Options options;
   private final Path work;
   private final Path memory;
   private final Duration deadline;
 
-  AbortRow(TransferBenchOptions options, Path work, Path memory, Duration deadline) {
+  AbortRow(TransferBench.Options options, Path work, Path memory, Duration deadline) {
     this.options = options;
     this.work = work;
     this.memory = memory;
     this.deadline = deadline;
   }
 
-  RowResult measure() throws IOException, InterruptedException {
-    List<SideFigures> sides =
-        new InTurn(0, options.runs())
+  TransferReport.RowResult measure() throws IOException, InterruptedException {
+    List<Rounds.SideFigures> sides =
+        new Rounds(0, options.runs())
             .measure(
                 List.of(
-                    new Contestant("killed, shared memory", () -> run(true, false)),
-                    new Contestant("killed, tcp", () -> run(false, false)),
-                    new Contestant("stopped, tcp", () -> run(false, true))));
+                    new Rounds.Contestant("killed, shared memory", () -> run(true, false)),
+                    new Rounds.Contestant("killed, tcp", () -> run(false, false)),
+                    new Rounds.Contestant("stopped, tcp", () -> run(false, true))));
     double worst = sides.stream().mapToDouble(side -> side.seconds().max()).max().orElseThrow();
-    return new RowResult(
+    return new TransferReport.RowResult(
         Row.ABORT.id(),
         WAITERS
-            + " transfers whose peer is gone, until the last of them has failed; deadline "
+            + " transfers whose peer is lost, until the last one has failed; deadline "
             + deadline.toSeconds()
             + " s",
         0,
         sides,
-        Goal.atMost(
-            "the slowest within the deadline and 1 s", worst, "s", deadline.toMillis() / 1e3 + 1));
+        TransferReport.Goal.atMost(
+            "the slowest within the deadline plus 1 s", worst, "s", deadline.toMillis() / 1e3 + 1));
   }
 
-  private Cost run(boolean sameHost, boolean stopped) throws IOException, InterruptedException {
+  private Rounds.Cost run(boolean sameHost, boolean stopped)
+      throws IOException, InterruptedException {
     Path folder = Files.createTempDirectory(memory, "abort-");
-    List<String> meetings = List.of(UniqueId.create().encode(), UniqueId.create().encode());
-    try (LineProcess waiter = start(folder, sameHost, 0, meetings);
-        LineProcess victim = start(folder, sameHost, 1, meetings)) {
+    List<String> rendezvous = List.of(UniqueId.create().encode(), UniqueId.create().encode());
+    try (LineProcess waiter = start(folder, sameHost, 0, rendezvous);
+        LineProcess victim = start(folder, sameHost, 1, rendezvous)) {
       awaitBoth(waiter, victim);
       waiter.order("exchange");
       victim.order("exchange");
@@ -75,7 +77,7 @@ final class AbortRow {
       if (failed != WAITERS) {
         throw new IOException(failed + " of " + WAITERS + " transfers have failed");
       }
-      return new Cost(seconds, 0);
+      return new Rounds.Cost(seconds, 0);
     }
   }
 
@@ -84,11 +86,11 @@ final class AbortRow {
     String[] one = waiter.answer();
     String[] other = victim.answer();
     if (!one[0].equals(other[0])) {
-      throw new IOException("one says " + one[0] + ", the other " + other[0]);
+      throw new IOException("one process answered " + one[0] + ", the other " + other[0]);
     }
   }
 
-  private LineProcess start(Path folder, boolean sameHost, int executor, List<String> meetings)
+  private LineProcess start(Path folder, boolean sameHost, int executor, List<String> rendezvous)
       throws IOException {
     List<String> command = new ArrayList<>(PeerPair.java());
     command.add(WaiterMain.class.getName());
@@ -96,7 +98,7 @@ final class AbortRow {
     command.add("host-" + (sameHost ? 0 : executor));
     command.add(Integer.toString(executor));
     command.add(Long.toString(deadline.toMillis()));
-    command.addAll(meetings);
+    command.addAll(rendezvous);
     String name = "waiter-" + executor;
     return new LineProcess(
         name, new ProcessBuilder(command), Files.createTempFile(work, name + "-", ".log"));

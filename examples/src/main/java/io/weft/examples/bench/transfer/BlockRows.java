@@ -1,5 +1,6 @@
 package io.weft.examples.bench.transfer;
 
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.Cleanup;
 import io.weft.peer.TransportMode;
 import java.io.IOException;
@@ -8,11 +9,11 @@ import java.util.List;
 import org.HdrHistogram.Histogram;
 
 /**
- * The rows about blocks between two executors. Starts its processes when it is made, for the
- * cleanup to close. One thread.
+ * Measures the rows about blocks between two executors. The constructor starts the processes; the
+ * cleanup closes them. For one thread.
  */
 final class BlockRows {
-  /** Until Java has compiled what a long-lived executor has compiled. */
+  /** Enough for Java to compile the code that is hot in a long-lived executor. */
   private static final int WARM_UPS = 40;
 
   private static final double PART_OF_PLAIN = 0.6;
@@ -20,12 +21,12 @@ final class BlockRows {
   private static final int LATENCY_WARM_UP = 5000;
   private static final int LATENCY_READS = 5000;
 
-  private final TransferBenchOptions options;
+  private final TransferBench.Options options;
   private final PeerPair tcp;
   private final PeerPair unchecked;
   private final PeerPair inPlace;
 
-  BlockRows(TransferBenchOptions options, Cleanup cleanup, Path work, Path memory)
+  BlockRows(TransferBench.Options options, Cleanup cleanup, Path work, Path memory)
       throws IOException, InterruptedException {
     this.options = options;
     this.tcp = cleanup.add(PeerPair.start("tcp", work, memory, TransportMode.TCP, true));
@@ -34,51 +35,52 @@ final class BlockRows {
     this.inPlace = cleanup.add(PeerPair.start("shm", work, memory, TransportMode.SHM, true));
   }
 
-  /** 256 MiB in blocks of 256 KiB: 32 in a request. */
-  RowResult stream() throws IOException, InterruptedException {
+  /** Measures 256 MiB in blocks of 256 KiB, 32 in a request. */
+  TransferReport.RowResult stream() throws IOException, InterruptedException {
     PeerBlocks blocks = new PeerBlocks(1, options.part(64), 16, 256 << 10);
     tcp.write(blocks);
     unchecked.write(blocks);
-    List<SideFigures> sides =
-        new InTurn(WARM_UPS, options.runs())
+    List<Rounds.SideFigures> sides =
+        new Rounds(WARM_UPS, options.runs())
             .measure(
                 List.of(
-                    new Contestant("Weft/tcp", () -> tcp.readTogether(blocks)),
-                    new Contestant("without checksums", () -> unchecked.readTogether(blocks)),
-                    new Contestant("plain sockets", () -> tcp.readPlain(blocks.allBytes())),
-                    new Contestant(
+                    new Rounds.Contestant("Weft/tcp", () -> tcp.readTogether(blocks)),
+                    new Rounds.Contestant(
+                        "without checksums", () -> unchecked.readTogether(blocks)),
+                    new Rounds.Contestant("plain sockets", () -> tcp.readPlain(blocks.allBytes())),
+                    new Rounds.Contestant(
                         "memory to memory", () -> tcp.readPlainMemory(blocks.allBytes()))));
     double part = sides.get(2).seconds().median() / sides.get(0).seconds().median();
-    return new RowResult(
+    return new TransferReport.RowResult(
         Row.STREAM.id(),
         blocks.maps() * blocks.partitions() + " blocks of 256 KiB over loopback, 32 in a request",
         blocks.allBytes(),
         sides,
-        Goal.atLeast(
+        TransferReport.Goal.atLeast(
             "at least 60 % of plain sockets' speed", 100 * part, "%", 100 * PART_OF_PLAIN));
   }
 
-  /** 10,000 blocks of 4 KiB. */
-  RowResult small() throws IOException, InterruptedException {
+  /** Measures 10,000 blocks of 4 KiB. */
+  TransferReport.RowResult small() throws IOException, InterruptedException {
     PeerBlocks blocks = new PeerBlocks(2, options.part(100), 100, 4 << 10);
     tcp.write(blocks);
-    List<SideFigures> sides =
-        new InTurn(1, options.runs())
+    List<Rounds.SideFigures> sides =
+        new Rounds(1, options.runs())
             .measure(
                 List.of(
-                    new Contestant("together", () -> tcp.readTogether(blocks)),
-                    new Contestant("one by one", () -> tcp.readOneByOne(blocks))));
+                    new Rounds.Contestant("together", () -> tcp.readTogether(blocks)),
+                    new Rounds.Contestant("one by one", () -> tcp.readOneByOne(blocks))));
     double factor = sides.get(1).seconds().median() / sides.get(0).seconds().median();
-    return new RowResult(
+    return new TransferReport.RowResult(
         Row.SMALL.id(),
         blocks.maps() * blocks.partitions() + " blocks of 4 KiB over loopback",
         blocks.allBytes(),
         sides,
-        Goal.atLeast("together at least 10 times faster", factor, "×", BATCHING));
+        TransferReport.Goal.atLeast("together at least 10 times faster", factor, "×", BATCHING));
   }
 
-  /** One block of 1 KiB, warm, by every way. */
-  List<LatencyFigures> latency() throws IOException, InterruptedException {
+  /** Measures single reads of one warm block of 1 KiB, in every way. */
+  List<TransferReport.LatencyFigures> latency() throws IOException, InterruptedException {
     PeerBlocks block = new PeerBlocks(3, 1, 1, 1 << 10);
     tcp.write(block);
     inPlace.write(block);
@@ -95,17 +97,19 @@ final class BlockRows {
         way.all().add(way.reads().again(options.part(LATENCY_READS)));
       }
     }
-    return ways.stream().map(way -> LatencyFigures.of(way.name(), way.all())).toList();
+    return ways.stream()
+        .map(way -> TransferReport.LatencyFigures.of(way.name(), way.all()))
+        .toList();
   }
 
-  /** A way to read one block, and how long that took each time. */
+  /** A way to read one block, and the latencies of its reads. */
   private record Way(String name, Reads reads, Histogram all) {
     Way(String name, Reads reads) {
       this(name, reads, Histograms.create());
     }
   }
 
-  /** Reads so many times. */
+  /** Reads one block several times. */
   private interface Reads {
     Histogram again(int times) throws IOException, InterruptedException;
   }

@@ -7,7 +7,7 @@ import java.util.Base64;
 import java.util.zip.DataFormatException;
 import org.HdrHistogram.Histogram;
 
-/** Histograms of nanoseconds, and as one word between processes. Stateless. */
+/** Creates histograms of nanoseconds and encodes them as one word. Stateless. */
 final class Histograms {
   private static final long LONGEST_NANOS = 60_000_000_000L;
   private static final int DIGITS = 3;
@@ -18,7 +18,7 @@ final class Histograms {
     return new Histogram(LONGEST_NANOS, DIGITS);
   }
 
-  /** Counts a duration; one longer than a minute as a minute. */
+  /** Records a duration; a longer one than a minute counts as a minute. */
   static void record(Histogram histogram, long nanos) {
     histogram.recordValue(Math.min(LONGEST_NANOS, nanos));
   }
@@ -34,7 +34,7 @@ final class Histograms {
       ByteBuffer bytes = ByteBuffer.wrap(Base64.getDecoder().decode(word));
       return Histogram.decodeFromCompressedByteBuffer(bytes, 0);
     } catch (DataFormatException e) {
-      throw new IOException("no histogram: " + e, e);
+      throw new IOException("cannot decode a histogram: " + e, e);
     }
   }
 }

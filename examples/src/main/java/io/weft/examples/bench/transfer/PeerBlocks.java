@@ -14,15 +14,15 @@ import java.util.List;
 import org.HdrHistogram.Histogram;
 
 /**
- * Blocks of one size: every partition of every map output is one. One thread.
+ * A set of blocks of one size: each partition of each map output is a block. For one thread.
  *
- * @param shuffle their shuffle
- * @param maps map outputs
- * @param partitions of each
+ * @param shuffle the id of the shuffle
+ * @param maps number of map outputs
+ * @param partitions of each map output
  * @param bytes of each partition; a multiple of 8
  */
 record PeerBlocks(int shuffle, int maps, int partitions, int bytes) {
-  /** In an order, from this word on. */
+  /** Parses four words of an order. */
   static PeerBlocks parse(String[] words, int from) {
     return new PeerBlocks(
         Integer.parseInt(words[from]),
@@ -65,7 +65,7 @@ record PeerBlocks(int shuffle, int maps, int partitions, int bytes) {
     return requests;
   }
 
-  /** Reads all with one reader; returns nanoseconds. */
+  /** Reads all blocks with one reader; returns nanoseconds. */
   long readTogether(ExecutorExchange exchange, String owner) throws IOException {
     List<BlockRequest> requests = requests(owner);
     long start = System.nanoTime();
@@ -75,7 +75,7 @@ record PeerBlocks(int shuffle, int maps, int partitions, int bytes) {
     return nanos;
   }
 
-  /** Reads each with a reader of its own, one after the other; returns nanoseconds. */
+  /** Reads the blocks one by one, each with a new reader; returns nanoseconds. */
   long readOneByOne(ExecutorExchange exchange, String owner) throws IOException {
     List<BlockRequest> requests = requests(owner);
     long read = 0;
@@ -88,7 +88,7 @@ record PeerBlocks(int shuffle, int maps, int partitions, int bytes) {
     return nanos;
   }
 
-  /** Reads the first block again and again. */
+  /** Reads the first block repeatedly. */
   void readAgain(ExecutorExchange exchange, String owner, int times, Histogram histogram)
       throws IOException {
     List<BlockRequest> first = requests(owner).subList(0, 1);
@@ -97,7 +97,7 @@ record PeerBlocks(int shuffle, int maps, int partitions, int bytes) {
       long read = read(exchange, first);
       Histograms.record(histogram, System.nanoTime() - start);
       if (read != bytes) {
-        throw new IOException(read + " bytes of a block of " + bytes);
+        throw new IOException("read " + read + " bytes of a block of " + bytes);
       }
     }
   }
@@ -120,7 +120,7 @@ record PeerBlocks(int shuffle, int maps, int partitions, int bytes) {
 
   private void requireAll(long read) throws IOException {
     if (read != allBytes()) {
-      throw new IOException(read + " bytes were read of " + allBytes());
+      throw new IOException("read " + read + " of " + allBytes() + " bytes");
     }
   }
 }

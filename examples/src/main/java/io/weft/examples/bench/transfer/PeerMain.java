@@ -13,24 +13,25 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.HdrHistogram.Histogram;
 
 /**
- * An executor that follows orders from standard input, a line each, until it ends. It says {@code
- * ready ADDRESS PORT}, the port being that of its {@link PlainServer}; then {@code done} and what
- * is asked for, or {@code failed} and why.
+ * The main class of an executor. It executes orders from standard input, a line each, until its
+ * input ends. First it writes {@code ready ADDRESS PORT}, with the port of its {@link
+ * PlainSockets}. An answer is {@code done} with a result, or {@code failed} with a reason.
  *
  * <ul>
- *   <li>{@code know ADDRESS}: of another executor
- *   <li>{@code write BLOCKS}
- *   <li>{@code together OWNER BLOCKS}, {@code one-by-one OWNER BLOCKS}: says nanoseconds
- *   <li>{@code again OWNER TIMES BLOCKS}: says a histogram of single reads
- *   <li>{@code plain PORT BYTES}, {@code plain-again PORT TIMES BYTES}: the same by sockets
- *   <li>{@code plain-memory PORT BYTES}: from memory to memory as large as the blocks
- *   <li>{@code cpu}: says the nanoseconds that this process has used processors
+ *   <li>{@code know ADDRESS}: adds the address of another executor
+ *   <li>{@code write BLOCKS}: writes blocks
+ *   <li>{@code together OWNER BLOCKS}, {@code one-by-one OWNER BLOCKS}: reads blocks and returns
+ *       nanoseconds
+ *   <li>{@code again OWNER TIMES BLOCKS}: returns a histogram of single reads
+ *   <li>{@code plain PORT BYTES}, {@code plain-again PORT TIMES BYTES}: the same through sockets
+ *   <li>{@code plain-memory PORT BYTES}: copies between memory areas as large as the blocks
+ *   <li>{@code cpu}: returns the CPU time of this process in nanoseconds
  * </ul>
  */
 public final class PeerMain {
   private final Map<String, PeerAddress> known;
   private final ExecutorExchange exchange;
-  private final ByteBuffer buffer = ByteBuffer.allocateDirect(PlainServer.BUFFER_BYTES);
+  private final ByteBuffer buffer = ByteBuffer.allocateDirect(PlainSockets.BUFFER_BYTES);
   private ByteBuffer memory;
 
   private PeerMain(Map<String, PeerAddress> known, ExecutorExchange exchange) {
@@ -38,12 +39,12 @@ public final class PeerMain {
     this.exchange = exchange;
   }
 
-  /** Arguments are those of {@link PeerOptions#arguments}. */
+  /** Takes the arguments of {@link PeerOptions#arguments}. */
   public static void main(String[] arguments) throws IOException {
     Map<String, PeerAddress> known = new ConcurrentHashMap<>();
     try (ExecutorExchange exchange =
             ExecutorExchange.open(PeerOptions.parse(arguments).exchange(), id -> find(known, id));
-        PlainServer plain = PlainServer.start()) {
+        PlainSockets plain = PlainSockets.start()) {
       System.out.println("ready " + PeerOptions.encode(exchange.address()) + " " + plain.port());
       new PeerMain(known, exchange).follow();
     }
@@ -52,7 +53,7 @@ public final class PeerMain {
   private static PeerAddress find(Map<String, PeerAddress> known, String id) throws IOException {
     PeerAddress address = known.get(id);
     if (address == null) {
-      throw new IOException("nobody has told of executor " + id);
+      throw new IOException("unknown executor " + id);
     }
     return address;
   }
@@ -62,7 +63,7 @@ public final class PeerMain {
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = orders.readLine(); line != null; line = orders.readLine()) {
       try {
-        System.out.println(("done " + obey(line.split(" ", -1))).trim());
+        System.out.println(("done " + execute(line.split(" ", -1))).trim());
       } catch (IOException | RuntimeException e) {
         e.printStackTrace();
         System.out.println("failed " + e);
@@ -71,7 +72,7 @@ public final class PeerMain {
     }
   }
 
-  private Object obey(String[] words) throws IOException {
+  private Object execute(String[] words) throws IOException {
     return switch (words[0]) {
       case "know" -> know(PeerOptions.decode(words[1]));
       case "write" -> write(PeerBlocks.parse(words, 1));
@@ -84,7 +85,7 @@ public final class PeerMain {
           plainAgain(
               Integer.parseInt(words[1]), Integer.parseInt(words[2]), Long.parseLong(words[3]));
       case "cpu" -> ProcessorTime.nanos();
-      default -> throw new IllegalArgumentException("no order " + words[0]);
+      default -> throw new IllegalArgumentException("unknown order " + words[0]);
     };
   }
 
@@ -104,22 +105,22 @@ public final class PeerMain {
     return Histograms.encode(histogram);
   }
 
-  /** Kept, so that its pages are there when it counts. */
+  /** Allocates the memory once, so that its pages are touched before a measurement. */
   private ByteBuffer memory() {
     if (memory == null) {
-      memory = ByteBuffer.allocateDirect(PlainServer.MEMORY_BYTES);
+      memory = ByteBuffer.allocateDirect(PlainSockets.MEMORY_BYTES);
     }
     return memory;
   }
 
   private static long plain(ByteBuffer content, int port, long bytes) throws IOException {
-    try (PlainClient client = new PlainClient(port, content)) {
+    try (PlainSockets.Client client = new PlainSockets.Client(port, content)) {
       return client.read(bytes);
     }
   }
 
   private String plainAgain(int port, int times, long bytes) throws IOException {
-    try (PlainClient client = new PlainClient(port, buffer)) {
+    try (PlainSockets.Client client = new PlainSockets.Client(port, buffer)) {
       Histogram histogram = Histograms.create();
       client.readAgain(bytes, times, histogram);
       return Histograms.encode(histogram);

@@ -23,14 +23,13 @@ import org.apache.spark.SparkConf;
 import scala.Option;
 
 /**
- * What an executor's process is started with. All but this is as Weft's settings have it when none
- * is set.
+ * The arguments of an executor's process. All other options have the defaults of Weft's settings.
  *
- * @param memory where its shared memory goes
- * @param local where its local files go
+ * @param memory folder of its shared memory
+ * @param local folder of its local files
  * @param executor its id
- * @param mode which way it reads from others
- * @param checksums whether what it sends and reads is checked
+ * @param mode the transport for reads from other executors
+ * @param checksums whether it checks the data that it sends and reads
  */
 record PeerOptions(
     Path memory, Path local, String executor, TransportMode mode, boolean checksums) {
@@ -81,7 +80,7 @@ record PeerOptions(
         new TrafficOptions(checksums, Compression.NONE, 48 * MIB, 1024 * MIB, 256 * MIB));
   }
 
-  /** An address as one word. */
+  /** Encodes an address as one word. */
   static String encode(PeerAddress address) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
@@ -95,7 +94,7 @@ record PeerOptions(
     try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
       return (PeerAddress) in.readObject();
     } catch (ClassNotFoundException e) {
-      throw new IOException("no address: " + e, e);
+      throw new IOException("cannot decode an address: " + e, e);
     }
   }
 }

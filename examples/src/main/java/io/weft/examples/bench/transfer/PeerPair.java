@@ -1,5 +1,6 @@
 package io.weft.examples.bench.transfer;
 
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.LineProcess;
 import io.weft.peer.TransportMode;
 import java.io.IOException;
@@ -10,7 +11,7 @@ import java.util.List;
 import org.HdrHistogram.Histogram;
 import org.apache.spark.launcher.JavaModuleOptions;
 
-/** Two executors in processes of their own, one that has blocks and one that reads them. */
+/** Two executors in separate processes: one owns blocks, the other reads them. */
 final class PeerPair implements AutoCloseable {
   private static final String OWNER = "owner";
 
@@ -24,7 +25,7 @@ final class PeerPair implements AutoCloseable {
   }
 
   /**
-   * Starts both.
+   * Starts both executors.
    *
    * @param name of the pair, in file names
    */
@@ -58,7 +59,7 @@ final class PeerPair implements AutoCloseable {
     return new LineProcess(options.executor(), new ProcessBuilder(command), log);
   }
 
-  /** How every process of this benchmark is started. */
+  /** The Java command of every process of this benchmark. */
   static List<String> java() {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -75,7 +76,7 @@ final class PeerPair implements AutoCloseable {
     String[] known = ask(reader, "know " + ownersWords[1]);
     String[] unused = ask(owner, "know " + readersWords[1]);
     if (known.length != 1) {
-      throw new IOException("the reader says " + String.join(" ", known));
+      throw new IOException("the reader answered " + String.join(" ", known));
     }
   }
 
@@ -89,26 +90,26 @@ final class PeerPair implements AutoCloseable {
     String[] unused = ask(owner, "write " + blocks.words());
   }
 
-  Cost readTogether(PeerBlocks blocks) throws IOException, InterruptedException {
+  Rounds.Cost readTogether(PeerBlocks blocks) throws IOException, InterruptedException {
     return timed("together " + OWNER + " " + blocks.words());
   }
 
-  Cost readOneByOne(PeerBlocks blocks) throws IOException, InterruptedException {
+  Rounds.Cost readOneByOne(PeerBlocks blocks) throws IOException, InterruptedException {
     return timed("one-by-one " + OWNER + " " + blocks.words());
   }
 
-  Cost readPlain(long bytes) throws IOException, InterruptedException {
+  Rounds.Cost readPlain(long bytes) throws IOException, InterruptedException {
     return timed("plain " + plainPort + " " + bytes);
   }
 
-  Cost readPlainMemory(long bytes) throws IOException, InterruptedException {
+  Rounds.Cost readPlainMemory(long bytes) throws IOException, InterruptedException {
     return timed("plain-memory " + plainPort + " " + bytes);
   }
 
-  private Cost timed(String order) throws IOException, InterruptedException {
+  private Rounds.Cost timed(String order) throws IOException, InterruptedException {
     long before = processorNanos();
     long nanos = Long.parseLong(ask(reader, order)[1]);
-    return new Cost(nanos / 1e9, (processorNanos() - before) / 1e9);
+    return new Rounds.Cost(nanos / 1e9, (processorNanos() - before) / 1e9);
   }
 
   private long processorNanos() throws IOException, InterruptedException {

@@ -5,28 +5,28 @@ import java.util.Locale;
 
 /** The rows of the benchmark. */
 public enum Row {
-  /** Many blocks in a stream, against plain sockets. */
+  /** Many blocks in a stream, compared with plain sockets. */
   STREAM,
   /** Many small blocks, together and one by one. */
   SMALL,
-  /** One small block, again and again. */
+  /** One small block, read repeatedly. */
   LATENCY,
-  /** A shuffle of twice the memory that Weft has. */
+  /** A shuffle of twice the size of Weft's memory. */
   SPILL,
   /** The same while Spark encrypts its local folders. */
   ENCRYPTED,
   /** Transfers whose peer dies. */
   ABORT;
 
-  /** How it is called on the command line and in reports. */
+  /** The name on the command line and in reports. */
   public String id() {
     return name().toLowerCase(Locale.ROOT);
   }
 
   /**
-   * The row of a name.
+   * Returns the row with a name.
    *
-   * @throws IllegalArgumentException naming those there are
+   * @throws IllegalArgumentException if there is none; the message lists the names
    */
   static Row of(String id) {
     return Arrays.stream(values())

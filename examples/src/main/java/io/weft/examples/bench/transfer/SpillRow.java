@@ -1,17 +1,15 @@
 package io.weft.examples.bench.transfer;
 
 import io.weft.examples.jobs.ExecutorTotals;
-import io.weft.examples.jobs.Fingerprint;
 import io.weft.examples.jobs.JobCost;
-import io.weft.examples.jobs.LookAtExecutors;
 import io.weft.examples.jobs.Settle;
 import io.weft.examples.jobs.ShuffleJob;
-import io.weft.examples.jobs.Source;
 import io.weft.examples.measure.Quiet;
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.Cleanup;
 import io.weft.examples.side.SideLauncher;
+import io.weft.examples.side.SideOptions;
 import io.weft.examples.side.SideProcess;
-import io.weft.examples.side.Sides;
 import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Units;
 import io.weft.spark.config.WeftSettings;
@@ -23,9 +21,9 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * A shuffle of twice the memory that Weft has, so that half of it goes to disk, and the same job
- * under Spark's sort shuffle; beside them what it takes when nothing goes to disk, and when all but
- * a segment does. Once as it comes, and once with disks that Spark and Weft encrypt. One thread.
+ * Measures a shuffle of twice the size of Weft's memory, so that half of it goes to disk, and the
+ * same job under Spark's sort shuffle. For comparison it runs with all data in memory, and with all
+ * data but one segment on disk. One variant encrypts the disks. For one thread.
  */
 final class SpillRow {
   private static final int FULL_ROWS = 5_000_000;
@@ -33,7 +31,7 @@ final class SpillRow {
   private static final int EXECUTORS = 2;
   private static final long SEGMENT_BYTES = 8 << 20;
 
-  /** Of a row in the arena: eight numbers, their nulls and the row's length. */
+  /** The bytes of a row in the arena: eight numbers, the null bits and the length. */
   private static final int ROW_BYTES = 76;
 
   private static final List<String> COLUMNS =
@@ -47,25 +45,26 @@ final class SpillRow {
           "sqrt(id) as y",
           "-id as z");
 
-  private final TransferBenchOptions options;
+  private final TransferBench.Options options;
   private final Row row;
   private final Map<String, String> common;
   private final int rows;
   private final ShuffleJob job;
 
-  /** For {@link Row#SPILL} or {@link Row#ENCRYPTED}. */
-  SpillRow(TransferBenchOptions options, Row row) {
+  /** Creates the measurement of {@link Row#SPILL} or {@link Row#ENCRYPTED}. */
+  SpillRow(TransferBench.Options options, Row row) {
     this.options = options;
     this.row = row;
     this.common = row == Row.ENCRYPTED ? Map.of(WeftSettings.DISK_ENCRYPTION, "true") : Map.of();
     this.rows = options.part(FULL_ROWS);
-    this.job = new ShuffleJob(new Source.Computed(rows, TASKS, COLUMNS), TASKS, "k");
+    this.job = new ShuffleJob(new ShuffleJob.Source.Computed(rows, TASKS, COLUMNS), TASKS, "k");
   }
 
-  RowResult measure(Cleanup cleanup, WorkFolder work) throws IOException, InterruptedException {
+  TransferReport.RowResult measure(Cleanup cleanup, WorkFolder work)
+      throws IOException, InterruptedException {
     long data = (long) rows * ROW_BYTES;
     SideLauncher launcher = SideLauncher.create(work);
-    SideProcess spark = cleanup.add(launcher.start(Sides.spark(common)));
+    SideProcess spark = cleanup.add(launcher.start(SideOptions.spark(common)));
     SideProcess weft = weft(cleanup, launcher, "half", data / EXECUTORS / 2);
     SideProcess inMemory = weft(cleanup, launcher, "memory", 2 * data);
     SideProcess onDisk = weft(cleanup, launcher, "disk", SEGMENT_BYTES);
@@ -74,18 +73,18 @@ final class SpillRow {
       side.awaitReady();
     }
     requireEqual(all);
-    ExecutorTotals before = weft.call(new LookAtExecutors());
-    List<SideFigures> sides =
-        new InTurn(1, options.runs())
+    ExecutorTotals before = weft.call(new ExecutorTotals.Collect());
+    List<Rounds.SideFigures> sides =
+        new Rounds(1, options.runs())
             .measure(
                 List.of(
-                    new Contestant("Weft/shm", () -> run(weft)),
-                    new Contestant("Spark", () -> run(spark)),
-                    new Contestant("Weft/shm, nothing on disk", () -> run(inMemory)),
-                    new Contestant("Weft/shm, all on disk", () -> run(onDisk))));
-    long spilled = weft.call(new LookAtExecutors()).since(before).spilledBytes();
+                    new Rounds.Contestant("Weft/shm", () -> run(weft)),
+                    new Rounds.Contestant("Spark", () -> run(spark)),
+                    new Rounds.Contestant("Weft/shm, nothing on disk", () -> run(inMemory)),
+                    new Rounds.Contestant("Weft/shm, all on disk", () -> run(onDisk))));
+    long spilled = weft.call(new ExecutorTotals.Collect()).since(before).spilledBytes();
     double factor = sides.get(1).seconds().median() / sides.get(0).seconds().median();
-    return new RowResult(
+    return new TransferReport.RowResult(
         row.id(),
         "a shuffle of %s with memory for half of it; %s of a run on disk%s"
             .formatted(
@@ -94,7 +93,7 @@ final class SpillRow {
                 row == Row.ENCRYPTED ? ", all sides with spark.io.encryption.enabled" : ""),
         data,
         sides,
-        Goal.atLeast("no slower than Spark's sort shuffle", factor, "×", 1));
+        TransferReport.Goal.atLeast("no slower than Spark's sort shuffle", factor, "×", 1));
   }
 
   private SideProcess weft(Cleanup cleanup, SideLauncher launcher, String where, long budget)
@@ -102,20 +101,20 @@ final class SpillRow {
     Map<String, String> settings = new TreeMap<>(common);
     settings.put("spark.weft.memory.size", Long.toString(budget));
     settings.put("spark.weft.memory.segmentSize", Long.toString(SEGMENT_BYTES));
-    return cleanup.add(launcher.start(Sides.weft("shm", settings).renamed("weft-" + where)));
+    return cleanup.add(launcher.start(SideOptions.weft("shm", settings).renamed("weft-" + where)));
   }
 
-  private Cost run(SideProcess side) throws IOException, InterruptedException {
+  private Rounds.Cost run(SideProcess side) throws IOException, InterruptedException {
     side.call(new Settle());
     Quiet.await();
     JobCost cost = side.call(job);
-    return new Cost(cost.seconds(), cost.cpuSeconds());
+    return new Rounds.Cost(cost.seconds(), cost.cpuSeconds());
   }
 
   private void requireEqual(List<SideProcess> sides) throws IOException, InterruptedException {
     Set<String> results = new TreeSet<>();
     for (SideProcess side : sides) {
-      results.add(side.call(new Fingerprint(job)));
+      results.add(side.call(new ShuffleJob.Fingerprint(job)));
     }
     if (results.size() != 1) {
       throw new IOException("the sides came to different results: " + results);

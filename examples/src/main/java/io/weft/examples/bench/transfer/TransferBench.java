@@ -1,28 +1,26 @@
 package io.weft.examples.bench.transfer;
 
+import io.weft.examples.measure.Environment;
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.Cleanup;
 import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Progress;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 
-/** The benchmark of transfers from start to end. Used once, by one thread. */
+/** Runs the whole benchmark of transfers. For one use and one thread. */
 public final class TransferBench {
-  private static final Path SHARED_MEMORY = Path.of("/dev/shm");
-
-  private final TransferBenchOptions options;
+  private final Options options;
   private final Progress progress;
-  private final List<RowResult> rows = new ArrayList<>();
-  private List<LatencyFigures> latencies = List.of();
+  private final List<TransferReport.RowResult> rows = new ArrayList<>();
+  private List<TransferReport.LatencyFigures> latencies = List.of();
 
-  /** Says what it is doing on the progress line. */
-  public TransferBench(TransferBenchOptions options, Progress progress) {
+  /** Shows its steps on the progress line. */
+  public TransferBench(Options options, Progress progress) {
     this.options = options;
     this.progress = progress;
   }
@@ -37,7 +35,7 @@ public final class TransferBench {
     measureSpill(Row.ENCRYPTED, "measuring a shuffle that spills to encrypted disks");
     if (wants(Row.ABORT)) {
       try (Cleanup cleanup = new Cleanup()) {
-        progress.step("measuring how soon a dead peer is known");
+        progress.step("measuring how soon the loss of a peer is detected");
         Folders folders = folders(cleanup);
         rows.add(
             new AbortRow(options, folders.work(), folders.memory(), AbortRow.DEADLINE).measure());
@@ -46,17 +44,11 @@ public final class TransferBench {
     return report(load);
   }
 
-  /** Where processes work, and where their shared memory is; both deleted by the cleanup. */
+  /** The folders of processes and of their shared memory. The cleanup deletes both. */
   private record Folders(Cleanup cleanup, Path work, Path memory) {}
 
   private static Folders folders(Cleanup cleanup) throws IOException {
-    Path memory =
-        cleanup
-            .add(
-                Files.isWritable(SHARED_MEMORY)
-                    ? WorkFolder.createIn(SHARED_MEMORY, "weft-bench-")
-                    : WorkFolder.create("weft-bench-memory-", false))
-            .path();
+    Path memory = cleanup.add(WorkFolder.createInSharedMemory("weft-bench-")).path();
     return new Folders(cleanup, work(cleanup).path(), memory);
   }
 
@@ -79,7 +71,7 @@ public final class TransferBench {
       rows.add(blocks.small());
     }
     if (wants(Row.LATENCY)) {
-      progress.step("measuring one block again and again");
+      progress.step("measuring the latency of one block");
       latencies = blocks.latency();
     }
   }
@@ -98,16 +90,38 @@ public final class TransferBench {
   }
 
   private TransferReport report(double load) {
-    String version = TransferBench.class.getPackage().getImplementationVersion();
+    Environment environment = Environment.current();
     return new TransferReport(
-        Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
-        version == null ? "unpackaged" : version,
-        System.getProperty("java.version"),
-        System.getProperty("os.name") + " " + System.getProperty("os.version"),
-        Runtime.getRuntime().availableProcessors(),
+        environment.when(),
+        environment.weftVersion(),
+        environment.javaVersion(),
+        environment.system(),
+        environment.cores(),
         options.runs(),
         load,
         rows,
         latencies);
+  }
+
+  /**
+   * The choice of what to measure.
+   *
+   * @param rows to measure
+   * @param runs that count
+   * @param factor of the sizes of a full run; more than 0, at most 1
+   */
+  public record Options(Set<Row> rows, int runs, double factor) {
+    public Options {
+      rows = Set.copyOf(rows);
+      Rounds.requireRuns(runs);
+      if (!(factor > 0 && factor <= 1)) {
+        throw new IllegalArgumentException("the factor has to be above 0 and at most 1: " + factor);
+      }
+    }
+
+    /** Scales a number of a full run; returns at least 1. */
+    int part(int full) {
+      return (int) Math.max(1, Math.round(full * factor));
+    }
   }
 }

@@ -1,5 +1,7 @@
 package io.weft.examples.bench.transfer;
 
+import io.weft.examples.measure.Report;
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.terminal.TextTable;
 import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
@@ -7,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** A report as tables for the terminal and for the documentation. */
+/** Formats a report as tables. */
 final class TransferTable {
   private final TransferReport report;
 
@@ -15,31 +17,21 @@ final class TransferTable {
     this.report = report;
   }
 
-  String toText() {
-    return document(false);
-  }
-
-  String toMarkdown() {
-    return document(true);
-  }
-
-  private String document(boolean markdown) {
-    StringBuilder text = new StringBuilder(heading()).append("\n\n");
+  Report.Text text() {
+    List<TextTable> tables = new ArrayList<>();
     if (!report.rows().isEmpty()) {
-      TextTable rows = rows();
-      text.append(markdown ? rows.toMarkdown() : rows.toText()).append('\n');
+      tables.add(rows());
     }
     if (!report.latencies().isEmpty()) {
-      TextTable latencies = latencies();
-      text.append(markdown ? latencies.toMarkdown() : latencies.toText()).append('\n');
+      tables.add(latencies());
     }
-    return text.append(String.join(markdown ? "\n\n" : "\n", notes())).append('\n').toString();
+    return new Report.Text(heading(), tables, notes());
   }
 
   private String heading() {
     return String.format(
         Locale.ROOT,
-        "Weft %s, Java %s, %s, %d cores with a load of %.1f before, %d runs in turn, %s",
+        "Weft %s, Java %s, %s, %d cores with a load of %.1f before, %d alternating runs, %s",
         report.weftVersion(),
         report.javaVersion(),
         report.system(),
@@ -64,9 +56,9 @@ final class TransferTable {
     return table;
   }
 
-  private static void add(TextTable table, RowResult row) {
+  private static void add(TextTable table, TransferReport.RowResult row) {
     for (int i = 0; i < row.sides().size(); i++) {
-      SideFigures side = row.sides().get(i);
+      Rounds.SideFigures side = row.sides().get(i);
       boolean first = i == 0;
       double seconds = side.seconds().median();
       double cpu = side.cpuSeconds().median();
@@ -83,7 +75,7 @@ final class TransferTable {
     }
   }
 
-  private static String reached(Goal goal) {
+  private static String reached(TransferReport.Goal goal) {
     return String.format(Locale.ROOT, "%.3g %s", goal.reached(), goal.unit());
   }
 
@@ -93,13 +85,13 @@ final class TransferTable {
             .column("one block of 1 KiB, µs", Align.LEFT)
             .column("reads", Align.RIGHT)
             .column("mean", Align.RIGHT);
-    for (double percentile : LatencyFigures.PERCENTILES) {
+    for (double percentile : TransferReport.LatencyFigures.PERCENTILES) {
       String number = percentile == Math.rint(percentile) ? "%.0f %%" : "%.1f %%";
       table.column(
           percentile == 100 ? "longest" : String.format(Locale.ROOT, number, percentile),
           Align.RIGHT);
     }
-    for (LatencyFigures side : report.latencies()) {
+    for (TransferReport.LatencyFigures side : report.latencies()) {
       List<String> cells = new ArrayList<>();
       cells.add(side.side());
       cells.add(Long.toString(side.count()));
@@ -118,8 +110,9 @@ final class TransferTable {
     List<String> notes = new ArrayList<>();
     report.rows().forEach(row -> notes.add(row.id() + ": " + row.title() + "."));
     notes.add(
-        "Seconds and CPU are medians, CPU of all processes and threads of a side (of tasks, for"
-            + " spill; not taken for abort). Percentiles are those of an HdrHistogram of all runs.");
+        "Seconds and CPU are medians. CPU is of all processes and threads of a side, but of tasks"
+            + " only for spill and encrypted, and not measured for abort. Percentiles are of an"
+            + " HdrHistogram of all runs.");
     long missed = report.rows().stream().filter(row -> !row.goal().met()).count();
     notes.add(missed == 0 ? "All goals were met." : missed + " GOALS WERE NOT MET.");
     return notes;

@@ -37,15 +37,16 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.LongStream;
 
 /**
- * One of two executors that transfer arrays. It says {@code ready}, and follows two orders: {@code
- * exchange} moves one array from 0 to 1, and {@code wait N} waits for N arrays that never come; it
- * says {@code ready} once the peer has been told of them, and {@code done} when all have failed.
+ * The main class of one of two executors that transfer arrays. It writes {@code ready} and executes
+ * two orders: {@code exchange} moves one array from executor 0 to 1; {@code wait N} waits for N
+ * arrays that never arrive. For the latter it writes {@code ready} when the peer knows of the
+ * requests, and {@code done} when all have failed.
  */
 public final class WaiterMain {
   private static final long MIB = 1L << 20;
   private static final int ELEMENTS = 1024;
-  private static final Duration PATIENCE = Duration.ofMinutes(1);
-  private static final long LOOK_NANOS = 1_000_000;
+  private static final Duration TIMEOUT = Duration.ofMinutes(1);
+  private static final long POLL_NANOS = 1_000_000;
 
   private final int executor;
   private final CrossHostTransfers transfers;
@@ -58,13 +59,13 @@ public final class WaiterMain {
   /**
    * Starts an executor.
    *
-   * @param arguments a folder that both have, this one's host, its number, the deadline of
-   *     transfers in milliseconds, and ids of the meetings with the other
+   * @param arguments a shared folder, the host of this executor, its number, the deadline of
+   *     transfers in milliseconds, and ids of the rendezvous with the other executor
    */
   public static void main(String[] arguments) throws IOException {
     Path folder = Path.of(arguments[0]);
     int executor = Integer.parseInt(arguments[2]);
-    Iterator<String> meetings = List.of(arguments).subList(4, arguments.length).iterator();
+    Iterator<String> rendezvous = List.of(arguments).subList(4, arguments.length).iterator();
     Path home = Files.createDirectories(folder.resolve("arena-" + executor));
     ArenaOptions arenaOptions = new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0);
     try (SharedArena arena = SharedArena.open(arenaOptions);
@@ -78,7 +79,7 @@ public final class WaiterMain {
                             .withHostIdentity(arguments[1])),
                     (key, rank) ->
                         FileBootstrap.open(
-                            folder, UniqueId.decode(meetings.next()), rank, key.size()),
+                            folder, UniqueId.decode(rendezvous.next()), rank, key.size()),
                     CommunicatorWire::new,
                     arena),
                 TransferOptions.DEFAULT.withDeadline(
@@ -88,7 +89,7 @@ public final class WaiterMain {
     }
   }
 
-  /** The two executors, each with its host as the only device. */
+  /** The two executors; the only device of each is its host. */
   private record Pair(int self) implements Membership {
     static DeviceId device(int executor) {
       return new DeviceId(Integer.toString(executor), 0);
@@ -119,7 +120,7 @@ public final class WaiterMain {
         if (words[0].equals("exchange")) {
           exchange();
         } else {
-          waitForNothing(Integer.parseInt(words[1]));
+          waitForever(Integer.parseInt(words[1]));
         }
       } catch (RuntimeException e) {
         e.printStackTrace();
@@ -135,7 +136,7 @@ public final class WaiterMain {
       SourceBuffer source = SourceBuffer.of(Pair.device(0), buffer);
       transfers
           .send(List.of(source), List.of(Pair.device(1)), new long[] {0})
-          .forEach(event -> event.await(Deadline.after(PATIENCE)));
+          .forEach(event -> event.await(Deadline.after(TIMEOUT)));
     } else {
       receive(1).forEach(WaiterMain::awaitAndClose);
     }
@@ -143,7 +144,7 @@ public final class WaiterMain {
   }
 
   private static void awaitAndClose(ReceivedBuffer received) {
-    received.event().await(Deadline.after(PATIENCE));
+    received.event().await(Deadline.after(TIMEOUT));
     received.close();
   }
 
@@ -155,15 +156,15 @@ public final class WaiterMain {
         LongStream.range(0, count).toArray());
   }
 
-  private void waitForNothing(int count) {
+  private void waitForever(int count) {
     long manifests = transfers.statistics().get(TransferCounter.MANIFESTS);
     List<ReceivedBuffer> never = receive(count);
-    Deadline deadline = Deadline.after(PATIENCE);
+    Deadline deadline = Deadline.after(TIMEOUT);
     while (transfers.statistics().get(TransferCounter.MANIFESTS) == manifests) {
       if (deadline.expired()) {
-        throw new IllegalStateException("the lane does not begin");
+        throw new IllegalStateException("the lane does not start");
       }
-      LockSupport.parkNanos(LOOK_NANOS);
+      LockSupport.parkNanos(POLL_NANOS);
     }
     System.out.println("ready");
     int failed = 0;
@@ -176,7 +177,7 @@ public final class WaiterMain {
 
   private static boolean hasFailed(Event event) {
     try {
-      event.await(Deadline.after(PATIENCE));
+      event.await(Deadline.after(TIMEOUT));
       return false;
     } catch (EventFailedException e) {
       return true;

@@ -1,6 +1,6 @@
 /**
- * {@code weft bench transfer}: what moving blocks and arrays between executors costs, each side of
- * a row in a process of its own, taking turns. The coordinator is one thread; whoever starts a
- * process closes it.
+ * {@code weft bench transfer}: the benchmark of block transfers and array transfers between
+ * executors. One thread drives the benchmark. Executors are separate processes, which a {@code
+ * Cleanup} closes.
  */
 package io.weft.examples.bench.transfer;

@@ -1,13 +1,13 @@
 /*
- * The OpenMPI side of "weft bench collectives": rank 0 reads orders from standard input, a line
- * each, all ranks carry them out, rank 0 answers on standard output, a line each.
+ * The OpenMPI side of "weft bench collectives". Rank 0 reads orders from standard input, a line
+ * each. All ranks execute them. Rank 0 writes the answers to standard output, a line each.
  *
  *   order:  OPERATION TYPE REDUCTION COUNT IN_PLACE CHECK ITERATIONS
- *   answer: done NANOSECONDS CPU_NANOSECONDS ERRORS   (the slowest rank, the sum, the sum)
+ *   answer: done NANOSECONDS CPU_NANOSECONDS ERRORS   (of the slowest rank, sum, sum)
  *           unsupported
  *
- * COUNT is in elements, of the smaller buffer of a rank. With CHECK the operation runs once on
- * known values and is compared; else it is timed. Build: mpicc -O2 -o mpi-collectives FILE
+ * COUNT is the number of elements of the smaller buffer of a rank. With CHECK the operation runs
+ * once on known values and the results are compared; otherwise it is timed. Build: mpicc -O2 -o mpi-collectives FILE
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Elements that are set and compared, spread evenly, of every part of a buffer. */
+/* The number of evenly spread elements of every part of a buffer that are set and compared. */
 #define COMPARED (1 << 20)
 
 typedef struct {
@@ -62,7 +62,7 @@ static int is(const order_t *order, const char *operation) {
   return !strcmp(order->operation, operation);
 }
 
-/* Whether a rank's send buffer, or its receive buffer, has a part for every rank. */
+/* Whether the send buffer (below: the receive buffer) has a part for every rank. */
 static int sends_parts(const order_t *order) {
   return is(order, "reduce-scatter") || is(order, "all-to-all");
 }
@@ -93,7 +93,7 @@ static double get(const char *memory, const char *type, long index) {
   return ((const double *)memory)[index];
 }
 
-/* Memory that has been touched, so that no page is first used while the clock runs. */
+/* Allocates memory and touches it, so that no page fault occurs during the measurement. */
 static void reserve(size_t bytes) {
   if (bytes <= capacity) return;
   free(send_memory);
@@ -203,7 +203,7 @@ static void follow(const order_t *order) {
   if (rank == 0) printf("done %lld %lld %lld\n", (long long)slowest, (long long)all[0], (long long)all[1]);
 }
 
-/* The other ranks wait asleep, not spinning, so that they disturb nobody between orders. */
+/* The other ranks sleep while they wait, so that they use no processor between orders. */
 static void next_order(order_t *order) {
   if (rank == 0) {
     char line[256];

@@ -37,7 +37,7 @@ class CollectiveCaseTest {
   }
 
   @Test
-  void anOrderIsReadBack() {
+  void anOrderIsParsedBack() {
     CollectiveCase test =
         new CollectiveCase(
             OperationKind.REDUCE_SCATTER, DataType.BFLOAT16, ReduceOp.AVERAGE, 77, 3, true);
@@ -47,7 +47,7 @@ class CollectiveCaseTest {
   }
 
   @Test
-  void whatIsNotMeasuredIsRefused() {
+  void unknownOperationsAreRejected() {
     assertThatThrownBy(() -> CollectiveCase.operation("barrier"))
         .hasMessage("no operation to measure is called barrier");
     assertThatThrownBy(() -> CollectiveCase.reduction("xor"))
@@ -62,13 +62,13 @@ class CollectiveCaseTest {
     "1536, 1536, 1.5 KiB",
     "2GiB, 2147483648, 2 GiB"
   })
-  void sizesAreWrittenAsPeopleDo(String text, long bytes, String shown) {
+  void sizesAreParsedAndFormatted(String text, long bytes, String shown) {
     assertThat(Sizes.parse(text)).isEqualTo(bytes);
     assertThat(Sizes.text(bytes)).isEqualTo(shown);
   }
 
   @Test
-  void aWrongSizeIsNamed() {
+  void aWrongSizeIsNamedInTheMessage() {
     assertThatThrownBy(() -> Sizes.parse("many")).hasMessageContaining("many");
   }
 }

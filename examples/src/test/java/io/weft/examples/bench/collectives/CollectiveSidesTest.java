@@ -14,7 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Both sides with two processes, for a moment: every operation, and every element compared. */
+/** Runs both sides briefly with two processes: every operation, with all elements compared. */
 class CollectiveSidesTest {
   private static final List<OperationKind> OPERATIONS =
       List.of(
@@ -29,11 +29,11 @@ class CollectiveSidesTest {
 
   @ParameterizedTest
   @EnumSource(names = {"SHM", "SYMMETRIC"})
-  void ourRanksComputeWhatTheyShould(RankOptions.Kind kind) throws Exception {
+  void weftRanksComputeRightResults(RankOptions.Kind kind) throws Exception {
     try (CollectiveSide side =
         WeftSide.start(kind, 2, folder, folder.resolve("memory"), RankPlacement.bound(2))) {
       checkAll(side);
-      Optional<Timing> bfloat =
+      Optional<CollectiveSide.Timing> bfloat =
           side.run(
               new CollectiveCase(
                   OperationKind.ALL_REDUCE, DataType.BFLOAT16, ReduceOp.AVERAGE, 99, 2, true),
@@ -44,7 +44,7 @@ class CollectiveSidesTest {
   }
 
   @Test
-  void openMpisRanksDoToo() throws Exception {
+  void openMpiRanksComputeRightResults() throws Exception {
     assumeTrue(MpiSide.isInstalled(), "OpenMPI and its compiler wrapper are not installed");
     try (CollectiveSide side = MpiSide.start(2, folder, RankPlacement.FREE)) {
       checkAll(side);
@@ -56,7 +56,7 @@ class CollectiveSidesTest {
   }
 
   @Test
-  void processorsAreReadAsTheKernelWritesThem() {
+  void processorListsOfTheKernelAreParsed() {
     assertThat(RankPlacement.parse("0-2,5,8-9")).containsExactly(0, 1, 2, 5, 8, 9);
     assertThat(new RankPlacement(List.of(5, 8)).launcher(1)).containsExactly("taskset", "-c", "8");
     assertThat(RankPlacement.FREE.launcher(1)).isEmpty();

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.collectives.buffer.DataType;
 import io.weft.collectives.buffer.ReduceOp;
 import io.weft.collectives.operation.OperationKind;
+import io.weft.examples.measure.Report;
 import io.weft.examples.measure.Spread;
 import java.io.IOException;
 import java.io.StringReader;
@@ -36,30 +37,32 @@ class CollectivesReportsTest {
         List.of(result(1 << 20, 0.0002, 0.0004, errors), result(64 << 20, 0.016, 0.032, 0)));
   }
 
-  private static CaseResult result(long bytes, double ours, double theirs, long errors) {
+  private static CollectivesReport.CaseResult result(
+      long bytes, double ours, double theirs, long errors) {
     CollectiveCase test =
         CollectiveCase.ofSize(
             OperationKind.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, bytes, 2, false);
-    return new CaseResult(
+    return new CollectivesReport.CaseResult(
         test,
         List.of(
-            new SideFigures(
+            new CollectivesReport.CaseFigures(
                 "Weft", Spread.of(ours, ours / 2, ours * 2), Spread.of(ours * 2), errors, "staged"),
-            new SideFigures("OpenMPI", Spread.of(theirs), Spread.of(theirs * 2), 0, "")));
+            new CollectivesReport.CaseFigures(
+                "OpenMPI", Spread.of(theirs), Spread.of(theirs * 2), 0, "")));
   }
 
   @Test
   void theTableShowsBandwidthsAndTheComparison() {
-    String text = new CollectivesTable(report(0)).toText();
+    String text = report(0).text().toText();
     assertThat(text)
         .contains("OpenMPI 4.1.4", "1 MiB", "262144", "200.0", "100.0 – 400.0", "5.24", "2.00×")
         .contains("64 MiB", "0.52", "staged", "All results were right.");
-    assertThat(new CollectivesTable(report(3)).toMarkdown()).contains("3 ELEMENTS WERE WRONG.");
+    assertThat(report(3).text().toMarkdown()).contains("3 ELEMENTS WERE WRONG.");
   }
 
   @Test
-  void jsonHoldsEveryRunAndWhatFollows() throws IOException {
-    JsonNode json = new ObjectMapper().readTree(CollectivesFiles.json(report(0)));
+  void jsonHoldsEveryRunAndDerivedValues() throws IOException {
+    JsonNode json = new ObjectMapper().readTree(report(0).toJson());
     JsonNode result = json.path("results").path(0);
     assertThat(result.path("test").path("bytes").asLong()).isEqualTo(1 << 20);
     JsonNode weft = result.path("sides").path(0);
@@ -83,9 +86,9 @@ class CollectivesReportsTest {
   }
 
   @Test
-  void theReportsOfAnEarlierRunAreWrittenAnew() throws IOException {
-    Path json = CollectivesFiles.write(report(0), folder).get(0);
-    CollectivesReport read = CollectivesFiles.read(json);
+  void anEarlierReportIsReadBack() throws IOException {
+    Path json = report(0).write(folder).get(0);
+    CollectivesReport read = Report.read(json, CollectivesReport.class);
     assertThat(read).isEqualTo(report(0));
     assertThat(new CollectivesChart(read).toSvg())
         .isEqualTo(new CollectivesChart(report(0)).toSvg());
@@ -93,7 +96,7 @@ class CollectivesReportsTest {
 
   @Test
   void allFilesAreWritten() throws IOException {
-    assertThat(CollectivesFiles.write(report(0), folder.resolve("new")))
+    assertThat(report(0).write(folder.resolve("new")))
         .hasSize(3)
         .allSatisfy(file -> assertThat(file).isNotEmptyFile());
   }

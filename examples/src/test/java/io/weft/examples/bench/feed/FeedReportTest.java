@@ -2,26 +2,32 @@ package io.weft.examples.bench.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.examples.measure.Report;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class FeedReportTest {
   private static final List<Double> SCANS = List.of(1.0, 1.0);
 
-  private static Map<FeedSide, List<FeedResult>> results(long lastSum) {
-    Map<FeedSide, List<FeedResult>> results = new EnumMap<>(FeedSide.class);
-    results.put(FeedSide.FEED, List.of(new FeedResult(2, 100, 7, 4_000, 0)));
-    results.put(FeedSide.PARQUET, List.of(new FeedResult(12, 100, 7, 8_000, 500_000)));
-    results.put(FeedSide.PLAIN_PARQUET, List.of(new FeedResult(8, 100, lastSum, 8_000, 600_000)));
+  private static Map<FeedSide, List<FeedRead.Result>> results(long lastSum) {
+    Map<FeedSide, List<FeedRead.Result>> results = new EnumMap<>(FeedSide.class);
+    results.put(FeedSide.FEED, List.of(new FeedRead.Result(2, 100, 7, 4_000, 0)));
+    results.put(FeedSide.PARQUET, List.of(new FeedRead.Result(12, 100, 7, 8_000, 500_000)));
+    results.put(
+        FeedSide.PLAIN_PARQUET, List.of(new FeedRead.Result(8, 100, lastSum, 8_000, 600_000)));
     return results;
   }
 
   @Test
-  void everySideIsARowAndComparedWithTheFeed() {
+  void everySideIsARowAndIsComparedWithTheFeed() {
     List<String> lines =
         new FeedReport(SCANS, results(7))
+            .text()
             .toText()
             .lines()
             .map(line -> line.strip().replaceAll(" +", " "))
@@ -37,25 +43,27 @@ class FeedReportTest {
   }
 
   @Test
-  void aGoalThatIsMissedIsSaid() {
-    Map<FeedSide, List<FeedResult>> slow = results(7);
-    slow.put(FeedSide.PARQUET, List.of(new FeedResult(5.9, 100, 7, 8_000, 500_000)));
-    assertThat(new FeedReport(SCANS, slow).toText())
+  void aMissedGoalIsShown() {
+    Map<FeedSide, List<FeedRead.Result>> slow = results(7);
+    slow.put(FeedSide.PARQUET, List.of(new FeedRead.Result(5.9, 100, 7, 8_000, 500_000)));
+    assertThat(new FeedReport(SCANS, slow).text().toText())
         .contains("3.00× as fast as by Parquet, was NOT MET.");
   }
 
   @Test
-  void elementsThatDifferAreSaid() {
+  void differentElementsAreShown() {
     FeedReport report = new FeedReport(SCANS, results(8));
-    assertThat(report.equal()).isFalse();
-    assertThat(report.toMarkdown()).contains("All elements were NOT EQUAL.");
+    assertThat(report.passed()).isFalse();
+    assertThat(report.text().toMarkdown()).contains("All elements were NOT EQUAL.");
   }
 
   @Test
-  void everySideHasItsTurnToBegin() {
-    assertThat(List.of(0, 1, 2, 3))
-        .extracting(run -> FeedSide.order(run).get(0))
-        .containsExactly(FeedSide.FEED, FeedSide.PARQUET, FeedSide.PLAIN_PARQUET, FeedSide.FEED);
-    assertThat(FeedSide.order(-1)).containsExactlyInAnyOrder(FeedSide.values());
+  void anEarlierReportIsReadBack(@TempDir Path folder) throws IOException {
+    FeedReport report = new FeedReport(SCANS, results(7));
+    List<Path> files = report.write(folder);
+    assertThat(files)
+        .extracting(file -> file.getFileName().toString())
+        .containsExactly("feed.json", "feed.md");
+    assertThat(Report.read(files.get(0), FeedReport.class)).isEqualTo(report);
   }
 }

@@ -5,10 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.weft.examples.measure.Report;
+import io.weft.examples.measure.Rounds;
 import io.weft.examples.measure.Spread;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import org.HdrHistogram.Histogram;
@@ -32,77 +33,60 @@ class TransferReportsTest {
         3,
         1.25,
         List.of(
-            new RowResult(
+            new TransferReport.RowResult(
                 "stream",
                 "a title",
                 256_000_000,
                 List.of(
-                    new SideFigures("Weft/tcp", Spread.of(0.5, 0.4, 0.6), Spread.of(0.7)),
-                    new SideFigures("plain sockets", Spread.of(0.25), Spread.of(0.3))),
-                Goal.atLeast("at least 60 %", 50, "%", 60)),
-            new RowResult(
+                    new Rounds.SideFigures("Weft/tcp", Spread.of(0.5, 0.4, 0.6), Spread.of(0.7)),
+                    new Rounds.SideFigures("plain sockets", Spread.of(0.25), Spread.of(0.3))),
+                TransferReport.Goal.atLeast("at least 60 %", 50, "%", 60)),
+            new TransferReport.RowResult(
                 "abort",
                 "another title",
                 0,
-                List.of(new SideFigures("killed", Spread.of(0.01), Spread.of(0))),
-                Goal.atMost("within 4 s", 0.01, "s", 4))),
-        List.of(LatencyFigures.of("Weft/shm", Histograms.decode(Histograms.encode(nanos)))));
+                List.of(new Rounds.SideFigures("killed", Spread.of(0.01), Spread.of(0))),
+                TransferReport.Goal.atMost("within 4 s", 0.01, "s", 4))),
+        List.of(
+            TransferReport.LatencyFigures.of(
+                "Weft/shm", Histograms.decode(Histograms.encode(nanos)))));
   }
 
   @Test
-  void theTableShowsGoalsAndWhetherTheyWereMet() throws IOException {
-    String text = new TransferTable(report()).toText();
+  void theTableShowsGoalsAndResults() throws IOException {
+    String text = report().text().toText();
     assertThat(text)
         .contains("512 MB", "1.02 GB", "0.400 – 0.600", "at least 60 %", "50.0 %", "NOT MET")
         .contains("1 GOALS WERE NOT MET.", "with a load of 1.3 before", "a title");
-    assertThat(new TransferTable(report()).toMarkdown()).contains("| within 4 s |", "| met |");
+    assertThat(report().text().toMarkdown()).contains("| within 4 s |", "| met |");
   }
 
   @Test
-  void percentilesOutliveTheWayBetweenProcesses() throws IOException {
-    LatencyFigures figures = report().latencies().get(0);
+  void percentilesSurviveTheTransferBetweenProcesses() throws IOException {
+    TransferReport.LatencyFigures figures = report().latencies().get(0);
     assertThat(figures.count()).isEqualTo(1000);
-    assertThat(figures.percentiles()).hasSameSizeAs(LatencyFigures.PERCENTILES);
+    assertThat(figures.percentiles()).hasSameSizeAs(TransferReport.LatencyFigures.PERCENTILES);
     assertThat(figures.percentiles().get(0)).isBetween(499.0, 502.0);
     assertThat(figures.percentiles().get(4)).isBetween(1000.0, 1001.0);
-    assertThat(new TransferTable(report()).toText()).contains("99.9 %", "longest");
+    assertThat(report().text().toText()).contains("99.9 %", "longest");
   }
 
   @Test
-  void theReportsOfAnEarlierRunAreWrittenAnew() throws IOException {
-    List<Path> files = TransferFiles.write(report(), folder.resolve("new"));
+  void anEarlierReportIsReadBack() throws IOException {
+    List<Path> files = report().write(folder.resolve("new"));
     assertThat(files).hasSize(2).allSatisfy(file -> assertThat(file).isNotEmptyFile());
-    assertThat(TransferFiles.read(files.get(0))).isEqualTo(report());
+    assertThat(Report.read(files.get(0), TransferReport.class)).isEqualTo(report());
     JsonNode json = new ObjectMapper().readTree(files.get(0).toFile());
     assertThat(json.path("rows").path(0).path("sides").path(0).path("seconds").path("values"))
         .hasSize(3);
   }
 
   @Test
-  void sidesTakeTurnsAndWarmUpsDoNotCount() throws Exception {
-    List<String> order = new ArrayList<>();
-    List<SideFigures> figures =
-        new InTurn(1, 2)
-            .measure(
-                List.of(
-                    new Contestant("a", () -> run(order, "a")),
-                    new Contestant("b", () -> run(order, "b"))));
-    assertThat(order).containsExactly("b", "a", "a", "b", "b", "a");
-    assertThat(figures).extracting(SideFigures::side).containsExactly("a", "b");
-    assertThat(figures.get(0).seconds().values()).containsExactly(3.0, 6.0);
-  }
-
-  private static Cost run(List<String> order, String side) {
-    order.add(side);
-    return new Cost(order.size(), 1);
-  }
-
-  @Test
-  void whatCannotBeMeasuredIsRefused() {
+  void wrongOptionsAreRefused() {
     assertThatThrownBy(() -> Row.of("fast")).hasMessageContaining("stream, small, latency");
-    assertThatThrownBy(() -> new TransferBenchOptions(Set.of(), 0, 1))
+    assertThatThrownBy(() -> new TransferBench.Options(Set.of(), 0, 1))
         .hasMessageContaining("at least one run");
-    assertThatThrownBy(() -> new TransferBenchOptions(Set.of(), 1, 0))
+    assertThatThrownBy(() -> new TransferBench.Options(Set.of(), 1, 0))
         .hasMessageContaining("factor");
   }
 }

@@ -13,14 +13,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The processes of the benchmark, for a moment: they do what their rows say. */
+/** Runs the processes of the benchmark briefly. */
 class TransferSidesTest {
   @TempDir private Path work;
   @TempDir private Path memory;
 
   @ParameterizedTest
   @EnumSource(names = {"TCP", "SHM"})
-  void blocksAreReadByEveryWay(TransportMode mode) throws Exception {
+  void blocksAreReadInEveryWay(TransportMode mode) throws Exception {
     PeerBlocks blocks = new PeerBlocks(1, 3, 5, 4096);
     try (PeerPair pair = PeerPair.start("pair", work, memory, mode, true)) {
       pair.write(blocks);
@@ -34,7 +34,7 @@ class TransferSidesTest {
   }
 
   @Test
-  void blocksThatAreNotThereAreAnError() throws Exception {
+  void missingBlocksAreAnError() throws Exception {
     try (PeerPair pair = PeerPair.start("pair", work, memory, TransportMode.TCP, true)) {
       assertThatThrownBy(() -> pair.readTogether(new PeerBlocks(7, 1, 1, 8)))
           .isInstanceOf(IOException.class)
@@ -43,11 +43,12 @@ class TransferSidesTest {
   }
 
   @Test
-  void whoeverWaitsForADeadPeerIsTold() throws Exception {
-    TransferBenchOptions options = new TransferBenchOptions(Set.of(Row.ABORT), 1, 1);
-    RowResult row = new AbortRow(options, work, memory, Duration.ofSeconds(10)).measure();
+  void transfersFromADeadPeerFail() throws Exception {
+    TransferBench.Options options = new TransferBench.Options(Set.of(Row.ABORT), 1, 1);
+    TransferReport.RowResult row =
+        new AbortRow(options, work, memory, Duration.ofSeconds(10)).measure();
     assertThat(row.sides()).hasSize(3);
-    // Only the deadline tells of a process that is stopped.
+    // Only the deadline reveals a suspended process.
     assertThat(row.sides().get(2).seconds().min()).isGreaterThan(1);
   }
 }

@@ -20,9 +20,9 @@ import java.util.SplittableRandom;
 import java.util.function.IntConsumer;
 
 /**
- * Layers of DJL, one behind the other. The backward pass goes layer by layer, from the output's
- * end, so that the gradients of a layer are known, and on their way, while the layers before it are
- * still to be computed: DJL has no hook in the middle of a backward pass.
+ * A classifier of consecutive DJL layers. The backward pass runs layer by layer from the output. So
+ * the all-reduce of a layer's gradients overlaps with the backward pass of earlier layers. DJL has
+ * no hook within a backward pass.
  */
 final class DjlClassifier implements TrainingModel {
   private final NDManager manager;
@@ -31,7 +31,7 @@ final class DjlClassifier implements TrainingModel {
   private final List<TypedBuffer> values = new ArrayList<>();
   private final int classes;
 
-  /** Holds the arrays between a forward pass and the next. */
+  /** Holds the arrays from a forward pass to the next one. */
   private NDManager pass;
 
   DjlClassifier(ModelShape shape, long seed) {
@@ -90,10 +90,10 @@ final class DjlClassifier implements TrainingModel {
   }
 
   /**
-   * The elements where they are: DJL makes an array over a direct buffer without copying it, and
-   * reports of copied bytes count on that.
+   * Returns an array over the elements. DJL wraps a direct buffer without a copy, and the reports
+   * of copied bytes depend on that.
    *
-   * @throws IllegalStateException if it did copy them
+   * @throws IllegalStateException if DJL copied the elements
    */
   static NDArray over(Tensor features, NDManager manager) {
     Shape shape = new Shape(features.type().shape());

@@ -25,8 +25,8 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * A linear layer and maybe an activation, as a DJL block, with its parameters and gradients in
- * memory of ours. For one thread.
+ * A linear layer with an optional activation, as a DJL block. Parameters and gradients are in
+ * memory that Weft owns. For one thread.
  */
 final class DjlLayer implements AutoCloseable {
   private final SequentialBlock block = new SequentialBlock();
@@ -37,15 +37,15 @@ final class DjlLayer implements AutoCloseable {
   private final int inputs;
   private final boolean first;
 
-  /** Of the last forward pass. */
+  /** The input of the last forward pass. */
   private NDArray input;
 
   private NDArray output;
 
   /**
-   * A layer of a network.
+   * Creates a layer of a network.
    *
-   * @param number from 0; nobody wants the gradient of the first layer's input
+   * @param number from 0; layer 0 does not compute the gradient of its input
    */
   DjlLayer(NDManager manager, int number, int inputs, int units, boolean activated) {
     this.inputs = inputs;
@@ -68,7 +68,7 @@ final class DjlLayer implements AutoCloseable {
     }
   }
 
-  /** From now on the array's elements are those of the buffer. */
+  /** Makes the array use the memory of the buffer. */
   private static void moveTo(NDArray array, TypedBuffer buffer) {
     array.set(bytes(buffer));
     if (Memory.addressOf(array.toByteBuffer(true)) != buffer.address()) {
@@ -83,8 +83,8 @@ final class DjlLayer implements AutoCloseable {
   }
 
   /**
-   * Random weights, uniform with the variance of He et al. (ICCV 2015), and no bias: from a
-   * generator of ours, so that they are the same whatever the library's is seeded with.
+   * Sets random weights, uniform with the variance of He et al. (ICCV 2015), and zero biases. The
+   * generator is Java's, so the weights do not depend on the library's seed.
    */
   void initialize(SplittableRandom random) {
     double bound = Math.sqrt(6.0 / inputs);
@@ -107,8 +107,8 @@ final class DjlLayer implements AutoCloseable {
   }
 
   /**
-   * Makes PyTorch add gradients to these places. It makes an array for a gradient in the first
-   * backward pass and adds to it ever after, so one pass is run for nothing.
+   * Makes PyTorch add gradients to these places. PyTorch allocates the array of a gradient in the
+   * first backward pass and then adds to it. So this method runs one pass and replaces the arrays.
    */
   void bindGradients(NDManager manager, List<TypedBuffer> places) {
     try (NDManager pass = manager.newSubManager()) {
@@ -127,8 +127,8 @@ final class DjlLayer implements AutoCloseable {
   /**
    * Computes the layer's output.
    *
-   * @param pass keeps what is made here
-   * @param training whether the way back is to be kept; it ends at this layer's input
+   * @param pass owns the arrays of this pass
+   * @param training whether to record the operations for a backward pass to this layer's input
    */
   NDArray forward(NDArray from, NDManager pass, boolean training) {
     input = from;
@@ -149,7 +149,7 @@ final class DjlLayer implements AutoCloseable {
    * @return the gradient with respect to the input; null for the first layer
    */
   NDArray backward(NDArray gradient) {
-    // DJL's own collector allows one backward pass at a time in a JVM, and two ranks may share one.
+    // DJL's gradient collector allows one backward pass at a time in a JVM; ranks may share a JVM.
     JniUtils.backward((PtNDArray) output, (PtNDArray) gradient, false, false);
     return first ? null : input.getGradient();
   }

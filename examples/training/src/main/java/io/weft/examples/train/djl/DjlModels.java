@@ -5,7 +5,7 @@ import io.weft.examples.train.ModelProvider;
 import io.weft.examples.train.ModelShape;
 import io.weft.examples.train.TrainingModel;
 
-/** Makes models on DJL's PyTorch engine, without the network. */
+/** Creates models on DJL's PyTorch engine, without network access. */
 public final class DjlModels implements ModelProvider {
   static final String ENGINE = "PyTorch";
 
@@ -20,7 +20,7 @@ public final class DjlModels implements ModelProvider {
     return "DJL " + Engine.getDjlVersion() + ", " + ENGINE + " " + engine.getVersion();
   }
 
-  /** Unpacks PyTorch below {@code ~/.djl.ai}, or where {@code DJL_CACHE_DIR} says: 450 MB. */
+  /** Unpacks PyTorch, 450 MB, to {@code ~/.djl.ai} or {@code DJL_CACHE_DIR}. */
   @Override
   public void prepare() {
     engine();
@@ -33,8 +33,8 @@ public final class DjlModels implements ModelProvider {
   }
 
   /**
-   * PyTorch from the class path. As many ranks as cores compute beside each other, so each has one
-   * thread; DJL would otherwise also ask the network whether it runs in a cloud.
+   * Returns the PyTorch engine of the class path. There are as many ranks as cores, so each rank
+   * has one thread. The settings also keep DJL from asking the network whether it runs in a cloud.
    */
   private static Engine engine() {
     setUnlessSet("ai.djl.offline", "true");

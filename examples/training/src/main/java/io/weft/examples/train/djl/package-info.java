@@ -1,7 +1,7 @@
 /**
  * Models run by DJL (Deep Java Library) on its PyTorch engine. Parameters, batches and gradients
- * are PyTorch tensors over memory that Weft or the trainer owns: nothing is copied between the two.
+ * are PyTorch tensors over memory that Weft or the trainer owns, without copies.
  *
- * <p>A model is for one thread; several may run in one JVM.
+ * <p>A model is for one thread. Several models may run in one JVM.
  */
 package io.weft.examples.train.djl;

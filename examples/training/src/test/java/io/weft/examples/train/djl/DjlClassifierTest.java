@@ -21,11 +21,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** PyTorch as DJL brings it, from the class path and without the network. */
+/** Tests PyTorch through DJL, from the class path and without network access. */
 class DjlClassifierTest {
   private static final int ROWS = 64;
 
-  /** Small, as a rectifier's slope changes at once; the loss is exact to about a millionth. */
+  /** Small, because the slope of a rectifier changes abruptly. The loss is exact to about 1e-6. */
   private static final float STEP = 1e-3f;
 
   private static final ModelShape SHAPE = new ModelShape(5, List.of(16, 8), 3);
@@ -93,14 +93,14 @@ class DjlClassifierTest {
   }
 
   @Test
-  void gradientsComeFromTheLastLayerToTheFirst() {
+  void gradientsBecomeReadyFromTheLastLayerToTheFirst() {
     clear();
     assertThat(backward(forward(true))).containsExactly(5, 4, 3, 2, 1, 0);
   }
 
-  /** PyTorch's gradients, found in our memory, against difference quotients of our loss. */
+  /** Compares PyTorch's gradients in Weft's memory with difference quotients of the loss. */
   @Test
-  void gradientsArriveInTheirPlacesAndAreThoseOfTheLoss() {
+  void gradientsInTheirPlacesAreThoseOfTheLoss() {
     clear();
     backward(forward(true));
     for (int parameter = 0; parameter < gradients.size(); parameter++) {

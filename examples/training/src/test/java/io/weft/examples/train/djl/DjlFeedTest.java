@@ -31,14 +31,14 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** PyTorch on two ranks of a feed, and on one. */
+/** Runs PyTorch on two ranks of a feed, and on one. */
 class DjlFeedTest {
   private static final int ROWS = 4096;
   private static final int GLOBAL_BATCH = 128;
   private static final int EPOCHS = 6;
   private static final int FEATURES = 6;
 
-  /** Sums over the rows of a batch are formed in another order, of two halves. */
+  /** Two ranks sum the rows of a batch in another order than one rank. */
   private static final double TOLERANCE = 1e-3;
 
   private static SparkSession session;
@@ -63,7 +63,7 @@ class DjlFeedTest {
     session.stop();
   }
 
-  /** No single feature tells the class: the hidden layer has to. */
+  /** No single feature determines the class, so the model needs its hidden layer. */
   private static Dataset<Row> rows() {
     return session
         .range(0, ROWS, 1, 1)
@@ -90,8 +90,8 @@ class DjlFeedTest {
   }
 
   /**
-   * One map task deals its rows in their order, a batch to each rank in turn: so a step's batches
-   * hold the same rows, whether they are two of 64 or one of 128.
+   * Trains on one or two ranks. One map task deals its rows in order, a batch to each rank in turn.
+   * So the batches of a step have the same rows, whether there are two of 64 or one of 128.
    */
   private List<RankReport> train(String name, int ranks) {
     return WeftFeed.shards(rows(), ranks)
@@ -99,9 +99,9 @@ class DjlFeedTest {
         .train(new FeedTraining(plan(name), new DjlModels()));
   }
 
-  /** From the map task's memory to PyTorch's: the same bytes at the same place. */
+  /** PyTorch uses the bytes of the map task at the same address. */
   @Test
-  void pytorchReadsABatchWhereTheExchangePutIt() {
+  void pytorchReadsABatchInPlace() {
     List<Boolean> checked =
         WeftFeed.shards(rows(), 2)
             .batchRows(GLOBAL_BATCH)
@@ -140,6 +140,6 @@ class DjlFeedTest {
     alone.forEach(
         (step, loss) ->
             assertThat(together.get(step)).as("step %s", step).isCloseTo(loss, within(TOLERANCE)));
-    assertThat(one.lastLoss()).as("what is learnt").isLessThan(alone.get(0L) / 2);
+    assertThat(one.lastLoss()).as("progress of learning").isLessThan(alone.get(0L) / 2);
   }
 }

@@ -1,0 +1,135 @@
+package io.weft.examples.bench.shuffle;
+
+import io.weft.examples.measure.Report;
+import io.weft.examples.measure.Spread;
+import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
+import io.weft.examples.terminal.Units;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** Formats a report as a table. */
+final class ShuffleTable {
+  private final ShuffleReport report;
+
+  ShuffleTable(ShuffleReport report) {
+    this.report = report;
+  }
+
+  Report.Text text() {
+    return new Report.Text(heading(), List.of(table()), notes());
+  }
+
+  private String heading() {
+    return String.format(
+        Locale.ROOT,
+        "Weft %s, Spark %s, Java %s, %s, %d cores, %s, up to %d runs in turn, %s; two threads copy"
+            + " memory at %s/s",
+        report.weftVersion(),
+        report.sparkVersion(),
+        report.javaVersion(),
+        report.system(),
+        report.cores(),
+        report.cluster(),
+        report.runs(),
+        report.when(),
+        Units.bytes((long) report.copyBytesPerSecond()));
+  }
+
+  private TextTable table() {
+    TextTable table = new TextTable().column("workload", Align.LEFT).column("side", Align.LEFT);
+    for (String title :
+        List.of(
+            "s",
+            "min – max",
+            "faster",
+            "CPU s",
+            "less CPU",
+            "process CPU s",
+            "× copy",
+            "stored",
+            "in place",
+            "network",
+            "fresh")) {
+      table.column(title, Align.RIGHT);
+    }
+    for (int i = 0; i < report.results().size(); i++) {
+      if (i > 0) {
+        table.separator();
+      }
+      add(table, report.results().get(i));
+    }
+    return table;
+  }
+
+  private static void add(TextTable table, ShuffleReport.WorkloadResult result) {
+    for (int i = 0; i < result.sides().size(); i++) {
+      ShuffleReport.SideResult side = result.sides().get(i);
+      boolean first = i == 0;
+      table.row(
+          name(result, i),
+          side.label(),
+          Units.seconds(side.shuffleSeconds().median()),
+          range(side.shuffleSeconds()),
+          first ? "" : Units.factor(result.speedup(side)),
+          Units.seconds(side.shuffleCpuSeconds().median()),
+          first ? "" : Units.factor(result.cpuSpeedup(side)),
+          Units.seconds(side.processCpuSeconds()),
+          result.timesCopy(side).map(Units::factor).orElse(""),
+          Units.bytes(side.storedBytes()),
+          first ? "" : Units.bytes(side.ownBytes() + side.sameHostBytes()),
+          first ? "" : Units.bytes(side.networkBytes()),
+          first ? "" : Units.bytes(side.laterFreshBytes()));
+    }
+  }
+
+  /** The first cell of a row: the title beside the first side, the size beside the second. */
+  private static String name(ShuffleReport.WorkloadResult result, int side) {
+    if (side == 0) {
+      return result.title() + (result.equal() ? "" : " NOT EQUAL");
+    }
+    return side == 1 && !result.query() ? Units.bytes(result.dataBytes()) : "";
+  }
+
+  private static String range(Spread spread) {
+    return Units.seconds(spread.min()) + " – " + Units.seconds(spread.max());
+  }
+
+  private List<String> notes() {
+    List<String> notes = new ArrayList<>();
+    notes.add(
+        "Seconds are medians: of a shuffle, the job less the same job without it; of a query, the"
+            + " whole. CPU is of the task threads; process CPU is of all threads of the executors"
+            + " in the whole job.");
+    notes.add(
+        "× copy: the time as a multiple of copying the data once; fresh: shared memory first"
+            + " touched in the runs that count.");
+    queryMeans().forEach(notes::add);
+    boolean equal = report.results().stream().allMatch(ShuffleReport.WorkloadResult::equal);
+    notes.add(equal ? "All sides came to the same results." : "RESULTS ARE NOT EQUAL.");
+    return notes;
+  }
+
+  private List<String> queryMeans() {
+    List<ShuffleReport.WorkloadResult> queries =
+        report.results().stream().filter(ShuffleReport.WorkloadResult::query).toList();
+    if (queries.isEmpty()) {
+      return List.of();
+    }
+    List<String> means = new ArrayList<>();
+    int sides = queries.get(0).sides().size();
+    for (int i = 1; i < sides; i++) {
+      int side = i;
+      List<Double> speedups =
+          queries.stream().map(query -> query.speedup(query.sides().get(side))).toList();
+      means.add(
+          String.format(
+              "TPC-H under %s: geometric mean %s faster, the least %s.",
+              queries.get(0).sides().get(i).label(),
+              Units.factor(Spread.geometricMean(speedups)),
+              Units.factor(new Spread(speedups).min())));
+    }
+    return means;
+  }
+}
