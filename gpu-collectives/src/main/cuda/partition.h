@@ -1,4 +1,4 @@
-/* Columns of a table as kernels see them; io.weft.table.TableLayout defines their layout. */
+/* Columns of a table as kernels see them; io.weft.shuffle.device.TableLayout defines their layout. */
 #ifndef WEFT_PARTITION_H
 #define WEFT_PARTITION_H
 

@@ -1,6 +1,5 @@
 package io.weft.collectives;
 
-import io.weft.collectives.operation.OperationKind;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;

@@ -1,22 +1,5 @@
 package io.weft.collectives;
 
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.AllToAll;
-import io.weft.collectives.operation.Barrier;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Gather;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.RaggedLayout;
-import io.weft.collectives.operation.Receive;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
-import io.weft.collectives.operation.Scatter;
-import io.weft.collectives.operation.Send;
 import io.weft.device.Event;
 import io.weft.device.Lane;
 import java.time.Duration;

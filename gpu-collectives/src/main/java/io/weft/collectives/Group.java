@@ -1,7 +1,5 @@
 package io.weft.collectives;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.Operation;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;

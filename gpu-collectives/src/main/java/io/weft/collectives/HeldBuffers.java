@@ -1,8 +1,5 @@
 package io.weft.collectives;
 
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.Operation;
 import io.weft.device.HostEvent;
 import java.util.Collection;
 import java.util.List;

@@ -1,6 +1,5 @@
 package io.weft.collectives;
 
-import io.weft.collectives.fault.CollectiveException;
 import java.util.List;
 import java.util.Optional;
 

@@ -1,7 +1,5 @@
 package io.weft.collectives;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.Operation;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
@@ -24,7 +22,7 @@ public abstract class OrderedCommunicator implements Communicator {
   private final CommunicatorOptions options;
   private final CollectiveMetrics metrics = new CollectiveMetrics();
   private final AtomicReference<CollectiveException> failure = new AtomicReference<>();
-  private final Turns turns;
+  private final TicketLock turns;
   private final long timeoutNanos;
 
   /** The identity of this rank. */
@@ -38,7 +36,7 @@ public abstract class OrderedCommunicator implements Communicator {
     this.self = self;
     this.options = options;
     this.timeoutNanos = Deadline.after(options.timeout()).length().toNanos();
-    this.turns = new Turns(options.timeout(), () -> failure.get() != null);
+    this.turns = new TicketLock(options.timeout(), () -> failure.get() != null);
   }
 
   /**
@@ -284,7 +282,7 @@ public abstract class OrderedCommunicator implements Communicator {
       if (mine) {
         turns.pass();
       }
-      throw before.metBy(what.get().toString());
+      throw before.forOperation(what.get().toString());
     }
     if (!mine) {
       throw broken(

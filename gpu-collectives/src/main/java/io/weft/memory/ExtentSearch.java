@@ -18,13 +18,13 @@ final class ExtentSearch {
 
   private final Tier memory;
   private final ExtentSource source;
-  private final Pressure pressure;
+  private final ReclaimHooks pressure;
   private final FreedMemory freed;
   private final Waiters waiters;
   private final AtomicBoolean waited = new AtomicBoolean();
 
   ExtentSearch(
-      Tier memory, ExtentSource source, Pressure pressure, FreedMemory freed, Waiters waiters) {
+      Tier memory, ExtentSource source, ReclaimHooks pressure, FreedMemory freed, Waiters waiters) {
     this.memory = memory;
     this.source = source;
     this.pressure = pressure;
@@ -76,7 +76,7 @@ final class ExtentSearch {
   private Extent await(Plan plan, int granules) throws ArenaFullException, InterruptedIOException {
     Extent extent = findNow(plan, Reclaim.PACED, granules);
     if (extent == null) {
-      waiters.giveWay();
+      waiters.returnMemory();
     }
     long nanos = plan.timeout().toNanos();
     long end = System.nanoTime() + nanos;

@@ -45,7 +45,7 @@ public final class SharedArena implements AutoCloseable {
   private final SegmentSupply supply;
   private final FreedMemory freed = new FreedMemory();
   private final Waiters waiters = new Waiters();
-  private final Pressure pressure = new Pressure(System::nanoTime);
+  private final ReclaimHooks pressure = new ReclaimHooks(System::nanoTime);
   private final ExtentSearch search;
 
   private SharedArena(ArenaOptions options, SegmentStorage storage) {
@@ -119,8 +119,7 @@ public final class SharedArena implements AutoCloseable {
             ? ". Raise %s or %s, or make room in %s"
                 .formatted(
                     names().of("memoryBytes"), names().of("diskBytes"), names().of("diskFolders"))
-            : ". Raise %s or %s"
-                .formatted(names().of("memoryBytes"), names().of("privateMemory")));
+            : ". Raise %s or %s".formatted(names().of("memoryBytes"), names().of("privateMemory")));
   }
 
   /** The names of options in messages. */
@@ -273,5 +272,50 @@ public final class SharedArena implements AutoCloseable {
             + Bytes.text(now.usedBytes())
             + ") that were not freed; the first: "
             + ledger.leaks());
+  }
+
+  /** Segments without files, in memory of this process alone. Stateless. */
+  static final class PrivateSegments implements SegmentFiles {
+    @Override
+    public MappedSegment create(Path name, long bytes) throws IOException {
+      return MappedSegment.ofPrivateMemory(name, bytes);
+    }
+
+    @Override
+    public void delete(Path name, MappedSegment segment) {
+      // There is no file.
+    }
+
+    @Override
+    public void close() {
+      // Only segments were created.
+    }
+  }
+
+  /** Creates segments in the arena's folder itself. */
+  static final class FolderSegmentFiles implements SegmentFiles {
+    private final SegmentFolder folder;
+
+    FolderSegmentFiles(SegmentFolder folder) {
+      this.folder = folder;
+    }
+
+    static FolderSegmentFiles of(ArenaOptions options, SegmentStorage storage) {
+      return new FolderSegmentFiles(
+          new SegmentFolder(options.folder(), options.marginBytes(), storage));
+    }
+
+    @Override
+    public MappedSegment create(Path name, long bytes) throws IOException {
+      return folder.attempt(bytes, storage -> storage.reserve(name, bytes));
+    }
+
+    @Override
+    public void delete(Path name, MappedSegment segment) throws IOException {
+      Files.deleteIfExists(name);
+    }
+
+    @Override
+    public void close() {}
   }
 }

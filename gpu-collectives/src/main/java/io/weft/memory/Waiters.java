@@ -56,7 +56,7 @@ public final class Waiters {
   }
 
   /** Runs the actions of the calling thread. */
-  void giveWay() {
+  void returnMemory() {
     holders.getOrDefault(currentThread(), List.of()).forEach(Runnable::run);
   }
 

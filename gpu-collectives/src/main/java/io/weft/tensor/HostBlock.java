@@ -1,6 +1,6 @@
 package io.weft.tensor;
 
-import io.weft.collectives.buffer.BufferOwner;
+import io.weft.collectives.BufferOwner;
 import io.weft.memory.Memory;
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;

@@ -1,13 +1,14 @@
 package io.weft.tensor;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Elements of one type in host memory, with a shape: C order, no gaps, in the byte order of the
@@ -180,5 +181,41 @@ public final class Tensor implements AutoCloseable {
   @Override
   public String toString() {
     return type + " at 0x" + Long.toHexString(buffer.address());
+  }
+
+  /**
+   * The state of a tensor's memory, which the tensor shares with its views: whether it is open, and
+   * how it is freed.
+   */
+  static final class Lifetime {
+    private final AutoCloseable release;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /**
+     * @param release run once, by the first close
+     */
+    Lifetime(AutoCloseable release) {
+      this.release = release;
+    }
+
+    boolean closed() {
+      return closed.get();
+    }
+
+    /**
+     * @param type the type for error messages
+     */
+    void close(TensorType type) {
+      if (!closed.compareAndSet(false, true)) {
+        return;
+      }
+      try {
+        release.close();
+      } catch (RuntimeException e) {
+        throw e;
+      } catch (Exception e) {
+        throw new IllegalStateException("releasing a tensor " + type + " failed", e);
+      }
+    }
   }
 }

@@ -1,6 +1,6 @@
 package io.weft.tensor;
 
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 
 /**
  * Memory for many tensors that arrive one after the other. Small tensors share a block, larger ones

@@ -1,6 +1,6 @@
 package io.weft.tensor;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import java.io.Serializable;
 import java.util.Arrays;
 import java.util.Objects;

@@ -1,6 +1,6 @@
 package io.weft.training;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 
 /**
  * The constants of {@link Adam}. Adam computes with them as float32, so the ranges also hold for

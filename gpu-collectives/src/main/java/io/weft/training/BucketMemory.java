@@ -1,7 +1,7 @@
 package io.weft.training;
 
-import io.weft.collectives.buffer.BufferOwner;
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.BufferOwner;
+import io.weft.collectives.DataType;
 import io.weft.collectives.symmetric.SymmetricArena;
 import io.weft.collectives.symmetric.Window;
 import io.weft.tensor.Tensor;

@@ -1,21 +1,26 @@
 package io.weft.training;
 
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.BufferOwner;
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.BufferOwner;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.AllReduce;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import io.weft.memory.Memory;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -103,7 +108,7 @@ public final class GradientBuckets implements AutoCloseable {
       BucketMemory memory) {
     try {
       requireSensible(parameters, bucketBytes);
-      LayoutAgreement.check(communicator, parameters, bucketBytes);
+      LayoutCheck.check(communicator, parameters, bucketBytes);
       BucketLayout layout = BucketLayout.of(parameters, bucketBytes);
       return new GradientBuckets(communicator, List.copyOf(parameters), layout, memory);
     } catch (RuntimeException | Error e) { // A lack of direct memory is an Error.
@@ -277,6 +282,142 @@ public final class GradientBuckets implements AutoCloseable {
     } catch (RuntimeException failed) {
       LOG.debug("{} had failed before the close", event.what(), failed);
       return true;
+    }
+  }
+
+  /**
+   * Checks that all ranks register the same gradients in the same order. Two ranks with buckets of
+   * the same size but different parameters would average unrelated values, and no all-reduce could
+   * detect it. Every rank receives the messages of all ranks, so all fail alike.
+   */
+  static final class LayoutCheck {
+    private static final long FNV_BASIS = 0xcbf29ce484222325L;
+    private static final long FNV_PRIME = 0x100000001b3L;
+
+    private LayoutCheck() {}
+
+    /**
+     * Checks the ranks. Collective.
+     *
+     * @throws CollectiveException of kind MISMATCH naming the ranks that differ from rank 0, and
+     *     the first parameter in which they do
+     */
+    static void check(Communicator communicator, List<ParameterSpec> parameters, long bucketBytes) {
+      long[][] heads = gather(communicator, new long[] {parameters.size(), bucketBytes});
+      compare(heads, 0, () -> "has " + parameters.size() + " gradients");
+      compare(heads, 1, () -> "has buckets of " + bucketBytes + " bytes");
+      long[][] prints =
+          gather(communicator, parameters.stream().mapToLong(LayoutCheck::print).toArray());
+      for (int i = 0; i < parameters.size(); i++) {
+        int parameter = i;
+        compare(prints, i, () -> "has as gradient " + parameter + ": " + parameters.get(parameter));
+      }
+    }
+
+    private static void compare(long[][] said, int index, Supplier<String> here) {
+      List<Integer> others = new ArrayList<>();
+      for (int rank = 1; rank < said.length; rank++) {
+        if (said[rank][index] != said[0][index]) {
+          others.add(rank);
+        }
+      }
+      if (!others.isEmpty()) {
+        throw new CollectiveException(
+            CollectiveException.Kind.MISMATCH,
+            others,
+            CollectiveException.name(others)
+                + " registered other gradients than rank 0; this rank "
+                + here.get());
+      }
+    }
+
+    private static long[][] gather(Communicator communicator, long[] mine) {
+      int n = mine.length;
+      try (Tensor send = Tensor.allocate(TensorType.of(DataType.INT64, n));
+          Tensor all = Tensor.allocate(TensorType.of(DataType.INT64, communicator.nranks(), n))) {
+        for (int i = 0; i < n; i++) {
+          Memory.putLong(send.address() + 8L * i, mine[i]);
+        }
+        TypedBuffer received = all.buffer();
+        communicator.allGather(send.buffer(), received);
+        long[][] result = new long[communicator.nranks()][n];
+        for (int rank = 0; rank < result.length; rank++) {
+          for (int i = 0; i < n; i++) {
+            result[rank][i] = Memory.getLong(received.address() + 8L * (rank * (long) n + i));
+          }
+        }
+        return result;
+      }
+    }
+
+    /** FNV-1a hash of {@link ParameterSpec#toString}, which covers all its fields. */
+    private static long print(ParameterSpec parameter) {
+      long hash = FNV_BASIS;
+      for (byte next : parameter.toString().getBytes(StandardCharsets.UTF_8)) {
+        hash = (hash ^ next) * FNV_PRIME;
+      }
+      return hash;
+    }
+  }
+
+  /**
+   * The place of each gradient in the buckets. Buckets take gradients in reverse order of
+   * registration, because the backward pass reaches the last layers first. A bucket is closed if
+   * the next gradient does not fit or has another type. A gradient larger than a bucket gets its
+   * own. The scheme is that of PyTorch's DistributedDataParallel (Li et al., VLDB 2020).
+   *
+   * @param buckets in the order of their all-reduces
+   */
+  record BucketLayout(List<Bucket> buckets) {
+    /** Gradients begin at multiples of a cache line from the start of the bucket. */
+    static final int ALIGNMENT = 64;
+
+    /**
+     * The place of one gradient.
+     *
+     * @param parameter index in order of registration
+     * @param first its first element within the bucket
+     */
+    record Place(int parameter, long first, long count) {}
+
+    /**
+     * The bucket of one all-reduce.
+     *
+     * @param count elements, including gaps between gradients
+     */
+    record Bucket(DataType type, List<Place> places, long count) {}
+
+    /**
+     * Lays out gradients.
+     *
+     * @param bucketBytes 1 or more
+     */
+    static BucketLayout of(List<ParameterSpec> parameters, long bucketBytes) {
+      List<Bucket> buckets = new ArrayList<>();
+      List<Place> places = new ArrayList<>();
+      DataType type = null;
+      long count = 0;
+      for (int i = parameters.size() - 1; i >= 0; i--) {
+        ParameterSpec parameter = parameters.get(i);
+        boolean fits = (count + parameter.count()) * parameter.type().bytes() <= bucketBytes;
+        if (!places.isEmpty() && (parameter.type() != type || !fits)) {
+          buckets.add(new Bucket(type, List.copyOf(places), count));
+          places.clear();
+          count = 0;
+        }
+        type = parameter.type();
+        places.add(new Place(i, count, parameter.count()));
+        count = aligned(count + parameter.count(), type);
+      }
+      if (!places.isEmpty()) {
+        buckets.add(new Bucket(type, List.copyOf(places), count));
+      }
+      return new BucketLayout(List.copyOf(buckets));
+    }
+
+    private static long aligned(long count, DataType type) {
+      long step = ALIGNMENT / type.bytes();
+      return (count + step - 1) / step * step;
     }
   }
 }

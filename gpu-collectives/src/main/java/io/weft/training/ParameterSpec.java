@@ -1,7 +1,7 @@
 package io.weft.training;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import java.util.Objects;
 
 /**

@@ -3,7 +3,7 @@ package io.weft.training;
 import java.io.IOException;
 
 /** Reports that bytes are not a valid state: damaged, cut short, of another kind, or too new. */
-public class StateException extends IOException {
+class StateException extends IOException {
   private static final long serialVersionUID = 1L;
 
   /** Creates an exception with the reason. */

@@ -1,6 +1,6 @@
 package io.weft.training;
 
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 import io.weft.memory.Memory;
 import java.io.IOException;
 import java.nio.ByteBuffer;

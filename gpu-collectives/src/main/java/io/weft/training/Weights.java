@@ -1,6 +1,6 @@
 package io.weft.training;
 
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 
 /**
  * Weights as an operator uses them: a parameter's own values, or a copy in another form (rounded to

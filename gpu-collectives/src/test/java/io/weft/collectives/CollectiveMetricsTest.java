@@ -3,7 +3,6 @@ package io.weft.collectives;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.CollectiveMetrics.Total;
-import io.weft.collectives.operation.OperationKind;
 import org.junit.jupiter.api.Test;
 
 class CollectiveMetricsTest {

@@ -3,6 +3,7 @@ package io.weft.collectives;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.collectives.CommunicatorOptions.LogPrefix;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;

@@ -2,8 +2,8 @@ package io.weft.collectives;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.CommunicatorOptions.RankNames;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

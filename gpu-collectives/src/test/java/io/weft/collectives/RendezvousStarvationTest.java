@@ -3,8 +3,8 @@ package io.weft.collectives;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.bootstrap.ThreadRendezvous;
 import io.weft.device.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,7 +19,8 @@ class RendezvousStarvationTest {
   /** Trap: participants on a pool with fewer threads than participants wait for each other. */
   @Test
   void fewerThreadsThanRanksFailAtTheDeadlineAndNameTheMissingRank() throws Exception {
-    Rendezvous<Integer, Integer> rendezvous = new Rendezvous<>("crowded", 3, List::size);
+    ThreadRendezvous<Integer, Integer> rendezvous =
+        new ThreadRendezvous<>("crowded", 3, List::size);
     ExecutorService two = Executors.newFixedThreadPool(2);
     try {
       List<Future<CollectiveException>> all = new ArrayList<>();

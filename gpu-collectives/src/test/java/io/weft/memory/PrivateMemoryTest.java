@@ -215,8 +215,7 @@ class PrivateMemoryTest {
     try (SharedArena arena = open(0, 1, 0)) {
       Extent extent = arena.allocate(SEGMENT, Use.TRANSIENT);
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
-      assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT))
-          .hasMessageContaining("diskBytes");
+      assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT)).hasMessageContaining("diskBytes");
       assertThatThrownBy(() -> arena.allocate(1, Use.TRANSIENT_NOW))
           .hasMessageContaining("diskBytes");
       arena.free(extent);

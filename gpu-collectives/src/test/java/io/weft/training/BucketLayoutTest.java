@@ -2,9 +2,10 @@ package io.weft.training;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.training.BucketLayout.Bucket;
-import io.weft.training.BucketLayout.Place;
+import io.weft.collectives.DataType;
+import io.weft.training.GradientBuckets.BucketLayout;
+import io.weft.training.GradientBuckets.BucketLayout.Bucket;
+import io.weft.training.GradientBuckets.BucketLayout.Place;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

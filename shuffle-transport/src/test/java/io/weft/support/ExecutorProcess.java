@@ -1,12 +1,12 @@
 package io.weft.support;
 
-import io.weft.catalog.BlockKey;
-import io.weft.exchange.ExecutorExchange;
-import io.weft.peer.PeerAddress;
-import io.weft.peer.TransportMode;
-import io.weft.transfer.BlockRequest;
-import io.weft.transfer.ChunkReader;
-import io.weft.transfer.FetchListener;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.fetch.ChunkReader;
+import io.weft.shuffle.fetch.FetchListener;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.TransportMode;
+import io.weft.shuffle.store.BlockKey;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

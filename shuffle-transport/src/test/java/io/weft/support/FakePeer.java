@@ -1,6 +1,6 @@
 package io.weft.support;
 
-import io.weft.peer.PeerAddress;
+import io.weft.shuffle.peer.PeerAddress;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;

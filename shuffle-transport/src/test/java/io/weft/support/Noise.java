@@ -3,8 +3,8 @@ package io.weft.support;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.ThreadMXBean;
-import io.weft.catalog.BlockKey;
-import io.weft.catalog.MapOutputFormat;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.MapOutputFormat;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -2,15 +2,15 @@ package io.weft.support;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.catalog.BlockKey;
-import io.weft.catalog.MapOutputWriter;
-import io.weft.exchange.ExecutorExchange;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
-import io.weft.transfer.BlockFetchException;
-import io.weft.transfer.BlockRequest;
-import io.weft.transfer.ChunkReader;
-import io.weft.transfer.FetchListener;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.fetch.BlockFetchException;
+import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.fetch.ChunkReader;
+import io.weft.shuffle.fetch.FetchListener;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.MapOutputWriter;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

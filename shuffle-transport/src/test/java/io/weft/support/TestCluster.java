@@ -3,18 +3,18 @@ package io.weft.support;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.weft.encryption.SealingKey;
-import io.weft.exchange.DiskEncryption;
-import io.weft.exchange.ExchangeOptions;
-import io.weft.exchange.ExchangeStatistics;
-import io.weft.exchange.ExecutorExchange;
-import io.weft.exchange.MemoryOptions;
-import io.weft.exchange.NetworkOptions;
-import io.weft.exchange.TrafficOptions;
 import io.weft.memory.PrivateMemory;
-import io.weft.peer.PeerAddress;
-import io.weft.peer.TransportMode;
-import io.weft.wire.Compression;
+import io.weft.shuffle.ExchangeOptions;
+import io.weft.shuffle.ExchangeOptions.DiskEncryption;
+import io.weft.shuffle.ExchangeOptions.MemoryOptions;
+import io.weft.shuffle.ExchangeOptions.NetworkOptions;
+import io.weft.shuffle.ExchangeOptions.TrafficOptions;
+import io.weft.shuffle.ExchangeStatistics;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.net.Compression;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.TransportMode;
+import io.weft.shuffle.store.EncryptionKey;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -104,7 +104,7 @@ public final class TestCluster implements AutoCloseable {
   /** As {@link #encrypted}, with a key of zeros and this size of private memory. */
   public TestCluster encryption(int keyBytes, long privateBytes) {
     PrivateMemory memory = new PrivateMemory(privateBytes, 4, Duration.ofMillis(200));
-    return encryption(new DiskEncryption(new SealingKey(new byte[keyBytes]), memory));
+    return encryption(new DiskEncryption(new EncryptionKey(new byte[keyBytes]), memory));
   }
 
   public TestCluster unencrypted() {

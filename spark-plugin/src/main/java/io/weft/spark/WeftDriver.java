@@ -1,28 +1,28 @@
 package io.weft.spark;
 
-import io.weft.host.AnnouncedFolders;
+import io.weft.shuffle.store.AnnouncedFolders;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.config.WeftVersion;
 import io.weft.spark.driver.DriverAnswers;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
-import io.weft.spark.driver.DriverGarbage;
+import io.weft.spark.driver.DriverGarbageCollector;
 import io.weft.spark.driver.DriverState;
-import io.weft.spark.driver.ExecutorsThatNeverJoin;
-import io.weft.spark.driver.Remarks;
-import io.weft.spark.message.MessageCodec;
-import io.weft.spark.message.WeftVersion;
+import io.weft.spark.driver.FailedStartMonitor;
+import io.weft.spark.driver.SettingsWarnings;
+import io.weft.spark.driver.WeftTab;
 import io.weft.spark.rapids.RapidsRole;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLossListener;
 import io.weft.spark.rendezvous.ExecutorLosses;
 import io.weft.spark.rendezvous.RendezvousService;
-import io.weft.spark.rendezvous.StageListener;
 import io.weft.spark.rendezvous.StageRendezvous;
+import io.weft.spark.rendezvous.StageRendezvous.StageListener;
+import io.weft.spark.runtime.MessageCodec;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.WeftSessionExtensions;
-import io.weft.spark.ui.WeftTab;
 import java.io.Serializable;
 import java.security.SecureRandom;
 import java.util.Arrays;
@@ -47,7 +47,7 @@ final class WeftDriver implements DriverPlugin {
   private static final String OUR_EXTENSIONS = WeftSessionExtensions.class.getName();
   private static final int KEY_BYTES = 8;
 
-  private final DriverGarbage garbage = new DriverGarbage();
+  private final DriverGarbageCollector garbage = new DriverGarbageCollector();
   private final StageRendezvous stages = new StageRendezvous();
   private final ExecutorLosses losses = new ExecutorLosses();
   private final RendezvousService<CliquePair> cliques = new RendezvousService<>(losses);
@@ -66,8 +66,8 @@ final class WeftDriver implements DriverPlugin {
     if (activation.runs()) {
       SpillMemory.check(conf);
       setUp(conf, activation);
-      Remarks.on(conf).forEach(LOG::warn);
-      context.addSparkListener(new ExecutorsThatNeverJoin(state, conf, () -> context.stop(1)));
+      SettingsWarnings.on(conf).forEach(LOG::warn);
+      context.addSparkListener(new FailedStartMonitor(state, conf, () -> context.stop(1)));
       context.addSparkListener(new StageListener(stages));
       context.addSparkListener(new ExecutorLossListener(losses, cliques));
     } else {

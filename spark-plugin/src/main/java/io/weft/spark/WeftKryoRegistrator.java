@@ -1,9 +1,9 @@
 package io.weft.spark;
 
 import com.esotericsoftware.kryo.Kryo;
-import io.weft.collectives.buffer.DataType;
-import io.weft.spark.kryo.TensorSerializer;
-import io.weft.spark.kryo.TensorTypeSerializer;
+import io.weft.collectives.DataType;
+import io.weft.spark.shuffle.TensorSerializer;
+import io.weft.spark.shuffle.TensorSerializer.TensorTypeSerializer;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import org.apache.spark.serializer.KryoRegistrator;

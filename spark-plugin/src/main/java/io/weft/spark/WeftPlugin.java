@@ -1,6 +1,6 @@
 package io.weft.spark;
 
-import io.weft.spark.executor.WeftExecutorPlugin;
+import io.weft.spark.runtime.WeftExecutorPlugin;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;

@@ -2,7 +2,7 @@ package io.weft.spark;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.deviceblocks.DeviceCatalog;
+import io.weft.shuffle.device.DeviceCatalog;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
 import java.time.Duration;

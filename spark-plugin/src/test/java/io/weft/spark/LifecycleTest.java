@@ -4,8 +4,8 @@ import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.weft.metrics.ExchangeCounter;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.shuffle.peer.ExchangeCounter;
+import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

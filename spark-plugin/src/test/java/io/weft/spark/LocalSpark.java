@@ -2,9 +2,9 @@ package io.weft.spark;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.exchange.ExchangeStatistics;
-import io.weft.metrics.ExchangeCounter;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.shuffle.ExchangeStatistics;
+import io.weft.shuffle.peer.ExchangeCounter;
+import io.weft.spark.runtime.WeftExecutor;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;

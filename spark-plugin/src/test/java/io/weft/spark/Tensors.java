@@ -2,7 +2,7 @@ package io.weft.spark;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;

@@ -3,9 +3,9 @@ package io.weft.spark;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.metrics.ExchangeCounter;
-import io.weft.spark.config.InvalidSettingException;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.shuffle.peer.ExchangeCounter;
+import io.weft.spark.config.Setting.InvalidSettingException;
+import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.HashMap;
 import java.util.Map;

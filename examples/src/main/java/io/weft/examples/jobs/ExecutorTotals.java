@@ -1,14 +1,14 @@
 package io.weft.examples.jobs;
 
-import static io.weft.metrics.ExchangeCounter.BYTES_SPILLED;
-import static io.weft.metrics.ExchangeCounter.LOCAL_BYTES;
-import static io.weft.metrics.ExchangeCounter.REMOTE_BYTES;
-import static io.weft.metrics.ExchangeCounter.SAME_HOST_BYTES;
+import static io.weft.shuffle.peer.ExchangeCounter.BYTES_SPILLED;
+import static io.weft.shuffle.peer.ExchangeCounter.LOCAL_BYTES;
+import static io.weft.shuffle.peer.ExchangeCounter.REMOTE_BYTES;
+import static io.weft.shuffle.peer.ExchangeCounter.SAME_HOST_BYTES;
 
 import com.sun.management.OperatingSystemMXBean;
 import io.weft.examples.side.SideTask;
-import io.weft.exchange.ExchangeStatistics;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.shuffle.ExchangeStatistics;
+import io.weft.spark.runtime.WeftExecutor;
 import java.io.Serializable;
 import java.lang.management.ManagementFactory;
 import java.util.Collections;

@@ -1,7 +1,7 @@
 package io.weft.examples.train;
 
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 import io.weft.spark.feed.FeedBatch;
 import io.weft.spark.feed.FeedBatches;
 import io.weft.spark.feed.FeedFunction;

@@ -1,6 +1,6 @@
 package io.weft.examples.train;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;

@@ -1,6 +1,6 @@
 package io.weft.examples.train;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.spark.feed.WeftTensors;
 import java.util.List;
 import java.util.stream.Collectors;

@@ -1,9 +1,9 @@
 package io.weft.examples.train;
 
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;

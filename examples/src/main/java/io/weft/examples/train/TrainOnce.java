@@ -1,6 +1,6 @@
 package io.weft.examples.train;
 
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 import io.weft.examples.side.SideTask;
 import io.weft.memory.Memory;
 import io.weft.spark.feed.FeedFunction;

@@ -1,6 +1,6 @@
 package io.weft.examples.train;
 
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 import io.weft.tensor.Tensor;
 import io.weft.training.ParameterSpec;
 import java.util.List;

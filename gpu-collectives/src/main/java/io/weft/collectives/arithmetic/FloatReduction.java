@@ -1,7 +1,7 @@
 package io.weft.collectives.arithmetic;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
 import io.weft.memory.Memory;
 
 final class FloatReduction extends Reduction {

@@ -1,7 +1,7 @@
 package io.weft.collectives.arithmetic;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
 
 /**
  * A reduction of one element type over raw memory.

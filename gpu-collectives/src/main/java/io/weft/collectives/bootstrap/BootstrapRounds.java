@@ -1,9 +1,9 @@
 package io.weft.collectives.bootstrap;
 
 import io.weft.collectives.Bootstrap;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.fault.FailureCode;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.FailureCodec;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import java.util.Arrays;
 import java.util.List;
@@ -46,7 +46,7 @@ public final class BootstrapRounds {
       // Errors such as a lack of memory or a missing class are sent too; otherwise the others would
       // wait.
       own = failureOf(e, round);
-      message = prefixed((byte) 1, FailureCode.encode(own, MAX_FAILURE_BYTES));
+      message = prefixed((byte) 1, FailureCodec.encode(own, MAX_FAILURE_BYTES));
     }
     List<byte[]> all = bootstrap.exchange(round, message, deadline);
     if (own != null) {
@@ -87,7 +87,7 @@ public final class BootstrapRounds {
     }
     byte[] content = Arrays.copyOfRange(message, 1, message.length);
     if (message[0] != 0) {
-      throw FailureCode.decode(content);
+      throw FailureCodec.decode(content);
     }
     return content;
   }

@@ -1,12 +1,12 @@
 package io.weft.collectives.bootstrap;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import io.weft.memory.Memory;
 import java.lang.ref.Reference;

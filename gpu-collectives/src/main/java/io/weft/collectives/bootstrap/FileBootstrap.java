@@ -1,9 +1,9 @@
 package io.weft.collectives.bootstrap;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.UniqueId;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;

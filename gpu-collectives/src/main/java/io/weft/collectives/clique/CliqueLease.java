@@ -1,6 +1,7 @@
 package io.weft.collectives.clique;
 
 import io.weft.collectives.Communicator;
+import io.weft.collectives.clique.CliqueTable.CachedCommunicator;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**

@@ -1,6 +1,6 @@
 package io.weft.collectives.clique;
 
-import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.CollectiveException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -14,7 +14,7 @@ import java.util.Map;
  *
  * <p>Not thread-safe.
  */
-public final class CliqueRequests {
+final class CliqueRequests {
   private final Map<CliqueKey, List<List<CliqueMember>>> requests = new LinkedHashMap<>();
 
   /**

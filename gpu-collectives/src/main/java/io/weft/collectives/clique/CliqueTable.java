@@ -1,7 +1,8 @@
 package io.weft.collectives.clique;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.Communicator;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -13,7 +14,7 @@ import java.util.Map;
  */
 final class CliqueTable {
   /** In the order of last use. */
-  private final Map<Side, CachedCommunicator> entries = new LinkedHashMap<>(16, 0.75f, true);
+  private final Map<CliqueSide, CachedCommunicator> entries = new LinkedHashMap<>(16, 0.75f, true);
 
   /** The reason of the failure, by incarnation. */
   private final Map<Incarnation, String> failed = new LinkedHashMap<>();
@@ -35,7 +36,7 @@ final class CliqueTable {
    *
    * @throws CollectiveException when a member has failed
    */
-  CachedCommunicator lease(Side side) {
+  CachedCommunicator lease(CliqueSide side) {
     CachedCommunicator broken;
     synchronized (this) {
       requireAlive(side);
@@ -52,7 +53,7 @@ final class CliqueTable {
   }
 
   /** Inserts the new communicator, or leases the one that was inserted first. */
-  CachedCommunicator insertOrLease(Side side, CachedCommunicator made) {
+  CachedCommunicator insertOrLease(CliqueSide side, CachedCommunicator made) {
     CachedCommunicator broken;
     synchronized (this) {
       requireAlive(side);
@@ -73,7 +74,7 @@ final class CliqueTable {
    * A member may also fail while a communicator is being created, so the insertion checks this
    * again.
    */
-  private void requireAlive(Side side) {
+  private void requireAlive(CliqueSide side) {
     if (closed) {
       throw new CollectiveException(
           Kind.CLOSED, List.of(side.rank()), "the communicator cache of " + side + " is closed");
@@ -91,12 +92,12 @@ final class CliqueTable {
     }
   }
 
-  synchronized boolean isIdle(Side side) {
+  synchronized boolean isIdle(CliqueSide side) {
     CachedCommunicator cached = entries.get(side);
     return cached == null || cached.isIdle();
   }
 
-  void evict(Side side) {
+  void evict(CliqueSide side) {
     CachedCommunicator cached;
     synchronized (this) {
       cached = entries.remove(side);
@@ -108,7 +109,7 @@ final class CliqueTable {
   }
 
   /** Evicts only this communicator, because another may have replaced it. */
-  void evict(Side side, CachedCommunicator cached) {
+  void evict(CliqueSide side, CachedCommunicator cached) {
     synchronized (this) {
       if (!entries.remove(side, cached)) {
         return;
@@ -166,5 +167,77 @@ final class CliqueTable {
   synchronized CliqueStatistics statistics() {
     return new CliqueStatistics(
         requests, reused, created, discarded, evicted, aborted, refused, entries.size());
+  }
+
+  /**
+   * A communicator with a count of its leases. It is closed once it is retired and has no lease.
+   */
+  static final class CachedCommunicator {
+    private final Communicator communicator;
+    private int leases;
+    private boolean retired;
+    private boolean closing;
+
+    /** Starts with one lease, for the creator. */
+    CachedCommunicator(Communicator communicator) {
+      this.communicator = communicator;
+      this.leases = 1;
+    }
+
+    Communicator communicator() {
+      return communicator;
+    }
+
+    /** Adds a lease. Returns false when the communicator is retired or broken. */
+    synchronized boolean lease() {
+      if (retired || communicator.failure().isPresent()) {
+        return false;
+      }
+      leases++;
+      return true;
+    }
+
+    synchronized boolean isIdle() {
+      return leases == 0;
+    }
+
+    void release() {
+      boolean close;
+      synchronized (this) {
+        leases--;
+        close = mustClose();
+      }
+      closeIf(close);
+    }
+
+    /** Allows no more leases from now on. */
+    void retire() {
+      boolean close;
+      synchronized (this) {
+        retired = true;
+        close = mustClose();
+      }
+      closeIf(close);
+    }
+
+    private boolean mustClose() {
+      boolean now = retired && leases == 0 && !closing;
+      closing |= now;
+      return now;
+    }
+
+    private void closeIf(boolean close) {
+      if (close) {
+        communicator.close();
+      }
+    }
+  }
+
+  /** One member's view of a clique. A process may host several members of the same clique. */
+  record CliqueSide(CliqueKey key, int rank) {
+    @Override
+    public String toString() {
+      return "rank " + rank + " of " + key;
+    }
   }
 }

@@ -1,16 +1,24 @@
 package io.weft.collectives.clique;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.bootstrap.BootstrapRounds;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.clique.CliqueTable.CachedCommunicator;
+import io.weft.collectives.clique.CliqueTable.CliqueSide;
 import io.weft.device.Deadline;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -65,7 +73,7 @@ public final class CommunicatorCache implements AutoCloseable {
    *     ended, or did not arrive
    */
   public CliqueLease acquire(CliqueKey key, CliqueMember self, Bootstrap bootstrap) {
-    Side side = sideOf(key, self, bootstrap);
+    CliqueSide side = sideOf(key, self, bootstrap);
     table.countRequest();
     try (SlowWarning.Watched watched = watch(side)) {
       return acquire(
@@ -73,12 +81,12 @@ public final class CommunicatorCache implements AutoCloseable {
     }
   }
 
-  private SlowWarning.Watched watch(Side side) {
+  private SlowWarning.Watched watch(CliqueSide side) {
     return slow.watch(options.prefix().ofLane() + "acquiring " + side);
   }
 
-  private static Side sideOf(CliqueKey key, CliqueMember self, Bootstrap bootstrap) {
-    Side side = new Side(key, key.rankOf(self));
+  private static CliqueSide sideOf(CliqueKey key, CliqueMember self, Bootstrap bootstrap) {
+    CliqueSide side = new CliqueSide(key, key.rankOf(self));
     if (bootstrap.nranks() != key.size() || bootstrap.rank() != side.rank()) {
       throw CollectiveException.invalid(
           side
@@ -91,7 +99,7 @@ public final class CommunicatorCache implements AutoCloseable {
     return side;
   }
 
-  private CliqueLease acquire(Side side, Bootstrap bootstrap, BootstrapRounds rounds) {
+  private CliqueLease acquire(CliqueSide side, Bootstrap bootstrap, BootstrapRounds rounds) {
     CachedCommunicator[] held = new CachedCommunicator[1];
     boolean all;
     try {
@@ -124,7 +132,7 @@ public final class CommunicatorCache implements AutoCloseable {
     }
   }
 
-  private CliqueLease create(Side side, Bootstrap bootstrap, BootstrapRounds rounds) {
+  private CliqueLease create(CliqueSide side, Bootstrap bootstrap, BootstrapRounds rounds) {
     CachedCommunicator[] made = new CachedCommunicator[1];
     CachedCommunicator[] first = new CachedCommunicator[1];
     List<byte[]> votes;
@@ -150,7 +158,7 @@ public final class CommunicatorCache implements AutoCloseable {
    * private to this lease.
    */
   private CliqueLease settle(
-      Side side, CachedCommunicator made, CachedCommunicator first, boolean unanimous) {
+      CliqueSide side, CachedCommunicator made, CachedCommunicator first, boolean unanimous) {
     if (first == made) {
       return new CliqueLease(side.key(), made, false);
     }
@@ -164,7 +172,7 @@ public final class CommunicatorCache implements AutoCloseable {
     return new CliqueLease(side.key(), made, false);
   }
 
-  private void discard(Side side, CachedCommunicator made, CachedCommunicator first) {
+  private void discard(CliqueSide side, CachedCommunicator made, CachedCommunicator first) {
     if (first != made) {
       release(first);
     }
@@ -215,7 +223,7 @@ public final class CommunicatorCache implements AutoCloseable {
    * @return whether all agreed; otherwise all keep theirs
    */
   public boolean evict(CliqueKey key, CliqueMember self, Bootstrap bootstrap) {
-    Side side = sideOf(key, self, bootstrap);
+    CliqueSide side = sideOf(key, self, bootstrap);
     BootstrapRounds rounds = new BootstrapRounds(bootstrap, Deadline.after(options.timeout()));
     List<byte[]> votes =
         rounds.exchange("evict", () -> new byte[] {(byte) (table.isIdle(side) ? 1 : 0)});
@@ -233,7 +241,7 @@ public final class CommunicatorCache implements AutoCloseable {
    * @param lease ends here
    */
   public void retire(CliqueLease lease, CliqueMember self) {
-    table.evict(new Side(lease.key(), lease.key().rankOf(self)), lease.cached());
+    table.evict(new CliqueSide(lease.key(), lease.key().rankOf(self)), lease.cached());
     lease.close();
   }
 
@@ -263,5 +271,116 @@ public final class CommunicatorCache implements AutoCloseable {
   public void close() {
     slow.close();
     table.clear().forEach(CachedCommunicator::retire);
+  }
+
+  /** Aborts communicators concurrently, each on a daemon thread "weft-clique-abort-…". */
+  static final class ConcurrentAborts {
+    private static final Logger LOG = LoggerFactory.getLogger(ConcurrentAborts.class);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
+    private static final AtomicLong THREADS = new AtomicLong();
+
+    private ConcurrentAborts() {}
+
+    /**
+     * Returns when all are aborted, or after a timeout. Each is closed once aborted and no longer
+     * leased.
+     */
+    static void run(List<CachedCommunicator> communicators, String reason) {
+      List<Thread> threads = new ArrayList<>();
+      for (CachedCommunicator cached : communicators) {
+        Thread thread =
+            new Thread(
+                () -> {
+                  cached.communicator().abort(reason);
+                  cached.retire();
+                },
+                "weft-clique-abort-" + THREADS.incrementAndGet());
+        thread.setDaemon(true);
+        thread.start();
+        threads.add(thread);
+      }
+      Deadline deadline = Deadline.after(TIMEOUT);
+      threads.forEach(thread -> join(thread, deadline));
+    }
+
+    private static void join(Thread thread, Deadline deadline) {
+      try {
+        thread.join(Math.max(1, deadline.remainingNanos() / 1_000_000L));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      if (thread.isAlive()) {
+        LOG.warn("{} has not aborted its communicator after {}", thread.getName(), deadline);
+      }
+    }
+  }
+
+  /** A member's vote: the name of the communicator that it has for a clique, or nothing. */
+  static final class CliqueVote {
+    private CliqueVote() {}
+
+    static byte[] of(CachedCommunicator cached) {
+      String name = cached == null ? "" : cached.communicator().id().name();
+      return name.getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** Whether all members have the same communicator. */
+    static boolean isUnanimous(List<byte[]> votes) {
+      String first = text(votes.get(0));
+      return !first.isEmpty() && votes.stream().allMatch(vote -> text(vote).equals(first));
+    }
+
+    static String text(byte[] vote) {
+      return new String(vote, StandardCharsets.UTF_8);
+    }
+  }
+
+  /** Logs one warning when work takes longer than expected. Uses one daemon thread. */
+  static final class SlowWarning implements AutoCloseable {
+    private final ScheduledThreadPoolExecutor clock;
+    private final Logger log;
+    private final Duration after;
+
+    SlowWarning(Logger log, Duration after) {
+      this.log = log;
+      this.after = after;
+      this.clock =
+          new ScheduledThreadPoolExecutor(
+              1,
+              task -> {
+                Thread thread = new Thread(task, "weft-clique-watch");
+                thread.setDaemon(true);
+                return thread;
+              });
+      clock.setRemoveOnCancelPolicy(true);
+      clock.setKeepAliveTime(5, TimeUnit.SECONDS);
+      clock.allowCoreThreadTimeOut(true);
+    }
+
+    /** Work that is timed until it is closed. */
+    interface Watched extends AutoCloseable {
+      @Override
+      void close();
+    }
+
+    Watched watch(String what) {
+      try {
+        ScheduledFuture<?> warning =
+            clock.schedule(() -> warn(what), after.toNanos(), TimeUnit.NANOSECONDS);
+        return () -> warning.cancel(false);
+      } catch (RejectedExecutionException e) {
+        log.debug("{} begins after the cache was closed", what);
+        return () -> {};
+      }
+    }
+
+    private void warn(String what) {
+      log.warn("{} has not ended after {} s", what, after.toMillis() / 1000.0);
+    }
+
+    @Override
+    public void close() {
+      clock.shutdownNow();
+    }
   }
 }

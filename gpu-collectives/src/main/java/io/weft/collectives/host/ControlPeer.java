@@ -1,9 +1,9 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.FailureCode;
-import io.weft.collectives.net.FrameChannel;
-import io.weft.collectives.operation.Signature;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.FailureCodec;
+import io.weft.collectives.Signature;
+import io.weft.collectives.bootstrap.FrameChannel;
 import io.weft.device.Deadline;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -74,12 +74,12 @@ final class ControlPeer {
     return frames;
   }
 
-  void tellFailure(CollectiveException cause) {
-    byte[] code = FailureCode.encode(cause, MAX_FAILURE_BYTES);
+  void sendFailure(CollectiveException cause) {
+    byte[] code = FailureCodec.encode(cause, MAX_FAILURE_BYTES);
     frames.send(ByteBuffer.allocate(1 + code.length).put(FAILED).put(code).array());
   }
 
-  void tellClosed() {
+  void sendClosed() {
     frames.send(new byte[] {CLOSED});
   }
 
@@ -114,7 +114,7 @@ final class ControlPeer {
     switch (in.get()) {
       case FAILED -> {
         CollectiveException cause =
-            FailureCode.decode(Arrays.copyOfRange(message, 1, message.length));
+            FailureCodec.decode(Arrays.copyOfRange(message, 1, message.length));
         failed(cause);
         return Optional.of(cause);
       }

@@ -1,19 +1,20 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.AllToAll;
+import io.weft.collectives.Barrier;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.Gather;
+import io.weft.collectives.Operation;
+import io.weft.collectives.RaggedAllToAll;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.Scatter;
 import io.weft.collectives.Topology;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.AllToAll;
-import io.weft.collectives.operation.Barrier;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Gather;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
-import io.weft.collectives.operation.Scatter;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
 import java.util.ArrayList;
 import java.util.List;
@@ -54,7 +55,7 @@ final class HierarchicalEngine implements CollectiveEngine {
     for (int each = 0; each < nranks; each++) {
       all.add(each);
     }
-    this.pairwise = new PairwiseCollectives(new Members(rank, all, pairs));
+    this.pairwise = new PairwiseCollectives(new RankGroup(rank, all, pairs));
     this.leaders = new NetworkEngine[nranks];
     this.reductions = new HierarchicalReductions(this);
   }
@@ -100,12 +101,12 @@ final class HierarchicalEngine implements CollectiveEngine {
   }
 
   /** The leaders as members, numbered like the hosts. */
-  Members leaderMembers(int root) {
+  RankGroup leaderMembers(int root) {
     List<Integer> ranks = new ArrayList<>();
     for (List<Integer> host : topology.hosts()) {
       ranks.add(host.contains(root) ? root : host.get(0));
     }
-    return new Members(rank, ranks, pairs);
+    return new RankGroup(rank, ranks, pairs);
   }
 
   @Override
@@ -223,7 +224,7 @@ final class HierarchicalEngine implements CollectiveEngine {
 
   /** Every leader sends the parts of its host to every other leader. */
   private void exchangeParts(Call call, TypedBuffer receive, long bytes) {
-    Members members = leaderMembers(-1);
+    RankGroup members = leaderMembers(-1);
     for (int distance = 1; distance < members.size(); distance++) {
       int peer = members.at(distance);
       for (int each : mine) {

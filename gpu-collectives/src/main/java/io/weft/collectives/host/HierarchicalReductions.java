@@ -1,16 +1,17 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.DataType;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.Scatter;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.arithmetic.Conversion;
 import io.weft.collectives.arithmetic.Reduction;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
-import io.weft.collectives.operation.Scatter;
+import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
 import java.util.List;
 
@@ -185,7 +186,7 @@ final class HierarchicalReductions {
    * Exchanges sums between leaders; returns the results of this host's ranks one after the other.
    */
   private TypedBuffer combine(Call call, TypedBuffer sums, ReduceOp op, long count, DataType type) {
-    Members members = engine.leaderMembers(-1);
+    RankGroup members = engine.leaderMembers(-1);
     List<Integer> mine = engine.mine();
     long bytes = count * sums.type().bytes();
     long memory = arriving.address(bytes * mine.size() * members.size());

@@ -2,12 +2,17 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.InPlaceRegions;
+import io.weft.collectives.Operation;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Topology;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.Operation;
+import io.weft.collectives.host.ByteLink.Traffic;
+import io.weft.collectives.host.CollectiveEngine.TrivialEngine;
+import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.PointToPoint.RankGroup;
+import io.weft.collectives.host.SymmetricTable.HostRegions;
 import io.weft.device.Deadline;
 import java.io.IOException;
 import java.util.List;
@@ -22,11 +27,11 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   private static final long MAX_DIAGNOSIS_NANOS = 1_000_000_000;
 
   private final Topology topology;
-  private final Neighbours localPeers;
+  private final LocalPeers localPeers;
   private final RemoteRanks remotes;
   private final HostResources resources;
   private final Call call = new Call();
-  private final Waiting waiting;
+  private final WaitLoop waiting;
   private final CollectiveEngine engine;
   private final PairMessages pairs;
   private final HostRegions regions;
@@ -42,7 +47,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       CommunicatorOptions common,
       BufferSizes sizes,
       Topology topology,
-      Neighbours localPeers,
+      LocalPeers localPeers,
       RemoteRanks remotes,
       HostResources resources) {
     super(Bootstrapped.of(bootstrap), common);
@@ -50,9 +55,9 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     this.localPeers = localPeers;
     this.remotes = remotes;
     this.resources = resources;
-    HostWatch watch =
-        new HostWatch(rank(), call, this::failure, localPeers, remotes, diagnosisNanos());
-    this.waiting = new Waiting(watch, localPeers.size(), !remotes.isEmpty());
+    HostWaitCheck watch =
+        new HostWaitCheck(rank(), call, this::failure, localPeers, remotes, diagnosisNanos());
+    this.waiting = new WaitLoop(watch, localPeers.size(), !remotes.isEmpty());
     this.regions = new HostRegions(rank(), localPeers.ranks());
     this.engine = engine(sizes);
     this.pairs = new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, sizes));
@@ -68,8 +73,8 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     List<Integer> host = topology.hosts().get(topology.hostOf(rank()));
     CollectiveEngine local = new TrivialEngine();
     if (host.size() > 1) {
-      Island hostRanks = localPeers.island(waiting);
-      Members members = new Members(rank(), host, messages);
+      HostRanks hostRanks = localPeers.hostRanks(waiting);
+      RankGroup members = new RankGroup(rank(), host, messages);
       local = new SharedMemoryEngine(hostRanks, regions.table(), members, sizes);
     }
     if (topology.isOneHost()) {
@@ -77,7 +82,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     }
     if (topology.isAllApart()) {
       List<Integer> all = topology.hosts().stream().map(ranks -> ranks.get(0)).toList();
-      return new NetworkEngine(new Members(rank(), all, messages));
+      return new NetworkEngine(new RankGroup(rank(), all, messages));
     }
     return new HierarchicalEngine(rank(), nranks(), topology, local, messages);
   }
@@ -187,7 +192,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     synchronized (announcing) {
       if (!closed) {
         localPeers.mine().fail(cause);
-        remotes.tellFailure(cause);
+        remotes.sendFailure(cause);
       }
     }
   }
@@ -207,11 +212,11 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       closed = true;
       if (first) {
         localPeers.mine().close();
-        remotes.tellClosed();
+        remotes.sendClosed();
       } else {
         // The thread that broke it may not have told the others yet, and will not after the close.
         failure().ifPresent(localPeers.mine()::failUnlessEnded);
-        failure().ifPresent(remotes::tellFailure);
+        failure().ifPresent(remotes::sendFailure);
       }
     }
     if (awaitIdle(Deadline.after(timeout()))) {

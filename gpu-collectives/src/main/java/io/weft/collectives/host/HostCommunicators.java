@@ -4,7 +4,7 @@ import io.weft.collectives.Bootstrap;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
-import io.weft.collectives.bootstrap.Preparation;
+import io.weft.collectives.bootstrap.Preloader;
 
 /**
  * Creates communicators of the host implementation. All ranks load the items of the {@link
@@ -12,20 +12,20 @@ import io.weft.collectives.bootstrap.Preparation;
  */
 public final class HostCommunicators implements CommunicatorFactory {
   private final HostOptions options;
-  private final Preparation preparation;
+  private final Preloader preparation;
 
   /** A factory that uses these options for every communicator. */
   public HostCommunicators(HostOptions options) {
-    this(options, Preparation.ofHost());
+    this(options, Preloader.ofHost());
   }
 
   /**
    * A factory for gangs that load more items.
    *
-   * @param preparation the items to load before a gang starts, those of {@link Preparation#ofHost}
+   * @param preparation the items to load before a gang starts, those of {@link Preloader#ofHost}
    *     and more
    */
-  public HostCommunicators(HostOptions options, Preparation preparation) {
+  public HostCommunicators(HostOptions options, Preloader preparation) {
     this.options = options;
     this.preparation = preparation;
   }

@@ -1,20 +1,29 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.Topology;
 import io.weft.collectives.bootstrap.BootstrapRounds;
-import io.weft.collectives.bootstrap.Preparation;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.net.Listener;
+import io.weft.collectives.bootstrap.Listener;
+import io.weft.collectives.bootstrap.Preloader;
+import io.weft.collectives.host.ControlBlock.ControlLayout;
+import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.RankFolder.Liveness;
 import io.weft.device.Deadline;
 import io.weft.memory.MappedSegment;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.UUID;
 
 /**
  * Creates one rank's end of a communicator, in rounds with all other ranks: exchange addresses,
@@ -26,7 +35,7 @@ final class HostSetup {
   private final Bootstrap bootstrap;
   private final CommunicatorOptions common;
   private final HostOptions options;
-  private final Preparation preparation;
+  private final Preloader preparation;
   private final Deadline deadline;
   private final BootstrapRounds rounds;
   private final HostResources resources = new HostResources();
@@ -35,10 +44,7 @@ final class HostSetup {
   private Topology topology;
 
   HostSetup(
-      Bootstrap bootstrap,
-      CommunicatorOptions common,
-      HostOptions options,
-      Preparation preparation) {
+      Bootstrap bootstrap, CommunicatorOptions common, HostOptions options, Preloader preparation) {
     this.bootstrap = bootstrap;
     this.common = common;
     this.options = options;
@@ -101,10 +107,12 @@ final class HostSetup {
   private void findHosts() {
     RankAddress own = addresses.get(bootstrap.rank());
     List<BitSet> reachable =
-        rounds.exchange("hosts", () -> HostMap.reachable(addresses, own).toByteArray()).stream()
+        rounds
+            .exchange("hosts", () -> HostDiscovery.reachable(addresses, own).toByteArray())
+            .stream()
             .map(BitSet::valueOf)
             .toList();
-    topology = HostMap.topology(reachable);
+    topology = HostDiscovery.topology(reachable);
     if (!topology.isOneHost()) {
       rounds.barrier("network", this::requireNetwork);
     }
@@ -134,7 +142,7 @@ final class HostSetup {
     ControlLayout layout = new ControlLayout(sizes, neighbours.size());
     List<MappedSegment> own = new ArrayList<>();
     rounds.barrier("segments", () -> own.add(resources.reserve(folder, CONTROL, layout.bytes())));
-    List<Neighbours.Peer> mapped = new ArrayList<>();
+    List<LocalPeers.Peer> mapped = new ArrayList<>();
     rounds.barrier(
         "mapped",
         () -> {
@@ -149,7 +157,7 @@ final class HostSetup {
             common,
             sizes,
             topology,
-            new Neighbours(bootstrap.rank(), mapped),
+            new LocalPeers(bootstrap.rank(), mapped),
             topology.isOneHost() ? RemoteRanks.NONE : connectRemote(),
             resources);
     start(communicator);
@@ -192,10 +200,10 @@ final class HostSetup {
     return connected.get(0);
   }
 
-  private Neighbours.Peer map(int rank, MappedSegment own, ControlLayout layout)
+  private LocalPeers.Peer map(int rank, MappedSegment own, ControlLayout layout)
       throws IOException {
     if (rank == bootstrap.rank()) {
-      return new Neighbours.Peer(rank, new ControlBlock(own.address(), layout), Life.OWN);
+      return new LocalPeers.Peer(rank, new ControlBlock(own.address(), layout), Liveness.OWN);
     }
     RankAddress address = addresses.get(rank);
     MappedSegment segment = resources.attach(Path.of(address.folder(), CONTROL));
@@ -210,10 +218,123 @@ final class HostSetup {
               + "; all ranks need the same buffer sizes");
     }
     boolean inThisProcess = address.process().equals(HostIdentity.PROCESS);
-    Life life =
+    Liveness life =
         inThisProcess
-            ? Life.OWN
-            : resources.add(Life.ofOther(Path.of(address.folder(), RankFolder.LOCK)));
-    return new Neighbours.Peer(rank, new ControlBlock(segment.address(), layout), life);
+            ? Liveness.OWN
+            : resources.add(Liveness.ofOther(Path.of(address.folder(), RankFolder.LOCK)));
+    return new LocalPeers.Peer(rank, new ControlBlock(segment.address(), layout), life);
+  }
+
+  /** The identities of this kernel and this process. */
+  static final class HostIdentity {
+    private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+
+    /** The identity of this process, different after a restart. */
+    static final String PROCESS = UUID.randomUUID().toString();
+
+    private HostIdentity() {}
+
+    /**
+     * The identity of the running kernel since its boot. If the kernel does not provide one, only
+     * ranks of this process count as ranks of its host.
+     */
+    static String ofKernel() {
+      try {
+        return Files.readString(BOOT_ID).strip();
+      } catch (IOException e) {
+        return PROCESS;
+      }
+    }
+  }
+
+  /**
+   * A rank's description of itself for the others, when a communicator is created.
+   *
+   * @param hostIdentity ranks with the same one may share memory
+   * @param process differs between processes, also between restarts with one process id
+   * @param folder of its segments
+   * @param token content of the token file in the folder
+   */
+  record RankAddress(String hostIdentity, String process, String folder, String token) {
+    /** Increases when the meaning of any message between ranks changes. */
+    private static final int VERSION = 2;
+
+    byte[] encode() throws IOException {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      DataOutputStream out = new DataOutputStream(bytes);
+      out.writeInt(VERSION);
+      out.writeUTF(hostIdentity);
+      out.writeUTF(process);
+      out.writeUTF(folder);
+      out.writeUTF(token);
+      return bytes.toByteArray();
+    }
+
+    static RankAddress decode(byte[] bytes) throws IOException {
+      DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+      int version = in.readInt();
+      if (version != VERSION) {
+        throw new IOException(
+            "a rank speaks version " + version + " of the host collectives, this one " + VERSION);
+      }
+      return new RankAddress(in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF());
+    }
+  }
+
+  /**
+   * Finds out which ranks share a host. The same kernel is not enough, since containers on one
+   * kernel may have different file systems. Each of two ranks also has to read the other's token in
+   * the other's folder.
+   */
+  static final class HostDiscovery {
+    private HostDiscovery() {}
+
+    /** The ranks whose token this rank reads in their folder, itself included. */
+    static BitSet reachable(List<RankAddress> ranks, RankAddress own) {
+      BitSet reachable = new BitSet(ranks.size());
+      for (int rank = 0; rank < ranks.size(); rank++) {
+        RankAddress other = ranks.get(rank);
+        reachable.set(rank, other.hostIdentity().equals(own.hostIdentity()) && readsToken(other));
+      }
+      return reachable;
+    }
+
+    private static boolean readsToken(RankAddress rank) {
+      try {
+        return Files.readString(Path.of(rank.folder(), RankFolder.TOKEN)).equals(rank.token());
+      } catch (IOException e) {
+        return false;
+      }
+    }
+
+    /**
+     * Groups the ranks by host: two ranks are on one host if they reach each other and the same set
+     * of ranks. The result is the same on every rank.
+     *
+     * @param reachable by rank
+     */
+    static Topology topology(List<BitSet> reachable) {
+      List<List<Integer>> hosts = new ArrayList<>();
+      for (int rank = 0; rank < reachable.size(); rank++) {
+        List<Integer> host = hostOf(rank, hosts, reachable);
+        if (host.isEmpty()) {
+          hosts.add(host);
+        }
+        host.add(rank);
+      }
+      return new Topology(hosts);
+    }
+
+    private static List<Integer> hostOf(
+        int rank, List<List<Integer>> hosts, List<BitSet> reachable) {
+      for (List<Integer> host : hosts) {
+        int first = host.get(0);
+        boolean mutual = reachable.get(rank).get(first) && reachable.get(first).get(rank);
+        if (mutual && reachable.get(rank).equals(reachable.get(first))) {
+          return host;
+        }
+      }
+      return new ArrayList<>();
+    }
   }
 }

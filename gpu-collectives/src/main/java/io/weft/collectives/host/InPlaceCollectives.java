@@ -1,12 +1,12 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.RaggedLayout;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.RaggedAllToAll;
+import io.weft.collectives.RaggedLayout;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.TypedBuffer;
 import io.weft.memory.Memory;
 
 /**
@@ -17,13 +17,13 @@ import io.weft.memory.Memory;
  * sync, because until then other ranks read or write this rank's buffers.
  */
 final class InPlaceCollectives {
-  private final Island host;
+  private final HostRanks host;
   private final Reductions reductions;
   private final SymmetricTable table;
   private final long[] sources;
   private final long[] targets;
 
-  InPlaceCollectives(Island host, Reductions reductions, SymmetricTable table) {
+  InPlaceCollectives(HostRanks host, Reductions reductions, SymmetricTable table) {
     this.host = host;
     this.reductions = reductions;
     this.table = table;

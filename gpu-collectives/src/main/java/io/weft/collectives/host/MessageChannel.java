@@ -1,27 +1,30 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.memory.Memory;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.zip.CRC32C;
 
 /**
  * The messages between this rank and one other over one link, in their order each way. Every
- * message starts with a {@link Frame}, and the receiver knows the expected header beforehand. When
- * the link leaves the host, the header and the whole message each have a checksum, and a message is
- * complete only when both match. No method blocks. One thread at a time.
+ * message starts with a {@link FrameHeader}, and the receiver knows the expected header beforehand.
+ * When the link leaves the host, the header and the whole message each have a checksum, and a
+ * message is complete only when both match. No method blocks. One thread at a time.
  */
 final class MessageChannel {
   private final int me;
   private final int peer;
-  private final Link link;
-  private final Deque<Transfer> spare;
-  private final Deque<Transfer> out = new ArrayDeque<>();
-  private final Deque<Transfer> in = new ArrayDeque<>();
-  private final Frame arrived = new Frame();
-  private final MessageSum outSum = new MessageSum();
-  private final MessageSum inSum = new MessageSum();
+  private final ByteLink link;
+  private final Deque<InFlightMessage> spare;
+  private final Deque<InFlightMessage> out = new ArrayDeque<>();
+  private final Deque<InFlightMessage> in = new ArrayDeque<>();
+  private final FrameHeader arrived = new FrameHeader();
+  private final MessageChecksum outSum = new MessageChecksum();
+  private final MessageChecksum inSum = new MessageChecksum();
   private boolean pushed = true;
 
   /** Why no more messages are accepted. */
@@ -32,7 +35,7 @@ final class MessageChannel {
    *
    * @param spare receives finished transfers for reuse
    */
-  MessageChannel(int me, int peer, Link link, Deque<Transfer> spare) {
+  MessageChannel(int me, int peer, ByteLink link, Deque<InFlightMessage> spare) {
     this.me = me;
     this.peer = peer;
     this.link = link;
@@ -44,19 +47,19 @@ final class MessageChannel {
   }
 
   /** Starts a send; the caller writes the header before the next progress. */
-  Frame send(long address) {
+  FrameHeader send(long address) {
     return start(address, out);
   }
 
   /** Starts a receive; the caller writes the expected header before the next progress. */
-  Frame receive(long address) {
+  FrameHeader receive(long address) {
     return start(address, in);
   }
 
-  private Frame start(long address, Deque<Transfer> queue) {
-    Transfer transfer = spare.poll();
+  private FrameHeader start(long address, Deque<InFlightMessage> queue) {
+    InFlightMessage transfer = spare.poll();
     if (transfer == null) {
-      transfer = new Transfer();
+      transfer = new InFlightMessage();
     }
     transfer.start(address, link.leavesHost());
     queue.add(transfer);
@@ -80,7 +83,7 @@ final class MessageChannel {
   /** Sends as much as the link accepts; returns whether any byte moved. */
   boolean progressOut() {
     boolean moved = false;
-    for (Transfer next = out.peek(); next != null; next = out.peek()) {
+    for (InFlightMessage next = out.peek(); next != null; next = out.peek()) {
       moved |= put(next);
       if (!next.isDone()) {
         break;
@@ -94,9 +97,9 @@ final class MessageChannel {
     return moved;
   }
 
-  private boolean put(Transfer transfer) {
+  private boolean put(InFlightMessage transfer) {
     long before = transfer.moved();
-    Frame frame = transfer.frame();
+    FrameHeader frame = transfer.frame();
     if (transfer.inHeader()) {
       if (before == 0 && link.leavesHost()) {
         frame.sum(outSum.startWith(frame));
@@ -114,7 +117,7 @@ final class MessageChannel {
     }
     if (transfer.inSum()) {
       long at = transfer.sumMoved();
-      transfer.move(link.put(frame.wholeSumAddress() + at, Frame.SUM_BYTES - at));
+      transfer.move(link.put(frame.wholeSumAddress() + at, FrameHeader.SUM_BYTES - at));
     }
     return transfer.moved() != before;
   }
@@ -127,7 +130,7 @@ final class MessageChannel {
    */
   boolean progressIn() {
     boolean moved = false;
-    for (Transfer next = in.peek(); next != null; next = in.peek()) {
+    for (InFlightMessage next = in.peek(); next != null; next = in.peek()) {
       moved |= take(next);
       if (!next.isDone()) {
         break;
@@ -137,7 +140,7 @@ final class MessageChannel {
     return moved;
   }
 
-  private boolean take(Transfer transfer) {
+  private boolean take(InFlightMessage transfer) {
     if (spoiled != null) {
       throw spoiled;
     }
@@ -158,7 +161,7 @@ final class MessageChannel {
     }
     if (transfer.inSum()) {
       long at = transfer.sumMoved();
-      transfer.move(link.take(arrived.wholeSumAddress() + at, Frame.SUM_BYTES - at));
+      transfer.move(link.take(arrived.wholeSumAddress() + at, FrameHeader.SUM_BYTES - at));
       if (transfer.isDone() && inSum.value() != arrived.wholeSum()) {
         spoiled = damaged(transfer.frame(), "it", inSum.value(), arrived.wholeSum());
         throw spoiled;
@@ -168,7 +171,7 @@ final class MessageChannel {
   }
 
   /** Checks a complete header. */
-  private void check(Frame expected) {
+  private void check(FrameHeader expected) {
     int found = link.leavesHost() ? inSum.startWith(arrived) : 0;
     if (link.leavesHost() && found != arrived.sum()) {
       spoiled = damaged(expected, "its header", found, arrived.sum());
@@ -181,7 +184,7 @@ final class MessageChannel {
   }
 
   /** Not a mismatch: no program is wrong, and a retry may work. */
-  private CollectiveException damaged(Frame expected, String what, int found, int promised) {
+  private CollectiveException damaged(FrameHeader expected, String what, int found, int promised) {
     return new CollectiveException(
         Kind.IO,
         List.of(peer),
@@ -189,7 +192,7 @@ final class MessageChannel {
             .formatted(describe(expected), peer, me, what, found, promised));
   }
 
-  private CollectiveException mismatch(Frame expected) {
+  private CollectiveException mismatch(FrameHeader expected) {
     if (!expected.signature().isCollective()) {
       return new CollectiveException(
           Kind.MISMATCH,
@@ -203,7 +206,7 @@ final class MessageChannel {
               + " receives message #"
               + describe(expected));
     }
-    return Disagreement.between(
+    return SignatureMismatch.between(
         me,
         expected.signature(),
         expected.sequence(),
@@ -212,7 +215,119 @@ final class MessageChannel {
         arrived.sequence());
   }
 
-  private static String describe(Frame frame) {
+  private static String describe(FrameHeader frame) {
     return frame.sequence() + ": " + frame.signature() + " in " + frame.bytes() + " bytes";
+  }
+
+  /**
+   * One message in flight: its header and the address of its bytes. Instances are reused, because a
+   * header is outside the heap. One thread at a time.
+   */
+  static final class InFlightMessage {
+    private final FrameHeader frame = new FrameHeader();
+    private long address;
+    private int sumBytes;
+    private long moved;
+
+    /** The header, or the expected header. */
+    FrameHeader frame() {
+      return frame;
+    }
+
+    /**
+     * Starts again with other bytes; the caller writes the header.
+     *
+     * @param summed whether the message has checksums
+     */
+    void start(long bytesAt, boolean summed) {
+      address = bytesAt;
+      sumBytes = summed ? FrameHeader.SUM_BYTES : 0;
+      moved = 0;
+    }
+
+    private int headBytes() {
+      return FrameHeader.BYTES + sumBytes;
+    }
+
+    private long bodyEnd() {
+      return headBytes() + frame.bytes();
+    }
+
+    private long end() {
+      return bodyEnd() + (frame.bytes() > 0 ? sumBytes : 0);
+    }
+
+    boolean isDone() {
+      return moved == end();
+    }
+
+    boolean inHeader() {
+      return moved < headBytes();
+    }
+
+    boolean inBody() {
+      return !inHeader() && moved < bodyEnd();
+    }
+
+    /** Whether everything but the checksum of the whole message has moved. */
+    boolean inSum() {
+      return moved >= bodyEnd() && !isDone();
+    }
+
+    /** Bytes moved, including headers and checksums. */
+    long moved() {
+      return moved;
+    }
+
+    /** Bytes left of the header and its checksum. */
+    long headerLeft() {
+      return headBytes() - moved;
+    }
+
+    /** The address for the next of the message's bytes. */
+    long next() {
+      return address + (moved - headBytes());
+    }
+
+    /** Bytes of the message that are left. */
+    long bodyLeft() {
+      return bodyEnd() - moved;
+    }
+
+    /** Moved bytes of the checksum of the whole message. */
+    long sumMoved() {
+      return moved - bodyEnd();
+    }
+
+    void move(long bytes) {
+      moved += bytes;
+    }
+  }
+
+  /**
+   * Computes the CRC32C (Castagnoli) of a message piece by piece, while the bytes are in the
+   * processor's cache. One thread at a time.
+   */
+  static final class MessageChecksum {
+    private final CRC32C sum = new CRC32C();
+    private final ByteBuffer view = ByteBuffer.allocateDirect(0);
+
+    /** Starts again with a header; the message's bytes follow. */
+    int startWith(FrameHeader frame) {
+      sum.reset();
+      add(frame.address(), FrameHeader.BYTES);
+      return value();
+    }
+
+    /** Adds the next bytes. */
+    void add(long address, int bytes) {
+      Memory.aim(view, address, bytes);
+      sum.update(view);
+    }
+
+    /** The checksum of all bytes so far. */
+    int value() {
+      return (int) sum.getValue();
+    }
   }
 }

@@ -1,19 +1,20 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.AllToAll;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.Gather;
+import io.weft.collectives.Operation;
+import io.weft.collectives.RaggedAllToAll;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.Scatter;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.arithmetic.Reduction;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.AllToAll;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Gather;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
-import io.weft.collectives.operation.Scatter;
+import io.weft.collectives.host.PointToPoint.RankGroup;
 
 /**
  * Collectives among ranks that are connected only by messages. Small operations take few steps,
@@ -34,7 +35,7 @@ final class NetworkEngine implements CollectiveEngine {
    */
   static final int SMALL_BYTES = 64 << 10;
 
-  private final Members members;
+  private final RankGroup members;
   private final TreeCollectives tree;
   private final RingCollectives ring;
   private final PairwiseCollectives pairwise;
@@ -42,7 +43,7 @@ final class NetworkEngine implements CollectiveEngine {
   private final Scratch widened = new Scratch();
   private final Scratch parts = new Scratch();
 
-  NetworkEngine(Members members) {
+  NetworkEngine(RankGroup members) {
     this.members = members;
     this.tree = new TreeCollectives(members);
     this.ring = new RingCollectives(members);
@@ -76,12 +77,12 @@ final class NetworkEngine implements CollectiveEngine {
     };
   }
 
-  private Partials partials(TypedBuffer like, ReduceOp op) {
-    return new Partials(like.type(), op, members.size(), reductions, widened);
+  private PartialResults partials(TypedBuffer like, ReduceOp op) {
+    return new PartialResults(like.type(), op, members.size(), reductions, widened);
   }
 
   private Algorithm allReduce(Call call, AllReduce operation) {
-    Partials partials = partials(operation.send(), operation.op());
+    PartialResults partials = partials(operation.send(), operation.op());
     if (operation.send().count() * partials.type().bytes() <= DOUBLING_BYTES) {
       tree.allReduce(call, operation, partials);
       return Algorithm.RECURSIVE_DOUBLING;
@@ -91,7 +92,7 @@ final class NetworkEngine implements CollectiveEngine {
   }
 
   private Algorithm reduce(Call call, Reduce operation) {
-    Partials partials = partials(operation.send(), operation.op());
+    PartialResults partials = partials(operation.send(), operation.op());
     if (operation.send().count() * partials.type().bytes() <= SMALL_BYTES) {
       tree.reduce(call, operation, partials);
       return Algorithm.BINOMIAL_TREE;

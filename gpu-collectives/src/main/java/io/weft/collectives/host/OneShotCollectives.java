@@ -1,13 +1,13 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Gather;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
-import io.weft.collectives.operation.Scatter;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.Gather;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.Scatter;
+import io.weft.collectives.TypedBuffer;
 import io.weft.memory.Memory;
 
 /**
@@ -16,12 +16,12 @@ import io.weft.memory.Memory;
  * io.weft.collectives.Algorithm#ONE_SHOT}.
  */
 final class OneShotCollectives {
-  private final Island host;
+  private final HostRanks host;
   private final Reductions reductions;
   private final long[] sources;
   private final long[] target = new long[1];
 
-  OneShotCollectives(Island host, Reductions reductions) {
+  OneShotCollectives(HostRanks host, Reductions reductions) {
     this.host = host;
     this.reductions = reductions;
     this.sources = new long[host.size()];

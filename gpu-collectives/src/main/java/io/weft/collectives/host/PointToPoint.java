@@ -1,6 +1,7 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.operation.Signature;
+import io.weft.collectives.Signature;
+import io.weft.collectives.host.MessageChannel.InFlightMessage;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -15,16 +16,16 @@ import java.util.function.IntSupplier;
 final class PointToPoint {
   /** Opens the link to a rank; called once for each. */
   interface LinkSource {
-    Link open(int peer);
+    ByteLink open(int peer);
   }
 
   private static final int QUICK_ROUNDS = 16;
 
   private final int me;
   private final LinkSource source;
-  private final Waiting waiting;
+  private final WaitLoop waiting;
   private final Channel[] channels;
-  private final Deque<Transfer> spare = new ArrayDeque<>();
+  private final Deque<InFlightMessage> spare = new ArrayDeque<>();
   private final List<Channel> active = new ArrayList<>();
 
   /** One peer; listed while a message is in flight. */
@@ -37,7 +38,7 @@ final class PointToPoint {
     }
   }
 
-  PointToPoint(int me, int nranks, LinkSource source, Waiting waiting) {
+  PointToPoint(int me, int nranks, LinkSource source, WaitLoop waiting) {
     this.me = me;
     this.source = source;
     this.waiting = waiting;
@@ -183,5 +184,64 @@ final class PointToPoint {
         .map(MessageChannel::peer)
         .sorted()
         .toList();
+  }
+
+  /**
+   * Ranks of a communicator that do a part of an operation together, numbered from 0, and the
+   * messages between them. One thread at a time.
+   */
+  static final class RankGroup {
+    private final int me;
+    private final int[] ranks;
+    private final PointToPoint pairs;
+
+    /**
+     * Creates a set of ranks.
+     *
+     * @param rank this one, of the communicator
+     * @param ranks all of the set, in the order of their numbers
+     */
+    RankGroup(int rank, List<Integer> ranks, PointToPoint pairs) {
+      this.me = ranks.indexOf(rank);
+      this.ranks = ranks.stream().mapToInt(Integer::intValue).toArray();
+      this.pairs = pairs;
+    }
+
+    /** The number of this rank; negative if it is not in the set. */
+    int me() {
+      return me;
+    }
+
+    int size() {
+      return ranks.length;
+    }
+
+    /** The member at this distance after this one, modulo the number of members. */
+    int at(int distance) {
+      return Math.floorMod(me + distance, ranks.length);
+    }
+
+    /** See {@link PointToPoint#send(Call, int, int, long, long)}. */
+    void send(Call call, int step, int member, long address, long bytes) {
+      pairs.send(call, step, ranks[member], address, bytes);
+    }
+
+    /** See {@link PointToPoint#receive(Call, int, int, long, long)}. */
+    void receive(Call call, int step, int member, long address, long bytes) {
+      pairs.receive(call, step, ranks[member], address, bytes);
+    }
+
+    void awaitReceives(int member, int left) {
+      pairs.awaitReceives(ranks[member], left);
+    }
+
+    void awaitSends(int member, int left) {
+      pairs.awaitSends(ranks[member], left);
+    }
+
+    /** Waits until all started messages have been sent and received. */
+    void finish() {
+      pairs.finish();
+    }
   }
 }

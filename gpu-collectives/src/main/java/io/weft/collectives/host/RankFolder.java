@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -144,7 +145,7 @@ public final class RankFolder implements AutoCloseable {
   }
 
   private static boolean isAbandoned(Path folder) throws IOException {
-    try (Life owner = Life.ofOther(folder.resolve(LOCK))) {
+    try (Liveness owner = Liveness.ofOther(folder.resolve(LOCK))) {
       return owner.hasEnded();
     } catch (NoSuchFileException e) {
       // The folder is being created or deleted by another rank.
@@ -193,6 +194,63 @@ public final class RankFolder implements AutoCloseable {
       throw new UncheckedIOException("cannot delete and unlock " + path, e);
     } finally {
       OWN.remove(path);
+    }
+  }
+
+  /**
+   * Tells whether the process of a rank is alive. The process holds a lock on a file, and the
+   * kernel releases it however the process ends. The file may be deleted meanwhile. Thread-safe.
+   */
+  interface Liveness extends AutoCloseable {
+    /** For ranks in this process, which is always alive. */
+    Liveness OWN =
+        new Liveness() {
+          @Override
+          public boolean hasEnded() {
+            return false;
+          }
+
+          @Override
+          public void close() {
+            // No resources to release.
+          }
+        };
+
+    boolean hasEnded();
+
+    @Override
+    void close();
+
+    /**
+     * Opens the lock file of another process. It must not be one of this process: closing the file
+     * would release this process's lock.
+     *
+     * @param lockFile still exists now
+     */
+    static Liveness ofOther(Path lockFile) throws IOException {
+      FileChannel channel = FileChannel.open(lockFile, StandardOpenOption.READ);
+      return new Liveness() {
+        @Override
+        public synchronized boolean hasEnded() {
+          try (FileLock lock = channel.tryLock(0, Long.MAX_VALUE, true)) {
+            return lock != null;
+          } catch (OverlappingFileLockException e) {
+            // Another rank of this process is checking right now; the next poll checks again.
+            return false;
+          } catch (IOException e) {
+            throw new UncheckedIOException("cannot test the lock on " + lockFile, e);
+          }
+        }
+
+        @Override
+        public void close() {
+          try {
+            channel.close();
+          } catch (IOException e) {
+            throw new UncheckedIOException("cannot close " + lockFile, e);
+          }
+        }
+      };
     }
   }
 }

@@ -1,8 +1,8 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
 import io.weft.collectives.arithmetic.Reduction;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
 import java.util.EnumMap;
 import java.util.Map;
 

@@ -1,7 +1,10 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.host.ByteLink.Traffic;
+import io.weft.collectives.host.TimeoutDiagnosis.RankStatus;
+import io.weft.collectives.host.TimeoutDiagnosis.StatusPoll;
 import io.weft.device.Deadline;
 import java.io.IOException;
 import java.time.Duration;
@@ -15,7 +18,7 @@ import java.util.function.Supplier;
 /**
  * The ranks on other hosts, as their connections show them. Questions to them go through the
  * agents, so they answer even while they compute. For the thread that runs operations, except
- * {@link #tellFailure}, {@link #tellClosed} and {@link #end}, which are thread-safe.
+ * {@link #sendFailure}, {@link #sendClosed} and {@link #end}, which are thread-safe.
  */
 final class RemoteRanks {
   /** For a communicator on one host. */
@@ -28,7 +31,7 @@ final class RemoteRanks {
   private static final int BEAT_MILLIS = 20;
 
   private final Map<Integer, Remote> remotes;
-  private final Optional<Agent> agent;
+  private final Optional<ControlAgent> agent;
 
   /**
    * One rank of another host.
@@ -37,7 +40,7 @@ final class RemoteRanks {
    */
   record Remote(ControlPeer control, List<SocketLink> links) {}
 
-  RemoteRanks(Map<Integer, Remote> remotes, Optional<Agent> agent) {
+  RemoteRanks(Map<Integer, Remote> remotes, Optional<ControlAgent> agent) {
     this.remotes = Map.copyOf(remotes);
     this.agent = agent;
   }
@@ -63,25 +66,25 @@ final class RemoteRanks {
     return remotes.containsKey(rank);
   }
 
-  Link link(int rank, Traffic traffic) {
+  ByteLink link(int rank, Traffic traffic) {
     return remotes.get(rank).links().get(traffic.number());
   }
 
-  void tellFailure(CollectiveException cause) {
-    remotes.values().forEach(remote -> remote.control().tellFailure(cause));
-    agent.ifPresent(Agent::wake);
+  void sendFailure(CollectiveException cause) {
+    remotes.values().forEach(remote -> remote.control().sendFailure(cause));
+    agent.ifPresent(ControlAgent::wake);
   }
 
-  void tellClosed() {
-    remotes.values().forEach(remote -> remote.control().tellClosed());
-    agent.ifPresent(Agent::wake);
+  void sendClosed() {
+    remotes.values().forEach(remote -> remote.control().sendClosed());
+    agent.ifPresent(ControlAgent::wake);
   }
 
   /**
    * Why no more data will come from a rank; empty while it is alive. All data that it has sent was
    * taken before.
    */
-  Optional<CollectiveException> gone(int rank, Call call) {
+  Optional<CollectiveException> linkFailure(int rank, Call call) {
     Remote remote = remotes.get(rank);
     Optional<SocketLink> broken = remote.links().stream().filter(SocketLink::isBroken).findFirst();
     if (broken.isEmpty()) {
@@ -89,7 +92,7 @@ final class RemoteRanks {
     }
     return switch (remote.control().state()) {
       case FAILED -> remote.control().failure();
-      case CLOSED -> Optional.of(Diagnosis.closed(call, rank));
+      case CLOSED -> Optional.of(TimeoutDiagnosis.closed(call, rank));
       case ENDED -> Optional.of(dead(rank, call, remote.control().end()));
       case OPEN ->
           broken.get().brokenForNanos() > KNOWN_NANOS
@@ -134,7 +137,7 @@ final class RemoteRanks {
   Optional<WaitStatus> waiting(int rank) {
     ControlPeer control = remotes.get(rank).control();
     if (control.askAgain(ASK_EVERY_NANOS)) {
-      agent.ifPresent(Agent::wake);
+      agent.ifPresent(ControlAgent::wake);
     }
     return control.waiting();
   }
@@ -143,7 +146,7 @@ final class RemoteRanks {
   Map<Integer, Long> askAll() {
     Map<Integer, Long> questions = new HashMap<>();
     remotes.forEach((rank, remote) -> questions.put(rank, remote.control().ask()));
-    agent.ifPresent(Agent::wake);
+    agent.ifPresent(ControlAgent::wake);
     return questions;
   }
 
@@ -181,6 +184,6 @@ final class RemoteRanks {
             + " within "
             + call.deadline()
             + ", and its agent does not answer within "
-            + Deadline.describe(Survey.LENGTH.toNanos()));
+            + Deadline.describe(StatusPoll.LENGTH.toNanos()));
   }
 }

@@ -1,14 +1,14 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Topology;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.net.Connector;
-import io.weft.collectives.net.FrameChannel;
-import io.weft.collectives.net.Greeting;
-import io.weft.collectives.net.Greeting.Purpose;
-import io.weft.collectives.net.Listener;
-import io.weft.collectives.net.Patience;
+import io.weft.collectives.bootstrap.Connector;
+import io.weft.collectives.bootstrap.DeadlinePoller;
+import io.weft.collectives.bootstrap.FrameChannel;
+import io.weft.collectives.bootstrap.Greeting;
+import io.weft.collectives.bootstrap.Greeting.Purpose;
+import io.weft.collectives.bootstrap.Listener;
 import io.weft.device.Deadline;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -42,7 +42,7 @@ final class RemoteSetup {
 
   RemoteSetup(Bootstrap bootstrap, Topology topology, Deadline deadline) {
     this.bootstrap = bootstrap;
-    this.deadline = Patience.beforeOthers(deadline);
+    this.deadline = DeadlinePoller.beforeOthers(deadline);
     int host = topology.hostOf(bootstrap.rank());
     for (int rank = 0; rank < bootstrap.nranks(); rank++) {
       if (topology.hostOf(rank) != host) {
@@ -158,7 +158,7 @@ final class RemoteSetup {
       SocketLink collectives = resources.add(new SocketLink(channels.get(Purpose.COLLECTIVES)));
       all.put(rank, new RemoteRanks.Remote(peer, List.of(pairs, collectives)));
     }
-    Agent agent = resources.add(new Agent(bootstrap.id(), bootstrap.rank(), peers));
+    ControlAgent agent = resources.add(new ControlAgent(bootstrap.id(), bootstrap.rank(), peers));
     return new RemoteRanks(all, Optional.of(agent));
   }
 }

@@ -1,12 +1,13 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.DataType;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
 
 /**
@@ -27,7 +28,7 @@ final class RingCollectives {
   /** The limit of chunks that wait for the next member. */
   private static final int WINDOW = 8;
 
-  private final Members members;
+  private final RankGroup members;
   private final int me;
   private final int size;
   private final Scratch raw = new Scratch();
@@ -42,7 +43,7 @@ final class RingCollectives {
   /** For each partial buffer, the number of messages sent when its last one was sent. */
   private final int[] lastFrom = new int[2];
 
-  RingCollectives(Members members) {
+  RingCollectives(RankGroup members) {
     this.members = members;
     this.me = members.me();
     this.size = members.size();
@@ -117,7 +118,7 @@ final class RingCollectives {
    * A ring of reduce-scatter steps, then one of all-gather steps (Patarasuk, Yuan, "Bandwidth
    * optimal all-reduce algorithms for clusters of workstations", 2009).
    */
-  void allReduce(Call call, AllReduce operation, Partials partials) {
+  void allReduce(Call call, AllReduce operation, PartialResults partials) {
     TypedBuffer receive = operation.receive();
     long segment = (long) size * (BLOCK_BYTES / partials.type().bytes());
     begin();
@@ -132,7 +133,7 @@ final class RingCollectives {
   }
 
   /** The first half of {@link #allReduce}. */
-  void reduceScatter(Call call, ReduceScatter operation, Partials partials) {
+  void reduceScatter(Call call, ReduceScatter operation, PartialResults partials) {
     TypedBuffer receive = operation.receive();
     long segment = BLOCK_BYTES / partials.type().bytes();
     begin();
@@ -167,7 +168,7 @@ final class RingCollectives {
    *
    * @param target address for this member's block
    */
-  private void reduceScatter(Call call, Blocks own, Partials partials, long target) {
+  private void reduceScatter(Call call, Blocks own, PartialResults partials, long target) {
     int rawBytes = own.type().bytes();
     int partialBytes = partials.type().bytes();
     long chunk = CHUNK_BYTES / partialBytes;
@@ -204,7 +205,7 @@ final class RingCollectives {
   }
 
   private static void combine(
-      Partials partials, int step, long arrived, long own, long sum, long count) {
+      PartialResults partials, int step, long arrived, long own, long sum, long count) {
     if (step == 0) {
       partials.two(arrived, own, sum, count);
     } else {
@@ -213,7 +214,7 @@ final class RingCollectives {
   }
 
   private static void finish(
-      Partials partials, int step, long arrived, long own, long target, long count) {
+      PartialResults partials, int step, long arrived, long own, long target, long count) {
     if (step == 0) {
       partials.lastTwo(arrived, own, target, count);
     } else {
@@ -278,7 +279,7 @@ final class RingCollectives {
    * The chain of {@link #broadcast} in the other direction: every member adds its own elements to
    * the arriving ones. The member after the root begins.
    */
-  void reduce(Call call, Reduce operation, Partials partials) {
+  void reduce(Call call, Reduce operation, PartialResults partials) {
     TypedBuffer send = operation.send();
     int place = Math.floorMod(me - operation.root() - 1, size);
     int rawBytes = send.type().bytes();

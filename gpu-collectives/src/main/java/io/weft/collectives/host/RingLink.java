@@ -1,5 +1,7 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.host.ByteLink.Traffic;
+import io.weft.collectives.host.ControlBlock.ControlLayout;
 import io.weft.memory.Memory;
 
 /**
@@ -7,7 +9,7 @@ import io.weft.memory.Memory;
  * written; the receiver owns the count of bytes consumed. Counts only grow (as unsigned 32-bit
  * numbers that wrap around), so their difference is the number of bytes in flight.
  */
-final class RingLink implements Link {
+final class RingLink implements ByteLink {
   private final long outData;
   private final long outWritten;
   private final long outConsumed;

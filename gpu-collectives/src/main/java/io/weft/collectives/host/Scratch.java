@@ -1,7 +1,7 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 

@@ -1,17 +1,19 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.Algorithm;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.AllToAll;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Gather;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
-import io.weft.collectives.operation.Scatter;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.AllToAll;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.Gather;
+import io.weft.collectives.Operation;
+import io.weft.collectives.RaggedAllToAll;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.Scatter;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.PointToPoint.RankGroup;
 
 /**
  * Collectives among the ranks of one host. Data that fits a slot is sent in one shot. Larger
@@ -21,7 +23,7 @@ import io.weft.collectives.operation.Scatter;
  * learn which buffers are symmetric, so all choose the same algorithm.
  */
 final class SharedMemoryEngine implements CollectiveEngine {
-  private final Island host;
+  private final HostRanks host;
   private final SymmetricTable table;
   private final int slotBytes;
   private final OneShotCollectives oneShot;
@@ -34,7 +36,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
    *
    * @param members the ranks of this host, by their index on it
    */
-  SharedMemoryEngine(Island host, SymmetricTable table, Members members, BufferSizes sizes) {
+  SharedMemoryEngine(HostRanks host, SymmetricTable table, RankGroup members, BufferSizes sizes) {
     this.host = host;
     this.table = table;
     this.slotBytes = sizes.slotBytes();

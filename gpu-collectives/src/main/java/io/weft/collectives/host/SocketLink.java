@@ -12,7 +12,7 @@ import java.nio.channels.SocketChannel;
  * <p>A broken connection is not an error here: no bytes move any more, and the waiting code asks
  * for the reason.
  */
-final class SocketLink implements Link, AutoCloseable {
+final class SocketLink implements ByteLink, AutoCloseable {
   /** The limit up to which a copy costs less than a system call. */
   private static final int SHORT_BYTES = 16 << 10;
 

@@ -1,13 +1,13 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.AllGather;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.arithmetic.Reduction;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
 import io.weft.memory.Memory;
 
 /**
@@ -23,13 +23,13 @@ import io.weft.memory.Memory;
  * them. A rank's own share is never staged as input, because no other rank needs it.
  */
 final class StagedCollectives {
-  private final Island host;
+  private final HostRanks host;
   private final Reductions reductions;
   private final int stageBytes;
   private final long[] sources;
   private final long[] targets = new long[2];
 
-  StagedCollectives(Island host, Reductions reductions, int stageBytes) {
+  StagedCollectives(HostRanks host, Reductions reductions, int stageBytes) {
     this.host = host;
     this.reductions = reductions;
     this.stageBytes = stageBytes;

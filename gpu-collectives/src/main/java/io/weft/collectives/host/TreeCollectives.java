@@ -1,12 +1,13 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Gather;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.Scatter;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.Gather;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.Scatter;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
 
 /**
@@ -16,13 +17,13 @@ import io.weft.memory.Memory;
  * <p>One thread at a time.
  */
 final class TreeCollectives {
-  private final Members members;
+  private final RankGroup members;
   private final int me;
   private final int size;
   private final Scratch accumulator = new Scratch();
   private final Scratch arriving = new Scratch();
 
-  TreeCollectives(Members members) {
+  TreeCollectives(RankGroup members) {
     this.members = members;
     this.me = members.me();
     this.size = members.size();
@@ -48,7 +49,7 @@ final class TreeCollectives {
    * MPICH", 2005). Both members of a pair combine in the order of their numbers, so all get the
    * same bits.
    */
-  void allReduce(Call call, AllReduce operation, Partials partials) {
+  void allReduce(Call call, AllReduce operation, PartialResults partials) {
     TypedBuffer receive = operation.receive();
     long count = receive.count();
     long bytes = count * partials.type().bytes();
@@ -132,7 +133,7 @@ final class TreeCollectives {
   }
 
   /** The binomial tree from the leaves to the root. */
-  void reduce(Call call, Reduce operation, Partials partials) {
+  void reduce(Call call, Reduce operation, PartialResults partials) {
     int root = operation.root();
     int place = inTree(root);
     long count = operation.send().count();

@@ -1,8 +1,8 @@
 package io.weft.collectives.nccl;
 
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.Operation;
+import io.weft.collectives.Operation;
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.VirtualMemory;

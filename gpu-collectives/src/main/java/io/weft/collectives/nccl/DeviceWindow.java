@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /** Memory registered with NCCL as a window on all ranks of a communicator. Thread-safe. */
-public final class DeviceWindow implements AutoCloseable {
+final class DeviceWindow implements AutoCloseable {
   private final CudaMemory memory;
   private final Consumer<DeviceWindow> end;
   private final HostEvent use = new HostEvent("a window of NCCL");

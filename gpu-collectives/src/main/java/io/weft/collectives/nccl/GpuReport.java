@@ -1,8 +1,8 @@
 package io.weft.collectives.nccl;
 
+import io.weft.device.UnavailableLibraryException;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaLibrary;
-import io.weft.device.library.UnavailableLibraryException;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Bytes;
 import java.util.ArrayList;

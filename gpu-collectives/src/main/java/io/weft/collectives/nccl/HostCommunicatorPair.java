@@ -5,6 +5,8 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.UniqueId;
+import io.weft.device.Deadline;
+import java.util.List;
 
 /**
  * The two host communicators that accompany those of NCCL, with the same ranks.
@@ -26,7 +28,7 @@ record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
     Communicator collectives = hosts.create(bootstrap, common);
     try {
       return new HostCommunicatorPair(
-          collectives, hosts.create(new NamedMeeting(bootstrap, pairsId, "pairs"), common));
+          collectives, hosts.create(new DerivedBootstrap(bootstrap, pairsId, "pairs"), common));
     } catch (RuntimeException | Error e) {
       collectives.close();
       throw e;
@@ -36,5 +38,35 @@ record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
   void close() {
     pairs.close();
     collectives.close();
+  }
+
+  /**
+   * Uses one rendezvous again, under another id, for a further communicator of the same ranks.
+   * Owned by the first rendezvous and ends with it.
+   *
+   * @param meeting the first rendezvous
+   * @param id of the further communicator
+   * @param name prefix of its rounds; unique for each communicator
+   */
+  record DerivedBootstrap(Bootstrap meeting, UniqueId id, String name) implements Bootstrap {
+    @Override
+    public int rank() {
+      return meeting.rank();
+    }
+
+    @Override
+    public int nranks() {
+      return meeting.nranks();
+    }
+
+    @Override
+    public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
+      return meeting.exchange(name + round, mine, deadline);
+    }
+
+    @Override
+    public void close() {
+      // The opener closes the rendezvous.
+    }
   }
 }

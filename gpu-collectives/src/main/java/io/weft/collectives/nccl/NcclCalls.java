@@ -1,21 +1,22 @@
 package io.weft.collectives.nccl;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.AllReduce;
-import io.weft.collectives.operation.AllToAll;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Gather;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.RaggedLayout;
-import io.weft.collectives.operation.Receive;
-import io.weft.collectives.operation.Reduce;
-import io.weft.collectives.operation.ReduceScatter;
-import io.weft.collectives.operation.Scatter;
-import io.weft.collectives.operation.Send;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.AllToAll;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.DataType;
+import io.weft.collectives.Gather;
+import io.weft.collectives.Operation;
+import io.weft.collectives.RaggedAllToAll;
+import io.weft.collectives.RaggedLayout;
+import io.weft.collectives.Receive;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.Scatter;
+import io.weft.collectives.Send;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.nccl.EngineStaging.StagedBuffers;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
 import java.util.List;
@@ -83,8 +84,8 @@ final class NcclCalls {
   private void allReduce(AllReduce operation, StagedBuffers staged) {
     comm.check(
         NcclFunctions.ncclAllReduce(
-            staged.at(operation.send()),
-            staged.at(operation.receive()),
+            staged.deviceAddress(operation.send()),
+            staged.deviceAddress(operation.receive()),
             operation.send().count(),
             type(operation.send().type()),
             op(operation.op()),
@@ -96,8 +97,8 @@ final class NcclCalls {
   private void reduce(Reduce operation, StagedBuffers staged) {
     comm.check(
         NcclFunctions.ncclReduce(
-            staged.at(operation.send()),
-            operation.root() == rank ? staged.at(operation.receive()) : 0,
+            staged.deviceAddress(operation.send()),
+            operation.root() == rank ? staged.deviceAddress(operation.receive()) : 0,
             operation.send().count(),
             type(operation.send().type()),
             op(operation.op()),
@@ -110,8 +111,8 @@ final class NcclCalls {
   private void broadcast(Broadcast operation, StagedBuffers staged) {
     comm.check(
         NcclFunctions.ncclBroadcast(
-            operation.root() == rank ? staged.at(operation.send()) : 0,
-            staged.at(operation.receive()),
+            operation.root() == rank ? staged.deviceAddress(operation.send()) : 0,
+            staged.deviceAddress(operation.receive()),
             operation.receive().bytes(),
             BYTES,
             operation.root(),
@@ -123,8 +124,8 @@ final class NcclCalls {
   private void allGather(AllGather operation, StagedBuffers staged) {
     comm.check(
         NcclFunctions.ncclAllGather(
-            staged.at(operation.send()),
-            staged.at(operation.receive()),
+            staged.deviceAddress(operation.send()),
+            staged.deviceAddress(operation.receive()),
             operation.send().bytes(),
             BYTES,
             comm.handle(),
@@ -135,8 +136,8 @@ final class NcclCalls {
   private void reduceScatter(ReduceScatter operation, StagedBuffers staged) {
     comm.check(
         NcclFunctions.ncclReduceScatter(
-            staged.at(operation.send()),
-            staged.at(operation.receive()),
+            staged.deviceAddress(operation.send()),
+            staged.deviceAddress(operation.receive()),
             operation.receive().count(),
             type(operation.receive().type()),
             op(operation.op()),
@@ -148,8 +149,8 @@ final class NcclCalls {
   /** In place, a part could be overwritten before it is sent, so a copy is sent. */
   private void allToAll(AllToAll operation, StagedBuffers staged) {
     long bytes = operation.send().bytes();
-    long from = staged.at(operation.send());
-    long to = staged.at(operation.receive());
+    long from = staged.deviceAddress(operation.send());
+    long to = staged.deviceAddress(operation.receive());
     if (from == to) {
       CudaMemory copy = staged.scratch(bytes);
       stream.copyOnDevice(copy.address(), from, bytes);
@@ -170,9 +171,9 @@ final class NcclCalls {
     long part = operation.send().bytes();
     group(
         () -> {
-          send(staged.at(operation.send()), part, operation.root());
+          send(staged.deviceAddress(operation.send()), part, operation.root());
           for (int peer = 0; operation.root() == rank && peer < nranks; peer++) {
-            receive(staged.at(operation.receive()) + peer * part, part, peer);
+            receive(staged.deviceAddress(operation.receive()) + peer * part, part, peer);
           }
         });
   }
@@ -182,9 +183,9 @@ final class NcclCalls {
     group(
         () -> {
           for (int peer = 0; operation.root() == rank && peer < nranks; peer++) {
-            send(staged.at(operation.send()) + peer * part, part, peer);
+            send(staged.deviceAddress(operation.send()) + peer * part, part, peer);
           }
-          receive(staged.at(operation.receive()), part, operation.root());
+          receive(staged.deviceAddress(operation.receive()), part, operation.root());
         });
   }
 
@@ -193,8 +194,8 @@ final class NcclCalls {
     RaggedLayout own = operation.layout();
     long row = own.rowElements() * operation.send().type().bytes();
     int updates = own.updates(nranks);
-    long from = staged.at(operation.send());
-    long to = staged.at(operation.receive());
+    long from = staged.deviceAddress(operation.send());
+    long to = staged.deviceAddress(operation.receive());
     group(
         () -> {
           for (int entry = 0; entry < own.entries(); entry++) {
@@ -216,10 +217,10 @@ final class NcclCalls {
 
   private void pair(Operation operation, StagedBuffers staged) {
     if (operation instanceof Send send) {
-      send(staged.at(send.buffer()), send.bytes(), send.peer());
+      send(staged.deviceAddress(send.buffer()), send.bytes(), send.peer());
     } else if (operation instanceof Receive receive) {
       TypedBuffer buffer = receive.buffer();
-      receive(staged.at(buffer), buffer.bytes(), receive.peer());
+      receive(staged.deviceAddress(buffer), buffer.bytes(), receive.peer());
     }
   }
 

@@ -2,7 +2,10 @@ package io.weft.collectives.nccl;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.nccl.NcclFunctions.NcclRevokeFunctions;
+import io.weft.collectives.nccl.NcclFunctions.NcclShrinkFunctions;
+import io.weft.collectives.nccl.NcclFunctions.NcclWindowFunctions;
 import io.weft.device.Deadline;
 import java.lang.ref.Reference;
 import java.util.List;
@@ -168,7 +171,7 @@ final class NcclComm {
   }
 
   /** Whether it was aborted or has ended. */
-  boolean isGone() {
+  boolean hasEnded() {
     return handle == 0;
   }
 

@@ -2,22 +2,25 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.DataType;
+import io.weft.collectives.Operation;
 import io.weft.collectives.OrderedCommunicator;
+import io.weft.collectives.ReduceOp;
 import io.weft.collectives.Topology;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.replay.CapturesGraphs;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.nccl.NcclEngine.RetainedBuffers;
+import io.weft.collectives.nccl.NcclEnginePair.NcclEngineLane;
+import io.weft.collectives.symmetric.GraphCapturer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane;
+import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
@@ -30,13 +33,13 @@ import java.util.function.Consumer;
 
 /** One rank of the NCCL implementation. Two engines move the elements. */
 final class NcclCommunicator extends OrderedCommunicator
-    implements DeviceCommunicator, CapturesGraphs {
+    implements DeviceCommunicator, GraphCapturer {
   private final NcclOptions nccl;
   private final CommunicatorFactory hosts;
   private final AtomicLong waitNanos = new AtomicLong();
-  private final NcclSides sides;
-  private final NcclSide collectives;
-  private final NcclSide pairs;
+  private final NcclEnginePair sides;
+  private final NcclEngineLane collectives;
+  private final NcclEngineLane pairs;
   private boolean closed;
 
   NcclCommunicator(
@@ -48,13 +51,13 @@ final class NcclCommunicator extends OrderedCommunicator
     super(Bootstrapped.of(bootstrap), common);
     this.nccl = nccl;
     this.hosts = hosts;
-    this.sides = NcclSides.open(self(), nccl, pair, waitNanos);
+    this.sides = NcclEnginePair.open(self(), nccl, pair, waitNanos);
     this.collectives = sides.collectives();
     this.pairs = sides.pairs();
   }
 
-  private NcclSides.Self self() {
-    return new NcclSides.Self(id(), rank(), timeout(), logPrefix());
+  private NcclEnginePair.Self self() {
+    return new NcclEnginePair.Self(id(), rank(), timeout(), logPrefix());
   }
 
   /**
@@ -75,7 +78,7 @@ final class NcclCommunicator extends OrderedCommunicator
 
   /** Adds the parts that NCCL splits off: first for collectives, then for pairs. */
   void splitBoth(List<NcclComm> parts, int color, int key, Deadline deadline) {
-    for (NcclSide side : sides.both()) {
+    for (NcclEngineLane side : sides.both()) {
       sides.run(side, "splitting", () -> side.engine().split(parts, color, key, deadline));
     }
   }
@@ -84,8 +87,8 @@ final class NcclCommunicator extends OrderedCommunicator
   void retire(Deadline deadline) {
     abort("its surviving ranks form another one");
     boolean unused = awaitIdle(deadline);
-    for (NcclSide side : sides.both()) {
-      NcclSide.settle(side.lane().submit("retiring", side.engine()::abort));
+    for (NcclEngineLane side : sides.both()) {
+      NcclEngineLane.settle(side.lane().submit("retiring", side.engine()::abort));
     }
   }
 
@@ -108,16 +111,16 @@ final class NcclCommunicator extends OrderedCommunicator
 
   /** Adds NCCL's communicators of the surviving ranks: for collectives, then for pairs. */
   void shrinkBoth(List<NcclComm> rest, List<Integer> excluded, Deadline deadline, Runnable watch) {
-    for (NcclSide side : sides.both()) {
+    for (NcclEngineLane side : sides.both()) {
       sides.runAlone(
           side, "shrinking", () -> rest.add(side.engine().shrink(excluded, deadline, watch)));
     }
   }
 
   /** Throws if this communicator is unusable, with the reason that the ranks know on the host. */
-  void requireWell() {
+  void requireUsable() {
     failure()
-        .or(() -> collectives.agreement().trouble())
+        .or(() -> collectives.agreement().peerFailure())
         .ifPresent(
             failure -> {
               throw failure;
@@ -134,7 +137,7 @@ final class NcclCommunicator extends OrderedCommunicator
   }
 
   /** The side for collectives, or the side for pairs. */
-  NcclSide side(boolean ofCollectives) {
+  NcclEngineLane side(boolean ofCollectives) {
     return ofCollectives ? collectives : pairs;
   }
 
@@ -146,7 +149,7 @@ final class NcclCommunicator extends OrderedCommunicator
     return submitInTurn(what, lane, use, work);
   }
 
-  void run(NcclSide side, String what, Lane.Work work) {
+  void run(NcclEngineLane side, String what, Lane.Work work) {
     sides.run(side, what, work);
   }
 
@@ -162,7 +165,7 @@ final class NcclCommunicator extends OrderedCommunicator
 
   @Override
   public void runGroup(List<Operation> operations, List<Event> after) {
-    DeviceOrder.check(operations, after, nccl.device());
+    DeviceOrderCheck.check(operations, after, nccl.device());
     runGroup(operations, (group, deadline) -> executeGroup(group, after, deadline));
   }
 
@@ -196,7 +199,7 @@ final class NcclCommunicator extends OrderedCommunicator
       // The device may block an engine that has not returned.
       running.stream()
           .filter(each -> each.state() == Event.State.RECORDED)
-          .forEach(each -> KeptBuffers.keep(operations, each));
+          .forEach(each -> RetainedBuffers.keep(operations, each));
       throw e;
     }
     return algorithm.get();
@@ -234,17 +237,17 @@ final class NcclCommunicator extends OrderedCommunicator
 
   @Override
   public DeviceWindow register(CudaMemory memory) {
-    return new KnownMemory(this).register(memory);
+    return new MemorySharing(this).register(memory);
   }
 
   @Override
   public SharedWindow share(CudaMemory memory) {
-    return new KnownMemory(this).share(memory);
+    return new MemorySharing(this).share(memory);
   }
 
   @Override
   public SharedWindow shareByMulticast(CudaMemory memory) {
-    return new KnownMemory(this).shareByMulticast(memory);
+    return new MemorySharing(this).shareByMulticast(memory);
   }
 
   @Override
@@ -271,5 +274,50 @@ final class NcclCommunicator extends OrderedCommunicator
     }
     boolean idle = awaitIdle(Deadline.after(timeout()));
     sides.close(healthy && idle, nccl.linger());
+  }
+
+  /** Checks which operations can be enqueued behind device work that has not ended yet. */
+  static final class DeviceOrderCheck {
+    private DeviceOrderCheck() {}
+
+    /**
+     * Rejects operations and events that the host would have to wait for.
+     *
+     * @throws CollectiveException of kind INVALID
+     */
+    static void check(List<Operation> operations, List<Event> after, CudaDevice device) {
+      for (Event each : after) {
+        if (!each.isOnDevice() || each.state() == Event.State.PENDING) {
+          throw CollectiveException.invalid(
+              each + " is not recorded work of a device, so no device can wait for it");
+        }
+      }
+      for (Operation operation : operations) {
+        if (operation.kind().isCollective()) {
+          throw CollectiveException.invalid(
+              operation.signature()
+                  + " is a collective; only sends and receives can follow device work");
+        }
+        for (TypedBuffer buffer : operation.buffers()) {
+          if (isOnHost(buffer, device)) {
+            throw CollectiveException.invalid(
+                operation.signature()
+                    + ": "
+                    + buffer
+                    + " is memory of the host, which would be read"
+                    + " before the work of devices has ended");
+          }
+        }
+      }
+    }
+
+    /** Freed memory is accepted here. It is rejected by name later, as in all groups. */
+    private static boolean isOnHost(TypedBuffer buffer, CudaDevice device) {
+      try {
+        return buffer.count() > 0 && !device.isDeviceMemory(buffer.address());
+      } catch (IllegalStateException e) {
+        return false;
+      }
+    }
   }
 }

@@ -1,12 +1,12 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
-import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.Operation;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.nccl.EngineGraphs.NcclGraph;
+import io.weft.collectives.nccl.HostReductions.NcclReductions;
 import io.weft.collectives.nccl.PeerWindows.Place;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.peer.MulticastWindow;
-import io.weft.collectives.peer.PeerWindow;
-import io.weft.collectives.peer.ReachableMemory;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
@@ -17,7 +17,9 @@ import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.StreamOrder;
 import java.time.Duration;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
@@ -44,12 +46,12 @@ final class NcclEngine {
   private static final Duration QUIET = Duration.ofMillis(200);
 
   private final String name;
-  private final Agreement agreement;
+  private final OperationAgreement agreement;
   private final NcclWaits waits;
   private final boolean shrinks;
   private final CudaStream stream;
   private final EngineStaging staging;
-  private final HostDetour detour;
+  private final HostReductions detour;
   private final NcclLaunches launches;
   private final int rank;
   private final int nranks;
@@ -69,7 +71,7 @@ final class NcclEngine {
   NcclEngine(
       String name,
       NcclOptions options,
-      Agreement agreement,
+      OperationAgreement agreement,
       AtomicReference<CollectiveException> stop) {
     this.name = name;
     this.agreement = agreement;
@@ -82,7 +84,7 @@ final class NcclEngine {
     this.staging = new EngineStaging(stream, options.stagingBytes());
     this.peers = new PeerWindows(stream);
     this.launches = new NcclLaunches(name, agreement, stream, staging, waits, peers);
-    this.detour = new HostDetour(agreement.host(), stream, staging.bounce());
+    this.detour = new HostReductions(agreement.host(), stream, staging.bounce());
   }
 
   /** Connects to the other ranks in NCCL. */
@@ -95,10 +97,10 @@ final class NcclEngine {
   void connect(NcclComm started, Deadline deadline) {
     stream.device().use();
     comm = started;
-    waits.on(comm);
+    waits.useCommunicator(comm);
     try {
       comm.awaitReady("creating a communicator of " + nranks, deadline, waits.watch());
-      launches.on(comm);
+      launches.useCommunicator(comm);
     } catch (RuntimeException e) {
       comm.abort();
       throw e;
@@ -112,8 +114,8 @@ final class NcclEngine {
         () -> {
           Set<Algorithm> used = EnumSet.noneOf(Algorithm.class);
           for (Operation each : operations) {
-            Place receive = agreement.onCollective(each, launches.multicastPlace(each));
-            if (ExactReductions.areOfNccl(each)) {
+            Place receive = agreement.checkCollective(each, launches.multicastPlace(each));
+            if (NcclReductions.areOfNccl(each)) {
               used.add(launches.collective(each, receive, deadline));
             } else {
               launches.finish(operations, deadline);
@@ -200,7 +202,7 @@ final class NcclEngine {
 
   /** Whether the broken communicator was kept and runs nothing any more. */
   boolean isShrinkable() {
-    return comm != null && !comm.isGone() && !deviceBusy;
+    return comm != null && !comm.hasEnded() && !deviceBusy;
   }
 
   /** Creates NCCL's communicator of the surviving ranks; see {@link NcclComm#shrink}. */
@@ -248,10 +250,10 @@ final class NcclEngine {
   }
 
   /** Ends shared memory on this rank only. */
-  void leave(ReachableMemory window, Duration linger) {
+  void unshareLocally(ReachableMemory window, Duration linger) {
     stream.device().use();
     if (!deviceBusy) {
-      peers.leave(window, Deadline.after(linger));
+      peers.closeLocally(window, Deadline.after(linger));
     }
   }
 
@@ -275,7 +277,7 @@ final class NcclEngine {
     } catch (RuntimeException | Error e) {
       abort();
       if (deviceBusy) {
-        KeptBuffers.keep(operations, idle);
+        RetainedBuffers.keep(operations, idle);
       }
       throw e;
     }
@@ -297,7 +299,7 @@ final class NcclEngine {
 
   /** Whether NCCL's communicator was kept, not aborted, and runs nothing any more. */
   private boolean keep() {
-    if (!shrinks || comm.isGone() || NcclLibrary.loaded().whyNoShrinking().isPresent()) {
+    if (!shrinks || comm.hasEnded() || NcclLibrary.loaded().whyNoShrinking().isPresent()) {
       return false;
     }
     if (NcclLibrary.loaded().revokes()) {
@@ -358,6 +360,58 @@ final class NcclEngine {
     }
     if (!deviceBusy) {
       staging.close();
+    }
+  }
+
+  /** Keeps the memory of failed operations while the device may still use it. */
+  static final class RetainedBuffers {
+    private static final Logger LOG = LoggerFactory.getLogger(RetainedBuffers.class);
+
+    private RetainedBuffers() {}
+
+    /** Keeps all buffers until the event ends; a buffer that is already free is only logged. */
+    static void keep(List<Operation> operations, Event until) {
+      for (Operation operation : operations) {
+        for (TypedBuffer buffer : operation.buffers()) {
+          try {
+            buffer.owner().usedUntil(until);
+          } catch (RuntimeException e) {
+            LOG.warn("{} cannot be kept until {}", buffer, until.what(), e);
+          }
+        }
+      }
+    }
+  }
+
+  /** The windows of one of NCCL's communicators. Confined to the engine's thread. */
+  static final class RegisteredWindows {
+    private static final Logger LOG = LoggerFactory.getLogger(RegisteredWindows.class);
+
+    private final Map<DeviceWindow, Long> windows = new HashMap<>();
+
+    /** Registers a window together with the other ranks. */
+    void register(NcclComm comm, DeviceWindow window, Deadline deadline, Runnable watch) {
+      windows.put(
+          window,
+          comm.register(window.memory().address(), window.memory().bytes(), deadline, watch));
+    }
+
+    /** Ends a window if it still exists. */
+    void deregister(NcclComm comm, DeviceWindow window) {
+      Long handle = windows.remove(window);
+      if (handle != null && handle != 0) {
+        comm.deregister(handle);
+      }
+    }
+
+    /** Ends all windows before a communicator that is well. */
+    void end(NcclComm comm) {
+      try {
+        List.copyOf(windows.keySet()).forEach(window -> deregister(comm, window));
+      } catch (CollectiveException e) {
+        LOG.warn("A window failed to end, so NCCL is aborted", e);
+        comm.abort();
+      }
     }
   }
 }

@@ -52,4 +52,42 @@ final class NcclFunctions {
   static native int ncclSend(long send, long count, int type, int peer, long comm, long stream);
 
   static native int ncclRecv(long receive, long count, int type, int peer, long comm, long stream);
+
+  /**
+   * Functions that NCCL has from {@link NcclLibrary#SHRINKS} on; otherwise as {@link
+   * NcclFunctions}.
+   */
+  static final class NcclShrinkFunctions {
+    private NcclShrinkFunctions() {}
+
+    static native int ncclCommShrink(
+        long comm, long excluded, int count, long out, long config, int flags);
+  }
+
+  /**
+   * Functions that NCCL has from {@link NcclLibrary#REVOKES} on; otherwise as {@link
+   * NcclFunctions}.
+   */
+  static final class NcclRevokeFunctions {
+    private NcclRevokeFunctions() {}
+
+    static native int ncclCommRevoke(long comm, int flags);
+  }
+
+  /** Functions that NCCL has since 2.27.3. {@link NcclLibrary#load} binds them if they exist. */
+  static final class NcclWindowFunctions {
+    private NcclWindowFunctions() {}
+
+    static native int ncclCommWindowRegister(
+        long comm, long address, long bytes, long out, int flags);
+
+    static native int ncclCommWindowDeregister(long comm, long window);
+  }
+
+  /** The function that every NCCL has. It is bound first, to read the version of the library. */
+  static final class NcclVersionFunction {
+    private NcclVersionFunction() {}
+
+    static native int ncclGetVersion(int[] version);
+  }
 }

@@ -1,12 +1,14 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.Operation;
+import io.weft.collectives.RaggedAllToAll;
+import io.weft.collectives.RaggedLayout;
+import io.weft.collectives.nccl.EngineStaging.StagedBuffers;
+import io.weft.collectives.nccl.OperationAgreement.RaggedReceives;
 import io.weft.collectives.nccl.PeerWindows.Place;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.RaggedLayout;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaMark;
 import io.weft.device.cuda.CudaStream;
@@ -18,7 +20,7 @@ import java.util.List;
  */
 final class NcclLaunches {
   private final String name;
-  private final Agreement agreement;
+  private final OperationAgreement agreement;
   private final CudaStream stream;
   private final EngineStaging staging;
   private final NcclWaits waits;
@@ -32,7 +34,7 @@ final class NcclLaunches {
 
   NcclLaunches(
       String name,
-      Agreement agreement,
+      OperationAgreement agreement,
       CudaStream stream,
       EngineStaging staging,
       NcclWaits waits,
@@ -47,7 +49,7 @@ final class NcclLaunches {
   }
 
   /** Sets the communicator for the following operations. */
-  void on(NcclComm ready) {
+  void useCommunicator(NcclComm ready) {
     comm = ready;
     calls = new NcclCalls(comm, stream, rank, agreement.host().nranks());
   }
@@ -86,7 +88,7 @@ final class NcclLaunches {
   }
 
   private void writeToAll(Operation operation, Place receive, Deadline deadline) {
-    long send = staged(operation, deadline).at(operation.buffers().get(0));
+    long send = staged(operation, deadline).deviceAddress(operation.buffers().get(0));
     peers.writeToAll(operation, receive, send, deadline);
   }
 
@@ -106,10 +108,10 @@ final class NcclLaunches {
    */
   private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
     Place receive = capturing ? Place.NONE : peers.place(operation.receive());
-    RaggedArrivals arrivals = agreement.onRagged(operation, receive);
+    RaggedReceives arrivals = agreement.exchangeLayouts(operation, receive);
     StagedBuffers staged = staged(operation, deadline);
     if (arrivals.areShared()) {
-      peers.write(operation, staged.at(operation.send()), arrivals, deadline);
+      peers.write(operation, staged.deviceAddress(operation.send()), arrivals, deadline);
     } else {
       enqueue(operation, staged, arrivals.layouts(), deadline);
     }
@@ -121,7 +123,7 @@ final class NcclLaunches {
     if (!moving.isEmpty()) {
       calls.pairs(moving, staging.of(moving, rank, waits.until(moving, deadline)));
     }
-    agreement.onPairs(operations);
+    agreement.checkPairs(operations);
     if (!moving.isEmpty()) {
       comm.awaitReady("a group of sends and receives", deadline, waits.watch());
     }
@@ -134,7 +136,7 @@ final class NcclLaunches {
       return;
     }
     for (Operation each : step) {
-      Place receive = agreement.onCollective(each, Place.NONE);
+      Place receive = agreement.checkCollective(each, Place.NONE);
       Algorithm unused = collective(each, receive, deadline);
     }
   }

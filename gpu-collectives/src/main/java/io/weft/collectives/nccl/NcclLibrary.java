@@ -1,9 +1,13 @@
 package io.weft.collectives.nccl;
 
 import com.sun.jna.Pointer;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.device.library.NativeBinding;
-import io.weft.device.library.UnavailableLibraryException;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.nccl.NcclFunctions.NcclRevokeFunctions;
+import io.weft.collectives.nccl.NcclFunctions.NcclShrinkFunctions;
+import io.weft.collectives.nccl.NcclFunctions.NcclVersionFunction;
+import io.weft.collectives.nccl.NcclFunctions.NcclWindowFunctions;
+import io.weft.device.NativeBinding;
+import io.weft.device.UnavailableLibraryException;
 import io.weft.device.probe.LibraryLocation;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.file.Path;

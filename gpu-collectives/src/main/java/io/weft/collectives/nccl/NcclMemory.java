@@ -1,6 +1,6 @@
 package io.weft.collectives.nccl;
 
-import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.CollectiveException;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemorySource;
 import io.weft.device.probe.ProbeOptions;
@@ -10,7 +10,7 @@ import io.weft.memory.Bytes;
  * Allocates device memory through NCCL, in the form that NCCL prefers for windows. Failures are
  * {@link CollectiveException}s of kind IO. Stateless.
  */
-public final class NcclMemory implements CudaMemorySource {
+final class NcclMemory implements CudaMemorySource {
   /** The driver's mapping granularity on all GPUs so far; NCCL rounds up further where needed. */
   private static final long GRANULARITY = 2L << 20;
 

@@ -1,15 +1,22 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.AllToAll;
+import io.weft.collectives.Operation;
+import io.weft.collectives.OperationKind;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.replay.CapturesGraphs.Captured;
-import io.weft.collectives.replay.StepGraph;
+import io.weft.collectives.nccl.EngineGraphs.NcclGraph;
+import io.weft.collectives.nccl.HostReductions.NcclReductions;
+import io.weft.collectives.nccl.NcclEnginePair.NcclEngineLane;
+import io.weft.collectives.symmetric.GraphCapturer.Captured;
+import io.weft.collectives.symmetric.GraphCapturer.StepGraph;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane;
+import io.weft.device.cuda.CudaDevice;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,7 +41,7 @@ final class NcclStepGraph implements StepGraph {
   private final AtomicBoolean closed = new AtomicBoolean();
 
   /** A graph and the side that it runs on. */
-  private record Part(NcclSide side, NcclGraph graph) {}
+  private record Part(NcclEngineLane side, NcclGraph graph) {}
 
   private NcclStepGraph(NcclCommunicator communicator, List<Part> parts, int size) {
     this.communicator = communicator;
@@ -92,7 +99,7 @@ final class NcclStepGraph implements StepGraph {
   private static Part part(
       NcclCommunicator communicator, List<List<Operation>> run, Deadline deadline) {
     boolean collective = isCollective(run.get(0));
-    NcclSide side = communicator.side(collective);
+    NcclEngineLane side = communicator.side(collective);
     AtomicReference<NcclGraph> captured = new AtomicReference<>();
     communicator.run(
         side,
@@ -139,7 +146,7 @@ final class NcclStepGraph implements StepGraph {
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
-      endUse(NcclSide::settle);
+      endUse(NcclEngineLane::settle);
     }
   }
 
@@ -163,5 +170,65 @@ final class NcclStepGraph implements StepGraph {
   @Override
   public String toString() {
     return "a replay of " + size + " steps by the device";
+  }
+
+  /** Finds operations that a device cannot run without its host. Stateless. */
+  static final class GraphObstacle {
+    private GraphObstacle() {}
+
+    /**
+     * Why steps cannot be a graph; empty text if they can.
+     *
+     * @param device of this rank
+     */
+    static String of(List<List<Operation>> steps, CudaDevice device) {
+      for (int i = 0; i < steps.size(); i++) {
+        String obstacle = ofStep(steps.get(i), device);
+        if (!obstacle.isEmpty()) {
+          return "step " + i + ": " + obstacle;
+        }
+      }
+      return "";
+    }
+
+    private static String ofStep(List<Operation> step, CudaDevice device) {
+      long collectives = step.stream().filter(each -> each.kind().isCollective()).count();
+      if (collectives != 0 && collectives != step.size()) {
+        return "collectives and pairs in one group run on two streams";
+      }
+      return step.stream()
+          .map(each -> ofOperation(each, device))
+          .filter(obstacle -> !obstacle.isEmpty())
+          .findFirst()
+          .orElse("");
+    }
+
+    private static String ofOperation(Operation operation, CudaDevice device) {
+      if (operation.kind() == OperationKind.BARRIER) {
+        return "a barrier runs on the hosts";
+      }
+      if (!NcclReductions.areOfNccl(operation)) {
+        return operation.signature() + " is reduced on the hosts";
+      }
+      if (operation instanceof AllToAll each && each.send().sameAs(each.receive())) {
+        return "an all-to-all in place needs a copy, and the host chooses its memory";
+      }
+      return operation.buffers().stream()
+          .filter(buffer -> buffer.count() > 0)
+          .map(buffer -> ofBuffer(buffer, device))
+          .filter(obstacle -> !obstacle.isEmpty())
+          .findFirst()
+          .map(obstacle -> operation.signature() + ": " + obstacle)
+          .orElse("");
+    }
+
+    private static String ofBuffer(TypedBuffer buffer, CudaDevice device) {
+      try {
+        long unused = buffer.owner().address();
+      } catch (IllegalStateException e) {
+        return buffer + " is gone: " + e.getMessage();
+      }
+      return device.isDeviceMemory(buffer.address()) ? "" : buffer + " is memory of the host";
+    }
   }
 }

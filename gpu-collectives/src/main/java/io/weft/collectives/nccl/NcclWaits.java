@@ -1,10 +1,10 @@
 package io.weft.collectives.nccl;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.Receive;
-import io.weft.collectives.operation.Send;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.Operation;
+import io.weft.collectives.Receive;
+import io.weft.collectives.Send;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.BounceBuffers;
 import io.weft.device.cuda.CudaMark;
@@ -28,18 +28,18 @@ final class NcclWaits {
   private static final long GRACE_NANOS = 200_000_000;
 
   private final String name;
-  private final Agreement agreement;
+  private final OperationAgreement agreement;
   private final AtomicReference<CollectiveException> stop;
   private NcclComm comm;
 
-  NcclWaits(String name, Agreement agreement, AtomicReference<CollectiveException> stop) {
+  NcclWaits(String name, OperationAgreement agreement, AtomicReference<CollectiveException> stop) {
     this.name = name;
     this.agreement = agreement;
     this.stop = stop;
   }
 
   /** Sets the communicator whose errors end the following waits. */
-  void on(NcclComm started) {
+  void useCommunicator(NcclComm started) {
     comm = started;
   }
 
@@ -106,7 +106,7 @@ final class NcclWaits {
       }
       last = now;
       comm.isReady(name);
-      Optional<CollectiveException> trouble = agreement.trouble();
+      Optional<CollectiveException> trouble = agreement.peerFailure();
       if (trouble.isEmpty()) {
         return;
       }

@@ -1,18 +1,14 @@
 package io.weft.collectives.nccl;
 
+import io.weft.collectives.AllGather;
+import io.weft.collectives.Broadcast;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Operation;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.peer.MulticastBlocks;
-import io.weft.collectives.peer.MulticastExchange;
-import io.weft.collectives.peer.MulticastWindow;
-import io.weft.collectives.peer.PeerExchange;
-import io.weft.collectives.peer.PeerRows;
-import io.weft.collectives.peer.PeerWindow;
-import io.weft.collectives.peer.ReachableMemory;
+import io.weft.collectives.Operation;
+import io.weft.collectives.RaggedAllToAll;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.nccl.MulticastExchange.MulticastBlocks;
+import io.weft.collectives.nccl.OperationAgreement.RaggedReceives;
+import io.weft.collectives.nccl.PeerExchange.PeerRows;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
@@ -116,7 +112,7 @@ final class PeerWindows {
    *
    * @param send device address of its rows
    */
-  void write(RaggedAllToAll operation, long send, RaggedArrivals arrivals, Deadline deadline) {
+  void write(RaggedAllToAll operation, long send, RaggedReceives arrivals, Deadline deadline) {
     long elements = operation.layout().rowElements();
     long rowBytes = elements * operation.send().type().bytes();
     PeerWindow window = (PeerWindow) windows.get(arrivals.window());
@@ -141,7 +137,7 @@ final class PeerWindows {
    */
   void writeToAll(Operation operation, Place place, long send, Deadline deadline) {
     MulticastWindow window = (MulticastWindow) windows.get(place.window());
-    used = window.lobby();
+    used = window.barrierWindow();
     multicast.enqueue(
         window,
         operation instanceof AllGather gather
@@ -188,15 +184,15 @@ final class PeerWindows {
   }
 
   /** Ends a window on this rank only. The stream must be idle. */
-  void leave(ReachableMemory window, Deadline deadline) {
-    if (windows.values().remove(window) && !window.leave(deadline)) {
+  void closeLocally(ReachableMemory window, Deadline deadline) {
+    if (windows.values().remove(window) && !window.closeLocally(deadline)) {
       LOG.warn("Shared memory is kept: another rank may still write to it");
     }
   }
 
   /** Ends all windows on this rank. The stream must be idle. */
   void close(Deadline deadline) {
-    List.copyOf(windows.values()).forEach(window -> leave(window, deadline));
+    List.copyOf(windows.values()).forEach(window -> closeLocally(window, deadline));
     if (multicast != null) {
       multicast.close();
       multicast = null;

@@ -1,12 +1,11 @@
 package io.weft.collectives.nccl;
 
-import io.weft.collectives.peer.ReachableMemory;
 import io.weft.device.cuda.CudaMemory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /** Memory of each rank that the devices of all ranks access directly. Thread-safe. */
-public final class SharedWindow implements AutoCloseable {
+final class SharedWindow implements AutoCloseable {
   private final ReachableMemory window;
   private final Consumer<ReachableMemory> end;
   private final AtomicBoolean closed = new AtomicBoolean();

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>Thread-safe.
  */
-public final class CollectiveMemory implements AutoCloseable {
+final class CollectiveMemory implements AutoCloseable {
   private final CollectiveMemoryCache.Entry entry;
   private final boolean reused;
   private final AtomicBoolean closed = new AtomicBoolean();

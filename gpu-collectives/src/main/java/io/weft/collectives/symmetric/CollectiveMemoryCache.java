@@ -1,10 +1,16 @@
 package io.weft.collectives.symmetric;
 
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
-import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -22,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * <p>{@link #acquire} is collective. {@link #evict} and the other methods are local and
  * thread-safe. Does not own the arena.
  */
-public final class CollectiveMemoryCache implements AutoCloseable {
+final class CollectiveMemoryCache implements AutoCloseable {
   private final SymmetricArena arena;
   private final CommunicatorBootstrap bootstrap;
   private final Logger log;
@@ -113,11 +119,11 @@ public final class CollectiveMemoryCache implements AutoCloseable {
     List<Entry> pinned = new ArrayList<>();
     List<CollectiveMemory> loans = new ArrayList<>();
     try {
-      List<MemoryVote> votes =
+      List<MemoryOffer> votes =
           rounds.exchange("memory", () -> vote(requests, pinned).encode()).stream()
-              .map(MemoryVote::decode)
+              .map(MemoryOffer::decode)
               .toList();
-      MemoryVote.requireSameRequests(votes);
+      MemoryOffer.requireSameRequests(votes);
       for (int i = 0; i < requests.size(); i++) {
         loans.add(settle(requests.get(i), i, votes, pinned));
       }
@@ -130,7 +136,8 @@ public final class CollectiveMemoryCache implements AutoCloseable {
   }
 
   /** Lends the entries at once, so they still exist when all ranks have agreed to use them. */
-  private synchronized MemoryVote vote(List<CollectiveMemoryRequest> requests, List<Entry> pinned) {
+  private synchronized MemoryOffer vote(
+      List<CollectiveMemoryRequest> requests, List<Entry> pinned) {
     List<Integer> held = new ArrayList<>();
     for (CollectiveMemoryRequest request : requests) {
       Entry entry = entries.get(request.purpose());
@@ -144,24 +151,24 @@ public final class CollectiveMemoryCache implements AutoCloseable {
       }
       pinned.add(entry);
       boolean fits = entry != null && entry.window.bytes() >= request.bytes();
-      held.add(fits ? entry.window.number() : MemoryVote.NONE);
+      held.add(fits ? entry.window.number() : MemoryOffer.NONE);
     }
-    return new MemoryVote(List.copyOf(requests), held);
+    return new MemoryOffer(List.copyOf(requests), held);
   }
 
   private CollectiveMemory settle(
-      CollectiveMemoryRequest request, int index, List<MemoryVote> votes, List<Entry> pinned) {
-    int newest = MemoryVote.NONE;
-    for (MemoryVote vote : votes) {
+      CollectiveMemoryRequest request, int index, List<MemoryOffer> votes, List<Entry> pinned) {
+    int newest = MemoryOffer.NONE;
+    for (MemoryOffer vote : votes) {
       newest = Math.max(newest, vote.held().get(index));
     }
-    List<Integer> without = MemoryVote.ranksWithout(votes, index, newest);
+    List<Integer> without = MemoryOffer.ranksWithout(votes, index, newest);
     Entry entry = pinned.set(index, null);
-    if (newest != MemoryVote.NONE && without.isEmpty()) {
+    if (newest != MemoryOffer.NONE && without.isEmpty()) {
       countHit();
       return new CollectiveMemory(entry, true);
     }
-    if (newest != MemoryVote.NONE) {
+    if (newest != MemoryOffer.NONE) {
       warn(request, without);
     }
     if (entry != null) {
@@ -222,6 +229,81 @@ public final class CollectiveMemoryCache implements AutoCloseable {
   public synchronized void close() {
     for (String purpose : List.copyOf(entries.keySet())) {
       boolean unused = evict(purpose);
+    }
+  }
+
+  /**
+   * Counters of a cache at one moment.
+   *
+   * @param hits requests answered with cached memory, on all ranks
+   * @param misses requests for which new memory was allocated
+   * @param mismatches misses where some ranks still had the memory and others did not
+   * @param evictions entries dropped on this rank, for any reason
+   * @param entries entries that a request would find now
+   */
+  record CacheStatistics(long hits, long misses, long mismatches, long evictions, int entries) {}
+
+  /**
+   * The message of a rank when all acquire cached memory: its requests and, for each request, the
+   * window that it has for it.
+   *
+   * @param held numbers of windows, or NONE, by request
+   */
+  record MemoryOffer(List<CollectiveMemoryRequest> requests, List<Integer> held) {
+    static final int NONE = -1;
+
+    byte[] encode() throws IOException {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      DataOutputStream out = new DataOutputStream(bytes);
+      out.writeInt(requests.size());
+      for (int i = 0; i < requests.size(); i++) {
+        out.writeUTF(requests.get(i).purpose());
+        out.writeLong(requests.get(i).bytes());
+        out.writeInt(held.get(i));
+      }
+      return bytes.toByteArray();
+    }
+
+    static MemoryOffer decode(byte[] message) {
+      try {
+        DataInputStream in = new DataInputStream(new ByteArrayInputStream(message));
+        int count = in.readInt();
+        List<CollectiveMemoryRequest> requests = new ArrayList<>();
+        List<Integer> held = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+          requests.add(new CollectiveMemoryRequest(in.readUTF(), in.readLong()));
+          held.add(in.readInt());
+        }
+        return new MemoryOffer(requests, held);
+      } catch (IOException | IllegalArgumentException e) {
+        throw new CollectiveException(
+            Kind.MISMATCH, List.of(), "a rank's vote on collective memory is not readable", e);
+      }
+    }
+
+    /** Checks that all ranks request the same memory in the same order. */
+    static void requireSameRequests(List<MemoryOffer> votes) {
+      List<CollectiveMemoryRequest> first = votes.get(0).requests;
+      for (int rank = 1; rank < votes.size(); rank++) {
+        List<CollectiveMemoryRequest> other = votes.get(rank).requests;
+        if (!other.equals(first)) {
+          throw new CollectiveException(
+              Kind.MISMATCH,
+              List.of(0, rank),
+              "rank 0 asks for collective memory " + first + " but rank " + rank + " for " + other);
+        }
+      }
+    }
+
+    /** The ranks whose window for a request is not this one. */
+    static List<Integer> ranksWithout(List<MemoryOffer> votes, int request, int window) {
+      List<Integer> without = new ArrayList<>();
+      for (int rank = 0; rank < votes.size(); rank++) {
+        if (votes.get(rank).held.get(request) != window) {
+          without.add(rank);
+        }
+      }
+      return without;
     }
   }
 }

@@ -7,7 +7,7 @@ package io.weft.collectives.symmetric;
  *     at the same time need two purposes, or one overwrites the contents of the other
  * @param bytes the minimum size, 0 or more
  */
-public record CollectiveMemoryRequest(String purpose, long bytes) {
+record CollectiveMemoryRequest(String purpose, long bytes) {
   public CollectiveMemoryRequest {
     if (purpose.isBlank()) {
       throw new IllegalArgumentException("cached memory needs a purpose");

@@ -1,7 +1,7 @@
 package io.weft.collectives.symmetric;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import io.weft.memory.Memory;
 import java.util.Arrays;
@@ -25,7 +25,7 @@ import java.util.List;
  * <p>All ranks set their slots and counters before any rank learns their addresses. One thread at a
  * time on each rank. After a failure the barrier is broken.
  */
-public final class SignalBarrier implements AutoCloseable {
+final class SignalBarrier implements AutoCloseable {
   /** The members of a group are the bits of a long. */
   public static final int MOST_RANKS = Long.SIZE;
 
@@ -128,7 +128,7 @@ public final class SignalBarrier implements AutoCloseable {
    */
   public void await(Group group, Deadline deadline) {
     if (failure != null) {
-      throw failure.metBy("a barrier of ranks " + group);
+      throw failure.forOperation("a barrier of ranks " + group);
     }
     try {
       for (int peer : group.ranks) {

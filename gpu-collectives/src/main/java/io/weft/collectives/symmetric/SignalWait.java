@@ -1,9 +1,9 @@
 package io.weft.collectives.symmetric;
 
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.InPlaceRegions;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import io.weft.memory.Memory;
 import java.util.List;

@@ -1,14 +1,15 @@
 package io.weft.collectives.symmetric;
 
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.Topology;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import io.weft.memory.Memory;
 import io.weft.memory.OffsetLedger;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -47,7 +48,7 @@ public final class SymmetricArena implements AutoCloseable {
   /** Not guarded by this object's lock: work that ends must not wait for a running collective. */
   private final Set<Integer> ended = new ConcurrentSkipListSet<>();
 
-  private final Uses uses = new Uses(this::unmap);
+  private final UseCount uses = new UseCount(this::unmap);
   private int nextNumber;
   private boolean closed;
 
@@ -251,6 +252,86 @@ public final class SymmetricArena implements AutoCloseable {
           "{} keeps its symmetric memory mapped: {} windows are used by work that still runs",
           communicator,
           uses.count());
+    }
+  }
+
+  /**
+   * The message of a rank when all request a window.
+   *
+   * <pre> long bytes | int number of the window | int count | int each ended window
+   * </pre>
+   *
+   * @param number how many windows this rank has requested before
+   * @param ended windows whose last use on this rank has ended and whose bytes are not reused yet
+   */
+  record WindowRequest(long bytes, int number, Set<Integer> ended) {
+    private static final int HEAD_BYTES = 16;
+
+    byte[] encode() {
+      ByteBuffer out = ByteBuffer.allocate(HEAD_BYTES + 4 * ended.size());
+      out.putLong(bytes).putInt(number).putInt(ended.size());
+      ended.forEach(out::putInt);
+      return out.array();
+    }
+
+    static WindowRequest decode(byte[] message) {
+      ByteBuffer in = ByteBuffer.wrap(message);
+      if (message.length < HEAD_BYTES
+          || message.length != HEAD_BYTES + 4L * in.getInt(HEAD_BYTES - 4)) {
+        throw new CollectiveException(
+            Kind.MISMATCH,
+            List.of(),
+            "a rank's request for a window, of " + message.length + " bytes, is not readable");
+      }
+      long bytes = in.getLong();
+      int number = in.getInt();
+      Set<Integer> ended = new TreeSet<>();
+      for (int left = in.getInt(); left > 0; left--) {
+        ended.add(in.getInt());
+      }
+      return new WindowRequest(bytes, number, ended);
+    }
+
+    /** Checks that all ranks request the same window; names those that differ from rank 0. */
+    static void requireSame(List<WindowRequest> all) {
+      WindowRequest first = all.get(0);
+      List<Integer> others = new ArrayList<>();
+      for (int rank = 1; rank < all.size(); rank++) {
+        if (!all.get(rank).asksLike(first)) {
+          others.add(rank);
+        }
+      }
+      if (!others.isEmpty()) {
+        WindowRequest other = all.get(others.get(0));
+        List<Integer> ranks = new ArrayList<>(List.of(0));
+        ranks.addAll(others);
+        throw new CollectiveException(
+            Kind.MISMATCH,
+            ranks,
+            "rank 0 asks for symmetric "
+                + first
+                + " but "
+                + CollectiveException.name(others)
+                + " for "
+                + other
+                + "; all ranks must ask for the same windows in the same order");
+      }
+    }
+
+    private boolean asksLike(WindowRequest other) {
+      return bytes == other.bytes && number == other.number;
+    }
+
+    /** The windows that have ended on all ranks, in order. */
+    static Set<Integer> endedEverywhere(List<WindowRequest> all) {
+      Set<Integer> ended = new TreeSet<>(all.get(0).ended);
+      all.forEach(request -> ended.retainAll(request.ended));
+      return ended;
+    }
+
+    @Override
+    public String toString() {
+      return "window #" + number + " of " + bytes + " bytes";
     }
   }
 }

@@ -1,9 +1,9 @@
 package io.weft.collectives.symmetric;
 
-import io.weft.collectives.buffer.BufferOwner;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.BufferOwner;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.memory.Memory;
@@ -35,7 +35,7 @@ public final class Window implements BufferOwner, AutoCloseable {
   private final int number;
   private final long offset;
   private final long bytes;
-  private final Uses uses;
+  private final UseCount uses;
   private final AtomicBoolean closed = new AtomicBoolean();
 
   Window(SymmetricArena arena, SymmetricSegment segment, int number, long offset, long bytes) {
@@ -44,7 +44,7 @@ public final class Window implements BufferOwner, AutoCloseable {
     this.number = number;
     this.offset = offset;
     this.bytes = bytes;
-    this.uses = new Uses(() -> arena.ended(number));
+    this.uses = new UseCount(() -> arena.ended(number));
   }
 
   /** The bytes that a window takes of its segment. */
@@ -209,5 +209,62 @@ public final class Window implements BufferOwner, AutoCloseable {
   @Override
   public String toString() {
     return "symmetric window #" + number + " of " + bytes + " bytes";
+  }
+
+  /**
+   * Multicast without hardware support. Each rank starts with the rank after itself, so their
+   * targets differ.
+   */
+  static final class HostFanOut implements Multicast {
+    private final Window window;
+
+    HostFanOut(Window window) {
+      this.window = window;
+    }
+
+    @Override
+    public void write(TypedBuffer source, long offset) {
+      for (int i = 1; i <= window.nranks(); i++) {
+        window.put(source, (window.rank() + i) % window.nranks(), offset);
+      }
+    }
+
+    @Override
+    public void signal(int slot, int value) {
+      for (int i = 1; i <= window.nranks(); i++) {
+        window.signal((window.rank() + i) % window.nranks(), slot, value);
+      }
+    }
+
+    @Override
+    public String mechanism() {
+      return "host fan-out";
+    }
+  }
+
+  /**
+   * Writes that reach all ranks of a window at once. The host copies to one rank after the other.
+   * NVLink sends once, and the switch copies. In both cases a rank sees the bytes only after an
+   * acquire: write, then {@link #signal}; the readers wait for the signal.
+   *
+   * <p>Thread-safe for ranges that do not overlap.
+   */
+  interface Multicast {
+    /**
+     * Writes the bytes at the same offset of every rank, including this one.
+     *
+     * @param source may be this rank's own part of the window
+     * @throws IndexOutOfBoundsException if the bytes are not all within the window
+     */
+    void write(TypedBuffer source, long offset);
+
+    /**
+     * Calls {@link Window#signal} for every rank, including this one, after everything written
+     * before.
+     */
+    void signal(int slot, int value);
+
+    /** The mechanism, for logs: "host fan-out" or "nvlink". */
+    String mechanism();
   }
 }

@@ -1,8 +1,8 @@
 package io.weft.device.cuda;
 
 import com.sun.jna.Pointer;
-import io.weft.device.library.NativeBinding;
-import io.weft.device.library.UnavailableLibraryException;
+import io.weft.device.NativeBinding;
+import io.weft.device.UnavailableLibraryException;
 import io.weft.device.probe.LibraryLocation;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.ByteBuffer;

@@ -162,12 +162,12 @@ public final class DeviceTiers implements AutoCloseable {
     return run(
         "loading " + Bytes.text(memory.bytes()),
         () -> {
-          TieredLease there = memory.leaseThere();
+          TieredLease there = memory.leaseOnDevice();
           if (there != null) {
             return there;
           }
           moves.load(memory, takeOnDevice(memory.bytes()));
-          return memory.leaseThere();
+          return memory.leaseOnDevice();
         });
   }
 

@@ -37,8 +37,7 @@ public final class IpcMemory implements AutoCloseable {
   public static IpcMemory open(CudaDevice device, IpcHandle handle) {
     if (handle.pid() == ProcessHandle.current().pid()) {
       throw new IllegalArgumentException(
-          handle
-              + " is of this process: use its address, the driver maps only memory of others");
+          handle + " is of this process: use its address, the driver maps only memory of others");
     }
     device.use();
     long[] base = new long[1];

@@ -1,6 +1,5 @@
 package io.weft.device.cuda;
 
-import io.weft.device.descriptor.Descriptor;
 import io.weft.memory.Bytes;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -1,7 +1,7 @@
 package io.weft.device.cuda;
 
-import io.weft.device.library.NativeBinding;
-import io.weft.device.library.UnavailableLibraryException;
+import io.weft.device.NativeBinding;
+import io.weft.device.UnavailableLibraryException;
 import java.nio.file.Path;
 import java.util.Optional;
 

@@ -71,7 +71,7 @@ public final class TieredMemory implements AutoCloseable {
    * @throws CudaException when the device fails
    */
   public TieredLease lease() {
-    TieredLease there = leaseThere();
+    TieredLease there = leaseOnDevice();
     return there == null ? tiers.load(this) : there;
   }
 
@@ -80,8 +80,8 @@ public final class TieredMemory implements AutoCloseable {
    *
    * @throws IllegalStateException when it was closed
    */
-  public Optional<TieredLease> leaseIfThere() {
-    return Optional.ofNullable(leaseThere());
+  public Optional<TieredLease> leaseIfOnDevice() {
+    return Optional.ofNullable(leaseOnDevice());
   }
 
   /**
@@ -118,7 +118,7 @@ public final class TieredMemory implements AutoCloseable {
   }
 
   /** Returns null if the memory must be moved first. */
-  synchronized TieredLease leaseThere() {
+  synchronized TieredLease leaseOnDevice() {
     requireOpen();
     if (onDevice == null || moving) {
       return null;

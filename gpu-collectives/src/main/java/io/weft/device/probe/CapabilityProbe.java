@@ -2,8 +2,19 @@ package io.weft.device.probe;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.URL;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Finds the capabilities of the machine. A part that fails is a "no" with the failure as its
@@ -55,6 +66,171 @@ public final class CapabilityProbe {
       return part.find();
     } catch (IOException | UncheckedIOException | SecurityException | IllegalStateException e) {
       return Finding.no("the probe failed: " + e);
+    }
+  }
+
+  /** Finds JNA without loading a class of it. */
+  static final class JnaProbe {
+    private static final String CLASS_FILE = "com/sun/jna/Native.class";
+
+    private JnaProbe() {}
+
+    static Finding library() {
+      URL found = JnaProbe.class.getClassLoader().getResource(CLASS_FILE);
+      if (found == null) {
+        return Finding.no("net.java.dev.jna:jna is not on the class path, so no GPU can be used");
+      }
+      String place = found.toString();
+      return Finding.yes(place.substring(0, place.length() - CLASS_FILE.length()));
+    }
+  }
+
+  /** Probes the files of the NVIDIA driver. */
+  static final class CudaProbe {
+    private static final String OLDEST = "525";
+    private static final String VERSION = "/proc/driver/nvidia/version";
+    private static final String DEVICES = "/proc/driver/nvidia/gpus";
+    private static final Pattern DRIVER =
+        Pattern.compile("Kernel Module(?: for \\S+)?\\s+(\\d+(?:\\.\\d+)+)");
+
+    private final ProbeOptions options;
+
+    CudaProbe(ProbeOptions options) {
+      this.options = options;
+    }
+
+    Finding driver() throws IOException {
+      Path version = options.at(VERSION);
+      if (!Files.isReadable(version)) {
+        return Finding.no(VERSION + " does not exist: the NVIDIA kernel module is not loaded");
+      }
+      Matcher matcher = DRIVER.matcher(Files.readString(version));
+      boolean matched = matcher.find();
+      String number = matched ? matcher.group(1) : "of unknown version";
+      LibraryLocation library = LibraryLocation.ofCuda(options);
+      if (library.path().isEmpty()) {
+        return Finding.no("driver " + number + ", but " + library.missing());
+      }
+      return matched && !Versions.isAtLeast(number, OLDEST)
+          ? Finding.no("driver " + number + " is older than " + OLDEST + ", the first for CUDA 12")
+          : Finding.yes("driver " + number + ", " + library.path().get());
+    }
+
+    Finding devices() throws IOException {
+      Finding driver = driver();
+      if (!driver.isAvailable()) {
+        return Finding.no("no driver: " + driver.reason());
+      }
+      List<String> models = models();
+      return models.isEmpty()
+          ? Finding.no(DEVICES + " is empty: the driver shows no GPU")
+          : Finding.yes(
+              models.size() + " x " + String.join(", ", models.stream().distinct().toList()));
+    }
+
+    private List<String> models() throws IOException {
+      List<String> models = new ArrayList<>();
+      for (String bus : HostProbe.names(options.at(DEVICES))) {
+        Path information = options.at(DEVICES).resolve(bus).resolve("information");
+        models.add(Files.isReadable(information) ? model(information) : "unknown model");
+      }
+      return models;
+    }
+
+    private static String model(Path information) throws IOException {
+      for (String line : Files.readAllLines(information)) {
+        if (line.startsWith("Model:")) {
+          return line.substring("Model:".length()).strip();
+        }
+      }
+      return "unknown model";
+    }
+
+    Finding peerAccess() throws IOException {
+      return needsSeveral("reading each other's memory");
+    }
+
+    Finding multicast() throws IOException {
+      return needsSeveral("multicast");
+    }
+
+    /** Only the driver knows more than the number of GPUs, and the probe does not call it. */
+    private Finding needsSeveral(String what) throws IOException {
+      Finding devices = devices();
+      if (!devices.isAvailable()) {
+        return Finding.no("no GPU: " + devices.reason());
+      }
+      int count = models().size();
+      return count < 2
+          ? Finding.no("one GPU has no other: " + devices.reason())
+          : Finding.no(
+              "unknown: " + what + " between " + count + " GPUs is known to the CUDA runtime only");
+    }
+  }
+
+  /**
+   * Finds NCCL and its version without loading it. The version is in the name of the linked file,
+   * or in the text that the library prints at its start.
+   */
+  static final class NcclProbe {
+    private static final Pattern IN_NAME = Pattern.compile("libnccl\\.so\\.(\\d+\\.\\d+\\.\\d+)");
+    private static final Pattern IN_TEXT = Pattern.compile("NCCL version (\\d+\\.\\d+\\.\\d+)");
+
+    /** The oldest version that is bound, see io.weft.collectives.nccl.NcclLibrary. */
+    private static final String OLDEST = "2.19.3";
+
+    private static final int PIECE_BYTES = 1 << 20;
+    private static final int LONGEST_TEXT = 64;
+    private static final long MOST_BYTES = 1L << 30;
+
+    private final ProbeOptions options;
+
+    NcclProbe(ProbeOptions options) {
+      this.options = options;
+    }
+
+    Finding library() throws IOException {
+      LibraryLocation location = LibraryLocation.ofNccl(options);
+      return location.path().isPresent()
+          ? found(location.path().get())
+          : Finding.no(location.missing());
+    }
+
+    private static Finding found(Path library) throws IOException {
+      Path file = library.toRealPath();
+      String version = versionInName(file).or(() -> versionInFile(file)).orElse("");
+      if (version.isEmpty()) {
+        return Finding.no(file + " does not say which version of NCCL it is");
+      }
+      return Versions.isAtLeast(version, OLDEST)
+          ? Finding.yes("NCCL " + version + ", " + file)
+          : Finding.no("NCCL " + version + ", " + file + ", is older than " + OLDEST);
+    }
+
+    private static Optional<String> versionInName(Path file) {
+      Matcher matcher = IN_NAME.matcher(file.getFileName().toString());
+      return matcher.matches() ? Optional.of(matcher.group(1)) : Optional.empty();
+    }
+
+    private static Optional<String> versionInFile(Path file) {
+      try (FileChannel channel = FileChannel.open(file)) {
+        ByteBuffer piece = ByteBuffer.allocate(PIECE_BYTES);
+        long end = Math.min(channel.size(), MOST_BYTES);
+        // Pieces overlap, so that no text is cut.
+        for (long at = 0; at < end; at += PIECE_BYTES - LONGEST_TEXT) {
+          piece.clear();
+          int length = channel.read(piece, at);
+          String text =
+              new String(piece.array(), 0, Math.max(0, length), StandardCharsets.ISO_8859_1);
+          Matcher matcher = IN_TEXT.matcher(text);
+          if (matcher.find()) {
+            return Optional.of(matcher.group(1));
+          }
+        }
+        return Optional.empty();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
     }
   }
 }

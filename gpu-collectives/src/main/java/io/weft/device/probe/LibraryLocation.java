@@ -2,6 +2,8 @@ package io.weft.device.probe;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -39,5 +41,87 @@ public record LibraryLocation(Optional<Path> path, String missing) {
 
   private static LibraryLocation missing(String why) {
     return new LibraryLocation(Optional.empty(), why);
+  }
+
+  /**
+   * The folders that are searched for shared libraries. The loader's path is first, then the usual
+   * folders and, for libraries of pip, Python's packages.
+   */
+  static final class LibraryFolders {
+    private static final List<String> USUAL =
+        List.of(
+            "/usr/local/cuda/lib64",
+            "/usr/local/cuda/compat",
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu",
+            "/usr/lib64",
+            "/usr/lib",
+            "/usr/local/lib",
+            "/usr/local/nvidia/lib64",
+            "/usr/lib/wsl/lib");
+
+    /** The folder of NCCL within Python's packages, used by NVIDIA's package. */
+    private static final String IN_PACKAGES = "nvidia/nccl/lib";
+
+    private final List<Path> folders = new ArrayList<>();
+    private final boolean python;
+
+    LibraryFolders(ProbeOptions options) {
+      this(options, false);
+    }
+
+    private LibraryFolders(ProbeOptions options, boolean python) {
+      this.python = python;
+      String path = options.environment().getOrDefault("LD_LIBRARY_PATH", "");
+      for (String folder : path.split(":", -1)) {
+        if (folder.startsWith("/")) {
+          folders.add(options.at(folder));
+        }
+      }
+      USUAL.forEach(folder -> folders.add(options.at(folder)));
+      if (python) {
+        addPython(options);
+      }
+    }
+
+    /** Includes the packages of the active environment, the user and the system. */
+    static LibraryFolders withPython(ProbeOptions options) {
+      return new LibraryFolders(options, true);
+    }
+
+    private void addPython(ProbeOptions options) {
+      for (String variable : List.of("VIRTUAL_ENV", "CONDA_PREFIX", "HOME")) {
+        String home = options.environment().getOrDefault(variable, "");
+        if (home.startsWith("/")) {
+          addVersions(options.at(variable.equals("HOME") ? home + "/.local/lib" : home + "/lib"));
+        }
+      }
+      addVersions(options.at("/usr/local/lib"));
+      addVersions(options.at("/usr/lib"));
+    }
+
+    private void addVersions(Path parent) {
+      for (String version : HostProbe.namesOrNone(parent)) {
+        if (version.startsWith("python3")) {
+          for (String packages : List.of("site-packages", "dist-packages")) {
+            folders.add(parent.resolve(version).resolve(packages).resolve(IN_PACKAGES));
+          }
+        }
+      }
+    }
+
+    Optional<Path> find(String library) {
+      return folders.stream()
+          .map(folder -> folder.resolve(library))
+          .filter(Files::isReadable)
+          .findFirst();
+    }
+
+    /** A text for messages. */
+    String describe() {
+      return python
+          ? "LD_LIBRARY_PATH, " + USUAL.size() + " usual folders and Python's packages"
+          : "LD_LIBRARY_PATH and " + USUAL.size() + " usual folders";
+    }
   }
 }

@@ -1,7 +1,7 @@
 package io.weft.tensor.codec;
 
+import io.weft.collectives.DataType;
 import io.weft.collectives.arithmetic.Conversion;
-import io.weft.collectives.buffer.DataType;
 import io.weft.tensor.Tensor;
 
 /**

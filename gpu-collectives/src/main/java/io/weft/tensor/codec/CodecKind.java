@@ -1,7 +1,7 @@
 package io.weft.tensor.codec;
 
+import io.weft.collectives.DataType;
 import io.weft.collectives.arithmetic.Float8;
-import io.weft.collectives.buffer.DataType;
 
 /** The available codecs. */
 @SuppressWarnings("ImmutableEnumChecker") // codecs are stateless

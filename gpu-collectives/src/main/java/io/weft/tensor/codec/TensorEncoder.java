@@ -1,6 +1,6 @@
 package io.weft.tensor.codec;
 
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 import io.weft.tensor.Tensor;
 import java.util.NoSuchElementException;
 

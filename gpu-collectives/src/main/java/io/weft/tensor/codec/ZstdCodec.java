@@ -2,7 +2,7 @@ package io.weft.tensor.codec;
 
 import com.github.luben.zstd.Zstd;
 import com.github.luben.zstd.ZstdException;
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 

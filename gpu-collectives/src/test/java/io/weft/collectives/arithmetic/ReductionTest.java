@@ -2,9 +2,9 @@ package io.weft.collectives.arithmetic;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.Values;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

@@ -3,9 +3,9 @@ package io.weft.collectives.bootstrap;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.contract.RankGang;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.local.LocalCommunicator;
 import io.weft.device.Deadline;
 import java.time.Duration;

@@ -1,8 +1,8 @@
 package io.weft.collectives.clique;
 
-import static io.weft.collectives.clique.Members.clique;
-import static io.weft.collectives.clique.Members.member;
-import static io.weft.collectives.clique.Members.members;
+import static io.weft.collectives.clique.CliqueProcesses.clique;
+import static io.weft.collectives.clique.CliqueProcesses.member;
+import static io.weft.collectives.clique.CliqueProcesses.members;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 

@@ -1,22 +1,22 @@
 package io.weft.collectives.clique;
 
-import static io.weft.collectives.clique.Members.clique;
-import static io.weft.collectives.clique.Members.each;
-import static io.weft.collectives.clique.Members.join;
-import static io.weft.collectives.clique.Members.member;
-import static io.weft.collectives.clique.Members.members;
-import static io.weft.collectives.clique.Members.start;
+import static io.weft.collectives.clique.CliqueProcesses.clique;
+import static io.weft.collectives.clique.CliqueProcesses.each;
+import static io.weft.collectives.clique.CliqueProcesses.join;
+import static io.weft.collectives.clique.CliqueProcesses.member;
+import static io.weft.collectives.clique.CliqueProcesses.members;
+import static io.weft.collectives.clique.CliqueProcesses.start;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.local.LocalCommunicator;
@@ -40,14 +40,14 @@ import org.slf4j.LoggerFactory;
 class CommunicatorCacheTest {
   private static final List<Integer> THREE = List.of(0, 1, 2);
 
-  private static CliqueStatistics statistics(Members members, int process) {
+  private static CliqueStatistics statistics(CliqueProcesses members, int process) {
     return members.cache(process).statistics();
   }
 
   @Test
   void secondAcquisitionReusesOnAllRanks(@TempDir Path folder) {
     CommunicatorFactory factory = new HostCommunicators(HostOptions.defaults().withFolder(folder));
-    try (Members members = new Members(3, factory, Members.TIMEOUT)) {
+    try (CliqueProcesses members = new CliqueProcesses(3, factory, CliqueProcesses.TIMEOUT)) {
       CliqueKey key = clique("a", 0, 1, 2);
       List<Boolean> reused =
           each(
@@ -55,11 +55,11 @@ class CommunicatorCacheTest {
               process -> {
                 Communicator first;
                 try (CliqueLease lease = members.acquire(key, process, "one")) {
-                  Members.use(lease);
+                  CliqueProcesses.use(lease);
                   first = lease.communicator();
                 }
                 try (CliqueLease lease = members.acquire(key, process, "two")) {
-                  Members.use(lease);
+                  CliqueProcesses.use(lease);
                   assertThat(lease.communicator()).isSameAs(first);
                   return lease.isReused();
                 }
@@ -74,7 +74,7 @@ class CommunicatorCacheTest {
 
   @Test
   void purposesAndOrdersHaveTheirOwnCommunicators() {
-    try (Members members = new Members(2)) {
+    try (CliqueProcesses members = new CliqueProcesses(2)) {
       List<CliqueKey> keys = List.of(clique("a", 0, 1), clique("b", 0, 1), clique("a", 1, 0));
       each(
           List.of(0, 1),
@@ -82,7 +82,7 @@ class CommunicatorCacheTest {
             for (CliqueKey key : keys) {
               try (CliqueLease lease = members.acquire(key, process, "only")) {
                 assertThat(lease.communicator().rank()).isEqualTo(key.rankOf(member(process)));
-                Members.use(lease);
+                CliqueProcesses.use(lease);
               }
             }
             return null;
@@ -95,7 +95,7 @@ class CommunicatorCacheTest {
   /** Trap: one rank has a cached communicator and another has none; each waits for the other. */
   @Test
   void communicatorLostOnOneRankIsRecreatedOnAll() {
-    try (Members members = new Members(3)) {
+    try (CliqueProcesses members = new CliqueProcesses(3)) {
       CliqueKey key = clique("a", 0, 1, 2);
       List<Communicator> first =
           each(
@@ -109,7 +109,7 @@ class CommunicatorCacheTest {
       try (CommunicatorCache empty =
           new CommunicatorCache(
               LocalCommunicator::create,
-              CommunicatorOptions.DEFAULT.withTimeout(Members.TIMEOUT))) {
+              CommunicatorOptions.DEFAULT.withTimeout(CliqueProcesses.TIMEOUT))) {
         each(
             THREE,
             process -> {
@@ -117,7 +117,7 @@ class CommunicatorCacheTest {
               try (CliqueLease lease = members.acquire(key, member(process), cache, "two")) {
                 assertThat(lease.isReused()).isFalse();
                 assertThat(lease.communicator()).isNotSameAs(first.get(process));
-                Members.use(lease);
+                CliqueProcesses.use(lease);
               }
               return null;
             });
@@ -140,7 +140,7 @@ class CommunicatorCacheTest {
           }
           return communicator;
         };
-    try (Members members = new Members(3, factory, Members.TIMEOUT)) {
+    try (CliqueProcesses members = new CliqueProcesses(3, factory, CliqueProcesses.TIMEOUT)) {
       CliqueKey key = clique("a", 0, 1, 2);
       List<CollectiveException> failures =
           each(
@@ -156,7 +156,7 @@ class CommunicatorCacheTest {
           THREE,
           process -> {
             try (CliqueLease lease = members.acquire(key, process, "two")) {
-              Members.use(lease);
+              CliqueProcesses.use(lease);
             }
             return null;
           });
@@ -166,13 +166,13 @@ class CommunicatorCacheTest {
 
   @Test
   void nonParticipantIsNeverAwaited() {
-    try (Members members = new Members(4)) {
+    try (CliqueProcesses members = new CliqueProcesses(4)) {
       CliqueKey key = clique("a", 1, 3);
       each(
           List.of(1, 3),
           process -> {
             try (CliqueLease lease = members.acquire(key, process, "one")) {
-              Members.use(lease);
+              CliqueProcesses.use(lease);
             }
             return null;
           });
@@ -189,7 +189,8 @@ class CommunicatorCacheTest {
 
   @Test
   void missingMemberIsNamedInTime() {
-    try (Members members = new Members(3, LocalCommunicator::create, Duration.ofSeconds(3))) {
+    try (CliqueProcesses members =
+        new CliqueProcesses(3, LocalCommunicator::create, Duration.ofSeconds(3))) {
       CliqueKey key = clique("a", 0, 1, 2);
       List<CollectiveException> failures =
           each(
@@ -207,8 +208,8 @@ class CommunicatorCacheTest {
   void slowAcquisitionIsWarnedAbout() {
     CapturedLogs.clear();
     CliqueKey key = clique("slow to arrive", 0, 1);
-    CommunicatorOptions options = CommunicatorOptions.DEFAULT.withTimeout(Members.TIMEOUT);
-    try (Members members = new Members(2);
+    CommunicatorOptions options = CommunicatorOptions.DEFAULT.withTimeout(CliqueProcesses.TIMEOUT);
+    try (CliqueProcesses members = new CliqueProcesses(2);
         CommunicatorCache impatient =
             new CommunicatorCache(
                 LocalCommunicator::create,
@@ -223,7 +224,7 @@ class CommunicatorCacheTest {
                 return null;
               });
       await()
-          .atMost(Members.TIMEOUT)
+          .atMost(CliqueProcesses.TIMEOUT)
           .until(
               () ->
                   CapturedLogs.lines().stream()
@@ -238,7 +239,7 @@ class CommunicatorCacheTest {
   @Test
   void loserOfARaceDiscardsAndBothAcquisitionsSucceed() {
     for (int repeat = 0; repeat < 30; repeat++) {
-      try (Members members = new Members(2)) {
+      try (CliqueProcesses members = new CliqueProcesses(2)) {
         CliqueKey key = clique("a", 0, 1);
         List<CompletableFuture<Void>> all = new ArrayList<>();
         for (int process = 0; process < 2; process++) {
@@ -249,13 +250,13 @@ class CommunicatorCacheTest {
                     self -> {
                       try (CliqueLease lease = members.acquire(key, self, rendezvous)) {
                         // Both leases may use one communicator; barriers match in any order.
-                        Members.use(lease);
+                        CliqueProcesses.use(lease);
                       }
                       return null;
                     }));
           }
         }
-        all.forEach(Members::join);
+        all.forEach(CliqueProcesses::join);
         for (int process = 0; process < 2; process++) {
           CliqueStatistics statistics = statistics(members, process);
           assertThat(statistics.requests()).isEqualTo(2);
@@ -266,7 +267,7 @@ class CommunicatorCacheTest {
             List.of(0, 1),
             process -> {
               try (CliqueLease lease = members.acquire(key, process, "after")) {
-                Members.use(lease);
+                CliqueProcesses.use(lease);
               }
               return null;
             });
@@ -281,7 +282,7 @@ class CommunicatorCacheTest {
     CommunicatorFactory factory =
         (bootstrap, options) ->
             abortingTogether(LocalCommunicator.create(bootstrap, options), aborts);
-    try (Members members = new Members(1, factory, Members.TIMEOUT)) {
+    try (CliqueProcesses members = new CliqueProcesses(1, factory, CliqueProcesses.TIMEOUT)) {
       List<CliqueLease> leases = new ArrayList<>();
       for (String purpose : List.of("a", "b", "c")) {
         leases.add(members.acquire(clique(purpose, 0), 0, "one"));
@@ -321,7 +322,7 @@ class CommunicatorCacheTest {
 
   @Test
   void staleIncarnationIsRefusedOnAllMembersAndItsSuccessorAccepted() {
-    try (Members members = new Members(3)) {
+    try (CliqueProcesses members = new CliqueProcesses(3)) {
       CliqueKey stale = clique("a", 0, 1, 2);
       members.cache(0).fail("executor-1", "first", "heartbeats stopped");
       List<CollectiveException> failures =
@@ -341,7 +342,7 @@ class CommunicatorCacheTest {
           process -> {
             CliqueMember self = next.members().get(process);
             try (CliqueLease lease = members.acquire(next, self, members.cache(process), "two")) {
-              Members.use(lease);
+              CliqueProcesses.use(lease);
             }
             return null;
           });
@@ -353,7 +354,7 @@ class CommunicatorCacheTest {
    */
   @Test
   void memberThatFailsWhileTheCommunicatorIsMadeIsNotCached() {
-    Members[] all = new Members[1];
+    CliqueProcesses[] all = new CliqueProcesses[1];
     CommunicatorFactory factory =
         (bootstrap, options) -> {
           Communicator communicator = LocalCommunicator.create(bootstrap, options);
@@ -362,7 +363,7 @@ class CommunicatorCacheTest {
           }
           return communicator;
         };
-    try (Members members = new Members(2, factory, Members.TIMEOUT)) {
+    try (CliqueProcesses members = new CliqueProcesses(2, factory, CliqueProcesses.TIMEOUT)) {
       all[0] = members;
       CliqueKey key = clique("a", 0, 1);
       List<CollectiveException> failures =
@@ -380,7 +381,7 @@ class CommunicatorCacheTest {
 
   @Test
   void evictionNeedsAllMembers() {
-    try (Members members = new Members(2)) {
+    try (CliqueProcesses members = new CliqueProcesses(2)) {
       CliqueKey key = clique("a", 0, 1);
       List<CliqueLease> leases =
           each(List.of(0, 1), process -> members.acquire(key, process, "one"));
@@ -395,7 +396,7 @@ class CommunicatorCacheTest {
     }
   }
 
-  private static List<Boolean> evict(Members members, CliqueKey key, String rendezvous) {
+  private static List<Boolean> evict(CliqueProcesses members, CliqueKey key, String rendezvous) {
     return each(
         List.of(0, 1),
         process -> {
@@ -407,10 +408,10 @@ class CommunicatorCacheTest {
 
   @Test
   void leasedCommunicatorOutlivesTheCache() {
-    Members members = new Members(1);
+    CliqueProcesses members = new CliqueProcesses(1);
     CliqueLease lease = members.acquire(clique("a", 0), 0, "one");
     members.close();
-    Members.use(lease);
+    CliqueProcesses.use(lease);
     lease.close();
     lease.close();
     assertThat(lease.communicator().failure()).isPresent();
@@ -421,7 +422,7 @@ class CommunicatorCacheTest {
   /** Trap: A{x,y} then B{y,x} on one member, and the reverse order on the other. */
   @Test
   void membersThatRequestInCrossedOrderAcquireInOneOrder() {
-    try (Members members = new Members(3)) {
+    try (CliqueProcesses members = new CliqueProcesses(3)) {
       each(
           THREE,
           process -> {
@@ -443,7 +444,7 @@ class CommunicatorCacheTest {
                         requests,
                         member(process),
                         (key, rank) -> members.bootstrap(key, rank, "a"));
-            leases.forEach(Members::use);
+            leases.forEach(CliqueProcesses::use);
             leases.forEach(CliqueLease::close);
             return null;
           });
@@ -452,7 +453,7 @@ class CommunicatorCacheTest {
 
   @Test
   void failedAcquisitionReleasesEarlierLeases() {
-    try (Members members = new Members(2)) {
+    try (CliqueProcesses members = new CliqueProcesses(2)) {
       CliqueRequests requests =
           new CliqueRequests().add(members(0), "fine").add(members(0), "refused");
       assertThatThrownBy(

@@ -28,13 +28,14 @@ final class RestartedProcess {
   static CommunicatorCache cache(Path folder) {
     return new CommunicatorCache(
         new HostCommunicators(HostOptions.defaults().withFolder(folder.resolve("host"))),
-        CommunicatorOptions.DEFAULT.withTimeout(Members.TIMEOUT));
+        CommunicatorOptions.DEFAULT.withTimeout(CliqueProcesses.TIMEOUT));
   }
 
   /** The clique of a lasting process and one incarnation of another. */
   static CliqueKey key(String incarnation) {
     return new CliqueKey(
-        List.of(Members.member(0, "lasting"), Members.member(1, incarnation)), "processes");
+        List.of(CliqueProcesses.member(0, "lasting"), CliqueProcesses.member(1, incarnation)),
+        "processes");
   }
 
   static CliqueLease acquire(

@@ -3,11 +3,11 @@ package io.weft.collectives.contract;
 import static io.weft.collectives.contract.CommunicatorContract.buffer;
 import static io.weft.collectives.contract.CommunicatorContract.filled;
 
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.arithmetic.BFloat16;
 import io.weft.collectives.arithmetic.Float16;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;

@@ -2,8 +2,8 @@ package io.weft.collectives.contract;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.stream.IntStream;

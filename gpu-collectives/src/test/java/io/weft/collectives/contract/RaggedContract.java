@@ -4,11 +4,11 @@ import static io.weft.collectives.contract.CommunicatorContract.buffer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.RaggedLayout;
+import io.weft.collectives.DataType;
+import io.weft.collectives.RaggedLayout;
+import io.weft.collectives.TypedBuffer;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

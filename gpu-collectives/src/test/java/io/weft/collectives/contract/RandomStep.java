@@ -4,11 +4,11 @@ import static io.weft.collectives.contract.CommunicatorContract.buffer;
 import static io.weft.collectives.contract.CommunicatorContract.filled;
 
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.Receive;
-import io.weft.collectives.operation.Send;
+import io.weft.collectives.DataType;
+import io.weft.collectives.Receive;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.Send;
+import io.weft.collectives.TypedBuffer;
 import java.util.List;
 import java.util.Random;
 

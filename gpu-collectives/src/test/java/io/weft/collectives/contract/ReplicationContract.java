@@ -3,10 +3,10 @@ package io.weft.collectives.contract;
 import static io.weft.collectives.contract.CommunicatorContract.buffer;
 import static io.weft.collectives.contract.CommunicatorContract.filled;
 
+import io.weft.collectives.Broadcast;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.Broadcast;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 

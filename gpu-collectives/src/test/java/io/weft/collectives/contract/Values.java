@@ -1,10 +1,10 @@
 package io.weft.collectives.contract;
 
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.arithmetic.BFloat16;
 import io.weft.collectives.arithmetic.Float16;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.memory.Memory;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.LongToDoubleFunction;

@@ -3,10 +3,10 @@ package io.weft.collectives.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.contract.RankGang;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.logging.CapturedLogs;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.operation.Send;
-import io.weft.collectives.operation.Signature;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.DataType;
+import io.weft.collectives.Send;
+import io.weft.collectives.Signature;
+import io.weft.collectives.TypedBuffer;
 import io.weft.memory.Memory;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class DamagedMessageTest {
   private static final int BYTES = 48;
-  private static final int MESSAGE_BYTES = Frame.BYTES + BYTES + 2 * Frame.SUM_BYTES;
+  private static final int MESSAGE_BYTES = FrameHeader.BYTES + BYTES + 2 * FrameHeader.SUM_BYTES;
 
   private final TypedBuffer sent =
       TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT32);
@@ -32,7 +32,7 @@ class DamagedMessageTest {
   private final Signature signature = new Send(sent, 0).signature();
 
   /** Records sent bytes, and delivers bytes in pieces as a network does. */
-  private static final class Wire implements Link {
+  private static final class Wire implements ByteLink {
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final int pieceBytes;
     private byte[] in = new byte[0];
@@ -124,14 +124,14 @@ class DamagedMessageTest {
     for (int bit = 0; bit < 8 * sound.length; bit++) {
       byte[] damaged = sound.clone();
       damaged[bit / 8] ^= (byte) (1 << bit % 8);
-      refuses(receiver(damaged, BYTES, 1000), bit / 8 < Frame.BYTES + Frame.SUM_BYTES);
+      refuses(receiver(damaged, BYTES, 1000), bit / 8 < FrameHeader.BYTES + FrameHeader.SUM_BYTES);
     }
   }
 
   @Test
   void everyFlippedBitOfAMessageWithoutBytesIsDetected() {
     byte[] sound = message(0, 1000);
-    assertThat(sound).hasSize(Frame.BYTES + Frame.SUM_BYTES);
+    assertThat(sound).hasSize(FrameHeader.BYTES + FrameHeader.SUM_BYTES);
     for (int bit = 0; bit < 8 * sound.length; bit++) {
       byte[] damaged = sound.clone();
       damaged[bit / 8] ^= (byte) (1 << bit % 8);
@@ -157,8 +157,8 @@ class DamagedMessageTest {
   void checksumOfAMessageCoversItsHeader() {
     byte[] mixed = message(5, BYTES, 1000);
     byte[] next = message(6, BYTES, 1000);
-    int start = Frame.BYTES + Frame.SUM_BYTES;
-    System.arraycopy(next, start, mixed, start, BYTES + Frame.SUM_BYTES);
+    int start = FrameHeader.BYTES + FrameHeader.SUM_BYTES;
+    System.arraycopy(next, start, mixed, start, BYTES + FrameHeader.SUM_BYTES);
     refuses(receiver(mixed, BYTES, 1000), false);
   }
 }

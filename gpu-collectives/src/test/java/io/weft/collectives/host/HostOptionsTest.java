@@ -3,12 +3,12 @@ package io.weft.collectives.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
-import io.weft.collectives.bootstrap.Preparation;
+import io.weft.collectives.bootstrap.Preloader;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
 import io.weft.collectives.contract.RankGang;
-import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.Capability;
 import io.weft.device.probe.CapabilityProbe;
@@ -76,7 +76,7 @@ class HostOptionsTest {
     }
   }
 
-  private CommunicatorFactory prepared(Preparation preparation) {
+  private CommunicatorFactory prepared(Preloader preparation) {
     return new HostCommunicators(HostOptions.defaults().withFolder(folder), preparation);
   }
 
@@ -85,7 +85,7 @@ class HostOptionsTest {
     AtomicInteger loaded = new AtomicInteger();
     CommunicatorFactory factory =
         (bootstrap, options) -> {
-          Preparation preparation = Preparation.ofHost().load("a kernel", loaded::incrementAndGet);
+          Preloader preparation = Preloader.ofHost().load("a kernel", loaded::incrementAndGet);
           var communicator = prepared(preparation).create(bootstrap, options);
           assertThat(loaded.get()).isEqualTo(3);
           return communicator;
@@ -96,8 +96,8 @@ class HostOptionsTest {
 
   @Test
   void failureToLoadFailsTheCreation() {
-    Preparation preparation =
-        Preparation.ofHost()
+    Preloader preparation =
+        Preloader.ofHost()
             .load(
                 "a kernel",
                 () -> {

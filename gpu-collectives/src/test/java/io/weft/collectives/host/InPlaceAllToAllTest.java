@@ -2,11 +2,11 @@ package io.weft.collectives.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.AllToAll;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
-import io.weft.collectives.operation.AllToAll;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;

@@ -3,11 +3,13 @@ package io.weft.collectives.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.collectives.fault.FailureCode;
-import io.weft.collectives.net.FrameChannel;
-import io.weft.collectives.operation.Signature;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.FailureCodec;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.Signature;
+import io.weft.collectives.bootstrap.FrameChannel;
+import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.MessageChannel.MessageChecksum;
 import io.weft.device.Deadline;
 import io.weft.fuzz.Fuzz;
 import io.weft.memory.Memory;
@@ -89,7 +91,7 @@ class MessageFuzzTest {
                 kinds[random.nextInt(kinds.length)],
                 List.of(random.nextInt(RANKS), 3),
                 "x".repeat(random.nextInt(200)));
-        out.put(FailureCode.encode(cause, 4096));
+        out.put(FailureCodec.encode(cause, 4096));
       }
       case 3 -> out.putLong(random.nextLong());
       case 4 -> {
@@ -120,7 +122,7 @@ class MessageFuzzTest {
   }
 
   /** A link with prepared incoming bytes, to which the test sends nothing. */
-  private static final class Prepared implements Link {
+  private static final class Prepared implements ByteLink {
     private final byte[] content;
     private final boolean summed;
     private int taken;
@@ -159,15 +161,15 @@ class MessageFuzzTest {
   /** Sends a frame with bytes behind it. The bytes arrive only behind the expected frame. */
   private static void frame(SplittableRandom random) {
     Signature signature = new Signature(random.nextInt(1 << 24), random.nextInt(3) - 1, 64);
-    Frame frame = new Frame();
+    FrameHeader frame = new FrameHeader();
     frame.write(signature, 5, 0, 0, 64);
-    byte[] sound = new byte[Frame.BYTES];
+    byte[] sound = new byte[FrameHeader.BYTES];
     for (int i = 0; i < sound.length; i++) {
       sound[i] = Memory.getByte(frame.address() + i);
     }
-    byte[] head = Arrays.copyOf(Fuzz.mangled(sound, random), Frame.BYTES);
-    byte[] content = Arrays.copyOf(head, Frame.BYTES + 64);
-    Arrays.fill(content, Frame.BYTES, content.length, (byte) 7);
+    byte[] head = Arrays.copyOf(Fuzz.mangled(sound, random), FrameHeader.BYTES);
+    byte[] content = Arrays.copyOf(head, FrameHeader.BYTES + 64);
+    Arrays.fill(content, FrameHeader.BYTES, content.length, (byte) 7);
     ByteBuffer target = ByteBuffer.allocateDirect(64);
     PointToPoint messages = receiver(content, false);
     messages.receive(signature, 5, 1, Memory.addressOf(target), 64);
@@ -191,7 +193,7 @@ class MessageFuzzTest {
   private static void summed(SplittableRandom random) {
     Signature signature = new Signature(random.nextInt(1 << 24), random.nextInt(3) - 1, 64);
     byte[] sound = withSums(signature, random.nextInt(65));
-    int bytes = Math.max(0, sound.length - Frame.BYTES - 2 * Frame.SUM_BYTES);
+    int bytes = Math.max(0, sound.length - FrameHeader.BYTES - 2 * FrameHeader.SUM_BYTES);
     byte[] content = Fuzz.mangled(sound, random);
     ByteBuffer target = ByteBuffer.allocateDirect(64);
     PointToPoint messages = receiver(content, true);
@@ -212,14 +214,14 @@ class MessageFuzzTest {
   }
 
   private static byte[] withSums(Signature signature, int bytes) {
-    Frame frame = new Frame();
+    FrameHeader frame = new FrameHeader();
     frame.write(signature, 5, 0, 0, bytes);
     ByteBuffer body = ByteBuffer.allocateDirect(bytes);
-    MessageSum sum = new MessageSum();
+    MessageChecksum sum = new MessageChecksum();
     frame.sum(sum.startWith(frame));
     sum.add(Memory.addressOf(body), bytes);
-    ByteBuffer all = ByteBuffer.allocate(Frame.BYTES + bytes + 2 * Frame.SUM_BYTES);
-    for (int i = 0; i < Frame.BYTES; i++) {
+    ByteBuffer all = ByteBuffer.allocate(FrameHeader.BYTES + bytes + 2 * FrameHeader.SUM_BYTES);
+    for (int i = 0; i < FrameHeader.BYTES; i++) {
       all.put(Memory.getByte(frame.address() + i));
     }
     all.order(ByteOrder.nativeOrder()).putInt(frame.sum()).put(body);
@@ -232,9 +234,10 @@ class MessageFuzzTest {
   private static PointToPoint receiver(byte[] content, boolean summed) {
     Call call = new Call();
     call.start(new Signature(0, -1, 0), 0, Deadline.after(Duration.ofSeconds(60)));
-    Neighbours localPeers = new PrivateBlocks(2, new BufferSizes(128, 128, 1024)).localPeers(0);
-    HostWatch watch = new HostWatch(0, call, Optional::empty, localPeers, RemoteRanks.NONE, 0);
+    LocalPeers localPeers = new PrivateBlocks(2, new BufferSizes(128, 128, 1024)).localPeers(0);
+    HostWaitCheck watch =
+        new HostWaitCheck(0, call, Optional::empty, localPeers, RemoteRanks.NONE, 0);
     return new PointToPoint(
-        0, 2, peer -> new Prepared(content, summed), new Waiting(watch, localPeers.size(), false));
+        0, 2, peer -> new Prepared(content, summed), new WaitLoop(watch, localPeers.size(), false));
   }
 }

@@ -2,12 +2,13 @@ package io.weft.collectives.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.DataType;
+import io.weft.collectives.Send;
+import io.weft.collectives.Signature;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.Values;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.operation.Send;
-import io.weft.collectives.operation.Signature;
+import io.weft.collectives.host.HostOptions.BufferSizes;
 import io.weft.device.Deadline;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -26,10 +27,10 @@ class PointToPointTest {
   }
 
   private PointToPoint rank(int me, Call call, Supplier<Optional<CollectiveException>> failure) {
-    Neighbours localPeers = blocks.localPeers(me);
-    HostWatch watch = new HostWatch(me, call, failure, localPeers, RemoteRanks.NONE, 0);
+    LocalPeers localPeers = blocks.localPeers(me);
+    HostWaitCheck watch = new HostWaitCheck(me, call, failure, localPeers, RemoteRanks.NONE, 0);
     return new PointToPoint(
-        me, 2, peer -> blocks.link(me, peer), new Waiting(watch, localPeers.size(), false));
+        me, 2, peer -> blocks.link(me, peer), new WaitLoop(watch, localPeers.size(), false));
   }
 
   /** The message arrives after the receiver has polled for it and before it checks the peer. */

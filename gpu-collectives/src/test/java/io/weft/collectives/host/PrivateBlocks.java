@@ -1,5 +1,9 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.host.ByteLink.Traffic;
+import io.weft.collectives.host.ControlBlock.ControlLayout;
+import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.RankFolder.Liveness;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -33,12 +37,12 @@ final class PrivateBlocks {
   }
 
   /** The host from the view of a rank; all ranks are alive. */
-  Neighbours localPeers(int me) {
-    List<Neighbours.Peer> all = new ArrayList<>();
+  LocalPeers localPeers(int me) {
+    List<LocalPeers.Peer> all = new ArrayList<>();
     for (int rank = 0; rank < blocks.length; rank++) {
-      all.add(new Neighbours.Peer(rank, blocks[rank], Life.OWN));
+      all.add(new LocalPeers.Peer(rank, blocks[rank], Liveness.OWN));
     }
-    return new Neighbours(me, all);
+    return new LocalPeers(me, all);
   }
 
   RingLink link(int from, int to) {

@@ -1,10 +1,11 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
+import io.weft.collectives.host.HostOptions.BufferSizes;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;

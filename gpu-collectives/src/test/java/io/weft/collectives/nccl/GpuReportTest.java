@@ -2,8 +2,8 @@ package io.weft.collectives.nccl;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.device.DoubleLibraries;
+import io.weft.device.UsesDoubles;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -3,12 +3,12 @@ package io.weft.collectives.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.Broadcast;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.AllGather;
-import io.weft.collectives.operation.Broadcast;
-import io.weft.collectives.operation.Operation;
+import io.weft.collectives.Operation;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;

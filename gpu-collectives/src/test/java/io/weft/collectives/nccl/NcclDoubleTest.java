@@ -4,14 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import io.weft.collectives.nccl.NcclFunctions.NcclShrinkFunctions;
 import io.weft.device.Deadline;
+import io.weft.device.DoubleLibraries;
 import io.weft.device.Lane.Priority;
+import io.weft.device.UsesDoubles;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

@@ -6,7 +6,7 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.contract.RaggedContract;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
-import io.weft.device.library.DoubleLibraries;
+import io.weft.device.DoubleLibraries;
 import io.weft.testgpus.UsesGpu;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;

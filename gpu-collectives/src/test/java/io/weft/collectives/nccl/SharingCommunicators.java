@@ -2,9 +2,9 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.collectives.operation.RaggedAllToAll;
-import io.weft.collectives.operation.RaggedLayout;
+import io.weft.collectives.RaggedAllToAll;
+import io.weft.collectives.RaggedLayout;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;

@@ -2,8 +2,8 @@ package io.weft.collectives.process;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.device.DoubleLibraries;
+import io.weft.device.UsesDoubles;
 import io.weft.testgpus.TestMachine;
 import io.weft.testgpus.UsesGpu;
 import java.nio.file.Path;

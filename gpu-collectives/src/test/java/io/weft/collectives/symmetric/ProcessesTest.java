@@ -3,13 +3,13 @@ package io.weft.collectives.symmetric;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.contract.Values;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.device.Deadline;
+import io.weft.device.DoubleLibraries;
 import io.weft.device.Lane.Priority;
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.device.UsesDoubles;
 import io.weft.memory.Memory;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;

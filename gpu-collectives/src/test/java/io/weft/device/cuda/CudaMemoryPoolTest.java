@@ -3,9 +3,9 @@ package io.weft.device.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.device.DoubleLibraries;
 import io.weft.device.HostEvent;
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.device.UsesDoubles;
 import io.weft.testgpus.TestMachine;
 import io.weft.testgpus.UsesGpu;
 import java.util.ArrayList;

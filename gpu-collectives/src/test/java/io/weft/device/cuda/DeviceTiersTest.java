@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.weft.device.Deadline;
+import io.weft.device.DoubleLibraries;
 import io.weft.device.HostEvent;
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.device.UsesDoubles;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
@@ -223,7 +223,7 @@ class DeviceTiersTest {
       List<MemoryTier> before = memories.stream().map(TieredMemory::tier).toList();
       assertThat(before).contains(MemoryTier.values());
       List<TieredLease> leases =
-          memories.stream().flatMap(memory -> memory.leaseIfThere().stream()).toList();
+          memories.stream().flatMap(memory -> memory.leaseIfOnDevice().stream()).toList();
       assertThat(leases).hasSize(4);
       long to = Memory.allocate(8);
       for (int i = 0; i < 9; i++) {

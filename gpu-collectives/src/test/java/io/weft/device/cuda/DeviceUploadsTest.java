@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.device.Deadline;
+import io.weft.device.DoubleLibraries;
 import io.weft.device.Event;
 import io.weft.device.Lane.Priority;
+import io.weft.device.UsesDoubles;
 import io.weft.device.cuda.DeviceUploads.Run;
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
 import io.weft.memory.Memory;
 import io.weft.testgpus.TestMachine;
 import io.weft.testgpus.UsesGpu;

@@ -1,6 +1,6 @@
 package io.weft.device.cuda;
 
-import io.weft.device.library.DoubleLibraries;
+import io.weft.device.DoubleLibraries;
 import io.weft.testgpus.DeviceBytes;
 import io.weft.testgpus.TestMachine;
 import java.io.BufferedReader;

@@ -3,10 +3,8 @@ package io.weft.device.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.device.descriptor.Descriptor;
-import io.weft.device.descriptor.OpenDescriptors;
-import io.weft.device.library.DoubleLibraries;
-import io.weft.device.library.UsesDoubles;
+import io.weft.device.DoubleLibraries;
+import io.weft.device.UsesDoubles;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;

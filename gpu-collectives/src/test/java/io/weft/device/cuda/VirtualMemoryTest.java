@@ -3,7 +3,7 @@ package io.weft.device.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.device.library.DoubleLibraries;
+import io.weft.device.DoubleLibraries;
 import io.weft.testgpus.TestMachine;
 import io.weft.testgpus.UsesGpu;
 import org.junit.jupiter.api.AfterEach;

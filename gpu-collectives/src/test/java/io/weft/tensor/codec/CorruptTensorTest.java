@@ -3,8 +3,8 @@ package io.weft.tensor.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;

@@ -8,7 +8,7 @@ import static io.weft.tensor.codec.Encodings.tensor;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.jna.Function;
 import com.sun.jna.Pointer;
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.device.Device;
 import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;

@@ -1,8 +1,8 @@
 package io.weft.spark.collectives;
 
 import io.weft.spark.rendezvous.RendezvousCall;
-import io.weft.spark.rendezvous.StageAttempt;
 import io.weft.spark.rendezvous.StageRendezvous;
+import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
 import org.apache.spark.BarrierTaskContext;
 
 /**

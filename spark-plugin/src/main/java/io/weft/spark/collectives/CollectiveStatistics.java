@@ -2,7 +2,7 @@ package io.weft.spark.collectives;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics.Line;
-import io.weft.collectives.operation.OperationKind;
+import io.weft.collectives.OperationKind;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -2,8 +2,8 @@ package io.weft.spark.collectives;
 
 import io.weft.spark.rendezvous.RendezvousAnswer;
 import io.weft.spark.rendezvous.RendezvousCall;
-import io.weft.spark.rendezvous.RendezvousDriver;
-import io.weft.spark.rendezvous.StageAttempt;
+import io.weft.spark.rendezvous.RendezvousService.RendezvousDriver;
+import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;

@@ -1,19 +1,33 @@
 package io.weft.spark.collectives;
 
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
-import io.weft.collectives.LogPrefix;
-import io.weft.collectives.fault.CollectiveException;
+import io.weft.collectives.CommunicatorOptions.LogPrefix;
 import io.weft.device.Deadline;
-import io.weft.spark.rendezvous.RendezvousDriver;
-import io.weft.spark.rendezvous.StageAttempt;
+import io.weft.spark.rendezvous.RendezvousService.RendezvousDriver;
+import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
+import org.apache.spark.util.TaskFailureListener;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -101,8 +115,8 @@ public final class ExecutorCollectives implements AutoCloseable {
       CommunicatorOptions common,
       TaskNames names,
       long start) {
-    try (DriverBootstrap bootstrap =
-        DriverBootstrap.join(calls, task, names, Deadline.after(common.timeout()))) {
+    try (StageBootstrap bootstrap =
+        StageBootstrap.join(calls, task, names, Deadline.after(common.timeout()))) {
       Communicator communicator = factory.create(bootstrap, common);
       LOG.info(
           "{}opened by {} in {}; hosts {}",
@@ -164,5 +178,198 @@ public final class ExecutorCollectives implements AutoCloseable {
     }
     List.copyOf(tasks.values()).forEach(TaskCommunicator::close);
     watch.close();
+  }
+
+  /**
+   * A task's communicator, from its first request to the end of the task. Thread-safe: the task's
+   * threads request it, Spark's threads report the end of the task.
+   */
+  static final class TaskCommunicator implements TaskCompletionListener, TaskFailureListener {
+    private static final long KILL_GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+    private static final Logger LOG = LoggerFactory.getLogger(TaskCommunicator.class);
+
+    private final BarrierTask task;
+    private final ExecutorCollectives collectives;
+    private final Object state = new Object();
+    private volatile Communicator communicator;
+    private boolean ended;
+
+    private long killedSince;
+
+    TaskCommunicator(BarrierTask task, ExecutorCollectives collectives) {
+      this.task = task;
+      this.collectives = collectives;
+    }
+
+    /** Registers for the end of the task. */
+    void listen() {
+      var unused = task.context().addTaskFailureListener(this).addTaskCompletionListener(this);
+    }
+
+    /** Waits for the other tasks under a lock that the end of the task does not need. */
+    synchronized Communicator get(Duration timeout) {
+      if (communicator == null) {
+        keep(collectives.create(task, timeout));
+      }
+      return communicator;
+    }
+
+    private void keep(Communicator created) {
+      synchronized (state) {
+        if (!ended) {
+          communicator = created;
+          collectives.opened(created);
+          return;
+        }
+      }
+      created.close();
+      throw new IllegalStateException(task.name() + " has ended and gets no communicator");
+    }
+
+    Optional<Communicator> current() {
+      return Optional.ofNullable(communicator);
+    }
+
+    /**
+     * Aborts the communicator if Spark has killed the task without an interrupt of its thread.
+     * Waits a little before: tasks are killed because another one failed, and its reason should
+     * come first. Used by one thread.
+     */
+    void checkKilled() {
+      if (communicator == null || communicator.failure().isPresent() || !task.isKilled()) {
+        return;
+      }
+      long now = System.nanoTime();
+      if (killedSince == 0) {
+        killedSince = now;
+      } else if (now - killedSince > KILL_GRACE_NANOS) {
+        communicator.abort("its task was killed: " + task.killReason());
+      }
+    }
+
+    @Override
+    public void onTaskFailure(TaskContext context, Throwable cause) {
+      if (communicator != null) {
+        communicator.abort("its task failed: " + cause);
+      }
+    }
+
+    @Override
+    public void onTaskCompletion(TaskContext context) {
+      close();
+    }
+
+    /** Closes the communicator and refuses later requests. */
+    void close() {
+      Communicator open;
+      synchronized (state) {
+        ended = true;
+        open = communicator;
+      }
+      try {
+        if (open != null) {
+          open.close();
+        }
+      } catch (RuntimeException e) {
+        LOG.warn("The communicator of {} was not closed completely", task.name(), e);
+      } finally {
+        collectives.ended(task, this);
+      }
+    }
+  }
+
+  /** Sums the counters of an executor's communicators, also of closed ones. Thread-safe. */
+  static final class CollectiveTotals {
+    private final Set<Communicator> open = Collections.newSetFromMap(new IdentityHashMap<>());
+    private Map<CollectiveStatistics.Key, CollectiveMetrics.Line> closed = new HashMap<>();
+    private long opened;
+
+    synchronized void opened(Communicator communicator) {
+      open.add(communicator);
+      opened++;
+    }
+
+    /** Adds the counters of a communicator whose operations have ended. */
+    synchronized void closed(Communicator communicator) {
+      if (open.remove(communicator)) {
+        closed = CollectiveStatistics.sum(closed, communicator.metrics().lines());
+      }
+    }
+
+    synchronized CollectiveStatistics statistics() {
+      Map<CollectiveStatistics.Key, CollectiveMetrics.Line> sum = closed;
+      for (Communicator communicator : open) {
+        sum = CollectiveStatistics.sum(sum, communicator.metrics().lines());
+      }
+      List<CollectiveMetrics.Line> lines = new ArrayList<>(sum.values());
+      return new CollectiveStatistics(opened, open.size(), lines);
+    }
+  }
+
+  /**
+   * Checks periodically for killed tasks, while there are tasks. Spark marks a task of a failed
+   * barrier stage as killed without an interrupt of its thread. The checking thread ends shortly
+   * after the last task. Thread-safe.
+   */
+  static final class KillWatch implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(KillWatch.class);
+    private static final long PERIOD_MILLIS = 100;
+
+    private final BooleanSupplier check;
+    private final ScheduledThreadPoolExecutor thread;
+    private boolean scheduled;
+
+    /**
+     * Creates a watch that does not run yet.
+     *
+     * @param check runs one check; returns false if there are no tasks to check
+     */
+    KillWatch(BooleanSupplier check) {
+      this.check = check;
+      this.thread = new ScheduledThreadPoolExecutor(1, KillWatch::newThread);
+      thread.setKeepAliveTime(1, TimeUnit.SECONDS);
+      thread.allowCoreThreadTimeOut(true);
+    }
+
+    private static Thread newThread(Runnable task) {
+      Thread thread = new Thread(task, "weft-collectives-watch");
+      thread.setDaemon(true);
+      return thread;
+    }
+
+    /** Starts the checks, which go on while there are tasks. */
+    synchronized void start() {
+      if (!scheduled) {
+        scheduled = true;
+        schedule();
+      }
+    }
+
+    private void schedule() {
+      try {
+        var unused = thread.schedule(this::checkOnce, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+      } catch (RejectedExecutionException e) {
+        LOG.debug("The watch is closed", e);
+      }
+    }
+
+    private synchronized void checkOnce() {
+      boolean more = true;
+      try {
+        more = check.getAsBoolean();
+      } catch (RuntimeException e) {
+        LOG.warn("A check for killed tasks failed; the next one may succeed", e);
+      }
+      scheduled = more;
+      if (more) {
+        schedule();
+      }
+    }
+
+    @Override
+    public void close() {
+      thread.shutdownNow();
+    }
   }
 }

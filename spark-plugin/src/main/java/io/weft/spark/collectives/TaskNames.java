@@ -1,6 +1,6 @@
 package io.weft.spark.collectives;
 
-import io.weft.collectives.RankNames;
+import io.weft.collectives.CommunicatorOptions.RankNames;
 import java.util.List;
 
 /** The names of the ranks of a barrier stage, as far as the driver knows them. Thread-safe. */

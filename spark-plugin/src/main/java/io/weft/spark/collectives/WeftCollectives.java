@@ -1,7 +1,7 @@
 package io.weft.spark.collectives;
 
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.fault.CollectiveException;
 import io.weft.spark.config.Activation;
 import java.time.Duration;
 import java.util.Optional;

@@ -1,18 +1,29 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.SpecificInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.Platform;
+import scala.Function2;
 
 /**
  * Converts batches to rows and copies arrays of numbers in bulk. Spark's own conversion makes two
@@ -40,7 +51,7 @@ public final class BatchRows {
   }
 
   /** Whether a schema has a column of arrays of numbers, so that this conversion pays. */
-  public static boolean pay(StructType schema) {
+  public static boolean speedsUp(StructType schema) {
     return Arrays.stream(schema.fields())
         .anyMatch(field -> field.dataType() instanceof ArrayType array && width(array) > 0);
   }
@@ -50,7 +61,7 @@ public final class BatchRows {
    * 0.
    */
   static int width(ArrayType array) {
-    Form form = ColumnLayout.of("element", array.elementType()).form();
+    StorageForm form = ColumnLayout.of("element", array.elementType()).form();
     return switch (form) {
       case BYTE, SHORT, INT, LONG, FLOAT, DOUBLE -> form.width();
       default -> 0;
@@ -91,5 +102,124 @@ public final class BatchRows {
       }
     }
     return projection.apply(row);
+  }
+
+  /**
+   * Copies the elements of a list column in bulk into an array of numbers in Spark's format:
+   *
+   * <pre>
+   *   0               8                                  header
+   *  +---------------+----------------------------------+-------------------------+
+   *  | elements      | a bit each, all 0: none is null  | elements, padded with 0 |
+   *  +---------------+----------------------------------+-------------------------+
+   * </pre>
+   *
+   * <p>All arrays use the same memory, one after the other. Not thread-safe.
+   */
+  static final class ArrayCopy {
+    /** Maximum length of a byte array in the JVM, with a margin. */
+    private static final long MOST_BYTES = Integer.MAX_VALUE - 15;
+
+    private final UnsafeArrayData array = new UnsafeArrayData();
+    private final int width;
+    private byte[] bytes = new byte[0];
+
+    /**
+     * @param width bytes of an element: 1, 2, 4 or 8
+     */
+    ArrayCopy(int width) {
+      this.width = width;
+    }
+
+    /**
+     * Copies elements [start, start + count) from an address. None of them is null.
+     *
+     * @return the array, valid until the next call
+     * @throws IllegalArgumentException if the array would be longer than a Java array can be
+     */
+    UnsafeArrayData copy(long values, int start, int count) {
+      int header = UnsafeArrayData.calculateHeaderPortionInBytes(count);
+      long length = (long) width * count;
+      long size = header + ((length + 7) & -8L);
+      if (size > MOST_BYTES) {
+        throw new IllegalArgumentException(
+            "An array of " + count + " elements of " + width + " bytes is too long for a row");
+      }
+      reserve((int) size);
+      // Clears the last word first, because the padding may have bytes of the previous array.
+      Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET + size - 8, 0);
+      Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET, count);
+      for (int word = 8; word < header; word += 8) {
+        Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET + word, 0);
+      }
+      Platform.copyMemory(
+          null, values + (long) width * start, bytes, Platform.BYTE_ARRAY_OFFSET + header, length);
+      array.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET, (int) size);
+      return array;
+    }
+
+    private void reserve(int size) {
+      if (bytes.length < size) {
+        bytes = new byte[(int) Math.min(MOST_BYTES, Math.max(64L, 2L * size))];
+      }
+    }
+  }
+
+  /** Sets one field of a row to a non-null value of a column. */
+  @FunctionalInterface
+  interface RowField {
+    /**
+     * Sets the field.
+     *
+     * @param the row to change
+     * @param vector the column
+     * @param source the row of the batch
+     * @param index of the source row
+     */
+    void set(InternalRow row, ColumnVector vector, InternalRow source, int index);
+
+    /**
+     * Returns the setter for a type: bulk copies for arrays of numbers, primitive setters for
+     * common numbers, objects for all other types.
+     */
+    static RowField of(int ordinal, DataType type) {
+      if (type instanceof ArrayType array && BatchRows.width(array) > 0) {
+        return array(ordinal, BatchRows.width(array), any(ordinal, type));
+      }
+      if (type instanceof LongType || type instanceof TimestampType) {
+        return (row, vector, source, index) -> row.setLong(ordinal, vector.getLong(index));
+      }
+      if (type instanceof IntegerType || type instanceof DateType) {
+        return (row, vector, source, index) -> row.setInt(ordinal, vector.getInt(index));
+      }
+      if (type instanceof DoubleType) {
+        return (row, vector, source, index) -> row.setDouble(ordinal, vector.getDouble(index));
+      }
+      if (type instanceof FloatType) {
+        return (row, vector, source, index) -> row.setFloat(ordinal, vector.getFloat(index));
+      }
+      return any(ordinal, type);
+    }
+
+    private static RowField any(int ordinal, DataType type) {
+      Function2<SpecializedGetters, Object, Object> getter = InternalRow.getAccessor(type, false);
+      return (row, vector, source, index) -> row.update(ordinal, getter.apply(source, ordinal));
+    }
+
+    /** Falls back to Spark for arrays with nulls and for vectors of other classes. */
+    private static RowField array(int ordinal, int width, RowField otherwise) {
+      ArrayCopy copy = new ArrayCopy(width);
+      return (row, vector, source, index) -> {
+        if (vector instanceof BlockColumnVector list && !list.getChild(0).hasNull()) {
+          int start = list.offset(index);
+          int count = list.offset(index + 1) - start;
+          row.update(ordinal, copy.copy(list.getChild(0).values(), start, count));
+        } else if (vector instanceof TensorVector tensors && tensors.hasTensors()) {
+          row.update(ordinal, copy.copy(tensors.elements(index), 0, tensors.elementsOfValue()));
+        } else {
+          otherwise.set(row, vector, source, index);
+        }
+      };
+    }
   }
 }

@@ -1,5 +1,7 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.ChunkFormat.ChunkCursor;
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
@@ -15,7 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>A vector is reused for many batches. Not thread-safe.
  */
 public final class BlockColumnVector extends ColumnVector {
-  private final Form form;
+  private final StorageForm form;
   private final BlockColumnVector[] children;
   private int nulls;
   private long validity;
@@ -47,7 +49,9 @@ public final class BlockColumnVector extends ColumnVector {
     int foundNulls = cursor.nulls();
     int extent = cursor.extent();
     long foundValidity =
-        form == Form.NULL || foundNulls == 0 ? 0 : cursor.buffer(ChunkFormat.bitBytes(count));
+        form == StorageForm.NULL || foundNulls == 0
+            ? 0
+            : cursor.buffer(ChunkFormat.bitBytes(count));
     switch (form) {
       case NULL -> point(count, 0, 0, 0);
       case BOOLEAN ->
@@ -74,7 +78,7 @@ public final class BlockColumnVector extends ColumnVector {
     }
   }
 
-  Form form() {
+  StorageForm form() {
     return form;
   }
 
@@ -199,7 +203,7 @@ public final class BlockColumnVector extends ColumnVector {
     if (isNullAt(row)) {
       return null;
     }
-    return form == Form.DECIMAL128
+    return form == StorageForm.DECIMAL128
         ? Decimal128.get(null, values + 16L * row, precision, scale)
         : Decimal.createUnsafe(getLong(row), precision, scale);
   }

@@ -1,5 +1,7 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.BuilderContext.PartitionBuffers;
+import io.weft.spark.columns.ChunkFormat.ChunkWriter;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.vectorized.ColumnVector;
 

@@ -157,4 +157,33 @@ public final class BufferPool implements AutoCloseable {
     largeBytes += bytes;
     return address;
   }
+
+  /** A list of addresses or other numbers that grows and is mostly used as a stack. */
+  static final class AddressList {
+    private long[] addresses = new long[16];
+    private int size;
+
+    int size() {
+      return size;
+    }
+
+    long get(int index) {
+      return addresses[index];
+    }
+
+    void add(long address) {
+      if (size == addresses.length) {
+        addresses = Arrays.copyOf(addresses, 2 * size);
+      }
+      addresses[size++] = address;
+    }
+
+    long removeLast() {
+      return addresses[--size];
+    }
+
+    void clear() {
+      size = 0;
+    }
+  }
 }

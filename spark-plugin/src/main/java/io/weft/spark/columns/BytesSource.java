@@ -1,12 +1,17 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import io.weft.spark.compat.OnHeapArrays;
 import io.weft.spark.compat.OpaqueTypes;
 import java.util.Arrays;
+import org.apache.arrow.vector.BaseFixedWidthVector;
 import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.ValueVector;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.execution.vectorized.OffHeapColumnVector;
+import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
+import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
@@ -19,7 +24,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class BytesSource {
   private static final Object[] NONE = {};
 
-  private final Form form;
+  private final StorageForm form;
   private final OpaqueTypes.Reader opaque;
   private final FixedSource bytes = new FixedSource();
   private Object base;
@@ -30,7 +35,7 @@ final class BytesSource {
 
   BytesSource(ColumnLayout layout) {
     form = layout.form();
-    opaque = form == Form.OPAQUE ? new OpaqueTypes.Reader(layout.type()) : null;
+    opaque = form == StorageForm.OPAQUE ? new OpaqueTypes.Reader(layout.type()) : null;
   }
 
   /** Returns the array of the value at a position, or null if the value is off-heap. */
@@ -52,7 +57,7 @@ final class BytesSource {
     long at = target;
     for (int i = from; i < to; i++) {
       int size = sizes[i];
-      Copy.bytes(all == null ? common : all[i], starts[i], at, size);
+      BulkCopy.bytes(all == null ? common : all[i], starts[i], at, size);
       at += size;
     }
   }
@@ -87,12 +92,12 @@ final class BytesSource {
       lengths = new int[16];
     }
     oneBase = true;
-    if (form == Form.STRING) {
+    if (form == StorageForm.STRING) {
       UTF8String value = row.getUTF8String(ordinal);
       set(0, value.getBaseOffset(), value.numBytes());
       base = value.getBaseObject();
     } else {
-      locate(form == Form.OPAQUE ? opaque.bytes(row, ordinal) : row.getBinary(ordinal));
+      locate(form == StorageForm.OPAQUE ? opaque.bytes(row, ordinal) : row.getBinary(ordinal));
     }
   }
 
@@ -115,14 +120,14 @@ final class BytesSource {
       offsets(block.offsets(), block.values(), rows, count, nulls);
       return true;
     }
-    if (form != Form.OPAQUE && vector.getClass() == ArrowColumnVector.class) {
+    if (form != StorageForm.OPAQUE && vector.getClass() == ArrowColumnVector.class) {
       return arrow(((ArrowColumnVector) vector).getValueVector(), rows, count, nulls);
     }
     return false;
   }
 
   private boolean writable(WritableColumnVector vector, int[] rows, int count, byte[] nulls) {
-    if (vector.isAllNull() || !bytes.locate(vector.arrayData(), Form.BYTE)) {
+    if (vector.isAllNull() || !bytes.locate(vector.arrayData(), StorageForm.BYTE)) {
       return false;
     }
     base = bytes.base();
@@ -184,12 +189,12 @@ final class BytesSource {
   }
 
   private void one(ColumnVector vector, int row, int position) {
-    if (form == Form.STRING) {
+    if (form == StorageForm.STRING) {
       UTF8String value = vector.getUTF8String(row);
       bases[position] = value.getBaseObject();
       set(position, value.getBaseOffset(), value.numBytes());
     } else {
-      byte[] value = form == Form.OPAQUE ? opaque.bytes(vector, row) : vector.getBinary(row);
+      byte[] value = form == StorageForm.OPAQUE ? opaque.bytes(vector, row) : vector.getBinary(row);
       bases[position] = value;
       set(position, Platform.BYTE_ARRAY_OFFSET, value.length);
     }
@@ -205,6 +210,95 @@ final class BytesSource {
     base = null;
     if (!oneBase) {
       Arrays.fill(bases, null);
+    }
+  }
+
+  /**
+   * Locates the contiguous memory of a vector of values of fixed width, starting at row 0. Reused;
+   * the location is valid until the vector is written to.
+   */
+  static final class FixedSource {
+    private Object base;
+    private long offset;
+
+    /** Returns the array with the values, or null if they are off-heap. */
+    Object base() {
+      return base;
+    }
+
+    /** Returns the offset or address of row 0. */
+    long offset() {
+      return offset;
+    }
+
+    /**
+     * Locates the values.
+     *
+     * @return false if they are not contiguous in memory, or do not have the width of the form
+     */
+    boolean locate(ColumnVector vector, StorageForm form) {
+      if (vector instanceof OnHeapColumnVector onHeap) {
+        return !onHeap.hasDictionary() && onHeap(onHeap, form);
+      }
+      if (vector instanceof BlockColumnVector block) {
+        return block.form() == form && found(null, block.values());
+      }
+      if (vector instanceof OffHeapColumnVector offHeap) {
+        return !offHeap.hasDictionary()
+            && !narrow(offHeap, form)
+            && found(null, offHeap.valuesNativeAddress());
+      }
+      // Subclasses may change what the getters return.
+      if (vector.getClass() == ArrowColumnVector.class) {
+        return arrow(((ArrowColumnVector) vector).getValueVector(), form);
+      }
+      return false;
+    }
+
+    private boolean onHeap(OnHeapColumnVector vector, StorageForm form) {
+      Object array = array(vector, form);
+      return array != null && found(array, arrayOffset(form));
+    }
+
+    /** Returns the array with the vector's values, or null if there is none of that form. */
+    static Object array(OnHeapColumnVector vector, StorageForm form) {
+      return switch (form) {
+        case BYTE -> OnHeapArrays.bytes(vector);
+        case SHORT -> OnHeapArrays.shorts(vector);
+        case INT -> OnHeapArrays.ints(vector);
+        case LONG, DECIMAL64 -> OnHeapArrays.longs(vector);
+        case FLOAT -> OnHeapArrays.floats(vector);
+        case DOUBLE -> OnHeapArrays.doubles(vector);
+        default -> null;
+      };
+    }
+
+    private static long arrayOffset(StorageForm form) {
+      return switch (form) {
+        case BYTE -> Platform.BYTE_ARRAY_OFFSET;
+        case SHORT -> Platform.SHORT_ARRAY_OFFSET;
+        case INT -> Platform.INT_ARRAY_OFFSET;
+        case FLOAT -> Platform.FLOAT_ARRAY_OFFSET;
+        case DOUBLE -> Platform.DOUBLE_ARRAY_OFFSET;
+        default -> Platform.LONG_ARRAY_OFFSET;
+      };
+    }
+
+    private static boolean narrow(OffHeapColumnVector vector, StorageForm form) {
+      return form == StorageForm.DECIMAL128
+          || (form == StorageForm.DECIMAL64 && DecimalType.is32BitDecimalType(vector.dataType()));
+    }
+
+    private boolean arrow(ValueVector vector, StorageForm form) {
+      return vector instanceof BaseFixedWidthVector values
+          && values.getTypeWidth() == form.width()
+          && found(null, values.getDataBufferAddress());
+    }
+
+    private boolean found(Object where, long at) {
+      base = where;
+      offset = at;
+      return where != null || at != 0;
     }
   }
 }

@@ -4,6 +4,7 @@ import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.memory.SpillPolicy.Use;
+import io.weft.spark.columns.PartitionBuilders.ChunkSink;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.InternalRow;

@@ -4,6 +4,7 @@ import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.memory.SpillPolicy.Use;
+import io.weft.spark.columns.ChunkFormat.ChunkWriter;
 import java.io.InterruptedIOException;
 import org.apache.spark.sql.types.StructType;
 

@@ -1,5 +1,7 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.ChunkFormat.ChunkCursor;
+import io.weft.spark.columns.ChunkFormat.ChunkSource;
 import org.apache.spark.sql.types.StructType;
 
 /**

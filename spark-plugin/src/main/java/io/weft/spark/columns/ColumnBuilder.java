@@ -1,5 +1,7 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.BuilderContext.Validity;
+import io.weft.spark.columns.ChunkFormat.ChunkWriter;
 import io.weft.spark.compat.OnHeapArrays;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;

@@ -1,5 +1,7 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.BytesSource.FixedSource;
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import java.util.Arrays;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.DataType;
@@ -30,7 +32,7 @@ abstract class ColumnHash {
       case BYTE -> new Bytes();
       case SHORT -> new Shorts();
       case INT -> new Ints();
-      case LONG -> new Longs(Form.LONG);
+      case LONG -> new Longs(StorageForm.LONG);
       case FLOAT -> new Floats();
       case DOUBLE -> new Doubles();
       case DECIMAL64 -> new SmallDecimals((DecimalType) declared);
@@ -73,7 +75,7 @@ abstract class ColumnHash {
   /** Hashes one value that is not null. */
   abstract int hash(ColumnVector vector, int row, int seed);
 
-  final boolean locate(ColumnVector vector, Form form) {
+  final boolean locate(ColumnVector vector, StorageForm form) {
     return source.locate(vector, form);
   }
 
@@ -128,7 +130,7 @@ abstract class ColumnHash {
 
     @Override
     void updateAll(ColumnVector vector, int rows, int[] hashes) {
-      if (!locate(vector, Form.INT)) {
+      if (!locate(vector, StorageForm.INT)) {
         super.updateAll(vector, rows, hashes);
         return;
       }
@@ -141,9 +143,9 @@ abstract class ColumnHash {
   }
 
   private static class Longs extends ColumnHash {
-    private final Form form;
+    private final StorageForm form;
 
-    Longs(Form form) {
+    Longs(StorageForm form) {
       this.form = form;
     }
 
@@ -185,7 +187,7 @@ abstract class ColumnHash {
     private final DecimalType type;
 
     SmallDecimals(DecimalType type) {
-      super(Form.DECIMAL64);
+      super(StorageForm.DECIMAL64);
       this.type = type;
     }
 

@@ -37,19 +37,19 @@ import org.apache.spark.sql.types.UserDefinedType;
  * @param children a list's element; a map's key and value; a struct's fields; an interval's months,
  *     days and microseconds; a variant's value and metadata; else empty
  */
-record ColumnLayout(DataType type, Form form, List<ColumnLayout> children) {
-  private static final Map<Class<?>, Form> LEAVES =
+record ColumnLayout(DataType type, StorageForm form, List<ColumnLayout> children) {
+  private static final Map<Class<?>, StorageForm> LEAVES =
       Map.ofEntries(
-          Map.entry(PhysicalNullType.class, Form.NULL),
-          Map.entry(PhysicalBooleanType.class, Form.BOOLEAN),
-          Map.entry(PhysicalByteType.class, Form.BYTE),
-          Map.entry(PhysicalShortType.class, Form.SHORT),
-          Map.entry(PhysicalIntegerType.class, Form.INT),
-          Map.entry(PhysicalLongType.class, Form.LONG),
-          Map.entry(PhysicalFloatType.class, Form.FLOAT),
-          Map.entry(PhysicalDoubleType.class, Form.DOUBLE),
-          Map.entry(PhysicalStringType.class, Form.STRING),
-          Map.entry(PhysicalBinaryType.class, Form.BINARY));
+          Map.entry(PhysicalNullType.class, StorageForm.NULL),
+          Map.entry(PhysicalBooleanType.class, StorageForm.BOOLEAN),
+          Map.entry(PhysicalByteType.class, StorageForm.BYTE),
+          Map.entry(PhysicalShortType.class, StorageForm.SHORT),
+          Map.entry(PhysicalIntegerType.class, StorageForm.INT),
+          Map.entry(PhysicalLongType.class, StorageForm.LONG),
+          Map.entry(PhysicalFloatType.class, StorageForm.FLOAT),
+          Map.entry(PhysicalDoubleType.class, StorageForm.DOUBLE),
+          Map.entry(PhysicalStringType.class, StorageForm.STRING),
+          Map.entry(PhysicalBinaryType.class, StorageForm.BINARY));
 
   /**
    * Determines the layout of a column in a chunk.
@@ -63,7 +63,7 @@ record ColumnLayout(DataType type, Form form, List<ColumnLayout> children) {
       type = udt.sqlType();
     }
     PhysicalDataType physical = PhysicalDataType.apply(type);
-    Form leaf = leaf(physical);
+    StorageForm leaf = leaf(physical);
     return leaf != null ? leaf(type, leaf) : nested(path, type, physical);
   }
 
@@ -72,50 +72,107 @@ record ColumnLayout(DataType type, Form form, List<ColumnLayout> children) {
     return 1 + children.stream().mapToInt(ColumnLayout::nodes).sum();
   }
 
-  private static Form leaf(PhysicalDataType physical) {
+  private static StorageForm leaf(PhysicalDataType physical) {
     if (physical instanceof PhysicalDecimalType decimal) {
-      return decimal.precision() <= Decimal.MAX_LONG_DIGITS() ? Form.DECIMAL64 : Form.DECIMAL128;
+      return decimal.precision() <= Decimal.MAX_LONG_DIGITS()
+          ? StorageForm.DECIMAL64
+          : StorageForm.DECIMAL128;
     }
     // The companion object of a physical type is a subclass of it.
-    Form form = LEAVES.get(physical.getClass());
+    StorageForm form = LEAVES.get(physical.getClass());
     if (form == null) {
       form = LEAVES.get(physical.getClass().getSuperclass());
     }
-    return form == null && OpaqueTypes.isOpaque(physical) ? Form.OPAQUE : form;
+    return form == null && OpaqueTypes.isOpaque(physical) ? StorageForm.OPAQUE : form;
   }
 
   private static ColumnLayout nested(String path, DataType type, PhysicalDataType physical) {
     if (physical instanceof PhysicalArrayType array) {
-      return of(type, Form.LIST, of(path + ".element", array.elementType()));
+      return of(type, StorageForm.LIST, of(path + ".element", array.elementType()));
     }
     if (physical instanceof PhysicalMapType map) {
       return of(
-          type, Form.MAP, of(path + ".key", map.keyType()), of(path + ".value", map.valueType()));
+          type,
+          StorageForm.MAP,
+          of(path + ".key", map.keyType()),
+          of(path + ".value", map.valueType()));
     }
     if (physical instanceof PhysicalStructType struct) {
       return of(
           type,
-          Form.STRUCT,
+          StorageForm.STRUCT,
           Arrays.stream(struct.fields())
               .map((StructField field) -> of(path + "." + field.name(), field.dataType()))
               .toArray(ColumnLayout[]::new));
     }
     if (physical instanceof PhysicalCalendarIntervalType) {
-      ColumnLayout days = leaf(DataTypes.IntegerType, Form.INT);
-      return of(type, Form.INTERVAL, days, days, leaf(DataTypes.LongType, Form.LONG));
+      ColumnLayout days = leaf(DataTypes.IntegerType, StorageForm.INT);
+      return of(type, StorageForm.INTERVAL, days, days, leaf(DataTypes.LongType, StorageForm.LONG));
     }
     if (physical instanceof PhysicalVariantType) {
-      ColumnLayout bytes = leaf(DataTypes.BinaryType, Form.BINARY);
-      return of(type, Form.VARIANT, bytes, bytes);
+      ColumnLayout bytes = leaf(DataTypes.BinaryType, StorageForm.BINARY);
+      return of(type, StorageForm.VARIANT, bytes, bytes);
     }
     throw new UnsupportedTypeException(path, type);
   }
 
-  private static ColumnLayout leaf(DataType type, Form form) {
+  private static ColumnLayout leaf(DataType type, StorageForm form) {
     return new ColumnLayout(type, form, List.of());
   }
 
-  private static ColumnLayout of(DataType type, Form form, ColumnLayout... children) {
+  private static ColumnLayout of(DataType type, StorageForm form, ColumnLayout... children) {
     return new ColumnLayout(type, form, List.of(children));
+  }
+
+  /**
+   * The storage format of a column's values in a chunk; see {@link ChunkFormat} for the buffers.
+   */
+  enum StorageForm {
+    /** No buffers, every value is null. */
+    NULL(0),
+    /** One bit per value. */
+    BOOLEAN(0),
+    BYTE(1),
+    SHORT(2),
+    INT(4),
+    LONG(8),
+    FLOAT(4),
+    DOUBLE(8),
+    /** Decimals of up to 18 digits: the unscaled value in 8 bytes. */
+    DECIMAL64(8),
+    /** Longer decimals: the unscaled value in 16 bytes, two's complement. */
+    DECIMAL128(16),
+    /** UTF-8. */
+    STRING(0),
+    BINARY(0),
+    /** Bytes that only Spark interprets; their accessor depends on the Spark version. */
+    OPAQUE(0),
+    LIST(0),
+    MAP(0),
+    STRUCT(0),
+    /** A calendar interval: a struct of months, days and microseconds. */
+    INTERVAL(0),
+    /** A variant: a struct of its value's and its metadata's bytes. */
+    VARIANT(0);
+
+    private final int width;
+
+    StorageForm(int width) {
+      this.width = width;
+    }
+
+    /** Bytes of a value of fixed width, else 0. */
+    int width() {
+      return width;
+    }
+  }
+
+  /** A column has a type without a columnar layout. */
+  static final class UnsupportedTypeException extends IllegalArgumentException {
+    private static final long serialVersionUID = 1L;
+
+    UnsupportedTypeException(String path, DataType type) {
+      super("column " + path + " has the type " + type.sql() + ", which has no columnar layout");
+    }
   }
 }

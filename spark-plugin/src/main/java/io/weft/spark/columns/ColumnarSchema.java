@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.ColumnLayout.UnsupportedTypeException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;

@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.ChunkFormat.ChunkWriter;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /** Builds columns whose values consist of one value of each child. */

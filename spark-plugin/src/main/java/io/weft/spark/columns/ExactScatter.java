@@ -1,7 +1,8 @@
 package io.weft.spark.columns;
 
-import io.weft.catalog.MapOutputWriter;
 import io.weft.memory.Extent;
+import io.weft.shuffle.store.MapOutputWriter;
+import io.weft.spark.columns.PartitionBuilders.ChunkSink;
 import java.io.IOException;
 import java.util.function.IntUnaryOperator;
 import org.apache.spark.sql.catalyst.InternalRow;

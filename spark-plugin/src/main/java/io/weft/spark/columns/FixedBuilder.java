@@ -1,5 +1,9 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.BuilderContext.PartitionBuffers;
+import io.weft.spark.columns.BytesSource.FixedSource;
+import io.weft.spark.columns.ChunkFormat.ChunkWriter;
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
@@ -8,7 +12,7 @@ import org.apache.spark.unsafe.Platform;
 
 /** Builds columns of values of fixed width. */
 final class FixedBuilder extends ColumnBuilder {
-  private final Form form;
+  private final StorageForm form;
   private final int width;
   private final PartitionBuffers values;
   private final FixedGetter getter;
@@ -51,7 +55,7 @@ final class FixedBuilder extends ColumnBuilder {
       int from = selection.from(group);
       int to = selection.from(group + 1);
       long target = reserve(selection.partition(group), to - from);
-      Gather.values(width, base, offset, rows, from, to, target);
+      FixedWidthGather.values(width, base, offset, rows, from, to, target);
     }
   }
 
@@ -62,7 +66,7 @@ final class FixedBuilder extends ColumnBuilder {
       for (int run = selection.runFrom(group); run < selection.runFrom(group + 1); run++) {
         long from = source.offset() + (long) width * selection.runStart(run);
         long bytes = (long) width * selection.runLength(run);
-        Copy.bytes(source.base(), from, target, bytes);
+        BulkCopy.bytes(source.base(), from, target, bytes);
         target += bytes;
       }
     }
@@ -76,7 +80,7 @@ final class FixedBuilder extends ColumnBuilder {
       int from = selection.from(group);
       int length = selection.from(group + 1) - from;
       long target = reserve(selection.partition(group), length);
-      Copy.bytes(
+      BulkCopy.bytes(
           gathered,
           Platform.LONG_ARRAY_OFFSET + (long) width * from,
           target,
@@ -95,12 +99,14 @@ final class FixedBuilder extends ColumnBuilder {
 
   @Override
   void appendAll(ArrayData array, int partition) {
-    if (form != Form.DECIMAL128 && array instanceof UnsafeArrayData unsafe && noNulls(unsafe)) {
+    if (form != StorageForm.DECIMAL128
+        && array instanceof UnsafeArrayData unsafe
+        && noNulls(unsafe)) {
       int count = unsafe.numElements();
       long from =
           unsafe.getBaseOffset() + UnsafeArrayData.calculateHeaderPortionInBytes((long) count);
       long target = reserve(partition, count);
-      Copy.bytes(unsafe.getBaseObject(), from, target, (long) width * count);
+      BulkCopy.bytes(unsafe.getBaseObject(), from, target, (long) width * count);
       validity().appendValid(partition, rows(partition), count);
       added(partition, count);
     } else {
@@ -169,5 +175,70 @@ final class FixedBuilder extends ColumnBuilder {
   void expose(int partition, BlockColumnVector vector) {
     vector.point(
         validity().nulls(partition), validity().address(partition), 0, values.address(partition));
+  }
+
+  /**
+   * The inner loops of the scatter. They copy values of fixed width of selected rows to contiguous
+   * memory. Rows must be within the source; there is no check.
+   */
+  static final class FixedWidthGather {
+    private FixedWidthGather() {}
+
+    /**
+     * Copies the values of selected rows.
+     *
+     * @param base array of the source, or null if it is off-heap
+     * @param offset of row 0
+     * @param rows selected rows; copies positions {@code from} (inclusive) to {@code to}
+     *     (exclusive)
+     */
+    static void values(
+        int width, Object base, long offset, int[] rows, int from, int to, long target) {
+      switch (width) {
+        case 1 -> bytes(base, offset, rows, from, to, target);
+        case 2 -> shorts(base, offset, rows, from, to, target);
+        case 4 -> ints(base, offset, rows, from, to, target);
+        case 8 -> longs(base, offset, rows, from, to, target);
+        default -> wide(base, offset, rows, from, to, target);
+      }
+    }
+
+    private static void bytes(Object base, long offset, int[] rows, int from, int to, long target) {
+      long at = target;
+      for (int i = from; i < to; i++, at++) {
+        Platform.putByte(null, at, Platform.getByte(base, offset + rows[i]));
+      }
+    }
+
+    private static void shorts(
+        Object base, long offset, int[] rows, int from, int to, long target) {
+      long at = target;
+      for (int i = from; i < to; i++, at += 2) {
+        Platform.putShort(null, at, Platform.getShort(base, offset + 2L * rows[i]));
+      }
+    }
+
+    private static void ints(Object base, long offset, int[] rows, int from, int to, long target) {
+      long at = target;
+      for (int i = from; i < to; i++, at += 4) {
+        Platform.putInt(null, at, Platform.getInt(base, offset + 4L * rows[i]));
+      }
+    }
+
+    private static void longs(Object base, long offset, int[] rows, int from, int to, long target) {
+      long at = target;
+      for (int i = from; i < to; i++, at += 8) {
+        Platform.putLong(null, at, Platform.getLong(base, offset + 8L * rows[i]));
+      }
+    }
+
+    private static void wide(Object base, long offset, int[] rows, int from, int to, long target) {
+      long at = target;
+      for (int i = from; i < to; i++, at += 16) {
+        long value = offset + 16L * rows[i];
+        Platform.putLong(null, at, Platform.getLong(base, value));
+        Platform.putLong(null, at + 8, Platform.getLong(base, value + 8));
+      }
+    }
   }
 }

@@ -2,11 +2,14 @@ package io.weft.spark.columns;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Seq;
@@ -89,5 +92,66 @@ public final class HashBatchPartitioner implements BatchPartitioner {
       hashes[key].update(batch.column(ordinals[key]), rows, ids);
     }
     partitions.apply(ids, rows);
+  }
+
+  /** Computes partition ids row by row with generated code of Spark's expression. */
+  static final class RowBatchPartitioner implements BatchPartitioner {
+    private final UnsafeProjection projection;
+
+    /**
+     * @param partitionId an expression of type int
+     * @param output the columns of the batches
+     */
+    RowBatchPartitioner(Expression partitionId, Seq<Attribute> output) {
+      projection =
+          UnsafeProjection.create(
+              CollectionConverters.asScala(List.of(partitionId)).toSeq(), output);
+    }
+
+    @Override
+    public void partitionIds(ColumnarBatch batch, int[] ids) {
+      Iterator<InternalRow> rows = batch.rowIterator();
+      for (int row = 0; rows.hasNext(); row++) {
+        ids[row] = projection.apply(rows.next()).getInt(0);
+      }
+    }
+  }
+
+  /**
+   * Computes the non-negative remainder of hashes by a constant divisor without a division: Lemire,
+   * Kaser and Kurz, "Faster remainder by direct computation" (2019). Immutable.
+   */
+  static final class PartitionModulo {
+    private final int divisor;
+
+    /** 2⁶⁴ / divisor, rounded up; 0 for the divisor 1, whose remainder is always 0. */
+    private final long inverse;
+
+    /** Excess of a negative hash's remainder when the hash is treated as unsigned. */
+    private final int unsignedExcess;
+
+    /**
+     * @param divisor at least 1
+     */
+    PartitionModulo(int divisor) {
+      this.divisor = divisor;
+      this.inverse = Long.divideUnsigned(-1L, divisor) + 1;
+      this.unsignedExcess = (int) ((1L << Integer.SIZE) % divisor);
+    }
+
+    /** Replaces hashes by their remainders. */
+    void apply(int[] hashes, int count) {
+      for (int i = 0; i < count; i++) {
+        hashes[i] = of(hashes[i]);
+      }
+    }
+
+    int of(int hash) {
+      long fraction = inverse * (hash & 0xffffffffL);
+      // The fraction is unsigned, but multiplyHigh treats it as signed.
+      long high = Math.multiplyHigh(fraction, divisor) + (fraction >> 63 & divisor);
+      int remainder = (int) high - (hash >> 31 & unsignedExcess);
+      return remainder + (remainder >> 31 & divisor);
+    }
   }
 }

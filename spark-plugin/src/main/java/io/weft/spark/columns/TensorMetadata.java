@@ -1,6 +1,6 @@
 package io.weft.spark.columns;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.tensor.TensorType;
 import java.util.Arrays;
 import java.util.NoSuchElementException;

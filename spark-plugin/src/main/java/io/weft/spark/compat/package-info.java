@@ -3,7 +3,8 @@
  * reads. The other packages call these classes and use no reflection on Spark themselves.
  *
  * <p>{@link io.weft.spark.compat.SparkFeatures} says what the running Spark can do. {@link
- * io.weft.spark.compat.PortableDependency} is the base of Weft's shuffle dependencies. The package
- * depends on Spark only.
+ * io.weft.spark.compat.PortableDependency} is the base of Weft's shuffle dependencies. {@link
+ * io.weft.spark.compat.ScalaInterop} creates Scala values from Java ones. The package depends on
+ * Spark only.
  */
 package io.weft.spark.compat;

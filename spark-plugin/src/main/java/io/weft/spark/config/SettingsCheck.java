@@ -1,5 +1,6 @@
 package io.weft.spark.config;
 
+import io.weft.spark.config.Setting.InvalidSettingException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;

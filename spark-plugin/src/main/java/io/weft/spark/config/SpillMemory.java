@@ -3,6 +3,7 @@ package io.weft.spark.config;
 import static io.weft.spark.config.WeftSettings.SPILL_PRIVATE_MEMORY;
 
 import io.weft.memory.PrivateMemory;
+import io.weft.spark.config.Setting.InvalidSettingException;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
@@ -43,7 +44,7 @@ public final class SpillMemory {
   /** Returns the private memory of an executor, for applications with encrypted disks. */
   public static PrivateMemory of(SparkConf conf) {
     return new PrivateMemory(
-        SPILL_PRIVATE_MEMORY.get(conf), users(conf), WeftSettings.FETCH_TIMEOUT.get(conf));
+        SPILL_PRIVATE_MEMORY.get(conf), assumedTasks(conf), WeftSettings.FETCH_TIMEOUT.get(conf));
   }
 
   /**
@@ -101,7 +102,7 @@ public final class SpillMemory {
    * Returns the assumed number of concurrent tasks; too many rather than too few if the size of
    * executors is unknown.
    */
-  static int users(SparkConf conf) {
+  static int assumedTasks(SparkConf conf) {
     return tasks(conf).orElse(Math.max(MANY_TASKS, Runtime.getRuntime().availableProcessors()));
   }
 

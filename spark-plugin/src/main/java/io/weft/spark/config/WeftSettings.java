@@ -3,9 +3,10 @@ package io.weft.spark.config;
 import static io.weft.spark.config.Setting.Scope.APPLICATION;
 import static io.weft.spark.config.Setting.Scope.SESSION;
 
-import io.weft.peer.TransportMode;
+import io.weft.shuffle.net.Compression;
+import io.weft.shuffle.peer.TransportMode;
+import io.weft.spark.config.Setting.SettingTypes;
 import io.weft.tensor.codec.CodecKind;
-import io.weft.wire.Compression;
 import java.time.Duration;
 import java.util.List;
 import org.apache.spark.SparkConf;

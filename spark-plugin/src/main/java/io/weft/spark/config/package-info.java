@@ -1,7 +1,9 @@
 /**
- * Every {@code spark.weft.*} setting: its type, default, range and documentation, declared once in
- * {@link io.weft.spark.config.WeftSettings} and checked when the application starts.
+ * The {@code spark.weft.*} settings: type, default, range and documentation. {@link
+ * io.weft.spark.config.WeftSettings} declares each of them once, {@link
+ * io.weft.spark.config.SettingsCheck} checks them when the application starts, and {@link
+ * io.weft.spark.config.Activation} decides whether Weft serves the application.
  *
- * <p>Immutable values; no threads, nothing to free.
+ * <p>Immutable values, without threads or resources.
  */
 package io.weft.spark.config;

@@ -1,27 +1,27 @@
 package io.weft.spark.driver;
 
-import io.weft.spark.feed.FeedNews;
-import io.weft.spark.message.Messages.Announce;
-import io.weft.spark.message.Messages.AskDepartures;
-import io.weft.spark.message.Messages.AskEnded;
-import io.weft.spark.message.Messages.Departures;
-import io.weft.spark.message.Messages.Ended;
-import io.weft.spark.message.Messages.Found;
-import io.weft.spark.message.Messages.Hello;
-import io.weft.spark.message.Messages.Lookup;
-import io.weft.spark.message.Messages.Meet;
-import io.weft.spark.message.Messages.MeetClique;
-import io.weft.spark.message.Messages.MemoryPressure;
-import io.weft.spark.message.Messages.RankNews;
-import io.weft.spark.message.Messages.Report;
-import io.weft.spark.message.Messages.ToDriver;
-import io.weft.spark.message.Messages.Verdict;
-import io.weft.spark.message.Versions;
-import io.weft.spark.message.WeftVersion;
+import io.weft.spark.config.WeftVersion;
+import io.weft.spark.feed.FeedReports;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLosses;
 import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
+import io.weft.spark.runtime.Messages.Announce;
+import io.weft.spark.runtime.Messages.AskDepartures;
+import io.weft.spark.runtime.Messages.AskEnded;
+import io.weft.spark.runtime.Messages.Departures;
+import io.weft.spark.runtime.Messages.Ended;
+import io.weft.spark.runtime.Messages.Found;
+import io.weft.spark.runtime.Messages.Hello;
+import io.weft.spark.runtime.Messages.Lookup;
+import io.weft.spark.runtime.Messages.Meet;
+import io.weft.spark.runtime.Messages.MeetClique;
+import io.weft.spark.runtime.Messages.MemoryPressure;
+import io.weft.spark.runtime.Messages.RankNews;
+import io.weft.spark.runtime.Messages.Report;
+import io.weft.spark.runtime.Messages.ToDriver;
+import io.weft.spark.runtime.Messages.Verdict;
+import io.weft.spark.runtime.Messages.VersionMismatch;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -93,7 +93,7 @@ public final class DriverAnswers {
       state.remarked(announce.address(), announce.remark());
       return Verdict.WELCOME;
     } else if (message instanceof RankNews news) {
-      FeedNews.heard(news);
+      FeedReports.receive(news);
       return Verdict.WELCOME;
     } else if (message instanceof MemoryPressure pressure) {
       pressed.accept(pressure.executorId());
@@ -109,7 +109,8 @@ public final class DriverAnswers {
       return Verdict.WELCOME;
     }
     String refusal =
-        Versions.mismatch(hello.executorId(), hello.host(), hello.version(), WeftVersion.current());
+        VersionMismatch.message(
+            hello.executorId(), hello.host(), hello.version(), WeftVersion.current());
     LOG.error(refusal);
     return new Verdict(refusal);
   }

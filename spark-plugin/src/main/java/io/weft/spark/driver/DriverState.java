@@ -2,12 +2,12 @@ package io.weft.spark.driver;
 
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
-import io.weft.host.AnnouncedFolders;
-import io.weft.peer.PathRules;
-import io.weft.peer.PeerAddress;
+import io.weft.shuffle.peer.PathRules;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.store.AnnouncedFolders;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.PathSettings;
-import io.weft.spark.message.ExecutorReport;
+import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.shuffle.Fallbacks;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.nio.file.Path;

@@ -1,8 +1,8 @@
 package io.weft.spark.driver;
 
-import io.weft.peer.PathChoice;
-import io.weft.peer.PathRules;
-import io.weft.peer.PeerAddress;
+import io.weft.shuffle.peer.PathRules;
+import io.weft.shuffle.peer.PathRules.PathChoice;
+import io.weft.shuffle.peer.PeerAddress;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,7 +16,7 @@ import java.util.Map;
  * @param pairs number of pairs
  * @param example the first pair, such as "1 and 2"
  */
-public record PathGroup(String what, PathChoice choice, long pairs, String example) {
+record PathGroup(String what, PathChoice choice, long pairs, String example) {
   /** Maximum number of executors whose pairs are grouped. Further executors are left out. */
   public static final int MOST_EXECUTORS = 200;
 

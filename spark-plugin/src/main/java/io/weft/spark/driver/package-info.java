@@ -1,8 +1,10 @@
 /**
- * The driver side while an application runs: the directory of peers, the last reports, the answers
- * to executors, and warnings for the user.
+ * The driver side while an application runs, and the Weft tab of the Spark UI. {@link
+ * io.weft.spark.driver.DriverState} has the addresses and last reports of executors, {@link
+ * io.weft.spark.driver.DriverAnswers} answers their messages, and {@link
+ * io.weft.spark.driver.WeftTab} shows both in the UI.
  *
- * <p>It answers executors on Spark's message threads without blocking. The driver plugin owns and
- * stops the garbage thread.
+ * <p>Messages are answered on Spark's message threads without blocking. The UI's request threads
+ * render the tab. The driver plugin owns and stops the thread of the garbage collector.
  */
 package io.weft.spark.driver;

@@ -1,5 +1,6 @@
 package io.weft.spark.feed;
 
+import io.weft.spark.feed.DeviceShard.ExchangedBatch;
 import java.util.Iterator;
 import org.apache.spark.TaskContext;
 
@@ -25,7 +26,7 @@ final class DeviceBatches extends EpochSteps<DeviceFeedBatch> implements GpuFeed
 
   @Override
   DeviceFeedBatch take(int step) {
-    DeviceBatch batch = shard.batches().get(order.next());
+    ExchangedBatch batch = shard.batches().get(order.next());
     dump.stepOnDevice(epoch, step, batch);
     return new DeviceFeedBatch(shard, batch);
   }

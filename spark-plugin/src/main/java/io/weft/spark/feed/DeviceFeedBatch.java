@@ -3,6 +3,7 @@ package io.weft.spark.feed;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaLane;
+import io.weft.spark.feed.DeviceShard.ExchangedBatch;
 
 /**
  * A batch in the device memory where the exchange put it. The shard owns the memory, so the end of
@@ -10,9 +11,9 @@ import io.weft.device.cuda.CudaLane;
  */
 final class DeviceFeedBatch extends GpuBatchView {
   private final DeviceShard shard;
-  private final DeviceBatch batch;
+  private final ExchangedBatch batch;
 
-  DeviceFeedBatch(DeviceShard shard, DeviceBatch batch) {
+  DeviceFeedBatch(DeviceShard shard, ExchangedBatch batch) {
     super(shard.device().gpu(), shard.layout(), true, () -> {});
     this.shard = shard;
     this.batch = batch;

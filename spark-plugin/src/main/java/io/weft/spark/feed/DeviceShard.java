@@ -3,11 +3,11 @@ package io.weft.spark.feed;
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
-import io.weft.deviceblocks.DeviceRows;
+import io.weft.shuffle.device.DeviceSlice.DeviceRows;
+import io.weft.shuffle.device.TableLayout;
 import io.weft.spark.gpu.DeviceExchange;
-import io.weft.spark.metrics.FeedCounter;
-import io.weft.spark.metrics.FeedCounters;
-import io.weft.table.TableLayout;
+import io.weft.spark.runtime.FeedCounters;
+import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -26,7 +26,7 @@ final class DeviceShard implements AutoCloseable {
   private final Runnable cancelCheck;
   private final Map<Part, List<DeviceRows>> parts = new HashMap<>();
   private final List<CudaMemory> gathered = new ArrayList<>();
-  private final List<DeviceBatch> batches = new ArrayList<>();
+  private final List<ExchangedBatch> batches = new ArrayList<>();
   private boolean closed;
 
   /** Identifies the rows that a map task wrote for a partition. */
@@ -98,7 +98,7 @@ final class DeviceShard implements AutoCloseable {
     return runs;
   }
 
-  private DeviceBatch view(Run run) {
+  private ExchangedBatch view(Run run) {
     TableLayout table = run.table().layout();
     List<Long> addresses = new ArrayList<>();
     for (int c = 0; c < layout.columns().size(); c++) {
@@ -106,10 +106,10 @@ final class DeviceShard implements AutoCloseable {
       addresses.add(run.table().address() + table.data(c) + run.start() * width);
     }
     FeedCounters.add(FeedCounter.BATCHES_IN_PLACE, 1);
-    return new DeviceBatch(run.rows(), addresses, List.of(run.table()::usedUntil));
+    return new ExchangedBatch(run.rows(), addresses, List.of(run.table()::usedUntil));
   }
 
-  private DeviceBatch gather(int rows, List<Run> runs, List<Event> copies) {
+  private ExchangedBatch gather(int rows, List<Run> runs, List<Event> copies) {
     CudaMemory memory = device.gpu().take(Math.max(1, layout.bytes()), cancelCheck);
     gathered.add(memory);
     long start = memory.address();
@@ -129,7 +129,7 @@ final class DeviceShard implements AutoCloseable {
     FeedCounters.add(FeedCounter.BYTES_GATHERED, rows == 0 ? 0 : layout.bytes());
     List<Long> addresses = layout.columns().stream().map(place -> start + place.offset()).toList();
     Consumer<Event> keeper = memory::usedUntil;
-    return new DeviceBatch(rows, addresses, List.of(keeper));
+    return new ExchangedBatch(rows, addresses, List.of(keeper));
   }
 
   private void copy(Run run, long to, int rowsBefore) {
@@ -147,7 +147,7 @@ final class DeviceShard implements AutoCloseable {
   }
 
   /** Returns the batches, in the order of the plan. */
-  List<DeviceBatch> batches() {
+  List<ExchangedBatch> batches() {
     return batches;
   }
 
@@ -159,6 +159,20 @@ final class DeviceShard implements AutoCloseable {
       lane.close();
       gathered.forEach(CudaMemory::close);
       parts.values().forEach(tables -> tables.forEach(DeviceRows::close));
+    }
+  }
+
+  /**
+   * A batch that stays on the device until its shard is closed.
+   *
+   * @param rows number of rows
+   * @param addresses of its columns, by column number in the layout
+   * @param keepers one per part of the memory: each keeps its part until an event has completed
+   */
+  record ExchangedBatch(int rows, List<Long> addresses, List<Consumer<Event>> keepers) {
+    /** Keeps the memory until the event has completed, even after the shard is closed. */
+    void usedUntil(Event event) {
+      keepers.forEach(keeper -> keeper.accept(event));
     }
   }
 }

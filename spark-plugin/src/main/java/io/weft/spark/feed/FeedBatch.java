@@ -53,7 +53,7 @@ public interface FeedBatch {
    * @param form {@link DlpackForm#VERSIONED}, which marks the elements as read-only
    * @return the address of the structure, which the consumer owns
    * @throws IllegalArgumentException for the other form, and as for {@link #tensor}
-   * @throws io.weft.device.library.UnavailableLibraryException if JNA is not on the class path
+   * @throws io.weft.device.UnavailableLibraryException if JNA is not on the class path
    */
   long dlpack(String column, DlpackForm form);
 

@@ -1,22 +1,37 @@
 package io.weft.spark.feed;
 
+import io.weft.spark.compat.NarrowRDD;
+import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.config.WeftSettings;
-import io.weft.spark.shuffle.Unchecked;
-import io.weft.spark.sql.NarrowRDD;
-import io.weft.spark.sql.ScalaInterop;
+import io.weft.spark.feed.FeedReports.RankFailedException;
+import io.weft.spark.feed.FeedReports.RankFailure;
+import io.weft.spark.shuffle.SneakyThrow;
 import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntSupplier;
+import java.util.stream.IntStream;
 import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.Dependency;
 import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.Partition;
 import org.apache.spark.ShuffleStatus;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.SparkException;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.executor.TempShuffleReadMetrics;
+import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.resource.ResourceProfile;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -27,6 +42,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
 import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 
@@ -75,7 +91,7 @@ final class FeedExchange implements AutoCloseable {
       }
       exchange.close();
     }
-    GpuRoute.say(obstacle.get());
+    GpuRoute.log(obstacle.get());
     return runThere(data, spec.onHosts(), keys);
   }
 
@@ -97,7 +113,7 @@ final class FeedExchange implements AutoCloseable {
       dealt = true;
       return exchange;
     } catch (SparkException e) {
-      throw Unchecked.<RuntimeException>raise(e); // Checked as in any other action of Spark.
+      throw SneakyThrow.<RuntimeException>raise(e); // Checked as in any other action of Spark.
     } finally {
       if (!dealt) {
         exchange.close();
@@ -206,7 +222,7 @@ final class FeedExchange implements AutoCloseable {
    */
   <T> List<T> onRanks(ShardFunction<T> function) {
     awaitCores();
-    try (FeedNews news = FeedNews.open(dependency.shuffleId())) {
+    try (FeedReports news = FeedReports.open(dependency.shuffleId())) {
       try {
         return results(function);
       } catch (Exception e) {
@@ -214,7 +230,7 @@ final class FeedExchange implements AutoCloseable {
         if (own.isPresent()) {
           throw own.get().exception(e);
         }
-        throw Unchecked.<RuntimeException>raise(e); // Checked as in any other action of Spark.
+        throw SneakyThrow.<RuntimeException>raise(e); // Checked as in any other action of Spark.
       }
     }
   }
@@ -244,10 +260,10 @@ final class FeedExchange implements AutoCloseable {
       return CollectionConverters.asScala(
           List.of(new RankResult<>(shard.rank(), result).encode()).iterator());
     } catch (RuntimeException | Error e) {
-      RankFailure.tell(shard.feed(), shard.rank(), context, e);
+      RankFailure.report(shard.feed(), shard.rank(), context, e);
       throw e;
     } catch (Exception e) {
-      RankFailure.tell(shard.feed(), shard.rank(), context, e);
+      RankFailure.report(shard.feed(), shard.rank(), context, e);
       throw new IllegalStateException("rank " + shard.rank() + " failed: " + e, e);
     }
   }
@@ -269,6 +285,132 @@ final class FeedExchange implements AutoCloseable {
       // Does the work of Spark's cleaner, which spark.cleaner.referenceTracking has turned off.
       context.shuffleDriverComponents().removeShuffle(shuffle, false);
       tracker().unregisterShuffle(shuffle);
+    }
+  }
+
+  /**
+   * Waits until all ranks of a feed can run at the same time. Executors may still be starting when
+   * a feed begins, and Spark checks for free cores only every 15 s. Stateless.
+   */
+  static final class FeedCores {
+    /** Time for starting executors to register. */
+    static final Duration REGISTRATION_TIMEOUT = Duration.ofSeconds(10);
+
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    private FeedCores() {}
+
+    /**
+     * Waits as below, for the number of tasks that an application's executors can run at a time.
+     */
+    static Optional<String> await(SparkContext context, int ranks, Duration timeout) {
+      ResourceProfile profile = context.resourceProfileManager().defaultResourceProfile();
+      return await(() -> context.maxNumConcurrentTasks(profile), ranks, timeout, context.conf());
+    }
+
+    /**
+     * Waits for cores until a timeout or an interrupt; it leaves the interrupt flag set.
+     *
+     * @param cores how many tasks the present executors can run at a time
+     * @return a warning if there are too few cores
+     */
+    static Optional<String> await(IntSupplier cores, int ranks, Duration timeout, SparkConf conf) {
+      long start = System.nanoTime();
+      int now = cores.getAsInt();
+      while (now < ranks
+          && System.nanoTime() - start < timeout.toNanos()
+          && !Thread.currentThread().isInterrupted()) {
+        LockSupport.parkNanos(PAUSE_NANOS);
+        now = cores.getAsInt();
+      }
+      return now < ranks ? Optional.of(warning(now, ranks, conf)) : Optional.empty();
+    }
+
+    private static String warning(int cores, int ranks, SparkConf conf) {
+      String settings = "spark.scheduler.barrier.maxConcurrentTasksCheck.";
+      return "A feed's %d ranks run at the same time, and the present executors can run %d tasks: Spark waits for more, %s times for %s, and then fails the job"
+          .formatted(
+              ranks,
+              cores,
+              conf.get(settings + "maxFailures", "40"),
+              conf.get(settings + "interval", "15s"));
+    }
+  }
+
+  /**
+   * The reduce side of a feed's shuffle: one partition per rank, with its shard as the only
+   * element.
+   */
+  static final class FeedRDD extends RDD<FeedShard> {
+    private FeedDependency dependency;
+    private final int ranks;
+    private final int[][] rows;
+
+    /** A rank, as a partition. */
+    private record Rank(int index) implements Partition {
+      // Named as the accessor of Spark's Partition.
+    }
+
+    /**
+     * @param rows by map task and partition, as written
+     */
+    FeedRDD(FeedDependency dependency, int[][] rows) {
+      super(dependency.rdd().context(), ScalaInterop.seq(), ScalaInterop.tag(FeedShard.class));
+      this.dependency = dependency;
+      this.ranks = dependency.spec().ranks();
+      this.rows = rows;
+    }
+
+    @Override
+    public Seq<Dependency<?>> getDependencies() {
+      return ScalaInterop.seq((Dependency<?>) dependency);
+    }
+
+    @Override
+    public Partition[] getPartitions() {
+      return IntStream.range(0, ranks).mapToObj(Rank::new).toArray(Partition[]::new);
+    }
+
+    @Override
+    public Iterator<FeedShard> compute(Partition split, TaskContext context) {
+      RankFailure.reportBegin(dependency.shuffleId(), split.index(), context);
+      TempShuffleReadMetrics metrics = context.taskMetrics().createTempShuffleReadMetrics();
+      FeedReader<?, ?> reader =
+          (FeedReader<?, ?>)
+              SparkEnv.get()
+                  .shuffleManager()
+                  .getReader(
+                      dependency.shuffleHandle(), 0, Integer.MAX_VALUE, 0, ranks, context, metrics);
+      return CollectionConverters.asScala(List.of(reader.shard(rows, split.index())).iterator());
+    }
+
+    @Override
+    public void clearDependencies() {
+      super.clearDependencies();
+      dependency = null;
+    }
+  }
+
+  /**
+   * The result of a rank's function, as it is sent to the driver. Like the function, it uses Java
+   * serialization: {@code spark.serializer} may be Kryo, which cannot read records.
+   */
+  record RankResult<T>(int rank, T result) implements Serializable {
+    byte[] encode() {
+      return JavaUtils.bufferToArray(
+          SparkEnv.get().closureSerializer().newInstance().serialize(this, tag()));
+    }
+
+    static <T> RankResult<T> decode(byte[] bytes) {
+      ClassTag<RankResult<T>> tag = tag();
+      return SparkEnv.get()
+          .closureSerializer()
+          .newInstance()
+          .deserialize(ByteBuffer.wrap(bytes), Thread.currentThread().getContextClassLoader(), tag);
+    }
+
+    private static <T> ClassTag<RankResult<T>> tag() {
+      return ScalaInterop.erasedTag(RankResult.class);
     }
   }
 }

@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.weft.spark.feed.arrow.TensorColumn;
 import java.io.Serializable;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import io.weft.spark.columns.ColumnarSchema;
 import io.weft.spark.config.Activation;
+import io.weft.spark.feed.arrow.TensorColumn;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.HashSet;
 import java.util.List;

@@ -2,10 +2,12 @@ package io.weft.spark.feed;
 
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.shuffle.fetch.ChunkReader;
 import io.weft.spark.columns.ChunkView;
-import io.weft.spark.metrics.FeedCounter;
-import io.weft.spark.metrics.FeedCounters;
-import io.weft.transfer.ChunkReader;
+import io.weft.spark.feed.arrow.ArrowMemory;
+import io.weft.spark.feed.arrow.TensorColumn;
+import io.weft.spark.runtime.FeedCounters;
+import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;

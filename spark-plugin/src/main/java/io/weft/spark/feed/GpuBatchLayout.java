@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import io.weft.device.cuda.DeviceUploads;
 import io.weft.spark.columns.ChunkView;
+import io.weft.spark.feed.arrow.TensorColumn;
 import io.weft.tensor.TensorType;
 import java.util.ArrayList;
 import java.util.List;

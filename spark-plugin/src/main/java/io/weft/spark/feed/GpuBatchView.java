@@ -1,12 +1,13 @@
 package io.weft.spark.feed;
 
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaStream;
-import io.weft.spark.gpu.OpenedGpu;
+import io.weft.spark.feed.EpochSteps.BatchReferences;
+import io.weft.spark.gpu.SharedGpu;
 import io.weft.tensor.TensorType;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
@@ -17,10 +18,10 @@ import io.weft.tensor.dlpack.DlpackTensor;
  * thread, leases for any thread.
  */
 abstract class GpuBatchView implements GpuFeedBatch, EpochSteps.Held {
-  private final OpenedGpu gpu;
+  private final SharedGpu gpu;
   private final GpuBatchLayout layout;
   private final boolean readOnly;
-  private final BatchHolds holds;
+  private final BatchReferences holds;
 
   /**
    * Views a batch.
@@ -28,11 +29,11 @@ abstract class GpuBatchView implements GpuFeedBatch, EpochSteps.Held {
    * @param readOnly whether other epochs read the same memory
    * @param end runs when the last hold ends
    */
-  GpuBatchView(OpenedGpu gpu, GpuBatchLayout layout, boolean readOnly, Runnable end) {
+  GpuBatchView(SharedGpu gpu, GpuBatchLayout layout, boolean readOnly, Runnable end) {
     this.gpu = gpu;
     this.layout = layout;
     this.readOnly = readOnly;
-    this.holds = new BatchHolds(end);
+    this.holds = new BatchReferences(end);
   }
 
   /** Address of a column in device memory. */
@@ -98,10 +99,10 @@ abstract class GpuBatchView implements GpuFeedBatch, EpochSteps.Held {
 
   @Override
   public void letGo() {
-    holds.letGo();
+    holds.release();
   }
 
-  final BatchHolds holds() {
+  final BatchReferences holds() {
     return holds;
   }
 }

@@ -58,7 +58,7 @@ public interface GpuFeedBatch {
    * @return the address of the structure, which the consumer owns
    * @throws IllegalArgumentException as for {@link #tensor}, and for {@link DlpackForm#PLAIN} if
    *     the rows are read-only: rows that moved from GPU to GPU
-   * @throws io.weft.device.library.UnavailableLibraryException without JNA
+   * @throws io.weft.device.UnavailableLibraryException without JNA
    */
   long dlpack(String column, DlpackForm form, long stream);
 

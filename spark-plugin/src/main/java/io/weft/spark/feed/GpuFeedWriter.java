@@ -1,14 +1,28 @@
 package io.weft.spark.feed;
 
-import io.weft.catalog.BlockKey;
-import io.weft.deviceblocks.DeviceOutput;
-import io.weft.exchange.ExecutorExchange;
+import io.weft.collectives.DataType;
+import io.weft.device.Event;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.DeviceUploads;
+import io.weft.memory.Memory;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.device.DeviceCatalog.DeviceOutput;
+import io.weft.shuffle.device.DeviceTable;
+import io.weft.shuffle.device.PendingPartitions;
+import io.weft.shuffle.device.TableLayout;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.columns.ChunkBuilder;
 import io.weft.spark.columns.ChunkView;
+import io.weft.spark.feed.FeedDependency.FeedWriter;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.gpu.TablePacker;
 import io.weft.spark.shuffle.MapWriter;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
 import java.io.IOException;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -35,7 +49,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   private final ShuffleWriteMetricsReporter metrics;
   private final CollectionAccumulator<MapRows> reports;
   private final DeviceExchange device;
-  private final GpuUnits units;
+  private final GpuChunkSplitter units;
   private final ChunkBuilder builder;
 
   /** The rank of each row that is being collected. */
@@ -65,7 +79,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     long unitBatches = Math.max(1, Math.min(batches, MOST_UNIT_ROWS / spec.batchRows()));
     this.places = new int[Math.toIntExact(unitBatches * spec.batchRows())];
     this.units =
-        new GpuUnits(
+        new GpuChunkSplitter(
             device,
             GpuTables.of(spec),
             spec.ranks(),
@@ -129,5 +143,95 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   @Override
   protected long[] partitionBytes() {
     return units.bytes();
+  }
+
+  /**
+   * Uploads the chunks of a map task as tables and splits them by rank on the device, while the
+   * next chunk is built on the host. For one task thread.
+   */
+  static final class GpuChunkSplitter implements AutoCloseable {
+    private final DeviceExchange device;
+    private final GpuTables tables;
+    private final int ranks;
+    private final Runnable cancelCheck;
+    private final DeviceUploads uploads;
+    private final TablePacker units;
+
+    /**
+     * Starts without tables.
+     *
+     * @param name of the lane
+     * @param cancelCheck is called during waits, and throws if the output is no longer needed
+     */
+    GpuChunkSplitter(
+        DeviceExchange device, GpuTables tables, int ranks, String name, Runnable cancelCheck) {
+      this.device = device;
+      this.tables = tables;
+      this.ranks = ranks;
+      this.cancelCheck = cancelCheck;
+      this.uploads = device.gpu().uploads(name);
+      this.units = new TablePacker(device, ranks, cancelCheck);
+    }
+
+    /**
+     * Uploads a chunk and starts to split it. The chunk's memory can be reused when this returns.
+     *
+     * @param places the rank of each row, if the device does not hash them
+     */
+    void add(ChunkView chunk, int[] places) {
+      TableLayout layout = tables.layout(chunk.rows());
+      CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), cancelCheck);
+      try (memory) {
+        Event uploaded =
+            uploads.upload("the upload of " + layout, tables.runs(chunk, layout), memory);
+        DeviceTable table = DeviceTable.view(memory, 0, layout, uploaded);
+        try (PendingPartitions pending = split(table, places)) {
+          units.pack(pending, layout.bytes());
+        }
+        uploaded.awaitRecorded(device.deadline());
+      }
+    }
+
+    private PendingPartitions split(DeviceTable table, int[] places) {
+      if (tables.isHashed()) {
+        return device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks);
+      }
+      long length = 4L * table.rows();
+      try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, table.rows()));
+          CudaMemory ids = device.take(length, cancelCheck)) {
+        for (int row = 0; row < table.rows(); row++) {
+          Memory.putInt(host.address() + 4L * row, places[row]);
+        }
+        Event uploaded =
+            uploads.upload(
+                "the upload of ranks",
+                List.of(new DeviceUploads.Run(host.address(), 0, length)),
+                ids);
+        uploaded.awaitRecorded(device.deadline());
+        return device.partitioner().byIds(uploads.lane(), table, ids, ranks, uploaded);
+      }
+    }
+
+    /** Returns all blocks; the caller owns them. */
+    List<DeviceOutput.Unit> finish() {
+      return units.finish();
+    }
+
+    /** Rows of each rank; valid after {@link #finish}. */
+    int[] rows() {
+      return Arrays.stream(units.rows()).mapToInt(Math::toIntExact).toArray();
+    }
+
+    /** Bytes of each rank. */
+    long[] bytes() {
+      return units.bytes();
+    }
+
+    /** Frees the blocks that were not finished. Idempotent. */
+    @Override
+    public void close() {
+      uploads.close();
+      units.close();
+    }
   }
 }

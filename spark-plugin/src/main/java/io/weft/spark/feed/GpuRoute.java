@@ -1,6 +1,6 @@
 package io.weft.spark.feed;
 
-import io.weft.peer.PathRules;
+import io.weft.shuffle.peer.PathRules;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.WeftShuffleManager;
@@ -57,7 +57,7 @@ final class GpuRoute {
   }
 
   /** Logs a reason once, and counts it for the UI. */
-  static void say(String reason) {
+  static void log(String reason) {
     ((WeftShuffleManager) SparkEnv.get().shuffleManager()).hostFeeds().record(reason);
   }
 }

@@ -3,11 +3,11 @@ package io.weft.spark.feed;
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.IpcHandle;
-import io.weft.host.LentFolder;
-import io.weft.peer.PeerAddress;
-import io.weft.spark.executor.LentFolders;
-import io.weft.spark.executor.WeftExecutor;
-import io.weft.spark.gpu.SharedRun;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.store.LeasedFolder;
+import io.weft.spark.gpu.SharedGpu.ExportedMemory;
+import io.weft.spark.runtime.LentFolders;
+import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -53,13 +53,13 @@ final class GpuShardExport {
   }
 
   private static GpuFeedExport.Shard keep(
-      FeedShard shard, int number, TaskContext task, SharedRun run) throws IOException {
+      FeedShard shard, int number, TaskContext task, ExportedMemory run) throws IOException {
     PeerAddress here = WeftExecutor.exchange().address();
     String name =
         "feed-%d-rank-%d-task-%d-gpu".formatted(number, shard.rank(), task.taskAttemptId());
-    LentFolder folder;
+    LeasedFolder folder;
     try {
-      folder = LentFolder.create(Path.of(here.folder()), name);
+      folder = LeasedFolder.create(Path.of(here.folder()), name);
     } catch (IOException e) {
       run.close();
       throw new IOException(
@@ -71,7 +71,7 @@ final class GpuShardExport {
   }
 
   private static GpuFeedExport.Shard described(
-      FeedShard shard, PeerAddress here, LentFolder folder, IpcHandle handle) {
+      FeedShard shard, PeerAddress here, LeasedFolder folder, IpcHandle handle) {
     List<FeedShard.ShardChunk> batches = shard.epoch(0);
     return new GpuFeedExport.Shard(
         shard.rank(),

@@ -1,11 +1,12 @@
 package io.weft.spark.feed;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.device.cuda.DeviceUploads;
+import io.weft.shuffle.device.ColumnKind;
+import io.weft.shuffle.device.TableColumn;
+import io.weft.shuffle.device.TableLayout;
 import io.weft.spark.columns.ChunkView;
-import io.weft.table.ColumnKind;
-import io.weft.table.TableColumn;
-import io.weft.table.TableLayout;
+import io.weft.spark.feed.arrow.TensorColumn;
 import io.weft.tensor.TensorType;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.weft.spark.feed;
 
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.Device;
 import io.weft.tensor.TensorType;
 

@@ -2,19 +2,21 @@ package io.weft.spark.feed;
 
 import io.weft.device.Deadline;
 import io.weft.device.Event;
+import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
 import io.weft.spark.gpu.ExecutorGpu;
-import io.weft.spark.gpu.OpenedGpu;
-import io.weft.spark.metrics.FeedCounter;
-import io.weft.spark.metrics.FeedCounters;
+import io.weft.spark.gpu.SharedGpu;
+import io.weft.spark.runtime.FeedCounters;
+import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.TaskContext;
 
 /** A rank's resources on its executor's GPU, closed with the task. For the task's thread. */
 final class RankGpu implements AutoCloseable {
-  private final OpenedGpu gpu;
+  private final SharedGpu gpu;
   private final DeviceUploads uploads;
   private final GpuBatchLayout layout;
   private final TaskContext context;
@@ -23,7 +25,7 @@ final class RankGpu implements AutoCloseable {
   /** Batches that are in use or leased. */
   private final List<GpuShardBatch> batches = new ArrayList<>();
 
-  private RankGpu(OpenedGpu gpu, GpuBatchLayout layout, TaskContext context, FeedShard shard) {
+  private RankGpu(SharedGpu gpu, GpuBatchLayout layout, TaskContext context, FeedShard shard) {
     this.gpu = gpu;
     this.layout = layout;
     this.context = context;
@@ -42,7 +44,7 @@ final class RankGpu implements AutoCloseable {
     return new RankGpu(ExecutorGpu.current().open(), layout, context, shard);
   }
 
-  OpenedGpu gpu() {
+  SharedGpu gpu() {
     return gpu;
   }
 
@@ -90,5 +92,117 @@ final class RankGpu implements AutoCloseable {
   public void close() {
     batches.forEach(GpuShardBatch::end);
     uploads.close();
+  }
+
+  /**
+   * A batch of a shard, uploaded to the GPU. The end of the last hold frees the memory once it is
+   * not in use.
+   */
+  static final class GpuShardBatch extends GpuBatchView {
+    private final RankGpu gpu;
+    private final FeedShard.ShardChunk chunk;
+    private final CudaMemory memory;
+    private final Event ready;
+
+    private GpuShardBatch(RankGpu gpu, FeedShard.ShardChunk chunk, CudaMemory memory, Event ready) {
+      super(gpu.gpu(), gpu.layout(), false, memory::close);
+      this.gpu = gpu;
+      this.chunk = chunk;
+      this.memory = memory;
+      this.ready = ready;
+    }
+
+    /** Starts the upload of a batch. */
+    static GpuShardBatch upload(RankGpu gpu, FeedShard.ShardChunk chunk) {
+      CudaMemory memory = gpu.take(Math.max(1, gpu.layout().bytes()));
+      try {
+        return new GpuShardBatch(gpu, chunk, memory, gpu.upload(chunk, memory, 0));
+      } catch (RuntimeException | Error e) {
+        memory.close();
+        throw e;
+      }
+    }
+
+    /** The source of the upload; it must stay valid until the upload is recorded. */
+    FeedShard.ShardChunk chunk() {
+      return chunk;
+    }
+
+    @Override
+    public int rows() {
+      return chunk.view().rows();
+    }
+
+    @Override
+    long address(GpuBatchLayout.Place place) {
+      return memory.address() + place.offset();
+    }
+
+    @Override
+    public Event ready() {
+      return ready;
+    }
+
+    @Override
+    void usedUntil(Event event) {
+      memory.usedUntil(event);
+    }
+
+    @Override
+    CudaLane lane() {
+      return gpu.uploads().lane();
+    }
+
+    /** Returns whether the last hold has ended. */
+    boolean isOver() {
+      return holds().isOver();
+    }
+
+    /** Ends all holds; called at the end of the task. */
+    void end() {
+      holds().releaseAll();
+    }
+  }
+
+  /**
+   * One epoch over a shard, on the GPU: the next batch is uploaded while one is in use. For its
+   * task's thread.
+   */
+  static final class GpuShardBatches extends EpochSteps<GpuShardBatch> implements GpuFeedBatches {
+    private final RankGpu gpu;
+    private final int epoch;
+    private final StepDump dump;
+    private final Iterator<FeedShard.ShardChunk> chunks;
+    private GpuShardBatch ahead;
+
+    GpuShardBatches(RankGpu gpu, FeedShard shard, int epoch, TaskContext context, StepDump dump) {
+      super(context);
+      this.gpu = gpu;
+      this.epoch = epoch;
+      this.dump = dump;
+      this.chunks = shard.epoch(epoch).iterator();
+    }
+
+    @Override
+    boolean hasMore() {
+      return ahead != null || chunks.hasNext();
+    }
+
+    @Override
+    GpuShardBatch take(int step) {
+      GpuShardBatch batch = ahead == null ? gpu.upload(chunks.next()) : ahead;
+      ahead = chunks.hasNext() ? gpu.upload(chunks.next()) : null;
+      dump.step(epoch, step, batch.chunk());
+      return batch;
+    }
+
+    @Override
+    public void close() {
+      super.close();
+      if (ahead != null) {
+        ahead.letGo();
+        ahead = null;
+      }
+    }
   }
 }

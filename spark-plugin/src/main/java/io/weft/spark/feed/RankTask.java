@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import io.weft.collectives.Communicator;
 import io.weft.spark.collectives.WeftCollectives;
+import io.weft.spark.feed.RankGpu.GpuShardBatches;
 import io.weft.spark.gpu.ExecutorGpu;
 import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;

@@ -2,6 +2,8 @@ package io.weft.spark.feed;
 
 import io.weft.device.Device;
 import io.weft.spark.columns.ChunkView;
+import io.weft.spark.feed.EpochSteps.BatchReferences;
+import io.weft.spark.feed.arrow.ArrowMemory.BatchRoot;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
@@ -14,7 +16,7 @@ import org.apache.arrow.vector.VectorSchemaRoot;
 final class ShardBatch implements FeedBatch, EpochSteps.Held {
   private final FeedShard shard;
   private final FeedShard.ShardChunk chunk;
-  private final BatchHolds holds = new BatchHolds(this::closeArrow);
+  private final BatchReferences holds = new BatchReferences(this::closeArrow);
   private BatchRoot arrow;
 
   ShardBatch(FeedShard shard, FeedShard.ShardChunk chunk) {
@@ -102,7 +104,7 @@ final class ShardBatch implements FeedBatch, EpochSteps.Held {
 
   @Override
   public void letGo() {
-    holds.letGo();
+    holds.release();
   }
 
   private void closeArrow() {

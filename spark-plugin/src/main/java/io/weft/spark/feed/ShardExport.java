@@ -1,12 +1,13 @@
 package io.weft.spark.feed;
 
-import io.weft.host.LentFolder;
-import io.weft.peer.PeerAddress;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.store.LeasedFolder;
 import io.weft.spark.config.WeftSettings;
-import io.weft.spark.executor.LentFolders;
-import io.weft.spark.executor.WeftExecutor;
-import io.weft.spark.metrics.FeedCounter;
-import io.weft.spark.metrics.FeedCounters;
+import io.weft.spark.feed.arrow.ShardFile;
+import io.weft.spark.runtime.FeedCounters;
+import io.weft.spark.runtime.FeedCounters.FeedCounter;
+import io.weft.spark.runtime.LentFolders;
+import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -31,7 +32,7 @@ final class ShardExport {
     requireMemoryOrPlainDisk(here);
     String name = "feed-%d-rank-%d-task-%d".formatted(number, shard.rank(), task.taskAttemptId());
     try {
-      LentFolder folder = LentFolder.create(Path.of(here.folder()), name);
+      LeasedFolder folder = LeasedFolder.create(Path.of(here.folder()), name);
       FeedExport.Shard written = write(shard, number, here, folder);
       releaseIfFailed(task, number, folder);
       return written;
@@ -44,7 +45,7 @@ final class ShardExport {
    * Releases an exported folder if the task's attempt fails after all, or is killed: its result
    * does not reach the driver, which may also have released the number already.
    */
-  static void releaseIfFailed(TaskContext task, int number, LentFolder folder) {
+  static void releaseIfFailed(TaskContext task, int number, LeasedFolder folder) {
     task.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
@@ -68,7 +69,7 @@ final class ShardExport {
   }
 
   private static FeedExport.Shard write(
-      FeedShard shard, int number, PeerAddress here, LentFolder folder) throws IOException {
+      FeedShard shard, int number, PeerAddress here, LeasedFolder folder) throws IOException {
     try {
       Path file = folder.createFile("rank-" + shard.rank() + ".arrow");
       FeedExport.Shard written = write(shard, here, folder, file);
@@ -82,9 +83,9 @@ final class ShardExport {
     }
   }
 
-  private static void remove(LentFolder folder, Throwable cause) {
+  private static void remove(LeasedFolder folder, Throwable cause) {
     try {
-      boolean unused = folder.removeUnlessHeld();
+      boolean unused = folder.removeUnlessLocked();
     } catch (IOException e) {
       cause.addSuppressed(e);
     }
@@ -98,7 +99,7 @@ final class ShardExport {
   }
 
   private static FeedExport.Shard write(
-      FeedShard shard, PeerAddress here, LentFolder folder, Path file) throws IOException {
+      FeedShard shard, PeerAddress here, LeasedFolder folder, Path file) throws IOException {
     List<FeedShard.ShardChunk> batches = shard.epoch(0);
     long rows = 0;
     try (ShardFile out = ShardFile.start(file, shard.spec().schema())) {

@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
  *
  * @param <S> the description of a shard, a record that becomes JSON
  */
-abstract class ShardedExport<S> implements AutoCloseable {
+public abstract class ShardedExport<S> implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ShardedExport.class);
 
   private final SparkContext context;

@@ -1,5 +1,6 @@
 package io.weft.spark.feed;
 
+import io.weft.spark.feed.arrow.TensorColumn;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;

@@ -1,6 +1,7 @@
 package io.weft.spark.feed;
 
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.feed.FeedReports.RankFailedException;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;

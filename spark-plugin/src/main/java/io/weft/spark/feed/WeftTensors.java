@@ -1,6 +1,6 @@
 package io.weft.spark.feed;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.spark.columns.TensorMetadata;
 import io.weft.tensor.TensorType;
 import java.util.Optional;

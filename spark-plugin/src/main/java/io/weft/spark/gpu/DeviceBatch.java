@@ -1,9 +1,9 @@
 package io.weft.spark.gpu;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.device.Event;
-import io.weft.table.DeviceTable;
-import io.weft.table.TableLayout;
+import io.weft.shuffle.device.DeviceTable;
+import io.weft.shuffle.device.TableLayout;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.util.Optional;

@@ -1,9 +1,6 @@
 package io.weft.spark.gpu;
 
-import io.weft.catalog.BlockKey;
-import io.weft.collectives.buffer.DataType;
-import io.weft.crosshost.CrossHostTransfers;
-import io.weft.crosshost.DeviceId;
+import io.weft.collectives.DataType;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
@@ -12,28 +9,37 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceTiers;
 import io.weft.device.cuda.MemoryTier;
 import io.weft.device.cuda.NoRoomException;
-import io.weft.deviceblocks.DeviceBlockClient;
-import io.weft.deviceblocks.DeviceBlockServer;
-import io.weft.deviceblocks.DeviceCatalog;
-import io.weft.deviceblocks.DeviceRows;
-import io.weft.deviceblocks.DeviceSlice;
-import io.weft.deviceblocks.HostReadServer;
-import io.weft.deviceblocks.IncomingTables;
-import io.weft.exchange.ExecutorExchange;
 import io.weft.memory.Bytes;
 import io.weft.memory.SharedArena;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.device.DeviceBlockClient;
+import io.weft.shuffle.device.DeviceBlockServer;
+import io.weft.shuffle.device.DeviceCatalog;
+import io.weft.shuffle.device.DeviceOutputSink;
+import io.weft.shuffle.device.DevicePartitioner;
+import io.weft.shuffle.device.DeviceSlice;
+import io.weft.shuffle.device.DeviceSlice.DeviceRows;
+import io.weft.shuffle.device.DeviceTable;
+import io.weft.shuffle.device.HostReadServer;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.config.WeftSettings;
-import io.weft.table.DevicePartitioner;
-import io.weft.table.DeviceTable;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
+import io.weft.transfers.DeviceId;
+import io.weft.transfers.DeviceTransfers;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Exchanges blocks in memory of this executor's GPU: owns the kernels, the memory tiers, the blocks
@@ -54,7 +60,7 @@ public final class DeviceExchange {
    */
   private static final long UNITS_OF_TASK = 4;
 
-  private final OpenedGpu gpu;
+  private final SharedGpu gpu;
   private final Duration timeout;
   private final DeviceTiers tiers;
   private final SharedArena arena;
@@ -64,15 +70,15 @@ public final class DeviceExchange {
   private final HostReadServer hostReads;
   private final DeviceBlockClient client;
   private final DeviceDownloads downloads;
-  private final SmallTables smallTables;
-  private final DeviceTurns turns;
+  private final TableCombiner smallTables;
+  private final DeviceAdmission turns;
 
   private DeviceExchange(
-      OpenedGpu gpu,
+      SharedGpu gpu,
       Options options,
       DeviceTiers tiers,
       DevicePartitioner partitioner,
-      SmallTables smallTables) {
+      TableCombiner smallTables) {
     this.gpu = gpu;
     this.timeout = options.timeout();
     this.tiers = tiers;
@@ -87,7 +93,7 @@ public final class DeviceExchange {
     this.downloads = new DeviceDownloads(gpu.device(), gpu.pinned(), timeout);
     this.hostReads = new HostReadServer(catalog, own.executor(), this::copy, timeout);
     this.turns =
-        new DeviceTurns(
+        new DeviceAdmission(
             (int) Math.max(1, tiers.memory().budgetBytes() / (UNITS_OF_TASK * unitBytes())),
             timeout);
   }
@@ -106,13 +112,13 @@ public final class DeviceExchange {
    */
   record Options(
       ExecutorExchange exchange,
-      CrossHostTransfers transfers,
+      DeviceTransfers transfers,
       long deviceBytes,
       long pinnedBytes,
       Duration timeout) {}
 
   /** Opens the tiers and loads the kernels. */
-  static DeviceExchange open(OpenedGpu gpu, Options options) {
+  static DeviceExchange open(SharedGpu gpu, Options options) {
     DeviceTiers tiers =
         DeviceTiers.open(
             gpu.device(),
@@ -122,10 +128,10 @@ public final class DeviceExchange {
             options.exchange().arena(),
             options.timeout());
     DevicePartitioner partitioner = null;
-    SmallTables small = null;
+    TableCombiner small = null;
     try {
       partitioner = DevicePartitioner.open(tiers.memory(), gpu.pinned());
-      small = SmallTables.open(gpu, tiers.memory(), unitBytes(tiers), options.timeout());
+      small = TableCombiner.open(gpu, tiers.memory(), unitBytes(tiers), options.timeout());
       return new DeviceExchange(gpu, options, tiers, partitioner, small);
     } catch (RuntimeException e) {
       if (small != null) {
@@ -139,7 +145,7 @@ public final class DeviceExchange {
     }
   }
 
-  public OpenedGpu gpu() {
+  public SharedGpu gpu() {
     return gpu;
   }
 
@@ -153,7 +159,7 @@ public final class DeviceExchange {
   }
 
   /** Combines small tables. */
-  SmallTables smallTables() {
+  TableCombiner smallTables() {
     return smallTables;
   }
 
@@ -163,8 +169,8 @@ public final class DeviceExchange {
   }
 
   /** Prepares to receive a map output that another executor sends. The caller closes the result. */
-  public IncomingTables incoming(BlockKey key) {
-    return new IncomingTables(catalog, tiers, arena, key);
+  public DeviceOutputSink incoming(BlockKey key) {
+    return new DeviceOutputSink(catalog, tiers, arena, key);
   }
 
   /** The client for the blocks of all executors. */
@@ -193,14 +199,14 @@ public final class DeviceExchange {
    */
   public void admit(TaskContext context) {
     long task = context.taskAttemptId();
-    if (turns.take(task, context::killTaskIfInterrupted)) {
-      context.addTaskCompletionListener((TaskCompletionListener) ended -> turns.giveBack(task));
+    if (turns.admit(task, context::killTaskIfInterrupted)) {
+      context.addTaskCompletionListener((TaskCompletionListener) ended -> turns.release(task));
     }
   }
 
   /** Number of admitted tasks. */
   int tasks() {
-    return turns.taken();
+    return turns.admitted();
   }
 
   /**
@@ -305,7 +311,7 @@ public final class DeviceExchange {
                   .formatted(
                       Bytes.text(bytes),
                       gpu.device(),
-                      turns.taken(),
+                      turns.admitted(),
                       Bytes.text(
                           Math.max(
                               0, tiers.memory().takenBytes() - tiers.bytes(MemoryTier.DEVICE))),
@@ -331,5 +337,80 @@ public final class DeviceExchange {
     partitioner.close();
     tiers.close();
     return tiers.memory().takenBytes() == 0;
+  }
+
+  /**
+   * Limits the number of tasks that use a device at a time. A task holds device memory that cannot
+   * be spilled while it waits for more, so too many tasks could block each other. After a timeout a
+   * task continues without admission, because admitted tasks may be waiting for it, as in a barrier
+   * stage. Thread-safe.
+   */
+  static final class DeviceAdmission {
+    private static final Logger LOG = LoggerFactory.getLogger(DeviceAdmission.class);
+    private static final long POLL_MILLIS = 100;
+
+    private final int most;
+    private final Duration timeout;
+    private final Semaphore free;
+
+    /** The value tells whether the task is admitted, or continues without admission. */
+    private final Map<Long, Boolean> tasks = new ConcurrentHashMap<>();
+
+    /**
+     * Starts without tasks.
+     *
+     * @param most tasks at a time, 1 or more
+     * @param timeout limit of a task's wait
+     */
+    DeviceAdmission(int most, Duration timeout) {
+      this.most = most;
+      this.timeout = timeout;
+      this.free = new Semaphore(most, true);
+    }
+
+    /**
+     * Waits for admission.
+     *
+     * @param cancelCheck is called during the wait, and throws if the task is to stop
+     * @return whether the task is new, so the caller must report its end
+     */
+    boolean admit(long task, Runnable cancelCheck) {
+      if (tasks.containsKey(task)) {
+        return false;
+      }
+      Deadline deadline = Deadline.after(timeout);
+      boolean turn = acquired();
+      while (!turn) {
+        cancelCheck.run();
+        if (deadline.expired()) {
+          LOG.warn("Task {} continues beside the {} for which the GPU has memory", task, most);
+          break;
+        }
+        turn = acquired();
+      }
+      tasks.put(task, turn);
+      return true;
+    }
+
+    private boolean acquired() {
+      try {
+        return free.tryAcquire(POLL_MILLIS, TimeUnit.MILLISECONDS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new IllegalStateException("interrupted while waiting for admission to the GPU", e);
+      }
+    }
+
+    /** Ends the admission of a task that has ended. */
+    void release(long task) {
+      if (Boolean.TRUE.equals(tasks.remove(task))) {
+        free.release();
+      }
+    }
+
+    /** Number of tasks that use the device. */
+    int admitted() {
+      return tasks.size();
+    }
   }
 }

@@ -1,6 +1,6 @@
 package io.weft.spark.gpu;
 
-import io.weft.table.DeviceTable;
+import io.weft.shuffle.device.DeviceTable;
 import java.io.Serializable;
 
 /** A program's function on batches on a GPU. It is serialized to the tasks. */

@@ -1,13 +1,13 @@
 package io.weft.spark.gpu;
 
 import io.weft.device.Deadline;
+import io.weft.device.UnavailableLibraryException;
 import io.weft.device.cuda.CudaException;
-import io.weft.device.library.UnavailableLibraryException;
 import io.weft.device.probe.ProbeOptions;
-import io.weft.deviceblocks.HostReadClient;
-import io.weft.deviceblocks.HostReadServer;
-import io.weft.exchange.ExecutorExchange;
-import io.weft.peer.GpuEnd;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.device.HostReadClient;
+import io.weft.shuffle.device.HostReadServer;
+import io.weft.shuffle.peer.GpuEnd;
 import io.weft.spark.config.Activation;
 import io.weft.spark.transfers.WeftTransfers;
 import java.time.Duration;
@@ -22,8 +22,8 @@ public final class ExecutorGpu implements AutoCloseable {
   private static volatile ExecutorGpu running;
 
   private final Options options;
-  private final HeldOutputs held;
-  private OpenedGpu opened;
+  private final RemoteDeviceOutputs held;
+  private SharedGpu opened;
 
   /**
    * Read without the monitor, which is held while a GPU is opened, by threads that must not wait.
@@ -59,7 +59,7 @@ public final class ExecutorGpu implements AutoCloseable {
   /** Creates a GPU that is not opened yet. */
   public ExecutorGpu(Options options) {
     this.options = options;
-    this.held = new HeldOutputs(hostReads(), options.timeout().multipliedBy(2));
+    this.held = new RemoteDeviceOutputs(hostReads(), options.timeout().multipliedBy(2));
   }
 
   /** Returns the GPU of the executor in this JVM, if Weft runs. */
@@ -115,7 +115,7 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   /** The map outputs on other executors' GPUs. */
-  public HeldOutputs heldOutputs() {
+  public RemoteDeviceOutputs remoteOutputs() {
     return held;
   }
 
@@ -132,7 +132,7 @@ public final class ExecutorGpu implements AutoCloseable {
    * @return valid until the executor ends
    * @throws IllegalStateException if there is none, or it cannot be opened, with the reason
    */
-  public synchronized OpenedGpu open() {
+  public synchronized SharedGpu open() {
     obstacle()
         .ifPresent(
             why -> {
@@ -145,7 +145,7 @@ public final class ExecutorGpu implements AutoCloseable {
     if (opened == null) {
       requireNoFailure();
       try {
-        opened = OpenedGpu.open(options.libraries(), options.gpu().uuid(), options.memoryBytes());
+        opened = SharedGpu.open(options.libraries(), options.gpu().uuid(), options.memoryBytes());
       } catch (UnavailableLibraryException | CudaException | IllegalArgumentException e) {
         throw cannotOpen(e);
       }
@@ -164,7 +164,7 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   private synchronized DeviceExchange openedExchange() {
-    OpenedGpu gpu = open();
+    SharedGpu gpu = open();
     if (exchange == null) {
       requireNoFailure();
       try {
@@ -222,7 +222,7 @@ public final class ExecutorGpu implements AutoCloseable {
     if (running == this) {
       running = null;
     }
-    OpenedGpu last;
+    SharedGpu last;
     DeviceExchange lastExchange;
     synchronized (this) {
       last = opened;

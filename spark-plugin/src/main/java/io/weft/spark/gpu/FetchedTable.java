@@ -1,8 +1,8 @@
 package io.weft.spark.gpu;
 
-import io.weft.deviceblocks.DeviceRows;
-import io.weft.table.DeviceTable;
-import io.weft.table.TableLayout;
+import io.weft.shuffle.device.DeviceSlice.DeviceRows;
+import io.weft.shuffle.device.DeviceTable;
+import io.weft.shuffle.device.TableLayout;
 import io.weft.tensor.Tensor;
 import java.util.List;
 import org.apache.spark.sql.types.StructType;
@@ -54,7 +54,7 @@ public final class FetchedTable implements AutoCloseable {
    *
    * @param of the source tables, of this executor or of another one
    */
-  static FetchedTable together(
+  static FetchedTable combined(
       DeviceExchange device, DeviceTable table, List<TableLayout> of, boolean own) {
     long bytes = of.stream().mapToLong(TableLayout::bytes).sum();
     return new FetchedTable(table.layout(), own, of.size(), bytes, device, table, null);
@@ -71,7 +71,7 @@ public final class FetchedTable implements AutoCloseable {
   }
 
   /** Returns whether map tasks of this executor wrote it. */
-  public boolean isOwn() {
+  public boolean isLocal() {
     return own;
   }
 

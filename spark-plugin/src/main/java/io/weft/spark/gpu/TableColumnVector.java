@@ -1,10 +1,10 @@
 package io.weft.spark.gpu;
 
+import io.weft.shuffle.device.ColumnKind;
+import io.weft.shuffle.device.TableColumn;
+import io.weft.shuffle.device.TableLayout;
 import io.weft.spark.columns.Decimal128;
 import io.weft.spark.columns.TensorVector;
-import io.weft.table.ColumnKind;
-import io.weft.table.TableColumn;
-import io.weft.table.TableLayout;
 import java.util.Objects;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;

@@ -1,9 +1,9 @@
 package io.weft.spark.gpu;
 
+import io.weft.shuffle.device.ColumnKind;
+import io.weft.shuffle.device.TableColumn;
+import io.weft.shuffle.device.TableLayout;
 import io.weft.spark.columns.TensorMetadata;
-import io.weft.table.ColumnKind;
-import io.weft.table.TableColumn;
-import io.weft.table.TableLayout;
 import io.weft.tensor.TensorType;
 import java.util.Arrays;
 import java.util.List;

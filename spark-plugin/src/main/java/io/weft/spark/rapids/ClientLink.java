@@ -5,19 +5,20 @@ import com.nvidia.spark.rapids.shuffle.MetadataTransportBuffer;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
 import com.nvidia.spark.rapids.shuffle.Transaction;
 import com.nvidia.spark.rapids.shuffle.TransactionCallback;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.device.Deadline;
-import io.weft.spark.rapids.control.ControlChannel;
-import io.weft.spark.rapids.control.ControlMessage;
-import io.weft.spark.rapids.control.ControlMessage.Announcement;
-import io.weft.spark.rapids.control.ControlMessage.Grant;
-import io.weft.spark.rapids.control.ControlMessage.Refusal;
-import io.weft.spark.rapids.control.ControlMessage.Request;
-import io.weft.spark.rapids.control.ControlMessage.Response;
-import io.weft.spark.rapids.control.ControlMessage.Retire;
-import io.weft.spark.rapids.data.Passage;
+import io.weft.spark.rapids.ControlMessage.Announcement;
+import io.weft.spark.rapids.ControlMessage.Grant;
+import io.weft.spark.rapids.ControlMessage.Refusal;
+import io.weft.spark.rapids.ControlMessage.Request;
+import io.weft.spark.rapids.ControlMessage.Response;
+import io.weft.spark.rapids.ControlMessage.Retire;
+import io.weft.spark.rapids.ControlService.ControlChannel;
+import io.weft.spark.rapids.DataLane.BlockMove;
+import io.weft.spark.rapids.RapidsTransaction.MessageNames;
+import io.weft.spark.rapids.Receives.ReceiveTicket;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -27,7 +28,7 @@ import java.util.function.Supplier;
 import scala.Enumeration;
 
 /** The client's end of a connection: sends requests to a server and receives its blocks. */
-final class ClientLink extends Link implements ClientConnection {
+final class ClientLink extends RapidsLink implements ClientConnection {
   private final ClientSide side;
   private final Map<Long, Waiting> waiting = new HashMap<>();
   private RapidsShuffleClient client;
@@ -159,7 +160,7 @@ final class ClientLink extends Link implements ClientConnection {
     send(new Grant(block.send(), epoch, communicatorId.encode()));
     lane()
         .submit(
-            new Passage(
+            new BlockMove(
                 epoch,
                 communicatorId,
                 TypedBuffer.at(address, DataType.INT8, block.bytes()),

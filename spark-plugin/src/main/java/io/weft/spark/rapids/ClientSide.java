@@ -2,9 +2,8 @@ package io.weft.spark.rapids;
 
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
 import com.nvidia.spark.rapids.shuffle.RefCountedDirectByteBuffer;
-import io.weft.spark.rapids.control.ControlChannel;
-import io.weft.spark.rapids.control.ControlService;
-import io.weft.spark.rapids.data.LaneSet;
+import io.weft.spark.rapids.ControlService.ControlChannel;
+import io.weft.spark.rapids.TransportParts.TransportSettings;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -162,7 +161,7 @@ final class ClientSide {
 
   /** On the event thread: fails what has timed out. */
   void expire() {
-    open().forEach(Link::expire);
+    open().forEach(RapidsLink::expire);
   }
 
   /** On the event thread: ends all connections. */

@@ -1,6 +1,6 @@
 package io.weft.spark.rapids;
 
-import io.weft.peer.TransportMode;
+import io.weft.shuffle.peer.TransportMode;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
@@ -84,7 +84,7 @@ public final class RapidsRole {
             Optional.empty(),
             Optional.of(
                 ("%s keeps tables on the GPU and carries the shuffles; Weft moves the tables"
-                     + " between executors, as its transport.")
+                        + " between executors, as its transport.")
                     .formatted(jar)));
   }
 
@@ -122,9 +122,9 @@ public final class RapidsRole {
     return plugins(conf.get(PLUGINS_KEY, "")).contains(RAPIDS_PLUGIN)
         ? Optional.of(
             ("%s has %s, but %s is not set: Weft carries the shuffles in memory of the hosts. To"
-                 + " keep tables on the GPU, set it to"
-                 + " com.nvidia.spark.rapids.spark<version>.RapidsShuffleManager, such as spark413"
-                 + " for Spark 4.1.3; Weft then is its transport.")
+                    + " keep tables on the GPU, set it to"
+                    + " com.nvidia.spark.rapids.spark<version>.RapidsShuffleManager, such as spark413"
+                    + " for Spark 4.1.3; Weft then is its transport.")
                 .formatted(PLUGINS_KEY, RAPIDS_PLUGIN, Activation.MANAGER_KEY))
         : Optional.empty();
   }
@@ -159,7 +159,7 @@ public final class RapidsRole {
         ? Optional.empty()
         : Optional.of(
             ("%s is '%s'. Set it to %s: Weft comes first, because spark-rapids reads its settings"
-                 + " when it starts.")
+                    + " when it starts.")
                 .formatted(PLUGINS_KEY, conf.get(PLUGINS_KEY, ""), PLUGINS));
   }
 

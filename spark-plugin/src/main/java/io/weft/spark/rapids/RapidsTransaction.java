@@ -1,5 +1,6 @@
 package io.weft.spark.rapids;
 
+import com.nvidia.spark.rapids.shuffle.MessageType;
 import com.nvidia.spark.rapids.shuffle.MetadataTransportBuffer;
 import com.nvidia.spark.rapids.shuffle.Transaction;
 import com.nvidia.spark.rapids.shuffle.TransactionCallback;
@@ -214,5 +215,43 @@ final class RapidsTransaction implements Transaction {
   @Override
   public String toString() {
     return error == null ? what + " (" + status + ")" : error;
+  }
+
+  /** Names and checks of message types. Stateless. */
+  static final class MessageNames {
+    private MessageNames() {}
+
+    static String request(int type) {
+      if (type == MessageType.MetadataRequest().id()) {
+        return "the request of metadata";
+      }
+      return type == MessageType.TransferRequest().id()
+          ? "the request of tables"
+          : "request " + type;
+    }
+
+    /**
+     * Requires one of the two request types.
+     *
+     * @throws IllegalArgumentException for any other type
+     */
+    static int requireRequest(Enumeration.Value type) {
+      if (type.equals(MessageType.MetadataRequest())
+          || type.equals(MessageType.TransferRequest())) {
+        return type.id();
+      }
+      throw new IllegalArgumentException(type + " is not a type of requests");
+    }
+
+    /**
+     * Requires the type of blocks.
+     *
+     * @throws IllegalArgumentException for any other type
+     */
+    static void requireBuffer(Enumeration.Value type) {
+      if (!type.equals(MessageType.Buffer())) {
+        throw new IllegalArgumentException(type + " is not the type of blocks");
+      }
+    }
   }
 }

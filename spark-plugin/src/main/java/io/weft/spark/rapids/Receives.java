@@ -5,8 +5,9 @@ import com.nvidia.spark.rapids.shuffle.BufferReceiveState;
 import com.nvidia.spark.rapids.shuffle.PendingTransferRequest;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
 import com.nvidia.spark.rapids.shuffle.TransportBuffer;
-import io.weft.spark.rapids.control.ControlMessage.Announcement;
-import io.weft.spark.rapids.control.ControlMessage.Refusal;
+import io.weft.spark.rapids.ControlMessage.Announcement;
+import io.weft.spark.rapids.ControlMessage.Refusal;
+import io.weft.spark.rapids.Throttle.InflightBudget;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -228,6 +229,147 @@ final class Receives {
       if (ticket.link() == link) {
         fail(ticket, reason);
       }
+    }
+  }
+
+  /**
+   * The thread on which spark-rapids' clients copy blocks out of bounce buffers, one after the
+   * other. It knows the ticket of the task that runs, so that reports of the client can be assigned
+   * to the ticket. Thread-safe.
+   */
+  static final class CopyThread implements Executor {
+    private static final ThreadLocal<ReceiveTicket> SUBMITTING = new ThreadLocal<>();
+    private static final ThreadLocal<ReceiveTicket> RUNNING = new ThreadLocal<>();
+
+    private final Executor thread;
+
+    CopyThread(Executor thread) {
+      this.thread = thread;
+    }
+
+    /** Assigns the tasks that this thread submits meanwhile to the ticket. */
+    void submitFor(ReceiveTicket ticket, Runnable handIn) {
+      SUBMITTING.set(ticket);
+      try {
+        handIn.run();
+      } finally {
+        SUBMITTING.remove();
+      }
+    }
+
+    /** The ticket of the task that this thread runs; null if none. */
+    ReceiveTicket running() {
+      return RUNNING.get();
+    }
+
+    @Override
+    public void execute(Runnable task) {
+      ReceiveTicket ticket = SUBMITTING.get();
+      thread.execute(() -> run(task, ticket));
+    }
+
+    /** Runs a task, unless its ticket is closed: then there is no receiver for a late failure. */
+    private void run(Runnable task, ReceiveTicket ticket) {
+      if (ticket != null && ticket.isClosed()) {
+        return;
+      }
+      RUNNING.set(ticket);
+      try {
+        task.run();
+      } finally {
+        RUNNING.remove();
+      }
+    }
+  }
+
+  /**
+   * One batch of tables that a client requests from a server, from the request to the last block.
+   * Thread-safe.
+   */
+  static final class ReceiveTicket {
+    private final long id;
+    private final ClientLink link;
+    private final RapidsShuffleClient client;
+    private long bytesLeft;
+    private BufferReceiveState state;
+    private boolean over;
+    private boolean closed;
+    private volatile long progressNanos = System.nanoTime();
+
+    /**
+     * Creates a ticket without a receive state.
+     *
+     * @param bytes of all its tables, which were taken from the budget
+     */
+    ReceiveTicket(long id, ClientLink link, RapidsShuffleClient client, long bytes) {
+      this.id = id;
+      this.link = link;
+      this.client = client;
+      this.bytesLeft = bytes;
+    }
+
+    long id() {
+      return id;
+    }
+
+    ClientLink link() {
+      return link;
+    }
+
+    RapidsShuffleClient client() {
+      return client;
+    }
+
+    synchronized void begin(BufferReceiveState made) {
+      state = made;
+    }
+
+    synchronized BufferReceiveState state() {
+      return state;
+    }
+
+    /** Ends the receives. Returns true for the first call. */
+    synchronized boolean end() {
+      boolean news = !over;
+      over = true;
+      return news;
+    }
+
+    /** Marks it as ended and its state as closed. */
+    synchronized void close() {
+      over = true;
+      closed = true;
+    }
+
+    synchronized boolean isClosed() {
+      return closed;
+    }
+
+    synchronized boolean isOver() {
+      return over;
+    }
+
+    /** Counts a table that has arrived. Returns the bytes to give back to the budget. */
+    synchronized long arrived(long bytes) {
+      long charged = Math.min(bytes, bytesLeft);
+      bytesLeft -= charged;
+      return charged;
+    }
+
+    /** Takes the remaining bytes, to give back to the budget at the end. */
+    synchronized long rest() {
+      long rest = bytesLeft;
+      bytesLeft = 0;
+      return rest;
+    }
+
+    /** Notes progress, which extends the deadline. */
+    void progress() {
+      progressNanos = System.nanoTime();
+    }
+
+    long progressNanos() {
+      return progressNanos;
     }
   }
 }

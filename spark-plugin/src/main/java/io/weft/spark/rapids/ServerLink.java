@@ -4,26 +4,26 @@ import com.nvidia.spark.rapids.shuffle.MetadataTransportBuffer;
 import com.nvidia.spark.rapids.shuffle.RefCountedDirectByteBuffer;
 import com.nvidia.spark.rapids.shuffle.Transaction;
 import com.nvidia.spark.rapids.shuffle.TransactionCallback;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.device.Deadline;
-import io.weft.spark.rapids.control.ControlChannel;
-import io.weft.spark.rapids.control.ControlMessage;
-import io.weft.spark.rapids.control.ControlMessage.Announcement;
-import io.weft.spark.rapids.control.ControlMessage.Grant;
-import io.weft.spark.rapids.control.ControlMessage.Refusal;
-import io.weft.spark.rapids.control.ControlMessage.Request;
-import io.weft.spark.rapids.control.ControlMessage.Response;
-import io.weft.spark.rapids.control.ControlMessage.Retire;
-import io.weft.spark.rapids.data.Passage;
+import io.weft.spark.rapids.ControlMessage.Announcement;
+import io.weft.spark.rapids.ControlMessage.Grant;
+import io.weft.spark.rapids.ControlMessage.Refusal;
+import io.weft.spark.rapids.ControlMessage.Request;
+import io.weft.spark.rapids.ControlMessage.Response;
+import io.weft.spark.rapids.ControlMessage.Retire;
+import io.weft.spark.rapids.ControlService.ControlChannel;
+import io.weft.spark.rapids.DataLane.BlockMove;
+import io.weft.spark.rapids.RapidsTransaction.MessageNames;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
 
 /** The server's end of a connection: answers a client's requests and sends it blocks. */
-final class ServerLink extends Link {
+final class ServerLink extends RapidsLink {
   private final ServerSide side;
   private final Map<Long, Outgoing> outgoing = new HashMap<>();
   private long sends;
@@ -137,7 +137,7 @@ final class ServerLink extends Link {
     }
     lane()
         .submit(
-            new Passage(
+            new BlockMove(
                 grant.epoch(),
                 UniqueId.decode(grant.communicatorId()),
                 block.buffer(),

@@ -5,9 +5,9 @@ import com.nvidia.spark.rapids.shuffle.RefCountedDirectByteBuffer;
 import com.nvidia.spark.rapids.shuffle.ServerConnection;
 import com.nvidia.spark.rapids.shuffle.Transaction;
 import com.nvidia.spark.rapids.shuffle.TransactionCallback;
-import io.weft.spark.rapids.control.ControlChannel;
-import io.weft.spark.rapids.control.ControlService;
-import io.weft.spark.rapids.data.LaneSet;
+import io.weft.spark.rapids.ControlService.ControlChannel;
+import io.weft.spark.rapids.RapidsTransaction.MessageNames;
+import io.weft.spark.rapids.TransportParts.TransportSettings;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -171,7 +171,7 @@ final class ServerSide implements ServerConnection {
 
   /** On the event thread: fails what has timed out. */
   void expire() {
-    new ArrayList<>(links.values()).forEach(Link::expire);
+    new ArrayList<>(links.values()).forEach(RapidsLink::expire);
   }
 
   /** On the event thread: ends all connections. */

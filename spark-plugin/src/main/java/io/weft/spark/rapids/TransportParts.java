@@ -1,14 +1,25 @@
 package io.weft.spark.rapids;
 
 import com.nvidia.spark.rapids.RapidsConf;
+import com.nvidia.spark.rapids.shuffle.DirectByteBufferPool;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
+import com.nvidia.spark.rapids.shuffle.RefCountedDirectByteBuffer;
 import io.weft.collectives.CommunicatorOptions;
-import io.weft.collectives.LogPrefix;
-import io.weft.spark.rapids.control.ControlService;
-import io.weft.spark.rapids.data.LaneParts;
-import io.weft.spark.rapids.data.LaneSet;
+import io.weft.collectives.CommunicatorOptions.LogPrefix;
+import io.weft.spark.rapids.BouncePool.BounceMemory;
+import io.weft.spark.rapids.ControlMessage.ControlHello;
+import io.weft.spark.rapids.ControlService.ControlChannel;
+import io.weft.spark.rapids.ControlService.ControlListener;
+import io.weft.spark.rapids.LaneSet.LaneParts;
+import io.weft.spark.rapids.Receives.CopyThread;
+import io.weft.spark.rapids.Throttle.InflightBudget;
+import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.SparkConf;
 import org.apache.spark.network.netty.SparkTransportConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -60,7 +71,7 @@ record TransportParts(
             rapids.shuffleMaxClientThreads(), rapids.shuffleClientThreadKeepAliveTime());
     CopyThread copies = new CopyThread(threads.copy());
     EventThread events = new EventThread("weft-rapids-events");
-    Dispatch dispatch = new Dispatch(events);
+    EventDispatcher dispatch = new EventDispatcher(events);
     ControlService service =
         new ControlService(
             SparkTransportConf.fromSparkConf(
@@ -144,6 +155,141 @@ record TransportParts(
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /**
+   * The settings and resources of a transport.
+   *
+   * @param version of Weft
+   * @param executor id of this executor, 0 or more
+   * @param conf Spark's settings, for the connections
+   * @param rapids settings of spark-rapids, for sizes and counts
+   * @param lanes make the communicators
+   * @param memory gives the bounce buffers
+   * @param deadline of a request without progress, of a connection, and of one block
+   * @param idle a communicator is given up after this time without use
+   */
+  record TransportSettings(
+      String version,
+      long executor,
+      SparkConf conf,
+      RapidsConf rapids,
+      LaneParts lanes,
+      BounceMemory memory,
+      Duration deadline,
+      Duration idle) {}
+
+  /** Forwards the events of connections to the event thread, in order. */
+  static final class EventDispatcher implements ControlListener {
+    private final EventThread events;
+
+    /** The connections that others opened. Used by the event thread. */
+    private final Map<ControlChannel, ServerLink> served = new HashMap<>();
+
+    private volatile ServerSide server;
+    private volatile ClientSide client;
+
+    EventDispatcher(EventThread events) {
+      this.events = events;
+    }
+
+    /** Sets both sides. Called before the first connection. */
+    void connect(ServerSide serverSide, ClientSide clientSide) {
+      server = serverSide;
+      client = clientSide;
+    }
+
+    @Override
+    public void connected(ControlChannel channel, ControlHello hello) {
+      boolean open =
+          events.execute(() -> served.put(channel, server.open(hello.executor(), channel)));
+      if (!open) {
+        throw new IllegalArgumentException("its shuffle transport was closed");
+      }
+    }
+
+    @Override
+    public void received(ControlChannel channel, ControlMessage message) {
+      boolean unused = events.execute(() -> hear(link(channel), message));
+    }
+
+    private static void hear(RapidsLink link, ControlMessage message) {
+      if (link == null) {
+        return;
+      }
+      try {
+        link.handle(message);
+      } catch (IllegalArgumentException e) {
+        link.end("a message of executor %d is invalid: %s".formatted(link.peer(), e.getMessage()));
+      }
+    }
+
+    private RapidsLink link(ControlChannel channel) {
+      ServerLink link = served.get(channel);
+      return link != null ? link : client.of(channel);
+    }
+
+    @Override
+    public void ended(ControlChannel channel) {
+      boolean unused =
+          events.execute(
+              () -> {
+                RapidsLink link = link(channel);
+                served.remove(channel);
+                if (link != null) {
+                  link.end(
+                      "the connection of executors %d and %d ended"
+                          .formatted(link.own(), link.peer()));
+                }
+              });
+    }
+  }
+
+  /**
+   * Host memory for messages; small messages come from a pool. Thread-safe. The holder of a message
+   * closes it.
+   */
+  static final class HostMessages {
+    private static final Logger LOG = LoggerFactory.getLogger(HostMessages.class);
+
+    private final long pooledBytes;
+    private final DirectByteBufferPool pool;
+    private final AtomicBoolean warned = new AtomicBoolean();
+
+    /** Creates the pool for messages of up to this size. */
+    HostMessages(long pooledBytes) {
+      this.pooledBytes = pooledBytes;
+      this.pool = new DirectByteBufferPool(pooledBytes);
+    }
+
+    /**
+     * Memory of at least this size.
+     *
+     * @throws IllegalArgumentException if the size is larger than a host buffer can be
+     */
+    RefCountedDirectByteBuffer take(long bytes) {
+      if (bytes <= pooledBytes) {
+        return pool.getBuffer(bytes);
+      }
+      if (bytes > Integer.MAX_VALUE) {
+        throw new IllegalArgumentException("a message of " + bytes + " bytes");
+      }
+      if (warned.compareAndSet(false, true)) {
+        LOG.info(
+            "A message of {} bytes does not fit the pool of messages;"
+                + " spark.rapids.shuffle.maxMetadataSize is {}",
+            bytes,
+            pooledBytes);
+      }
+      return new RefCountedDirectByteBuffer(ByteBuffer.allocateDirect((int) bytes), Option.empty());
+    }
+
+    /** Copies bytes into a message, positioned at its start. */
+    RefCountedDirectByteBuffer copy(byte[] payload) {
+      RefCountedDirectByteBuffer memory = take(payload.length);
+      memory.getBuffer().put(payload).flip();
+      return memory;
     }
   }
 }

@@ -11,11 +11,22 @@ import com.nvidia.spark.rapids.shuffle.RapidsShuffleServer;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleTransport;
 import com.nvidia.spark.rapids.shuffle.RefCountedDirectByteBuffer;
 import com.nvidia.spark.rapids.shuffle.SendBounceBuffers;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.config.WeftVersion;
+import io.weft.spark.rapids.BouncePool.BounceMemory;
+import io.weft.spark.rapids.LaneSet.LaneParts;
+import io.weft.spark.rapids.Throttle.InflightBudget;
+import io.weft.spark.rapids.TransportParts.HostMessages;
+import io.weft.spark.rapids.TransportParts.TransportSettings;
 import io.weft.spark.transfers.ExecutorTransfers;
+import io.weft.transfers.DeviceTransfers.GpuResources;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Optional;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.storage.BlockManagerId;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,7 +41,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Thread-safe. Takes no GPU memory and opens no port before the first client or server is
  * created.
  */
-public final class WeftRapidsTransport implements RapidsShuffleTransport {
+final class WeftRapidsTransport implements RapidsShuffleTransport {
   private static final Logger LOG = LoggerFactory.getLogger(WeftRapidsTransport.class);
 
   private final BlockManagerId id;
@@ -191,6 +202,93 @@ public final class WeftRapidsTransport implements RapidsShuffleTransport {
     }
     if (last != null) {
       last.close();
+    }
+  }
+
+  /**
+   * The management port of an executor. spark-rapids puts it into the topology of the block
+   * manager's id, as "rapids=1234".
+   */
+  record PeerPort(long executor, int port) {
+    private static final String PREFIX = "rapids=";
+
+    /**
+     * Reads the port from an id.
+     *
+     * @throws IllegalArgumentException if spark-rapids' server did not create the id
+     */
+    static PeerPort of(BlockManagerId id) {
+      String topology = id.topologyInfo().getOrElse(() -> "");
+      if (!topology.regionMatches(true, 0, PREFIX, 0, PREFIX.length())) {
+        throw new IllegalArgumentException(
+            id + " has no port of a shuffle transport: its executor's server has not started");
+      }
+      try {
+        return new PeerPort(
+            executor(id), Integer.parseInt(topology.substring(PREFIX.length()).trim()));
+      } catch (NumberFormatException e) {
+        throw new IllegalArgumentException(
+            id + " has '" + topology + "' where the port of its shuffle transport should be", e);
+      }
+    }
+
+    /**
+     * The executor's number.
+     *
+     * @throws IllegalArgumentException if its id is not a number, like the driver's
+     */
+    static long executor(BlockManagerId id) {
+      try {
+        return Long.parseLong(id.executorId());
+      } catch (NumberFormatException e) {
+        throw new IllegalArgumentException(
+            id + " is not of an executor with a number, as spark-rapids needs it", e);
+      }
+    }
+  }
+
+  /** Collects the settings and resources of a transport from the executor's plugin. Stateless. */
+  static final class ExecutorParts {
+    private ExecutorParts() {}
+
+    /**
+     * The settings of a real transport.
+     *
+     * @throws IllegalStateException if the plugin does not run, or has no GPU
+     */
+    static TransportSettings settings(BlockManagerId id, RapidsConf rapids) {
+      ExecutorTransfers transfers =
+          ExecutorTransfers.running()
+              .orElseThrow(
+                  () ->
+                      new IllegalStateException(
+                          RapidsRole.TRANSPORT
+                              + " needs Weft's plugin, which does not run in executor "
+                              + id.executorId()
+                              + " (yet): set spark.plugins="
+                              + RapidsRole.PLUGINS
+                              + ", in this order"));
+      GpuResources gpu =
+          transfers
+              .gpuResources()
+              .orElseThrow(
+                  () ->
+                      new IllegalStateException(
+                          "executor "
+                              + id.executorId()
+                              + " has no GPU that Weft can use; its log says why. Weft needs"
+                              + " net.java.dev.jna:jna on the class path and"
+                              + " spark.weft.transport=auto"));
+      SparkConf conf = SparkEnv.get().conf();
+      return new TransportSettings(
+          WeftVersion.current(),
+          PeerPort.executor(id),
+          conf,
+          rapids,
+          new LaneParts(gpu.communicators(), gpu.wires(), CommunicatorOptions.DEFAULT),
+          BounceMemory.ofCudf(rapids.rmmPool()),
+          WeftSettings.TRANSFERS_DEADLINE.get(conf),
+          WeftSettings.TRANSFERS_IDLE.get(conf));
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.weft.spark.rendezvous;
 
+import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 

@@ -1,5 +1,6 @@
 package io.weft.spark.rendezvous;
 
+import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;

@@ -1,5 +1,6 @@
 package io.weft.spark.rendezvous;
 
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -34,4 +35,12 @@ public final class ExecutorLosses {
     return new ArrayList<>(
         losses.subList(Math.min(Math.max(known, 0), losses.size()), losses.size()));
   }
+
+  /**
+   * The loss of an executor. Spark never uses its id again.
+   *
+   * @param executorId Spark's executor id
+   * @param reason as Spark reported it
+   */
+  public record ExecutorLoss(String executorId, String reason) implements Serializable {}
 }

@@ -1,7 +1,7 @@
 package io.weft.spark.rendezvous;
 
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.UniqueId;
-import io.weft.collectives.fault.CollectiveException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -233,5 +233,17 @@ public final class RendezvousService<K extends RendezvousKey> {
     void fail(String reason) {
       failure = failure == null ? reason : failure;
     }
+  }
+
+  /** Sends calls to the rendezvous on the driver. Implementations are thread-safe. */
+  @FunctionalInterface
+  public interface RendezvousDriver<K extends RendezvousKey> {
+    /**
+     * Sends a call to the driver, which answers at once.
+     *
+     * @throws InterruptedException if the thread is interrupted
+     * @throws Exception if no answer comes; a retry may succeed
+     */
+    RendezvousAnswer ask(RendezvousCall<K> call) throws Exception;
   }
 }

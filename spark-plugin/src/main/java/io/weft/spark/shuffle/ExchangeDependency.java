@@ -1,6 +1,6 @@
 package io.weft.spark.shuffle;
 
-import io.weft.exchange.ExecutorExchange;
+import io.weft.shuffle.ExecutorExchange;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;

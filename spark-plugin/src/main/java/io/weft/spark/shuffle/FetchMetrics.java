@@ -1,6 +1,6 @@
 package io.weft.spark.shuffle;
 
-import io.weft.transfer.FetchListener;
+import io.weft.shuffle.fetch.FetchListener;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**

@@ -1,7 +1,7 @@
 package io.weft.spark.shuffle;
 
 import com.esotericsoftware.kryo.Kryo;
-import io.weft.spark.kryo.RecordInput;
+import io.weft.spark.shuffle.RecordsReader.RecordFormat;
 import java.util.Arrays;
 import org.apache.spark.SparkConf;
 import org.apache.spark.serializer.KryoSerializer;
@@ -30,7 +30,7 @@ final class KryoRecords<K, C> implements RecordFormat<K, C> {
    * Whether records of this serializer take the Kryo route. The application must request it, and
    * the serializer must be Spark's own.
    */
-  static boolean takes(Serializer serializer, SparkConf conf) {
+  static boolean accepts(Serializer serializer, SparkConf conf) {
     return serializer.getClass() == KryoSerializer.class
         && Arrays.stream(conf.get(REGISTRATORS, "").split(","))
             .anyMatch(name -> name.trim().equals(REGISTRATOR));

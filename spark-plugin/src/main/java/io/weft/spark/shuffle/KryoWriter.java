@@ -1,10 +1,10 @@
 package io.weft.spark.shuffle;
 
 import com.esotericsoftware.kryo.Kryo;
-import io.weft.catalog.BlockKey;
-import io.weft.exchange.ExecutorExchange;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.config.WeftSettings;
-import io.weft.spark.kryo.RecordOutput;
+import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import java.io.IOException;
 import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;

@@ -1,8 +1,8 @@
 package io.weft.spark.shuffle;
 
-import io.weft.catalog.BlockKey;
-import io.weft.catalog.MapOutputWriter;
-import io.weft.exchange.ExecutorExchange;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.compat.MapStatuses;
 import io.weft.spark.config.Decommission;
 import java.util.Arrays;

@@ -1,7 +1,8 @@
 package io.weft.spark.shuffle;
 
-import io.weft.catalog.BlockKey;
-import io.weft.exchange.ExecutorExchange;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import java.io.IOException;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;

@@ -1,9 +1,10 @@
 package io.weft.spark.shuffle;
 
-import io.weft.catalog.BlockKey;
-import io.weft.exchange.ExecutorExchange;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.RowChecksums;
 import io.weft.spark.compat.RowSerializer;
+import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import java.io.IOException;
 import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;

@@ -1,8 +1,8 @@
 package io.weft.spark.shuffle;
 
-import io.weft.catalog.BlockKey;
-import io.weft.transfer.BlockFetchException;
-import io.weft.transfer.BlockRequest;
+import io.weft.shuffle.fetch.BlockFetchException;
+import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.store.BlockKey;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -108,4 +108,16 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
         message,
         cause);
   }
+
+  /**
+   * The part of a shuffle that a reduce task reads.
+   *
+   * @param shuffleId Spark's id of the shuffle
+   * @param startMapIndex first map output
+   * @param endMapIndex one past the last, or {@code Integer.MAX_VALUE} for all
+   * @param startPartition first partition
+   * @param endPartition one past the last
+   */
+  public record ReadRange(
+      int shuffleId, int startMapIndex, int endMapIndex, int startPartition, int endPartition) {}
 }

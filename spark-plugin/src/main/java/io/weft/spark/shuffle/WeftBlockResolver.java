@@ -1,9 +1,9 @@
 package io.weft.spark.shuffle;
 
-import io.weft.catalog.BlockKey;
-import io.weft.exchange.ExecutorExchange;
-import io.weft.integrity.ChecksumException;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.Checksum.ChecksumException;
+import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Optional;
@@ -27,7 +27,7 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Resolves shuffle blocks of an executor for Spark. It delegates blocks of Spark's sort shuffle to
  * Spark's resolver. On a decommissioned executor it also offers Weft's map outputs for migration,
- * each as one block: see {@link MovedBlocks}.
+ * each as one block: see {@link MigratedBlocks}.
  *
  * <p>Thread-safe.
  */
@@ -46,7 +46,7 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   @Override
   public Seq<ShuffleBlockInfo> getStoredShuffles() {
     var all = new ArrayList<>(CollectionConverters.asJava(sorted.getStoredShuffles()));
-    WeftExecutor.current().map(MovedBlocks::keys).stream()
+    WeftExecutor.current().map(MigratedBlocks::keys).stream()
         .flatMap(java.util.List::stream)
         .filter(key -> !skipped.contains(key.shuffleId()))
         .map(key -> new ShuffleBlockInfo(key.shuffleId(), key.mapId()))
@@ -58,11 +58,11 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   public List<Tuple2<BlockId, ManagedBuffer>> getMigrationBlocks(ShuffleBlockInfo info) {
     Optional<ExecutorExchange> exchange = WeftExecutor.current();
     BlockKey key = new BlockKey(info.shuffleId(), info.mapId());
-    if (exchange.isEmpty() || !MovedBlocks.holds(exchange.get(), key)) {
+    if (exchange.isEmpty() || !MigratedBlocks.holds(exchange.get(), key)) {
       return sorted.getMigrationBlocks(info);
     }
     try {
-      Tuple2<BlockId, ManagedBuffer> block = MovedBlocks.outgoing(exchange.get(), key);
+      Tuple2<BlockId, ManagedBuffer> block = MigratedBlocks.outgoing(exchange.get(), key);
       return CollectionConverters.asScala(java.util.List.of(block)).toList();
     } catch (ChecksumException e) {
       LOG.warn(
@@ -83,7 +83,7 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   public StreamCallbackWithID putShuffleBlockAsStream(
       BlockId block, SerializerManager serializers) {
     return block instanceof ShuffleBlockBatchId ours
-        ? new AdoptedStream(WeftExecutor.exchange(), ours)
+        ? new MigrationStream(WeftExecutor.exchange(), ours)
         : sorted.putShuffleBlockAsStream(block, serializers);
   }
 

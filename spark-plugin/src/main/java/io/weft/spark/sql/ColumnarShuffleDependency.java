@@ -1,10 +1,11 @@
 package io.weft.spark.sql;
 
-import io.weft.exchange.ExecutorExchange;
+import io.weft.shuffle.ExecutorExchange;
 import io.weft.spark.compat.PortableDependency;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks;
+import io.weft.spark.sql.DeviceRoute.TaskDevice;
 import java.util.Optional;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
@@ -24,7 +25,7 @@ import scala.Product2;
  *
  * <p>Immutable. Created on the driver and sent to every task of both sides.
  */
-public final class ColumnarShuffleDependency extends PortableDependency<ColumnarBatch>
+final class ColumnarShuffleDependency extends PortableDependency<ColumnarBatch>
     implements ExchangeDependency {
   private final StructType schema;
   private final PartitionIds partitionIds;
@@ -77,7 +78,7 @@ public final class ColumnarShuffleDependency extends PortableDependency<Columnar
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
       ExecutorExchange exchange) {
-    Optional<DeviceExchange> device = onDevices ? DeviceHere.find() : Optional.empty();
+    Optional<DeviceExchange> device = onDevices ? TaskDevice.find() : Optional.empty();
     return device.isPresent()
         ? new DeviceShuffleWriter<>(this, mapId, context, metrics, exchange, device.get())
         : new ColumnarShuffleWriter<>(this, mapId, context, metrics, exchange);

@@ -1,13 +1,14 @@
 package io.weft.spark.sql;
 
-import io.weft.exchange.ExecutorExchange;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.fetch.BlockFetchException;
+import io.weft.shuffle.fetch.ChunkReader;
+import io.weft.shuffle.fetch.FetchInterruptedException;
 import io.weft.spark.columns.BatchReader;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.ShuffleBlocks;
-import io.weft.spark.shuffle.Unchecked;
-import io.weft.transfer.BlockFetchException;
-import io.weft.transfer.ChunkReader;
-import io.weft.transfer.FetchInterruptedException;
+import io.weft.spark.shuffle.SneakyThrow;
+import io.weft.spark.sql.ExchangeMetrics.BatchReadMetrics;
 import java.io.UncheckedIOException;
 import java.util.Iterator;
 import java.util.function.Supplier;
@@ -30,7 +31,7 @@ import scala.collection.AbstractIterator;
  * @param <K> unused
  * @param <C> batches
  */
-public final class ColumnarShuffleReader<K, C> implements ShuffleReader<K, C> {
+final class ColumnarShuffleReader<K, C> implements ShuffleReader<K, C> {
   private final ColumnarShuffleDependency dependency;
   private final ShuffleBlocks blocks;
   private final TaskContext context;
@@ -98,7 +99,7 @@ public final class ColumnarShuffleReader<K, C> implements ShuffleReader<K, C> {
       return step.get();
     } catch (UncheckedIOException e) {
       throw e.getCause() instanceof BlockFetchException missing
-          ? Unchecked.<RuntimeException>raise(blocks.failure(missing))
+          ? SneakyThrow.<RuntimeException>raise(blocks.failure(missing))
           : e;
     } catch (FetchInterruptedException e) {
       context.killTaskIfInterrupted(); // Throws Spark's exception with the reason why the task was

@@ -1,7 +1,7 @@
 package io.weft.spark.sql;
 
-import io.weft.catalog.BlockKey;
-import io.weft.exchange.ExecutorExchange;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.columns.BatchPartitioner;
 import io.weft.spark.columns.BatchScatter;
 import io.weft.spark.config.WeftSettings;
@@ -23,7 +23,7 @@ import scala.collection.Iterator;
  * @param <K> unused for batches, the partition of a row
  * @param <V> batches or rows, as declared by the dependency
  */
-public final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
+final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
   private final ColumnarShuffleDependency dependency;
   private final TaskContext context;
   private final ShuffleWriteMetricsReporter metrics;

@@ -1,5 +1,10 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.compat.NarrowRDD;
+import io.weft.spark.sql.PartitionIds.HashIds;
+import io.weft.spark.sql.PartitionIds.RangeIds;
+import io.weft.spark.sql.PartitionIds.RoundRobinIds;
+import io.weft.spark.sql.PartitionIds.SingleIds;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;

@@ -1,15 +1,17 @@
 package io.weft.spark.sql;
 
-import io.weft.deviceblocks.DeviceBlock;
-import io.weft.deviceblocks.DeviceFetchException;
+import io.weft.shuffle.device.DeviceBlock;
+import io.weft.shuffle.device.DeviceFetchException;
+import io.weft.shuffle.fetch.BlockFetchException;
+import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.FetchedTable;
 import io.weft.spark.gpu.TableFetch;
 import io.weft.spark.shuffle.ShuffleBlocks;
-import io.weft.spark.shuffle.Unchecked;
-import io.weft.transfer.BlockFetchException;
-import io.weft.transfer.BlockRequest;
+import io.weft.spark.shuffle.SneakyThrow;
+import io.weft.spark.sql.DeviceRoute.TaskDevice;
+import io.weft.spark.sql.ExchangeMetrics.BatchReadMetrics;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -53,7 +55,7 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
     this.context = context;
     this.counted = counted;
     String own = SparkEnv.get().executorId();
-    DeviceExchange device = onDevices.isEmpty() ? null : DeviceHere.find().orElse(null);
+    DeviceExchange device = onDevices.isEmpty() ? null : TaskDevice.find().orElse(null);
     onDevices.forEach(
         (executor, all) -> {
           List<DeviceBlock> wanted = blocksOf(all);
@@ -102,7 +104,7 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   }
 
   private void count(FetchedTable table, int rows) {
-    if (table.isOwn()) {
+    if (table.isLocal()) {
       counted.local(table.tables(), table.bytes());
     } else {
       counted.remote(table.tables(), table.bytes());
@@ -128,8 +130,8 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
     } catch (DeviceFetchException e) {
       context.killTaskIfInterrupted();
       BlockRequest request = requests.get(e.block());
-      ExecutorGpu.current().heldOutputs().forget(request.key().shuffleId());
-      throw Unchecked.<RuntimeException>raise(
+      ExecutorGpu.current().remoteOutputs().forget(request.key().shuffleId());
+      throw SneakyThrow.<RuntimeException>raise(
           blocks.failure(
               new BlockFetchException(request, e.block().partition(), e.getMessage(), e)));
     }

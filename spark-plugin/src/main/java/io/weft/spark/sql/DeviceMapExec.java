@@ -1,11 +1,16 @@
 package io.weft.spark.sql;
 
+import io.weft.shuffle.device.DeviceTable;
+import io.weft.spark.compat.NarrowRDD;
+import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.gpu.DeviceBatch;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.DeviceWork;
 import io.weft.spark.gpu.ExecutorGpu;
-import io.weft.table.DeviceTable;
+import io.weft.spark.sql.DeviceRoute.DeviceBatchSource;
+import io.weft.spark.sql.MapOnDevice.MappedTables;
+import io.weft.spark.sql.PlainStringsExec.RowBatches;
 import java.util.Objects;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
@@ -22,7 +27,7 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /** Runs a user's function on each batch, on the GPU of its executor. */
-public final class DeviceMapExec extends SparkPlan implements GivesDeviceBatches {
+final class DeviceMapExec extends SparkPlan implements DeviceBatchSource {
   private final Seq<Attribute> output;
   private final MappedTables tables;
   private final SparkPlan child;

@@ -1,20 +1,26 @@
 package io.weft.spark.sql;
 
-import io.weft.peer.PathRules;
-import io.weft.peer.TransportMode;
+import io.weft.shuffle.device.DevicePartitioner;
+import io.weft.shuffle.peer.PathRules;
+import io.weft.shuffle.peer.TransportMode;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.TableTypes;
 import io.weft.spark.shuffle.WeftShuffleManager;
-import io.weft.table.DevicePartitioner;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Decides on the driver whether the blocks of an exchange stay on GPUs. If an executor then has no
@@ -34,7 +40,7 @@ final class DeviceRoute {
     if (node instanceof ReusedExchangeExec reused) {
       return isGiven(reused.child());
     }
-    return node instanceof GivesDeviceBatches
+    return node instanceof DeviceBatchSource
         || (node instanceof WeftShuffleExchangeExec exchange && exchange.isOnDevices());
   }
 
@@ -68,9 +74,44 @@ final class DeviceRoute {
   }
 
   /** Logs a reason once, and counts it for the UI. */
-  static void say(String reason) {
+  static void logReason(String reason) {
     if (SparkEnv.get().shuffleManager() instanceof WeftShuffleManager manager) {
       manager.hostExchanges().record(reason);
+    }
+  }
+
+  /**
+   * A plan node whose batches are on the GPU of its executor, if the executor has one: see {@link
+   * io.weft.spark.gpu.DeviceBatch}.
+   */
+  interface DeviceBatchSource {}
+
+  /** The GPU of the executor that runs a task, if it is usable. Thread-safe. */
+  static final class TaskDevice {
+    private static final Logger LOG = LoggerFactory.getLogger(TaskDevice.class);
+    private static final AtomicReference<String> SAID = new AtomicReference<>("");
+
+    private TaskDevice() {}
+
+    /**
+     * Opens the GPU on the first call and waits for the task's turn to use it. Returns empty if
+     * there is no usable GPU, and logs the reason once.
+     */
+    static Optional<DeviceExchange> find() {
+      ExecutorGpu gpu = ExecutorGpu.current();
+      String obstacle = gpu.exchangeObstacle();
+      if (obstacle.isEmpty()) {
+        DeviceExchange device = gpu.exchange();
+        TaskContext context = TaskContext.get();
+        if (context != null) {
+          device.admit(context);
+        }
+        return Optional.of(device);
+      }
+      if (!SAID.getAndSet(obstacle).equals(obstacle)) {
+        LOG.info("Batches for GPUs stay on the host: {}", obstacle);
+      }
+      return Optional.empty();
     }
   }
 }

@@ -1,6 +1,11 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.compat.NarrowRDD;
+import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.sql.DeviceRoute.DeviceBatchSource;
+import io.weft.spark.sql.DeviceRoute.TaskDevice;
+import io.weft.spark.sql.PlainStringsExec.RowBatches;
 import java.util.Optional;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -18,7 +23,7 @@ import scala.collection.immutable.Seq;
  * Uploads the batches of its child to the GPU of its executor. Without a GPU, batches stay on the
  * host.
  */
-public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatches {
+final class DeviceUploadExec extends SparkPlan implements DeviceBatchSource {
   private final SparkPlan child;
 
   /** Spark calls this constructor by reflection to copy the node. */
@@ -61,7 +66,7 @@ public final class DeviceUploadExec extends SparkPlan implements GivesDeviceBatc
         input,
         ColumnarBatch.class,
         batches -> {
-          Optional<DeviceExchange> device = DeviceHere.find();
+          Optional<DeviceExchange> device = TaskDevice.find();
           return device.isPresent()
               ? DeviceInput.of(batches, schema, device.get()).map(DeviceInput.Batch::batch)
               : batches;

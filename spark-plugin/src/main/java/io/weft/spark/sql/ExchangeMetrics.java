@@ -1,9 +1,13 @@
 package io.weft.spark.sql;
 
+import io.weft.shuffle.fetch.FetchListener;
+import io.weft.spark.compat.ScalaInterop;
+import io.weft.spark.shuffle.FetchMetrics;
 import java.io.Serializable;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.SparkContext;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
 import scala.jdk.javaapi.CollectionConverters;
@@ -96,6 +100,58 @@ record ExchangeMetrics(
   void readOnDevice() {
     if (deviceTablesRead != null) {
       deviceTablesRead.add(1);
+    }
+  }
+
+  /**
+   * Counts the reads of a reduce task, for Spark's shuffle metrics and the node's own metrics. Not
+   * thread-safe.
+   */
+  static final class BatchReadMetrics implements FetchListener {
+    private final ShuffleReadMetricsReporter sparks;
+    private final FetchMetrics fetches;
+    private final ExchangeMetrics ours;
+
+    BatchReadMetrics(ShuffleReadMetricsReporter sparks, ExchangeMetrics ours) {
+      this.sparks = sparks;
+      this.fetches = new FetchMetrics(sparks);
+      this.ours = ours;
+    }
+
+    @Override
+    public void local(int blocks, long bytes) {
+      fetches.local(blocks, bytes);
+      ours.ownBytes().add(bytes);
+      ours.inPlaceBytes().add(bytes);
+    }
+
+    @Override
+    public void sameHost(int blocks, long bytes) {
+      fetches.sameHost(blocks, bytes);
+      ours.sameHostBytes().add(bytes);
+      ours.inPlaceBytes().add(bytes);
+    }
+
+    @Override
+    public void remote(int blocks, long bytes) {
+      fetches.remote(blocks, bytes);
+    }
+
+    @Override
+    public void waited(long nanos) {
+      fetches.waited(nanos);
+    }
+
+    /** Counts a batch passed to the parent node. */
+    void batch(int rows) {
+      sparks.incRecordsRead(rows);
+      ours.batchesRead().add(1);
+    }
+
+    /** Counts a batch on the GPU passed to the parent node. */
+    void deviceBatch(int rows) {
+      batch(rows);
+      ours.readOnDevice();
     }
   }
 }

@@ -1,11 +1,15 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.compat.ScalaInterop;
+import io.weft.spark.gpu.DeviceFunction;
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -14,7 +18,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Logical node that maps each batch on a GPU with a function. Its output columns are new
  * attributes, so Spark creates a new instance if a query has the node twice. Immutable.
  */
-public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelation {
+final class MapOnDevice extends LogicalPlan implements MultiInstanceRelation {
   private final Seq<Attribute> output;
   private final MappedTables tables;
   private final LogicalPlan child;
@@ -99,5 +103,23 @@ public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelat
   @Override
   public int hashCode() {
     return super.hashCode();
+  }
+
+  /**
+   * A function on tables and the schemas of its input and output. The schemas have the shapes of
+   * tensors in their metadata, which Spark ignores when it compares plans. Without the schemas
+   * here, Spark would reuse rows of one shape for another. Immutable; serialized with the plans of
+   * compiled stages.
+   *
+   * @param given columns of the input tables
+   * @param made columns of the output tables
+   */
+  record MappedTables(DeviceFunction function, StructType given, StructType made)
+      implements Serializable {
+    /** For displayed plans, whose nodes already list their columns. */
+    @Override
+    public String toString() {
+      return function.toString();
+    }
   }
 }

@@ -1,5 +1,6 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.compat.ScalaInterop;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -7,7 +8,7 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /** Logical node that requests its child's rows on GPUs. Immutable. */
-public final class OnDevice extends LogicalPlan {
+final class OnDevice extends LogicalPlan {
   private final LogicalPlan child;
   private final AtomicBoolean logged;
 
@@ -23,9 +24,9 @@ public final class OnDevice extends LogicalPlan {
   }
 
   /** Logs once why rows stay on the host, even if the node is planned several times. */
-  void say(String reason) {
+  void logReason(String reason) {
     if (logged.compareAndSet(false, true)) {
-      DeviceRoute.say(reason);
+      DeviceRoute.logReason(reason);
     }
   }
 

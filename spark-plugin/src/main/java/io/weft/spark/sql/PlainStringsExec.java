@@ -1,19 +1,22 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.compat.ScalaInterop;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.execution.RowToColumnarExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Returns the rows of its child and declares all strings with the default collation. */
-public final class PlainStringsExec extends SparkPlan {
+final class PlainStringsExec extends SparkPlan {
   private final SparkPlan child;
 
   /** Spark calls this constructor by reflection to copy the node. */
@@ -69,5 +72,21 @@ public final class PlainStringsExec extends SparkPlan {
   @Override
   public int hashCode() {
     return super.hashCode();
+  }
+
+  /**
+   * Converts a node's output to batches on the host. Spark's conversion does not support strings
+   * with a collation, although their bytes have the same format. This class declares them as plain
+   * strings. Stateless.
+   */
+  static final class RowBatches {
+    private RowBatches() {}
+
+    /** Returns the node's batches, or converts its rows to batches. */
+    static RDD<ColumnarBatch> of(SparkPlan node) {
+      return node.supportsColumnar()
+          ? node.executeColumnar()
+          : new RowToColumnarExec(new PlainStringsExec(node)).executeColumnar();
+    }
   }
 }

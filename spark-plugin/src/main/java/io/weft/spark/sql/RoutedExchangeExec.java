@@ -1,5 +1,6 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.compat.ScalaInterop;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;

@@ -1,8 +1,8 @@
 package io.weft.spark.sql;
 
-import io.weft.table.ColumnKind;
-import io.weft.table.TableColumn;
-import io.weft.table.TableLayout;
+import io.weft.shuffle.device.ColumnKind;
+import io.weft.shuffle.device.TableColumn;
+import io.weft.shuffle.device.TableLayout;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;

@@ -3,11 +3,16 @@ package io.weft.spark.sql;
 import io.weft.spark.config.Route;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import io.weft.spark.sql.RoutePolicy.RouteChoice;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -99,5 +104,23 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         exchange.shuffleOrigin(),
         exchange.advisoryPartitionSize(),
         choice.reason());
+  }
+
+  /** Logs why exchanges do not take the columns route, once per reason and JVM. Thread-safe. */
+  static final class RefusalLog {
+    private static final Logger LOG = LoggerFactory.getLogger(RefusalLog.class);
+
+    /** Maximum number of logged reasons. Reasons name types, whose number is unlimited. */
+    private static final int MAX_REASONS = 1000;
+
+    private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
+
+    private RefusalLog() {}
+
+    static void say(String reason) {
+      if (SAID.size() < MAX_REASONS && SAID.add(reason)) {
+        LOG.info("An exchange stays with Spark's node instead of the columns route: {}", reason);
+      }
+    }
   }
 }

@@ -4,6 +4,7 @@ import io.weft.spark.config.Activation;
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.TableTypes;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import io.weft.spark.sql.MapOnDevice.MappedTables;
 import java.util.Objects;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.Dataset;

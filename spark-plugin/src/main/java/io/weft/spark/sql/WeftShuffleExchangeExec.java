@@ -1,5 +1,6 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.compat.ScalaInterop;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;
@@ -24,7 +25,7 @@ import scala.collection.immutable.Map;
  *
  * <p>Lazy values are created under the node's monitor, like the inherited ones.
  */
-public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
+final class WeftShuffleExchangeExec extends RoutedExchangeExec {
   private transient volatile Map<String, SQLMetric> metrics;
   private transient RDD<?> input;
   private transient ColumnarShuffleDependency dependency;
@@ -113,7 +114,7 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
   @SuppressWarnings("unchecked")
   private ColumnarShuffleDependency newDependency() {
     if (DeviceRoute.isGiven(child())) {
-      deviceObstacle().ifPresent(DeviceRoute::say);
+      deviceObstacle().ifPresent(DeviceRoute::logReason);
     }
     DependencyBuilder builder =
         new DependencyBuilder(child(), outputPartitioning(), metrics(), isOnDevices());

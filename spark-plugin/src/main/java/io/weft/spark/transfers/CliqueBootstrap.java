@@ -1,10 +1,10 @@
 package io.weft.spark.transfers;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
 import io.weft.device.Deadline;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.RendezvousAnswer;

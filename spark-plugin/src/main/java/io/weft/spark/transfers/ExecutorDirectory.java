@@ -1,11 +1,11 @@
 package io.weft.spark.transfers;
 
 import io.weft.collectives.clique.CliqueMember;
-import io.weft.crosshost.DeviceId;
-import io.weft.crosshost.Membership;
 import io.weft.device.Device;
-import io.weft.peer.PeerAddress;
-import io.weft.peer.PeerDirectory;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.PeerDirectory;
+import io.weft.transfers.DeviceId;
+import io.weft.transfers.DeviceTransfers.TransferMembership;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * The application's executors, by their announcements to the driver. Each has its host as device 0
  * and its GPU, if it has one, as device 1. An executor id has one incarnation only. Thread-safe.
  */
-final class ExecutorDirectory implements Membership {
+final class ExecutorDirectory implements TransferMembership {
   static final int HOST = 0;
   static final int GPU = 1;
 

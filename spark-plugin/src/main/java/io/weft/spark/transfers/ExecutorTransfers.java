@@ -1,18 +1,18 @@
 package io.weft.spark.transfers;
 
 import io.weft.collectives.CommunicatorFactory;
-import io.weft.crosshost.CrossHostTransfers;
-import io.weft.crosshost.GpuResources;
-import io.weft.crosshost.TransferOptions;
-import io.weft.crosshost.TransferStatistics;
-import io.weft.crosshost.gpu.TransferGpu;
-import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.device.Deadline;
 import io.weft.memory.SharedArena;
-import io.weft.peer.PeerAddress;
-import io.weft.peer.PeerDirectory;
-import io.weft.spark.rendezvous.ExecutorLoss;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.PeerDirectory;
 import io.weft.spark.rendezvous.ExecutorLossMonitor;
+import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
+import io.weft.transfers.DeviceTransfers;
+import io.weft.transfers.DeviceTransfers.GpuResources;
+import io.weft.transfers.TransferOptions;
+import io.weft.transfers.TransferStatistics;
+import io.weft.transfers.TransferWire.CommunicatorWire;
+import io.weft.transfers.gpu.TransferGpu;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -30,7 +30,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   private static volatile ExecutorTransfers running;
 
   private final ExecutorDirectory directory;
-  private final CrossHostTransfers transfers;
+  private final DeviceTransfers transfers;
   private final Optional<TransferGpu> gpu;
   private final Optional<GpuResources> gpuResources;
   private final ExecutorLossMonitor losses;
@@ -59,9 +59,9 @@ public final class ExecutorTransfers implements AutoCloseable {
     this.gpu = resources.gpu();
     this.gpuResources = gpu.map(each -> each.resources(resources.communicators()));
     this.transfers =
-        new CrossHostTransfers(
+        new DeviceTransfers(
             directory,
-            new CrossHostTransfers.Resources(
+            new DeviceTransfers.Resources(
                 resources.communicators(),
                 (key, rank) -> {
                   losses.begin();
@@ -84,7 +84,7 @@ public final class ExecutorTransfers implements AutoCloseable {
     running = this;
   }
 
-  CrossHostTransfers transfers() {
+  DeviceTransfers transfers() {
     return transfers;
   }
 

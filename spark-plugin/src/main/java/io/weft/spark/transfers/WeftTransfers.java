@@ -1,8 +1,8 @@
 package io.weft.spark.transfers;
 
-import io.weft.crosshost.CrossHostTransfers;
-import io.weft.crosshost.DeviceId;
 import io.weft.spark.config.Activation;
+import io.weft.transfers.DeviceId;
+import io.weft.transfers.DeviceTransfers;
 import java.util.List;
 import java.util.Optional;
 
@@ -10,7 +10,7 @@ import java.util.Optional;
  * Transfers between executors for their tasks, of any stage:
  *
  * <pre>{@code
- * CrossHostTransfers transfers = WeftTransfers.transfers();
+ * DeviceTransfers transfers = WeftTransfers.transfers();
  * DeviceId here = WeftTransfers.device();
  * DeviceId there = new DeviceId(otherExecutorId, 0);
  * List<Event> sent =
@@ -34,7 +34,7 @@ public final class WeftTransfers {
    *
    * @throws IllegalStateException if Weft's plugin is off
    */
-  public static CrossHostTransfers transfers() {
+  public static DeviceTransfers transfers() {
     return ExecutorTransfers.running()
         .orElseThrow(
             () ->

@@ -3,7 +3,7 @@ package io.weft.spark.collectives;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.metrics.ExchangeCounter;
+import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.spark.LocalSpark;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -57,10 +58,10 @@ enum BatchKind {
 
   /** This kind, or another one if Spark's vectors do not support the schema's types. */
   BatchKind orIfUnfit(StructType schema) {
-    if (SPARK_4_1 && contains(schema, layout -> layout.form() == Form.OPAQUE)) {
+    if (SPARK_4_1 && contains(schema, layout -> layout.form() == StorageForm.OPAQUE)) {
       return BLOCK;
     }
-    if (SPARK_4_0 && contains(schema, layout -> layout.form() == Form.NULL)) {
+    if (SPARK_4_0 && contains(schema, layout -> layout.form() == StorageForm.NULL)) {
       return BLOCK;
     }
     // Spark's off-heap vectors do not support arrays of nulls.
@@ -68,8 +69,8 @@ enum BatchKind {
   }
 
   private static boolean repeatsNulls(ColumnLayout layout) {
-    return (layout.form() == Form.LIST || layout.form() == Form.MAP)
-        && layout.children().stream().anyMatch(child -> child.form() == Form.NULL);
+    return (layout.form() == StorageForm.LIST || layout.form() == StorageForm.MAP)
+        && layout.children().stream().anyMatch(child -> child.form() == StorageForm.NULL);
   }
 
   private static boolean contains(StructType schema, Predicate<ColumnLayout> wanted) {

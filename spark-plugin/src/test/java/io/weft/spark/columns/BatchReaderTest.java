@@ -3,7 +3,8 @@ package io.weft.spark.columns;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.transfer.BlockFetchException;
+import io.weft.shuffle.fetch.BlockFetchException;
+import io.weft.spark.columns.ChunkFormat.ChunkSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -70,7 +71,7 @@ class BatchReaderTest {
     StructType schema = RandomRows.schema(List.of(DataType.fromDDL("array<string>")));
     int[] rows = {3, 1, 40, 2, 2, 2, 30, 30, 1};
     List<MemoryChunks.Chunk> written = write(schema, rows);
-    RowBytes bytes = new RowBytes(schema);
+    BinaryRows bytes = new BinaryRows(schema);
     List<Object> expected = new ArrayList<>();
     for (int count : rows) {
       expected.addAll(bytes.of(new RandomRows(count, 0.1).rows(schema, count)));

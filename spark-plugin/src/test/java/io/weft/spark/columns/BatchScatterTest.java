@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.weft.memory.Extent;
+import io.weft.spark.columns.PartitionBuilders.ChunkSink;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;

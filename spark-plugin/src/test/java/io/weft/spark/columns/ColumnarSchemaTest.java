@@ -2,6 +2,7 @@ package io.weft.spark.columns;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.ObjectType;
@@ -36,18 +37,18 @@ class ColumnarSchemaTest {
 
   @Test
   void laysOutLikeArrow() {
-    assertThat(form("decimal(18,2)")).isEqualTo(Form.DECIMAL64);
-    assertThat(form("decimal(19,2)")).isEqualTo(Form.DECIMAL128);
-    assertThat(form("timestamp_ntz")).isEqualTo(Form.LONG);
-    assertThat(form("interval year to month")).isEqualTo(Form.INT);
-    assertThat(form("string collate UNICODE")).isEqualTo(Form.STRING);
+    assertThat(form("decimal(18,2)")).isEqualTo(StorageForm.DECIMAL64);
+    assertThat(form("decimal(19,2)")).isEqualTo(StorageForm.DECIMAL128);
+    assertThat(form("timestamp_ntz")).isEqualTo(StorageForm.LONG);
+    assertThat(form("interval year to month")).isEqualTo(StorageForm.INT);
+    assertThat(form("string collate UNICODE")).isEqualTo(StorageForm.STRING);
     assertThat(ColumnLayout.of("", DataType.fromDDL("map<int, array<string>>")).nodes())
         .isEqualTo(4);
     assertThat(ColumnLayout.of("", DataTypes.CalendarIntervalType).nodes()).isEqualTo(4);
     assertThat(ColumnLayout.of("", new VectorLikeUdt()).type()).isInstanceOf(StructType.class);
   }
 
-  private static Form form(String ddl) {
+  private static StorageForm form(String ddl) {
     return ColumnLayout.of("", DataType.fromDDL(ddl)).form();
   }
 }

@@ -2,6 +2,8 @@ package io.weft.spark.columns;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.columns.ColumnLayout.StorageForm;
+import io.weft.spark.columns.HashBatchPartitioner.PartitionModulo;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -43,8 +45,8 @@ import scala.jdk.javaapi.CollectionConverters;
 class HashBatchPartitionerTest {
   /** Excludes types that Spark does not hash, or hashes only with a legacy setting. */
   private static boolean isKey(DataType type) {
-    Form form = ColumnLayout.of("", type).form();
-    return form != Form.VARIANT && form != Form.OPAQUE;
+    StorageForm form = ColumnLayout.of("", type).form();
+    return form != StorageForm.VARIANT && form != StorageForm.OPAQUE;
   }
 
   static List<DataType> keyTypes() {

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
+import io.weft.spark.columns.ChunkFormat.ChunkSource;
+import io.weft.spark.columns.PartitionBuilders.ChunkSink;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;

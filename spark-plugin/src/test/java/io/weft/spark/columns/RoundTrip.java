@@ -2,6 +2,7 @@ package io.weft.spark.columns;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.columns.ChunkFormat.ChunkSource;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -20,13 +21,13 @@ final class RoundTrip implements AutoCloseable {
   private final MemoryChunks chunks = new MemoryChunks();
   private final BatchScatter scatter;
   private final List<List<UnsafeRow>> expected = new ArrayList<>();
-  private final RowBytes bytes;
+  private final BinaryRows bytes;
 
   RoundTrip(StructType schema, int partitions) {
     this.schema = schema;
     this.partitions = partitions;
     this.scatter = new BatchScatter(schema, partitions, chunks, TARGET_ROWS, 1 << 20);
-    this.bytes = new RowBytes(schema);
+    this.bytes = new BinaryRows(schema);
     for (int i = 0; i < partitions; i++) {
       expected.add(new ArrayList<>());
     }

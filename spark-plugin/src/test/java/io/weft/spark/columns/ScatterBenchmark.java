@@ -2,6 +2,8 @@ package io.weft.spark.columns;
 
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
+import io.weft.spark.columns.ChunkFormat.ChunkSource;
+import io.weft.spark.columns.PartitionBuilders.ChunkSink;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;

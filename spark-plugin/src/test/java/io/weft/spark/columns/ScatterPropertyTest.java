@@ -35,7 +35,7 @@ class ScatterPropertyTest {
     RandomRows generator = new RandomRows(seed, nullsInTen % 3 / 2.0);
     long targetBytes = 1L << (6 + random.nextInt(14));
     List<List<UnsafeRow>> expected = lists(partitions);
-    RowBytes bytes = new RowBytes(schema);
+    BinaryRows bytes = new BinaryRows(schema);
     try (MemoryChunks chunks = new MemoryChunks();
         BatchScatter scatter =
             new BatchScatter(schema, partitions, chunks, targetRows, targetBytes)) {
@@ -78,7 +78,7 @@ class ScatterPropertyTest {
   private static List<UnsafeRow> read(
       StructType schema, MemoryChunks chunks, int partition, int targetRows) {
     List<UnsafeRow> rows = new ArrayList<>();
-    RowBytes bytes = new RowBytes(schema);
+    BinaryRows bytes = new BinaryRows(schema);
     try (BatchReader reader =
         new BatchReader(schema, chunks.read(chunks.of(partition)), targetRows)) {
       while (reader.hasNext()) {

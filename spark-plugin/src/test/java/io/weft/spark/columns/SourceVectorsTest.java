@@ -2,6 +2,8 @@ package io.weft.spark.columns;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.columns.BytesSource.FixedSource;
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import io.weft.spark.compat.OnHeapArrays;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -32,8 +34,8 @@ class SourceVectorsTest {
 
   static Stream<DataType> constantTypes() {
     return TypeSet.leaves().stream()
-        .filter(type -> ColumnLayout.of("", type).form() != Form.OPAQUE)
-        .filter(type -> ColumnLayout.of("", type).form() != Form.STRUCT);
+        .filter(type -> ColumnLayout.of("", type).form() != StorageForm.OPAQUE)
+        .filter(type -> ColumnLayout.of("", type).form() != StorageForm.STRUCT);
   }
 
   @ParameterizedTest

@@ -2,10 +2,10 @@ package io.weft.spark.columns;
 
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.memory.Memory;
-import io.weft.table.ColumnKind;
-import io.weft.table.HostTable;
-import io.weft.table.TableColumn;
-import io.weft.table.TableLayout;
+import io.weft.shuffle.device.ColumnKind;
+import io.weft.shuffle.device.HostTable;
+import io.weft.shuffle.device.TableColumn;
+import io.weft.shuffle.device.TableLayout;
 import java.io.ByteArrayOutputStream;
 import java.lang.ref.Reference;
 import java.math.BigInteger;

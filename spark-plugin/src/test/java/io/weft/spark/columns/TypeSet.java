@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import java.util.ArrayList;
 import java.util.List;
 import net.jqwik.api.Arbitraries;
@@ -90,7 +91,7 @@ final class TypeSet {
   /** Without types whose arrays are wrong in Spark's interpreted rows, at least in 4.1. */
   private static List<DataType> nestable() {
     return leaves().stream()
-        .filter(type -> ColumnLayout.of("", type).form() != Form.OPAQUE)
+        .filter(type -> ColumnLayout.of("", type).form() != StorageForm.OPAQUE)
         .toList();
   }
 

@@ -2,7 +2,7 @@ package io.weft.spark.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.spark.driver.Remarks;
+import io.weft.spark.driver.SettingsWarnings;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
@@ -61,13 +61,13 @@ class ActivationTest {
             .set("spark.weft.nccl.allowUnencrypted", "true")
             .set("spark.weft.memory.size", "2m")
             .set("spark.weft.fetch.maxBytesInFlight", "1m");
-    assertThat(Remarks.on(conf))
+    assertThat(SettingsWarnings.on(conf))
         .hasSize(6)
         .anyMatch(remark -> remark.startsWith("spark.weft.nccl.allowUnencrypted: Spark encrypts"))
         .anyMatch(remark -> remark.startsWith("spark.weft.memory.size is below"))
         .anyMatch(remark -> remark.startsWith("spark.weft.fetch.maxBytesInFlight is below"))
         .anyMatch(remark -> remark.startsWith("spark.shuffle.service.enabled:"))
         .anyMatch(remark -> remark.startsWith("spark.storage.decommission.fallbackStorage.path:"));
-    assertThat(Remarks.on(new SparkConf(false))).isEmpty();
+    assertThat(SettingsWarnings.on(new SparkConf(false))).isEmpty();
   }
 }

@@ -2,8 +2,9 @@ package io.weft.spark.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.peer.PathRules;
-import io.weft.peer.TransportMode;
+import io.weft.shuffle.peer.PathRules;
+import io.weft.shuffle.peer.TransportMode;
+import io.weft.spark.config.PathSettings.OptionNames;
 import java.util.List;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;

@@ -3,7 +3,8 @@ package io.weft.spark.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.peer.TransportMode;
+import io.weft.shuffle.peer.TransportMode;
+import io.weft.spark.config.Setting.InvalidSettingException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;

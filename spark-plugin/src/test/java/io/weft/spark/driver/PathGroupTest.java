@@ -3,11 +3,11 @@ package io.weft.spark.driver;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.groups.Tuple.tuple;
 
-import io.weft.peer.GpuEnd;
-import io.weft.peer.PathRules;
-import io.weft.peer.PeerAddress;
-import io.weft.peer.TransferPath;
-import io.weft.peer.TransportMode;
+import io.weft.shuffle.peer.GpuEnd;
+import io.weft.shuffle.peer.PathRules;
+import io.weft.shuffle.peer.PathRules.TransferPath;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.TransportMode;
 import io.weft.spark.config.Activation;
 import java.util.ArrayList;
 import java.util.List;

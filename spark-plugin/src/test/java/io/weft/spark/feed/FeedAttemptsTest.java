@@ -3,9 +3,11 @@ package io.weft.spark.feed;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.fault.CollectiveException;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.feed.FeedReports.RankFailedException;
+import io.weft.spark.feed.FeedReports.RankFailure;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -157,7 +159,7 @@ class FeedAttemptsTest {
   /** Of the feed whose ranks run in this JVM, which is also the driver's. */
   private static String knownFailures() {
     return IntStream.range(0, 1000)
-        .mapToObj(FeedNews::of)
+        .mapToObj(FeedReports::of)
         .flatMap(Optional::stream)
         .flatMap(news -> news.decisive().stream())
         .map(RankFailure::error)

@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.feed.FeedExchange.FeedCores;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.SparkConf;

@@ -1,6 +1,6 @@
 package io.weft.spark.feed;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.tensor.Tensor;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -6,8 +6,8 @@ import io.weft.memory.Memory;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.gpu.ExecutorGpu;
-import io.weft.spark.metrics.FeedCounter;
-import io.weft.spark.metrics.FeedCounters;
+import io.weft.spark.runtime.FeedCounters;
+import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
 import java.time.Duration;
@@ -128,7 +128,7 @@ class GpuExchangeTest {
                 WeftTensors.column(
                     org.apache.spark.sql.functions.expr("array_repeat(cast(id as float), 16384)"),
                     "wide",
-                    io.weft.collectives.buffer.DataType.FLOAT32,
+                    io.weft.collectives.DataType.FLOAT32,
                     16384));
     long before = ExecutorGpu.current().exchange().tiers().spilledBytes();
     List<Long> sums =

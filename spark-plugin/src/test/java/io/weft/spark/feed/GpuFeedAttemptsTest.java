@@ -2,7 +2,7 @@ package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.deviceblocks.DeviceCatalog;
+import io.weft.shuffle.device.DeviceCatalog;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.gpu.ExecutorGpu;

@@ -5,16 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.jna.Function;
 import com.sun.jna.Pointer;
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.device.Deadline;
 import io.weft.device.Event.State;
 import io.weft.memory.Memory;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.gpu.ExecutorGpu;
-import io.weft.spark.gpu.OpenedGpu;
-import io.weft.spark.metrics.FeedCounter;
-import io.weft.spark.metrics.FeedCounters;
+import io.weft.spark.gpu.SharedGpu;
+import io.weft.spark.runtime.FeedCounters;
+import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import io.weft.tensor.TensorType;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
@@ -145,7 +145,7 @@ class GpuFeedTest {
             .batchRows(10)
             .train(
                 task -> {
-                  OpenedGpu gpu = ExecutorGpu.current().open();
+                  SharedGpu gpu = ExecutorGpu.current().open();
                   try (GpuFeedBatches batches = task.gpuBatches(0);
                       GpuDownload download = new GpuDownload()) {
                     GpuFeedBatch batch = batches.next();
@@ -211,7 +211,7 @@ class GpuFeedTest {
     for (long structure : structures) {
       assertThat(Memory.getInt(structure + 40)).as("CUDA").isEqualTo(2);
     }
-    OpenedGpu gpu = ExecutorGpu.current().open();
+    SharedGpu gpu = ExecutorGpu.current().open();
     DoubleGpus.controls().cudaDoublePause(1);
     try {
       // When the consumer drops a tensor, its kernels are enqueued but have not run.
@@ -227,7 +227,7 @@ class GpuFeedTest {
     awaitTaken(gpu, 0);
   }
 
-  private static void awaitTaken(OpenedGpu gpu, long bytes) {
+  private static void awaitTaken(SharedGpu gpu, long bytes) {
     Awaitility.await("memory that is taken")
         .atMost(Duration.ofSeconds(60))
         .until(() -> gpu.memoryTaken() == bytes);

@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.spark.feed.FeedPlan.PlanCheck;
 import java.util.Set;
 import org.apache.spark.sql.types.StructType;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;

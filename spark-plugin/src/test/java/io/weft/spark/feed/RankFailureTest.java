@@ -2,10 +2,11 @@ package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.fault.CollectiveException;
-import io.weft.collectives.fault.CollectiveException.Kind;
-import io.weft.crosshost.TransferException;
-import io.weft.spark.message.Messages.RankNews;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.spark.feed.FeedReports.RankFailure;
+import io.weft.spark.runtime.Messages.RankNews;
+import io.weft.transfers.TransferException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
@@ -60,15 +61,15 @@ class RankFailureTest {
   /** Happens if its executors or their rows were lost: no rank reports the cause. */
   @Test
   void anAttemptWithoutAReportedEndCounts() {
-    try (FeedNews news = FeedNews.open(7)) {
-      FeedNews.heard(new RankNews(7, 0, 1, false, null));
-      FeedNews.heard(new RankNews(7, 0, 1, true, "label 9"));
-      FeedNews.heard(new RankNews(8, 5, 1, false, null));
+    try (FeedReports news = FeedReports.open(7)) {
+      FeedReports.receive(new RankNews(7, 0, 1, false, null));
+      FeedReports.receive(new RankNews(7, 0, 1, true, "label 9"));
+      FeedReports.receive(new RankNews(8, 5, 1, false, null));
       assertThat(news.decisive()).contains(new RankFailure(0, 1, true, "label 9"));
-      FeedNews.heard(new RankNews(7, 1, 0, false, null));
+      FeedReports.receive(new RankNews(7, 1, 0, false, null));
       assertThat(news.decisive()).isEmpty();
     }
-    assertThat(FeedNews.of(7)).isEmpty();
-    FeedNews.heard(new RankNews(7, 0, 1, true, "too late"));
+    assertThat(FeedReports.of(7)).isEmpty();
+    FeedReports.receive(new RankNews(7, 0, 1, true, "too late"));
   }
 }

@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.feed.FeedRows.ShuffleBuffer;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

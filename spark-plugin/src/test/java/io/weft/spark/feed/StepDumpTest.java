@@ -5,8 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.feed.StepDump.TensorStatistics;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.io.IOException;

@@ -3,11 +3,12 @@ package io.weft.spark.feed;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.metrics.FeedCounter;
-import io.weft.spark.metrics.FeedCounters;
+import io.weft.spark.feed.FeedExchange.FeedCores;
+import io.weft.spark.runtime.FeedCounters;
+import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.nio.ByteBuffer;

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 
-import io.weft.catalog.BlockKey;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
@@ -15,10 +14,11 @@ import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.NoRoomException;
 import io.weft.device.probe.ProbeOptions;
-import io.weft.deviceblocks.DeviceBlock;
-import io.weft.deviceblocks.DeviceFetchException;
 import io.weft.memory.Memory;
-import io.weft.peer.GpuEnd;
+import io.weft.shuffle.device.DeviceBlock;
+import io.weft.shuffle.device.DeviceFetchException;
+import io.weft.shuffle.peer.GpuEnd;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.sql.WeftGpu;
@@ -239,8 +239,8 @@ class ExecutorGpuTest {
 
   @Test
   void tooLargeTablesAreRejectedWithTheReason() {
-    DeviceUnits.requireKeepable(Integer.MAX_VALUE - 63L);
-    assertThatThrownBy(() -> DeviceUnits.requireKeepable(1L << 32))
+    TablePacker.requireKeepable(Integer.MAX_VALUE - 63L);
+    assertThatThrownBy(() -> TablePacker.requireKeepable(1L << 32))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("a table of 4.0 GiB cannot be exchanged")
         .hasMessageContaining("has to make smaller ones");

@@ -5,20 +5,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.catalog.BlockKey;
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.MemoryTier;
-import io.weft.deviceblocks.DeviceBlock;
-import io.weft.deviceblocks.DeviceCatalog;
-import io.weft.deviceblocks.DeviceFetchException;
-import io.weft.deviceblocks.HostReadClient;
-import io.weft.deviceblocks.HostReadServer;
+import io.weft.shuffle.device.DeviceBlock;
+import io.weft.shuffle.device.DeviceCatalog;
+import io.weft.shuffle.device.DeviceFetchException;
+import io.weft.shuffle.device.HostReadClient;
+import io.weft.shuffle.device.HostReadServer;
+import io.weft.shuffle.device.TableLayout;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.feed.WeftTensors;
+import io.weft.spark.gpu.TableFetch.HostTables;
+import io.weft.spark.gpu.TableFetch.LocalTables;
+import io.weft.spark.gpu.TableFetch.PeerTables;
 import io.weft.spark.sql.WeftGpu;
-import io.weft.table.TableLayout;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -193,7 +196,7 @@ class HostReadsTest {
         List.of(
             new HostTables(OWNER, List.of(gone), () -> {}),
             new PeerTables(device, OWNER, List.of(gone), () -> {}),
-            new OwnTables(device, OWNER, List.of(gone), () -> {}))) {
+            new LocalTables(device, OWNER, List.of(gone), () -> {}))) {
       for (int i = 0; i < 2; i++) {
         assertThatThrownBy(fetch::hasNext)
             .as("%s, time %d", fetch.getClass(), i)

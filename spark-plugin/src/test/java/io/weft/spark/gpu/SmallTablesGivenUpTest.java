@@ -3,11 +3,11 @@ package io.weft.spark.gpu;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.deviceblocks.DeviceFetchException;
-import io.weft.deviceblocks.DeviceRows;
+import io.weft.shuffle.device.Concatenation;
+import io.weft.shuffle.device.DeviceFetchException;
+import io.weft.shuffle.device.DeviceSlice.DeviceRows;
+import io.weft.shuffle.device.TableLayout;
 import io.weft.spark.DoubleGpus;
-import io.weft.table.Concatenation;
-import io.weft.table.TableLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -133,8 +133,8 @@ class SmallTablesGivenUpTest {
   /** Happens when the executor ends. */
   @Test
   void aClosedLaneIsReported() throws DeviceFetchException {
-    SmallTables closed =
-        SmallTables.open(
+    TableCombiner closed =
+        TableCombiner.open(
             ManyBlocks.device().gpu(),
             ManyBlocks.memory(),
             ManyBlocks.device().unitBytes(),

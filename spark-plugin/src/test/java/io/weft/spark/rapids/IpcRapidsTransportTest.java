@@ -3,7 +3,7 @@ package io.weft.spark.rapids;
 /** Data through GPU memory that both ends map. */
 class IpcRapidsTransportTest extends RapidsTransportContract {
   @Override
-  GpuWay way() {
-    return GpuWay.IPC;
+  RapidsGpuPath way() {
+    return RapidsGpuPath.IPC;
   }
 }

@@ -3,7 +3,7 @@ package io.weft.spark.rapids;
 /** Data by NCCL. */
 class NcclRapidsTransportTest extends RapidsTransportContract {
   @Override
-  GpuWay way() {
-    return GpuWay.NCCL;
+  RapidsGpuPath way() {
+    return RapidsGpuPath.NCCL;
   }
 }

@@ -30,8 +30,8 @@ class RapidsProcessesTest {
   }
 
   @ParameterizedTest
-  @EnumSource(GpuWay.class)
-  void tablesComeUntilTheServerIsKilled(GpuWay way) throws Exception {
+  @EnumSource(RapidsGpuPath.class)
+  void tablesComeUntilTheServerIsKilled(RapidsGpuPath way) throws Exception {
     try (ServingProcess server = new ServingProcess(folder, way);
         TestExecutor reader =
             new TestExecutor(folder, 0, way, Map.of(), DEADLINE, Duration.ofMinutes(5))) {

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.nvidia.spark.rapids.spark413.RapidsShuffleManager;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.HashMap;
 import java.util.Map;

@@ -33,7 +33,7 @@ abstract class RapidsTransportContract {
 
   private final List<TestExecutor> executors = new ArrayList<>();
 
-  abstract GpuWay way();
+  abstract RapidsGpuPath way();
 
   @BeforeAll
   static void needsDoubles() {

@@ -23,7 +23,7 @@ final class ServingProcess implements AutoCloseable {
   private final BlockManagerId id;
 
   /** Starts it and waits for its port. */
-  ServingProcess(Path shared, GpuWay way) throws Exception {
+  ServingProcess(Path shared, RapidsGpuPath way) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
@@ -69,7 +69,7 @@ final class ServingProcess implements AutoCloseable {
         new TestExecutor(
             Path.of(args[0]),
             1,
-            GpuWay.valueOf(args[1]),
+            RapidsGpuPath.valueOf(args[1]),
             Map.of(),
             Duration.ofSeconds(60),
             Duration.ofMinutes(5));

@@ -3,7 +3,7 @@ package io.weft.spark.rapids;
 /** Data through pinned host memory. */
 class StagedRapidsTransportTest extends RapidsTransportContract {
   @Override
-  GpuWay way() {
-    return GpuWay.STAGED;
+  RapidsGpuPath way() {
+    return RapidsGpuPath.STAGED;
   }
 }

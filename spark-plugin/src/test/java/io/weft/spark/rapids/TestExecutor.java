@@ -10,16 +10,17 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.NcclLibrary;
-import io.weft.crosshost.GpuResources;
-import io.weft.crosshost.gpu.TransferGpu;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.memory.Memory;
-import io.weft.peer.GpuEnd;
-import io.weft.peer.PathEnd;
-import io.weft.spark.rapids.data.LaneParts;
+import io.weft.shuffle.peer.GpuEnd;
+import io.weft.shuffle.peer.PathRules.PathEnd;
+import io.weft.spark.rapids.LaneSet.LaneParts;
+import io.weft.spark.rapids.TransportParts.TransportSettings;
+import io.weft.transfers.DeviceTransfers.GpuResources;
+import io.weft.transfers.gpu.TransferGpu;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -55,7 +56,7 @@ final class TestExecutor implements AutoCloseable {
   TestExecutor(
       Path shared,
       int executor,
-      GpuWay way,
+      RapidsGpuPath way,
       Map<String, String> settings,
       Duration deadline,
       Duration idle) {
@@ -89,7 +90,7 @@ final class TestExecutor implements AutoCloseable {
     server.start();
   }
 
-  private static TransferGpu gpu(int executor, GpuWay way, HostCommunicators hosts) {
+  private static TransferGpu gpu(int executor, RapidsGpuPath way, HostCommunicators hosts) {
     CudaLibrary.GpuDescription gpu = Doubles.cuda().gpus().get(executor);
     String nccl = NcclLibrary.load(Doubles.options()).version();
     GpuEnd end = way.end(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);

@@ -2,6 +2,7 @@ package io.weft.spark.rendezvous;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.collectives.UniqueId;
+import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -2,12 +2,12 @@ package io.weft.spark.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.catalog.BlockKey;
-import io.weft.catalog.MapOutputWriter;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Map;

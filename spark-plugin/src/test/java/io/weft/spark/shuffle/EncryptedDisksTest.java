@@ -2,7 +2,7 @@ package io.weft.spark.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.metrics.ExchangeCounter;
+import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.spark.LocalSpark;
 import java.util.List;
 import java.util.Map;

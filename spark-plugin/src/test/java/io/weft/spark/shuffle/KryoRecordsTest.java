@@ -22,16 +22,16 @@ class KryoRecordsTest {
   @Test
   void acceptsTheConfiguredSerializer() {
     Serializer kryo = new KryoSerializer(new SparkConf(false));
-    assertThat(KryoRecords.takes(kryo, conf(KryoRecords.REGISTRATOR))).isTrue();
-    assertThat(KryoRecords.takes(kryo, conf("a.B, " + KryoRecords.REGISTRATOR))).isTrue();
-    assertThat(KryoRecords.takes(kryo, conf("a.B"))).isFalse();
-    assertThat(KryoRecords.takes(kryo, new SparkConf(false))).isFalse();
+    assertThat(KryoRecords.accepts(kryo, conf(KryoRecords.REGISTRATOR))).isTrue();
+    assertThat(KryoRecords.accepts(kryo, conf("a.B, " + KryoRecords.REGISTRATOR))).isTrue();
+    assertThat(KryoRecords.accepts(kryo, conf("a.B"))).isFalse();
+    assertThat(KryoRecords.accepts(kryo, new SparkConf(false))).isFalse();
   }
 
   @Test
   void acceptsNoOtherSerializer() {
     SparkConf conf = conf(KryoRecords.REGISTRATOR);
-    assertThat(KryoRecords.takes(new JavaSerializer(conf), conf)).isFalse();
-    assertThat(KryoRecords.takes(new KryoSerializer(conf) {}, conf)).isFalse();
+    assertThat(KryoRecords.accepts(new JavaSerializer(conf), conf)).isFalse();
+    assertThat(KryoRecords.accepts(new KryoSerializer(conf) {}, conf)).isFalse();
   }
 }

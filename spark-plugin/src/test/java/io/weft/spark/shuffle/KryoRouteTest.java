@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.awaitility.Awaitility.await;
 
-import io.weft.catalog.BlockKey;
-import io.weft.metrics.ExchangeCounter;
+import io.weft.shuffle.peer.ExchangeCounter;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.TaskTotals;
 import io.weft.spark.Tensors;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.spark.runtime.WeftExecutor;
 import io.weft.tensor.Tensor;
 import java.time.Duration;
 import java.util.ArrayList;

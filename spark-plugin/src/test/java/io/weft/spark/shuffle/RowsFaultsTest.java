@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
-import io.weft.catalog.BlockKey;
+import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.fetch.ChunkReader;
+import io.weft.shuffle.fetch.FetchListener;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.executor.WeftExecutor;
-import io.weft.transfer.BlockRequest;
-import io.weft.transfer.ChunkReader;
-import io.weft.transfer.FetchListener;
+import io.weft.spark.runtime.WeftExecutor;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;

@@ -3,7 +3,7 @@ package io.weft.spark.shuffle;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.metrics.ExchangeCounter;
+import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.spark.LocalSpark;
 import java.util.Arrays;
 import java.util.Map;

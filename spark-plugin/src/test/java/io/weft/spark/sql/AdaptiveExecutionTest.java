@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Adaptive execution treats Weft's stages like Spark's, with the same statistics. */
 class AdaptiveExecutionTest {
-  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+  @RegisterExtension static final SqlSpark SPARK = new SqlSpark();
 
   @TempDir static Path folder;
 

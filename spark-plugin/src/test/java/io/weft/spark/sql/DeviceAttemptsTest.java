@@ -3,7 +3,7 @@ package io.weft.spark.sql;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.deviceblocks.DeviceCatalog;
+import io.weft.shuffle.device.DeviceCatalog;
 import io.weft.spark.GpuSpark;
 import io.weft.spark.gpu.ExecutorGpu;
 import java.util.ArrayList;

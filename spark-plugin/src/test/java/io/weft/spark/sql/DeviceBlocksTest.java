@@ -3,11 +3,12 @@ package io.weft.spark.sql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.catalog.BlockKey;
-import io.weft.deviceblocks.HostReadClient;
-import io.weft.spark.gpu.HeldOutputs;
+import io.weft.shuffle.device.HostReadClient;
+import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.gpu.RemoteDeviceOutputs;
 import io.weft.spark.shuffle.ShuffleBlocks;
-import io.weft.transfer.BlockRequest;
+import io.weft.spark.sql.DeviceShuffleReader.DeviceBlocks;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -39,7 +40,7 @@ class DeviceBlocksTest {
     return BlockManagerId.apply(executor, "host" + executor, 7000, Option.empty());
   }
 
-  private static DeviceBlocks of(HeldOutputs others) {
+  private static DeviceBlocks of(RemoteDeviceOutputs others) {
     return DeviceBlocks.of(blocks(), "1", OWN.key()::equals, others, () -> {});
   }
 
@@ -48,7 +49,7 @@ class DeviceBlocksTest {
     HostReadClient client =
         new HostReadClient(
             (executor, question) -> executor.equals("2") ? new byte[] {1, 0} : new byte[] {0}, "1");
-    try (HeldOutputs others = new HeldOutputs(client, TIMEOUT)) {
+    try (RemoteDeviceOutputs others = new RemoteDeviceOutputs(client, TIMEOUT)) {
       DeviceBlocks split = of(others);
       assertThat(split.onDevices()).isEqualTo(Map.of("1", List.of(OWN), "2", List.of(THERE)));
       assertThat(split.onHosts().requests()).containsExactly(OWN_ON_HOST, THERE_ON_HOST, OTHER);
@@ -69,7 +70,7 @@ class DeviceBlocksTest {
               return new byte[] {1, 0};
             },
             "1");
-    try (HeldOutputs others = new HeldOutputs(client, TIMEOUT)) {
+    try (RemoteDeviceOutputs others = new RemoteDeviceOutputs(client, TIMEOUT)) {
       assertThatThrownBy(() -> of(others))
           .isInstanceOfSatisfying(
               FetchFailedException.class,

@@ -2,8 +2,8 @@ package io.weft.spark.sql;
 
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
+import io.weft.shuffle.device.DeviceTable;
 import io.weft.spark.gpu.DeviceWork;
-import io.weft.table.DeviceTable;
 
 /** Functions of tests on batches on a GPU. */
 final class DeviceFunctions {

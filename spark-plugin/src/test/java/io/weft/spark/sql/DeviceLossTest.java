@@ -4,14 +4,14 @@ import static io.weft.spark.sql.TensorFacts.tensor;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.device.probe.ProbeOptions;
-import io.weft.deviceblocks.DeviceCatalog;
-import io.weft.peer.GpuEnd;
+import io.weft.shuffle.device.DeviceCatalog;
+import io.weft.shuffle.peer.GpuEnd;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.executor.WeftExecutor;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.runtime.WeftExecutor;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

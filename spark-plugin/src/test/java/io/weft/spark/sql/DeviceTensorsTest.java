@@ -5,7 +5,7 @@ import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.spark_partition_id;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.spark.GpuSpark;
 import io.weft.spark.feed.FeedBatch;
 import io.weft.spark.feed.FeedBatches;

@@ -5,7 +5,7 @@ import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.nio.file.Path;
@@ -86,11 +86,11 @@ class DeviceWithoutGpuTest {
     for (String forbidden :
         List.of(
             "com.sun.jna",
-            "io.weft.device.library.NativeBinding",
+            "io.weft.device.NativeBinding",
             "io.weft.device.cuda.CudaLibrary",
             "io.weft.device.cuda.CudaDevice",
-            "io.weft.spark.gpu.OpenedGpu",
-            "io.weft.spark.cudf",
+            "io.weft.spark.gpu.SharedGpu",
+            "io.weft.spark.gpu.cudf",
             "ai.rapids",
             "io.weft.collectives.nccl")) {
       assertThat(classes).doesNotContain("] " + forbidden);

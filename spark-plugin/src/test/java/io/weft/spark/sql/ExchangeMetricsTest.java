@@ -18,7 +18,7 @@ import scala.jdk.javaapi.CollectionConverters;
 class ExchangeMetricsTest {
   private static final int ROWS = 10_000;
 
-  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+  @RegisterExtension static final SqlSpark SPARK = new SqlSpark();
 
   @TempDir static Path folder;
 

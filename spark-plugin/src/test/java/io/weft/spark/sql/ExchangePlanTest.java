@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Which exchanges the rule replaces, and the remarks in the plan. */
 class ExchangePlanTest {
-  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+  @RegisterExtension static final SqlSpark SPARK = new SqlSpark();
 
   @TempDir static Path folder;
 

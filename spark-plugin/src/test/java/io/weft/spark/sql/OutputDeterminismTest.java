@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * loses rows and duplicates others.
  */
 class OutputDeterminismTest {
-  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+  @RegisterExtension static final SqlSpark SPARK = new SqlSpark();
 
   /** Round robin assigns rows in the order in which another shuffle's reader receives them. */
   @ParameterizedTest(name = "route {0}, rows sorted before a repartition: {1}")

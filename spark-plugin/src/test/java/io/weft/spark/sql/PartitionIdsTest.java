@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Every row gets the same partition as from Spark. */
 class PartitionIdsTest {
-  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+  @RegisterExtension static final SqlSpark SPARK = new SqlSpark();
 
   @TempDir static Path folder;
 

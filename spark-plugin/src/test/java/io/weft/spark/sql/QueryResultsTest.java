@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Every sample query has the same result with Weft as with Spark's own shuffle. */
 class QueryResultsTest {
-  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+  @RegisterExtension static final SqlSpark SPARK = new SqlSpark();
 
   @TempDir static Path folder;
 

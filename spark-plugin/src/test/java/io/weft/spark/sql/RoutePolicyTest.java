@@ -2,7 +2,9 @@ package io.weft.spark.sql;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.config.Route;
+import io.weft.spark.sql.RoutePolicy.RouteChoice;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;

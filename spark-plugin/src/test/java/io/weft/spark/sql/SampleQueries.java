@@ -3,9 +3,7 @@ package io.weft.spark.sql;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/**
- * Queries over {@link SampleTables}, by name. Their results have no ties in order.
- */
+/** Queries over {@link SampleTables}, by name. Their results have no ties in order. */
 final class SampleQueries {
   private SampleQueries() {}
 

@@ -2,7 +2,7 @@ package io.weft.spark.sql;
 
 import static org.apache.spark.sql.functions.col;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.feed.WeftTensors;
 import org.apache.spark.sql.Column;

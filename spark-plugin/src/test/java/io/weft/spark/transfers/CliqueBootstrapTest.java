@@ -3,15 +3,15 @@ package io.weft.spark.transfers;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.clique.CliqueMember;
-import io.weft.collectives.fault.CollectiveException;
 import io.weft.device.Deadline;
 import io.weft.device.Device;
 import io.weft.spark.rendezvous.CliquePair;
-import io.weft.spark.rendezvous.ExecutorLoss;
 import io.weft.spark.rendezvous.ExecutorLossListener;
 import io.weft.spark.rendezvous.ExecutorLosses;
+import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import io.weft.spark.rendezvous.RendezvousAnswer;
 import io.weft.spark.rendezvous.RendezvousCall;
 import io.weft.spark.rendezvous.RendezvousService;

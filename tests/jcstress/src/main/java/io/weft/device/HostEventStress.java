@@ -13,7 +13,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 import org.openjdk.jcstress.infra.results.I_Result;
 
 /** An event ends once, and each listener is called once, in any order of calls. */
-public final class HostEventStress {
+final class HostEventStress {
   private HostEventStress() {}
 
   /** Two ends race: one wins, for the state and for the listener alike. */

@@ -16,7 +16,7 @@ import org.openjdk.jcstress.infra.results.JJI_Result;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
 /** The arena's counters stay correct under concurrent allocations and frees. */
-public final class ExtentLedgerStress {
+final class ExtentLedgerStress {
   private static final long SEGMENT_BYTES = 1 << 20;
 
   /** Its bytes are never read or written here, so all states share one. */

@@ -1,7 +1,7 @@
 package io.weft.suites;
 
-import io.weft.metrics.ExchangeCounter;
-import io.weft.spark.executor.WeftExecutor;
+import io.weft.shuffle.peer.ExchangeCounter;
+import io.weft.spark.runtime.WeftExecutor;
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.execution.adaptive.AdaptiveQueryExecSuite;
 

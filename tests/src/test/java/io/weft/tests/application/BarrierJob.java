@@ -1,9 +1,9 @@
 package io.weft.tests.application;
 
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.TypedBuffer;
 import io.weft.spark.collectives.WeftCollectives;
 import java.io.IOException;
 import java.io.Serializable;

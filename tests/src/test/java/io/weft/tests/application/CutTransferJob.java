@@ -1,16 +1,16 @@
 package io.weft.tests.application;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.crosshost.CrossHostTransfers;
-import io.weft.crosshost.DeviceId;
-import io.weft.crosshost.ReceivedBuffer;
-import io.weft.crosshost.SourceBuffer;
-import io.weft.crosshost.buffer.BufferShape;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.spark.transfers.WeftTransfers;
+import io.weft.transfers.BufferShape;
+import io.weft.transfers.DeviceId;
+import io.weft.transfers.DeviceTransfers;
+import io.weft.transfers.ReceivedBuffer;
+import io.weft.transfers.SourceBuffer;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -74,7 +74,7 @@ public record CutTransferJob(String folder) implements Serializable {
   }
 
   private static void exchange(TypedBuffer data, DeviceId here, DeviceId there, long key) {
-    CrossHostTransfers transfers = WeftTransfers.transfers();
+    DeviceTransfers transfers = WeftTransfers.transfers();
     long[] keys = {key};
     try (ReceivedBuffer received =
         transfers.receive(here, List.of(SHAPE), List.of(there), keys).get(0)) {

@@ -1,7 +1,7 @@
 package io.weft.tests.application;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
+import io.weft.collectives.DataType;
+import io.weft.collectives.ReduceOp;
 import io.weft.spark.feed.FeedBatch;
 import io.weft.spark.feed.FeedBatches;
 import io.weft.spark.feed.FeedTask;

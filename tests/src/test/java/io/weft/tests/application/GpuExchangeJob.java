@@ -53,7 +53,7 @@ public record GpuExchangeJob(String libcuda, Notes notes) implements Serializabl
                 }
               }
               ArrayList<Long> ids = new ArrayList<>();
-              try (OnGpu gpu = new OnGpu();
+              try (TestGpu gpu = new TestGpu();
                   GpuFeedBatches batches = task.gpuBatches(0)) {
                 while (batches.hasNext()) {
                   ids.addAll(ids(gpu, batches.next()));
@@ -63,7 +63,7 @@ public record GpuExchangeJob(String libcuda, Notes notes) implements Serializabl
                   SparkEnv.get().executorId(),
                   ExecutorGpu.current().open().device().device().ordinal(),
                   ids,
-                  OnGpu.violations(libcuda));
+                  TestGpu.violations(libcuda));
             });
   }
 
@@ -74,7 +74,7 @@ public record GpuExchangeJob(String libcuda, Notes notes) implements Serializabl
     }
   }
 
-  static List<Long> ids(OnGpu gpu, GpuFeedBatch batch) {
+  static List<Long> ids(TestGpu gpu, GpuFeedBatch batch) {
     batch.orderBefore(gpu.stream());
     ByteBuffer ids = bytes(gpu, batch.tensor("id"));
     ByteBuffer x = bytes(gpu, batch.tensor("x"));
@@ -92,7 +92,7 @@ public record GpuExchangeJob(String libcuda, Notes notes) implements Serializabl
     return seen;
   }
 
-  private static ByteBuffer bytes(OnGpu gpu, GpuTensor tensor) {
+  private static ByteBuffer bytes(TestGpu gpu, GpuTensor tensor) {
     return gpu.download(tensor.buffer().address(), tensor.buffer().bytes());
   }
 }

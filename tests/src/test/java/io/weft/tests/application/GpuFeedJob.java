@@ -31,7 +31,7 @@ public record GpuFeedJob(String libcuda) implements Serializable {
         .train(
             task -> {
               ArrayList<Long> ids = new ArrayList<>();
-              try (OnGpu gpu = new OnGpu();
+              try (TestGpu gpu = new TestGpu();
                   GpuFeedBatches batches = task.gpuBatches(0)) {
                 while (batches.hasNext()) {
                   ids.addAll(GpuExchangeJob.ids(gpu, batches.next()));
@@ -41,7 +41,7 @@ public record GpuFeedJob(String libcuda) implements Serializable {
                   SparkEnv.get().executorId(),
                   ExecutorGpu.current().open().device().device().ordinal(),
                   ids,
-                  OnGpu.violations(libcuda));
+                  TestGpu.violations(libcuda));
             });
   }
 }

@@ -1,13 +1,13 @@
 package io.weft.tests.application;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
+import io.weft.shuffle.device.DeviceTable;
 import io.weft.spark.feed.WeftTensors;
 import io.weft.spark.gpu.DeviceWork;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.sql.WeftGpu;
-import io.weft.table.DeviceTable;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
@@ -135,7 +135,7 @@ public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
                           SparkEnv.get().executorId(),
                           device.gpu().device().device().ordinal(),
                           device.catalog().keys().size(),
-                          OnGpu.violations(library)))
+                          TestGpu.violations(library)))
               .iterator();
         };
     List<Answer> answers = new ArrayList<>();

@@ -1,19 +1,19 @@
 package io.weft.tests.application;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.crosshost.CrossHostTransfers;
-import io.weft.crosshost.DeferredTransfer;
-import io.weft.crosshost.DeviceId;
-import io.weft.crosshost.Placement;
-import io.weft.crosshost.ReceivedBuffer;
-import io.weft.crosshost.SourceBuffer;
-import io.weft.crosshost.buffer.BufferShape;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.transfers.WeftTransfers;
+import io.weft.transfers.ArrayPlacement;
+import io.weft.transfers.BufferShape;
+import io.weft.transfers.DeferredTransfer;
+import io.weft.transfers.DeviceId;
+import io.weft.transfers.DeviceTransfers;
+import io.weft.transfers.ReceivedBuffer;
+import io.weft.transfers.SourceBuffer;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -80,23 +80,23 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
     }
     int gpu = ExecutorGpu.current().open().device().device().ordinal();
     String failure = waits ? suffer(number, here, there) : "";
-    return new Answer(number, here.executor(), gpu, arrays, OnGpu.violations(libcuda), failure);
+    return new Answer(number, here.executor(), gpu, arrays, TestGpu.violations(libcuda), failure);
   }
 
   /** Returns how many arrays arrived with the right values. */
   private static int exchange(int number, DeviceId here, DeviceId there, int round) {
-    List<OnGpu.Uploaded> sources = new ArrayList<>();
+    List<TestGpu.Uploaded> sources = new ArrayList<>();
     List<DeferredTransfer> placed = new ArrayList<>();
     int arrived = 0;
-    try (OnGpu gpu = new OnGpu()) {
-      List<Placement> placements = new ArrayList<>();
+    try (TestGpu gpu = new TestGpu()) {
+      List<ArrayPlacement> placements = new ArrayList<>();
       for (int i = 0; i < ARRAYS; i++) {
         BufferShape shape = BufferShape.of(DataType.INT64, 10_000 * i + 1);
         long key = 100L * round + i;
         placements.add(
             i % 2 == number
-                ? Placement.of(source(gpu, here, shape, key, sources), there, shape, key)
-                : Placement.of(there, here, shape, key));
+                ? ArrayPlacement.of(source(gpu, here, shape, key, sources), there, shape, key)
+                : ArrayPlacement.of(there, here, shape, key));
       }
       placed.addAll(WeftTransfers.transfers().place(placements));
       for (int i = 0; i < ARRAYS; i++) {
@@ -114,13 +114,13 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
 
   /** An array that is defined by its upload, which may still be running. */
   private static SourceBuffer source(
-      OnGpu gpu, DeviceId here, BufferShape shape, long value, List<OnGpu.Uploaded> sources) {
+      TestGpu gpu, DeviceId here, BufferShape shape, long value, List<TestGpu.Uploaded> sources) {
     ByteBuffer memory =
         ByteBuffer.allocateDirect((int) shape.bytes()).order(ByteOrder.nativeOrder());
     while (memory.hasRemaining()) {
       memory.putLong(value);
     }
-    OnGpu.Uploaded uploaded = gpu.upload(memory.clear());
+    TestGpu.Uploaded uploaded = gpu.upload(memory.clear());
     uploaded.event().awaitRecorded(Deadline.after(PATIENCE));
     sources.add(uploaded);
     TypedBuffer buffer =
@@ -128,7 +128,7 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
     return new SourceBuffer(here, buffer, uploaded.event());
   }
 
-  private static void check(OnGpu gpu, TypedBuffer buffer, long value) {
+  private static void check(TestGpu gpu, TypedBuffer buffer, long value) {
     ByteBuffer bytes = gpu.download(buffer.address(), buffer.bytes());
     for (int at = 0; at < buffer.bytes(); at += Long.BYTES) {
       if (bytes.getLong(at) != value) {
@@ -146,7 +146,7 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
       awaitKill();
       return "";
     }
-    CrossHostTransfers transfers = WeftTransfers.transfers();
+    DeviceTransfers transfers = WeftTransfers.transfers();
     BufferShape shape = BufferShape.of(DataType.FLOAT32, 1000);
     try (ReceivedBuffer never =
         transfers.receive(here, List.of(shape), List.of(there), new long[] {999}).get(0)) {

@@ -46,7 +46,7 @@ public final class InteractiveApplication {
     try {
       Tables.register(session, Path.of(arguments[0]));
       Queries.configure(session, true);
-      Stage.say("ready " + session.sparkContext().applicationId());
+      Stage.send("ready " + session.sparkContext().applicationId());
       new InteractiveApplication(session, Path.of(arguments[1])).followOrders();
     } finally {
       session.stop();
@@ -69,10 +69,10 @@ public final class InteractiveApplication {
     String[] verbAndObject = order.split(" ", 2);
     String object = verbAndObject.length == 1 ? "" : verbAndObject[1];
     try {
-      Stage.say("done " + number + ": " + act(verbAndObject[0], object));
+      Stage.send("done " + number + ": " + act(verbAndObject[0], object));
     } catch (Exception e) {
       e.printStackTrace();
-      Stage.say("failed " + number + ": " + e.toString().replace('\n', ' '));
+      Stage.send("failed " + number + ": " + e.toString().replace('\n', ' '));
       if (session.sparkContext().isStopped()) {
         throw new IllegalStateException("the application was stopped meanwhile", e);
       }

@@ -1,7 +1,7 @@
 package io.weft.tests.application;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.examples.train.ModelProvider;
 import io.weft.examples.train.ModelShape;
 import io.weft.examples.train.TrainingModel;

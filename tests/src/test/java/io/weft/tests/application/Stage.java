@@ -20,7 +20,7 @@ public final class Stage {
   private Stage() {}
 
   /** Sends the test a line. */
-  public static void say(String line) {
+  public static void send(String line) {
     System.out.println(MARK + line);
     System.out.flush();
   }
@@ -30,7 +30,7 @@ public final class Stage {
    * counts as one.
    */
   public static void pause(String point) {
-    say(point);
+    send(point);
     try {
       INPUT.readLine();
     } catch (IOException e) {

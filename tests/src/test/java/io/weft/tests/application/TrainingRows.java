@@ -1,6 +1,6 @@
 package io.weft.tests.application;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.examples.train.ModelShape;
 import io.weft.examples.train.PriceClasses;
 import io.weft.examples.train.TrainingPlan;

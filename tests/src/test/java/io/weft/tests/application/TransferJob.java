@@ -1,20 +1,20 @@
 package io.weft.tests.application;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
-import io.weft.crosshost.CrossHostTransfers;
-import io.weft.crosshost.DeferredTransfer;
-import io.weft.crosshost.DeviceId;
-import io.weft.crosshost.Placement;
-import io.weft.crosshost.ReceivedBuffer;
-import io.weft.crosshost.SourceBuffer;
-import io.weft.crosshost.buffer.BufferShape;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.memory.Memory;
 import io.weft.spark.transfers.WeftTransfers;
 import io.weft.tensor.codec.CodecKind;
+import io.weft.transfers.ArrayPlacement;
+import io.weft.transfers.BufferShape;
+import io.weft.transfers.DeferredTransfer;
+import io.weft.transfers.DeviceId;
+import io.weft.transfers.DeviceTransfers;
+import io.weft.transfers.ReceivedBuffer;
+import io.weft.transfers.SourceBuffer;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -71,16 +71,16 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
 
   /** Returns how many arrays arrived with the right values. */
   private static int exchange(int number, DeviceId here, DeviceId there, int round) {
-    CrossHostTransfers transfers = WeftTransfers.transfers();
-    List<Placement> placements = new ArrayList<>();
+    DeviceTransfers transfers = WeftTransfers.transfers();
+    List<ArrayPlacement> placements = new ArrayList<>();
     for (int i = 0; i < ARRAYS; i++) {
       int from = i % 2;
       BufferShape shape = BufferShape.of(i < 3 ? DataType.INT64 : DataType.FLOAT64, 10_000 * i + 1);
       long key = 100L * round + i;
       placements.add(
           from == number
-              ? Placement.of(SourceBuffer.of(here, filled(shape, key)), there, shape, key)
-              : Placement.of(there, here, shape, key));
+              ? ArrayPlacement.of(SourceBuffer.of(here, filled(shape, key)), there, shape, key)
+              : ArrayPlacement.of(there, here, shape, key));
     }
     // The last ones are encoded; all of their bits must arrive as well.
     CodecKind codec = round == ROUNDS - 1 ? CodecKind.ZSTD : CodecKind.NONE;

@@ -84,7 +84,7 @@ class HabitsTest {
   void everyPackageIntroducesItself() {
     Set<Path> introduced = new LinkedHashSet<>();
     Set<Path> packages = new LinkedHashSet<>();
-    for (String kind : List.of("main", "test", "test-gpus")) {
+    for (String kind : List.of("main", "test", "test-fixtures")) {
       for (Path folder : Modules.sourceFolders(kind)) {
         collectPackages(folder, packages, introduced);
       }

@@ -67,10 +67,10 @@ class ModuleArrowsTest {
     check(
         noClasses()
             .that()
-            .resideOutsideOfPackages("io.weft.spark.cudf..", "io.weft.spark.rapids..")
+            .resideOutsideOfPackages("io.weft.spark.gpu.cudf..", "io.weft.spark.rapids..")
             .should()
             .dependOnClassesThat()
-            .resideInAnyPackage("ai.rapids..", "com.nvidia..", "io.weft.spark.cudf.."));
+            .resideInAnyPackage("ai.rapids..", "com.nvidia..", "io.weft.spark.gpu.cudf.."));
   }
 
   @Test

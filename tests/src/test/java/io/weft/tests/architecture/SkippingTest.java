@@ -22,14 +22,14 @@ class SkippingTest {
           "io.weft.tests.support.StandaloneCluster",
           "io.weft.support.TestCluster",
           "io.weft.support.ExecutorProcess",
-          "io.weft.crosshost.Executors",
-          "io.weft.crosshost.TransferProcess",
+          "io.weft.transfers.Executors",
+          "io.weft.transfers.TransferProcess",
           "io.weft.collectives.process.RankProcess",
           "io.weft.collectives.contract.RankGang");
 
   /** Tests that run only if a property requests them: measurements, and long fuzzing. */
   private static final Set<String> ON_DEMAND =
-      Set.of("io.weft.exchange.TrafficSpeedTest", "io.weft.transfer.DecoderFuzzTest");
+      Set.of("io.weft.shuffle.TrafficSpeedTest", "io.weft.shuffle.fetch.DecoderFuzzTest");
 
   /** A GPU test skips itself if there is no GPU, with the reason. */
   private static final Set<String> GPUS = Set.of("io.weft.collectives.nccl", "io.weft.device.cuda");

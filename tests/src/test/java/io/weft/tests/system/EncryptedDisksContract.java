@@ -3,7 +3,7 @@ package io.weft.tests.system;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.tests.application.KeptMemory;
+import io.weft.tests.application.RetainedMemory;
 import io.weft.tests.support.Folders;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
@@ -94,7 +94,7 @@ abstract class EncryptedDisksContract {
     Row sparks = sumsOfMoved();
     cluster.session().conf().set("spark.weft.enabled", "true");
     long spilled = cluster.sum("bytesSpilled");
-    try (KeptMemory kept = KeptMemory.fill(cluster.context())) {
+    try (RetainedMemory kept = RetainedMemory.fill(cluster.context())) {
       assertThat(cluster.sum("privateReserved"))
           .as("private memory that is retained")
           .isGreaterThanOrEqualTo(16L * SEGMENT * WeftCluster.EXECUTORS);

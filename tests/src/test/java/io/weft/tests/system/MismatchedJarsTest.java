@@ -78,7 +78,7 @@ class MismatchedJarsTest {
     Files.copy(BuildTree.weftJar(), jar);
     try (FileSystem content =
         FileSystems.newFileSystem(URI.create("jar:" + jar.toUri()), Map.of())) {
-      Path properties = content.getPath("io/weft/spark/message/weft.properties");
+      Path properties = content.getPath("io/weft/spark/config/weft.properties");
       String text = Files.readString(properties);
       assertThat(text).contains(BuildTree.weftVersion());
       Files.writeString(properties, text.replace(BuildTree.weftVersion(), OTHER_VERSION));

@@ -4,18 +4,18 @@ import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.catalog.BlockKey;
-import io.weft.peer.PeerAddress;
+import io.weft.shuffle.net.Compression;
+import io.weft.shuffle.net.OpenBlocks;
+import io.weft.shuffle.net.OpenBlocks.BlockRange;
+import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.tests.support.Folders;
 import io.weft.tests.support.Rows;
+import io.weft.tests.support.TrafficRecorder;
 import io.weft.tests.support.WeftCluster;
-import io.weft.tests.support.Wiretap;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.RowText;
-import io.weft.wire.BlockRange;
-import io.weft.wire.BlocksRefused;
-import io.weft.wire.Compression;
-import io.weft.wire.OpenBlocks;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -76,17 +76,17 @@ class SecurityTest {
         .set("spark.weft.memory.segmentSize", segment)
         .set("spark.weft.memory.size", segment)
         .start();
-    PeerAddress executor = Wiretap.realAddress("0");
-    try (Wiretap tap = new Wiretap("0", "1")) {
+    PeerAddress executor = TrafficRecorder.realAddress("0");
+    try (TrafficRecorder tap = new TrafficRecorder("0", "1")) {
       JavaRDD<String> rows = shuffled();
       assertRowsAreRight(rows);
-      assertThat(tap.heard(MARKER)).as("plain text on the network").isTrue();
+      assertThat(tap.contains(MARKER)).as("plain text on the network").isTrue();
       assertThat(filesWithTheMarker())
           .as("plain text on disk, as blocks were spilled")
           .isNotEmpty();
       assertThat(rows.count()).isEqualTo(ROWS);
     }
-    assertThat(BlocksRefused.isOne(askAsAStranger(executor))).isTrue();
+    assertThat(BlocksRefused.matches(askAsAStranger(executor))).isTrue();
     assertOnlyTheOwnerMayLook();
   }
 
@@ -97,7 +97,7 @@ class SecurityTest {
         .set("spark.authenticate.secret", "well kept")
         .set("spark.network.crypto.enabled", "true")
         .start();
-    PeerAddress executor = Wiretap.realAddress("0");
+    PeerAddress executor = TrafficRecorder.realAddress("0");
     assertNothingIsSeenOnTheNetwork();
     assertThatThrownBy(() -> askAsAStranger(executor)).hasMessageContaining("Expected SaslMessage");
   }
@@ -148,11 +148,11 @@ class SecurityTest {
   }
 
   private void assertNothingIsSeenOnTheNetwork() throws Exception {
-    try (Wiretap tap = new Wiretap("0", "1")) {
+    try (TrafficRecorder tap = new TrafficRecorder("0", "1")) {
       assertRowsAreRight(shuffled());
       assertThat(tap.bytes()).as("bytes that passed").isGreaterThan(1 << 20);
-      assertThat(tap.heard(MARKER)).as("plain text on the network").isFalse();
-      assertThat(tap.heard(MARKER.substring(0, 12))).as("a part of it").isFalse();
+      assertThat(tap.contains(MARKER)).as("plain text on the network").isFalse();
+      assertThat(tap.contains(MARKER.substring(0, 12))).as("a part of it").isFalse();
     }
   }
 

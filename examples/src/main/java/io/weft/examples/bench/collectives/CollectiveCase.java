@@ -1,8 +1,8 @@
 package io.weft.examples.bench.collectives;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.operation.OperationKind;
+import io.weft.collectives.DataType;
+import io.weft.collectives.OperationKind;
+import io.weft.collectives.ReduceOp;
 
 /**
  * One row of the benchmark: an operation of one size.

@@ -1,6 +1,6 @@
 package io.weft.examples.bench.collectives;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.examples.measure.MeasureOptions;
 import java.time.Duration;
 import java.util.List;

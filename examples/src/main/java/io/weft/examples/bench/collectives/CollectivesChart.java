@@ -1,6 +1,6 @@
 package io.weft.examples.bench.collectives;
 
-import io.weft.collectives.operation.OperationKind;
+import io.weft.collectives.OperationKind;
 import io.weft.examples.measure.Svg;
 import io.weft.examples.terminal.Units;
 import java.util.ArrayList;

@@ -1,8 +1,8 @@
 package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.Communicator;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.symmetric.SymmetricArena;
 import io.weft.collectives.symmetric.SymmetricOptions;
 import io.weft.collectives.symmetric.Window;

@@ -1,6 +1,6 @@
 package io.weft.examples.bench.feed;
 
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.examples.jobs.WriteInput;
 import io.weft.examples.side.SideTask;
 import io.weft.examples.side.WorkFolder;

@@ -1,8 +1,8 @@
 package io.weft.examples.bench.transfer;
 
 import io.weft.examples.measure.ProcessorTime;
-import io.weft.exchange.ExecutorExchange;
-import io.weft.peer.PeerAddress;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.peer.PeerAddress;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

@@ -1,12 +1,12 @@
 package io.weft.examples.bench.transfer;
 
-import io.weft.exchange.ExchangeOptions;
-import io.weft.exchange.MemoryOptions;
-import io.weft.exchange.NetworkOptions;
-import io.weft.exchange.TrafficOptions;
-import io.weft.peer.PeerAddress;
-import io.weft.peer.TransportMode;
-import io.weft.wire.Compression;
+import io.weft.shuffle.ExchangeOptions;
+import io.weft.shuffle.ExchangeOptions.MemoryOptions;
+import io.weft.shuffle.ExchangeOptions.NetworkOptions;
+import io.weft.shuffle.ExchangeOptions.TrafficOptions;
+import io.weft.shuffle.net.Compression;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.TransportMode;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

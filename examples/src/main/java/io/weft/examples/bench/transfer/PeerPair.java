@@ -2,7 +2,7 @@ package io.weft.examples.bench.transfer;
 
 import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.LineProcess;
-import io.weft.peer.TransportMode;
+import io.weft.shuffle.peer.TransportMode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,27 +1,27 @@
 package io.weft.examples.bench.transfer;
 
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.FileBootstrap;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
 import io.weft.collectives.clique.CliqueMember;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
-import io.weft.crosshost.CrossHostTransfers;
-import io.weft.crosshost.DeviceId;
-import io.weft.crosshost.Membership;
-import io.weft.crosshost.ReceivedBuffer;
-import io.weft.crosshost.SourceBuffer;
-import io.weft.crosshost.TransferCounter;
-import io.weft.crosshost.TransferOptions;
-import io.weft.crosshost.buffer.BufferShape;
-import io.weft.crosshost.wire.CommunicatorWire;
 import io.weft.device.Deadline;
 import io.weft.device.Device;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
+import io.weft.transfers.BufferShape;
+import io.weft.transfers.DeviceId;
+import io.weft.transfers.DeviceTransfers;
+import io.weft.transfers.DeviceTransfers.TransferMembership;
+import io.weft.transfers.ReceivedBuffer;
+import io.weft.transfers.SourceBuffer;
+import io.weft.transfers.TransferCounter;
+import io.weft.transfers.TransferOptions;
+import io.weft.transfers.TransferWire.CommunicatorWire;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -49,9 +49,9 @@ public final class WaiterMain {
   private static final long POLL_NANOS = 1_000_000;
 
   private final int executor;
-  private final CrossHostTransfers transfers;
+  private final DeviceTransfers transfers;
 
-  private WaiterMain(int executor, CrossHostTransfers transfers) {
+  private WaiterMain(int executor, DeviceTransfers transfers) {
     this.executor = executor;
     this.transfers = transfers;
   }
@@ -69,10 +69,10 @@ public final class WaiterMain {
     Path home = Files.createDirectories(folder.resolve("arena-" + executor));
     ArenaOptions arenaOptions = new ArenaOptions(home, List.of(), 4 * MIB, 64 * MIB, 0, 0);
     try (SharedArena arena = SharedArena.open(arenaOptions);
-        CrossHostTransfers transfers =
-            new CrossHostTransfers(
+        DeviceTransfers transfers =
+            new DeviceTransfers(
                 new Pair(executor),
-                new CrossHostTransfers.Resources(
+                new DeviceTransfers.Resources(
                     new HostCommunicators(
                         HostOptions.defaults()
                             .withFolder(folder.resolve(arguments[1]))
@@ -90,7 +90,7 @@ public final class WaiterMain {
   }
 
   /** The two executors; the only device of each is its host. */
-  private record Pair(int self) implements Membership {
+  private record Pair(int self) implements TransferMembership {
     static DeviceId device(int executor) {
       return new DeviceId(Integer.toString(executor), 0);
     }

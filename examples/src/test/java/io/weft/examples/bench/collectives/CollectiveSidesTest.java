@@ -3,9 +3,9 @@ package io.weft.examples.bench.collectives;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.operation.OperationKind;
+import io.weft.collectives.DataType;
+import io.weft.collectives.OperationKind;
+import io.weft.collectives.ReduceOp;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.ReduceOp;
-import io.weft.collectives.operation.OperationKind;
+import io.weft.collectives.DataType;
+import io.weft.collectives.OperationKind;
+import io.weft.collectives.ReduceOp;
 import io.weft.examples.measure.Report;
 import io.weft.examples.measure.Spread;
 import java.io.IOException;

@@ -3,7 +3,7 @@ package io.weft.examples.bench.transfer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.weft.peer.TransportMode;
+import io.weft.shuffle.peer.TransportMode;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

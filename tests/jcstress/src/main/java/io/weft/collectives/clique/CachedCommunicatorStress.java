@@ -4,6 +4,7 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import io.weft.collectives.Communicator;
+import io.weft.collectives.clique.CliqueTable.CachedCommunicator;
 import java.lang.reflect.Proxy;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -16,7 +17,7 @@ import org.openjdk.jcstress.infra.results.III_Result;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /** A communicator is closed once, when it has no lease and no new lease is possible. */
-public final class CachedCommunicatorStress {
+final class CachedCommunicatorStress {
   private static final int REFUSED = 0;
   private static final int OPEN = 1;
   private static final int CLOSED = 2;

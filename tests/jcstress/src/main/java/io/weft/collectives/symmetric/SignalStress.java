@@ -14,7 +14,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 /**
  * A thread that reads a signal of at least a value also sees all data written before that value.
  */
-public final class SignalStress {
+final class SignalStress {
   private static final int DATA = 8;
 
   private SignalStress() {}

@@ -17,9 +17,9 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "Freed, not used.")
 @Outcome(expect = FORBIDDEN, desc = "Freed while in use, freed twice or never.")
 @State
-public class UsesStress {
+class UsesStress {
   private final AtomicInteger givenBack = new AtomicInteger();
-  private final Uses uses = new Uses(givenBack::incrementAndGet);
+  private final UseCount uses = new UseCount(givenBack::incrementAndGet);
 
   @Actor
   public void use(II_Result result) {

@@ -3,6 +3,7 @@ package io.weft.spark.rapids;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.spark.config.Activation;
+import io.weft.spark.rapids.RapidsJar.ClassFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.MalformedURLException;

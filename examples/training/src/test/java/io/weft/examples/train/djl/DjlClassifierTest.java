@@ -3,8 +3,8 @@ package io.weft.examples.train.djl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import io.weft.collectives.buffer.DataType;
-import io.weft.collectives.buffer.TypedBuffer;
+import io.weft.collectives.DataType;
+import io.weft.collectives.TypedBuffer;
 import io.weft.examples.train.ModelShape;
 import io.weft.examples.train.TrainingModel;
 import io.weft.memory.Memory;

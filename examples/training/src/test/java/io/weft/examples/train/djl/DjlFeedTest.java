@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import ai.djl.Device;
 import ai.djl.ndarray.NDArray;
 import ai.djl.ndarray.NDManager;
-import io.weft.collectives.buffer.DataType;
+import io.weft.collectives.DataType;
 import io.weft.examples.train.FeedTraining;
 import io.weft.examples.train.ModelShape;
 import io.weft.examples.train.PriceClasses;

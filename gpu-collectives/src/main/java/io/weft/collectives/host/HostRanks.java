@@ -1,0 +1,158 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.host.ControlBlock.ControlLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The ranks of a communicator that share a host, and their synchronisation. Two counters only
+ * increase (and wrap around). The stamp counts entries, one per operation; an entry publishes what
+ * a rank is about to do. The step counts syncs within operations.
+ *
+ * <p>A rank may be one entry ahead of another, never two: to pass its next entry it needs the
+ * other's. So two slots, used alternately, suffice without a sync at the end.
+ *
+ * <p>One thread at a time.
+ */
+final class HostRanks {
+  private final int me;
+  private final int[] ranks;
+  private final ControlBlock[] blocks;
+  private final WaitLoop waiting;
+  private int stamp;
+  private int step;
+  private int stageTurn;
+
+  /**
+   * Creates the view of a host's ranks. It continues from the counters in this rank's segment,
+   * which are zero in a new one.
+   *
+   * @param me index of this rank among those of the host
+   * @param ranks their ranks in the communicator, ascending
+   * @param blocks their control segments
+   */
+  HostRanks(int me, int[] ranks, ControlBlock[] blocks, WaitLoop waiting) {
+    this.me = me;
+    this.ranks = ranks.clone();
+    this.blocks = blocks.clone();
+    this.waiting = waiting;
+    this.stamp = blocks[me].lastStamp();
+    this.step = blocks[me].step();
+  }
+
+  int me() {
+    return me;
+  }
+
+  int size() {
+    return blocks.length;
+  }
+
+  int rank(int index) {
+    return ranks[index];
+  }
+
+  ControlBlock block(int index) {
+    return blocks[index];
+  }
+
+  /** The stamp of the current entry. */
+  int stamp() {
+    return stamp;
+  }
+
+  /** Prepares an entry: writes the header. A payload may follow; no other rank sees it yet. */
+  void prepareEntry(Call call, long sendDescriptor, long receiveDescriptor) {
+    stamp++;
+    blocks[me].writeHeader(stamp, call, sendDescriptor, receiveDescriptor);
+  }
+
+  /** Publishes the entry and waits for the entries of the others. */
+  void enter(Call call) {
+    announce();
+    awaitEntries(call);
+  }
+
+  /** Publishes the entry. */
+  void announce() {
+    blocks[me].publishStamp(stamp);
+  }
+
+  /** Waits for the entries of the others. */
+  void awaitEntries(Call call) {
+    int current = stamp;
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (blocks[peer].stamp(current) != current) {
+        awaitEntry(peer, current);
+      }
+      if (!blocks[peer].agrees(current, call)) {
+        throw disagreement(peer, call);
+      }
+    }
+  }
+
+  private void awaitEntry(int peer, int current) {
+    waiting.begin();
+    while (blocks[peer].stamp(current) != current) {
+      waiting.idle(this::missingEntries);
+    }
+    waiting.end();
+  }
+
+  private List<Integer> missingEntries() {
+    List<Integer> missing = new ArrayList<>();
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (blocks[peer].stamp(stamp) != stamp) {
+        missing.add(ranks[peer]);
+      }
+    }
+    return missing;
+  }
+
+  private CollectiveException disagreement(int peer, Call call) {
+    return SignatureMismatch.between(
+        ranks[me],
+        call.signature(),
+        call.sequence(),
+        ranks[peer],
+        blocks[peer].signature(stamp),
+        blocks[peer].sequence(stamp));
+  }
+
+  /** Returns once all ranks have arrived; writes of each before the sync are visible to all. */
+  void sync() {
+    step++;
+    int current = step;
+    blocks[me].publishStep(current);
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (blocks[peer].step() - current < 0) {
+        awaitStep(peer, current);
+      }
+    }
+  }
+
+  private void awaitStep(int peer, int current) {
+    waiting.begin();
+    while (blocks[peer].step() - current < 0) {
+      waiting.idle(this::missingSteps);
+    }
+    waiting.end();
+  }
+
+  private List<Integer> missingSteps() {
+    List<Integer> missing = new ArrayList<>();
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (blocks[peer].step() - step < 0) {
+        missing.add(ranks[peer]);
+      }
+    }
+    return missing;
+  }
+
+  /** The stage for the next chunk; the same on all ranks. See {@link StagedCollectives}. */
+  int nextStage() {
+    stageTurn = stageTurn == ControlLayout.STAGES - 1 ? 0 : stageTurn + 1;
+    return stageTurn;
+  }
+}

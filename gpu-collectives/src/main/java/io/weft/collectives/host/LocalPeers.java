@@ -1,0 +1,170 @@
+package io.weft.collectives.host;
+
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.host.ByteLink.Traffic;
+import io.weft.collectives.host.RankFolder.Liveness;
+import io.weft.collectives.host.TimeoutDiagnosis.RankStatus;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The ranks on this host, as their control segments and locks show them. Thread-safe as long as the
+ * segments are mapped.
+ */
+final class LocalPeers {
+  private final int me;
+  private final List<Peer> all;
+
+  /**
+   * One rank on this host.
+   *
+   * @param rank in the communicator
+   * @param block its control segment
+   * @param life tells whether its process is alive
+   */
+  record Peer(int rank, ControlBlock block, Liveness life) {}
+
+  /**
+   * Creates the view of all ranks of the host.
+   *
+   * @param me rank of this one in the communicator
+   */
+  LocalPeers(int me, List<Peer> all) {
+    this.me = me;
+    this.all = List.copyOf(all);
+  }
+
+  private Optional<Peer> find(int rank) {
+    for (Peer peer : all) {
+      if (peer.rank() == rank) {
+        return Optional.of(peer);
+      }
+    }
+    return Optional.empty();
+  }
+
+  private ControlBlock block(int rank) {
+    return find(rank).orElseThrow().block();
+  }
+
+  ControlBlock mine() {
+    return block(me);
+  }
+
+  boolean has(int rank) {
+    return find(rank).isPresent();
+  }
+
+  int size() {
+    return all.size();
+  }
+
+  /** The synchronisation of these ranks. */
+  HostRanks hostRanks(WaitLoop waiting) {
+    int[] ranks = all.stream().mapToInt(Peer::rank).toArray();
+    ControlBlock[] blocks = all.stream().map(Peer::block).toArray(ControlBlock[]::new);
+    return new HostRanks(index(me), ranks, blocks, waiting);
+  }
+
+  /** The rings between this rank and another one. */
+  RingLink link(int rank, Traffic traffic, int ringBytes) {
+    return new RingLink(mine(), block(rank), index(me), index(rank), traffic, ringBytes);
+  }
+
+  private int index(int rank) {
+    int index = 0;
+    while (all.get(index).rank() != rank) {
+      index++;
+    }
+    return index;
+  }
+
+  /** The failure of the first rank that has one. */
+  Optional<CollectiveException> failure() {
+    for (Peer peer : all) {
+      if (peer.block().state() == ControlBlock.FAILED) {
+        return peer.block().failure();
+      }
+    }
+    return Optional.empty();
+  }
+
+  boolean isClosed(int rank) {
+    return block(rank).state() == ControlBlock.CLOSED;
+  }
+
+  Optional<WaitStatus> waiting(int rank) {
+    return block(rank).waiting();
+  }
+
+  /** Whether its process has ended without closing. Costs a system call. */
+  boolean isDead(int rank) {
+    return find(rank).orElseThrow().life().hasEnded();
+  }
+
+  /** Their ranks in the communicator, ascending. */
+  List<Integer> ranks() {
+    return all.stream().map(Peer::rank).toList();
+  }
+
+  /** Why a rank will take no further part; empty while it is alive. Costs a system call. */
+  Optional<CollectiveException> end(int rank) {
+    ControlBlock block = block(rank);
+    if (block.state() == ControlBlock.FAILED) {
+      return block.failure();
+    }
+    boolean closed = block.state() == ControlBlock.CLOSED;
+    if (!closed && !isDead(rank)) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        new CollectiveException(
+            closed ? Kind.CLOSED : Kind.DEAD,
+            List.of(rank),
+            "rank "
+                + rank
+                + (closed ? " closed its communicator" : " is dead: its process ended")));
+  }
+
+  CollectiveException dead(int rank, Call call) {
+    return new CollectiveException(
+        Kind.DEAD,
+        List.of(rank),
+        "rank " + rank + " is dead: its process ended before it did its part of " + call);
+  }
+
+  /** The beats of all ranks, to be compared with later ones. */
+  Map<Integer, Integer> beats() {
+    Map<Integer, Integer> beats = new HashMap<>();
+    for (Peer peer : all) {
+      beats.put(peer.rank(), peer.block().beat());
+    }
+    return beats;
+  }
+
+  int beat(int rank) {
+    return block(rank).beat();
+  }
+
+  /** Whether its communicator has failed or was closed. */
+  boolean hasEnded(int rank) {
+    return block(rank).state() != ControlBlock.OPEN;
+  }
+
+  /**
+   * The status of a rank on this host.
+   *
+   * @param waiting what the rank waits for
+   */
+  RankStatus status(int rank, Call call, Optional<WaitStatus> waiting) {
+    ControlBlock block = block(rank);
+    return switch (block.state()) {
+      case ControlBlock.FAILED -> RankStatus.failed(block.failure().orElseThrow());
+      case ControlBlock.CLOSED -> RankStatus.CLOSED;
+      default -> isDead(rank) ? RankStatus.dead(dead(rank, call)) : RankStatus.open(waiting);
+    };
+  }
+}

@@ -1,0 +1,218 @@
+package io.weft.collectives.nccl;
+
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.bootstrap.BootstrapRounds;
+import io.weft.collectives.bootstrap.CommunicatorBootstrap;
+import io.weft.collectives.nccl.NcclEnginePair.NcclEngineLane;
+import io.weft.device.Deadline;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.VirtualMemory;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Opens and ends memory that the other ranks can access, through NCCL or their devices. If one rank
+ * refuses, all ranks give up, and the communicator stays usable.
+ */
+final class MemorySharing {
+  private final NcclCommunicator communicator;
+
+  MemorySharing(NcclCommunicator communicator) {
+    this.communicator = communicator;
+  }
+
+  private List<NcclEngineLane> sides() {
+    return List.of(communicator.side(true), communicator.side(false));
+  }
+
+  /** See {@link DeviceCommunicator#register}. */
+  DeviceWindow register(CudaMemory memory) {
+    AtomicReference<DeviceWindow> registered = new AtomicReference<>();
+    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
+    communicator.inTurn(
+        "registering a window",
+        deadline -> {
+          WindowAgreement.refusal(
+                  communicator.host(), communicator.nccl().device(), memory, deadline)
+              .ifPresent(refusal::set);
+          if (refusal.get() == null) {
+            registered.set(register(new DeviceWindow(memory, this::deregister), deadline));
+          }
+        });
+    if (refusal.get() != null) {
+      throw refusal.get();
+    }
+    return registered.get();
+  }
+
+  private DeviceWindow register(DeviceWindow window, Deadline deadline) {
+    try {
+      for (NcclEngineLane side : sides()) {
+        communicator.run(
+            side, "registering a window", () -> side.engine().register(window, deadline));
+      }
+      return window;
+    } catch (RuntimeException e) {
+      window.close();
+      throw e;
+    }
+  }
+
+  private void deregister(DeviceWindow window) {
+    for (NcclEngineLane side : sides()) {
+      try {
+        NcclEngineLane.settle(
+            side.lane().submit("ending a window", () -> side.engine().deregister(window)));
+      } catch (IllegalStateException e) {
+        // The communicator was closed, which ended its windows too.
+      }
+    }
+  }
+
+  /** See {@link DeviceCommunicator#share}. */
+  SharedWindow share(CudaMemory memory) {
+    return share(memory, "sharing memory", NcclEngine::share);
+  }
+
+  /** See {@link DeviceCommunicator#shareByMulticast}. */
+  SharedWindow shareByMulticast(CudaMemory memory) {
+    return share(memory, "sharing memory by multicast", NcclEngine::shareByMulticast);
+  }
+
+  /** A way to share memory. */
+  private interface Sharing {
+    ReachableMemory run(NcclEngine engine, CudaMemory memory, Deadline deadline);
+  }
+
+  private SharedWindow share(CudaMemory memory, String what, Sharing sharing) {
+    AtomicReference<ReachableMemory> shared = new AtomicReference<>();
+    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
+    NcclEngineLane side = communicator.side(true);
+    communicator.inTurn(
+        what,
+        deadline ->
+            communicator.run(
+                side,
+                what,
+                () -> {
+                  try {
+                    shared.set(sharing.run(side.engine(), memory, deadline));
+                  } catch (CollectiveException e) {
+                    if (e.kind() != Kind.INVALID) {
+                      throw e;
+                    }
+                    refusal.set(e);
+                  }
+                }));
+    if (refusal.get() != null) {
+      throw refusal.get();
+    }
+    return new SharedWindow(shared.get(), this::unshare);
+  }
+
+  private void unshare(ReachableMemory window) {
+    NcclEngineLane side = communicator.side(true);
+    try {
+      communicator.inTurn(
+          "ending shared memory",
+          deadline ->
+              communicator.run(side, "ending shared memory", () -> side.engine().unshare(window)));
+    } catch (CollectiveException e) {
+      try {
+        NcclEngineLane.settle(
+            side.lane()
+                .submit(
+                    "leaving",
+                    () -> side.engine().unshareLocally(window, communicator.nccl().linger())));
+      } catch (IllegalStateException closed) {
+        // The communicator was closed, which ended the shared memory too.
+      }
+    }
+  }
+
+  /** Checks among the ranks that a window is valid, before NCCL registers it. Stateless. */
+  static final class WindowAgreement {
+    private static final int ALIGNMENT = 4096;
+
+    private WindowAgreement() {}
+
+    /**
+     * Agrees on one window.
+     *
+     * @param device of this rank
+     * @return why all ranks reject it; empty if all have the same window
+     */
+    static Optional<CollectiveException> refusal(
+        Communicator host, CudaDevice device, CudaMemory memory, Deadline deadline) {
+      BootstrapRounds rounds = new BootstrapRounds(new CommunicatorBootstrap(host), deadline);
+      try {
+        List<Long> sizes =
+            rounds
+                .exchange("ncclwindow", () -> encode(requireWindow(host.rank(), device, memory)))
+                .stream()
+                .map(message -> ByteBuffer.wrap(message).getLong())
+                .toList();
+        return difference(sizes);
+      } catch (CollectiveException e) {
+        if (e.kind() == Kind.INVALID) {
+          return Optional.of(e);
+        }
+        throw e;
+      }
+    }
+
+    private static byte[] encode(long bytes) {
+      return ByteBuffer.allocate(Long.BYTES).putLong(bytes).array();
+    }
+
+    private static long requireWindow(int rank, CudaDevice device, CudaMemory memory) {
+      NcclLibrary.loaded()
+          .whyNoWindows()
+          .ifPresent(
+              reason -> {
+                throw invalid(rank, reason);
+              });
+      if (!(memory.source() instanceof NcclMemory || memory.source() instanceof VirtualMemory)) {
+        throw invalid(
+            rank, memory.source().what() + " cannot be a window, only memory of NCCL can");
+      }
+      if (!memory.device().device().equals(device.device())) {
+        throw invalid(rank, "the memory is of " + memory.device() + ", the rank on " + device);
+      }
+      if (memory.address() % ALIGNMENT != 0) {
+        throw invalid(
+            rank,
+            "a window starts at a multiple of " + ALIGNMENT + ": allocate it as a whole segment");
+      }
+      return memory.bytes();
+    }
+
+    private static CollectiveException invalid(int rank, String reason) {
+      return new CollectiveException(
+          Kind.INVALID, List.of(rank), "rank " + rank + " cannot register a window: " + reason);
+    }
+
+    private static Optional<CollectiveException> difference(List<Long> sizes) {
+      for (int rank = 1; rank < sizes.size(); rank++) {
+        if (!sizes.get(rank).equals(sizes.get(0))) {
+          return Optional.of(
+              new CollectiveException(
+                  Kind.MISMATCH,
+                  List.of(0, rank),
+                  "rank 0 registers a window of "
+                      + sizes.get(0)
+                      + " bytes but rank "
+                      + rank
+                      + " one of "
+                      + sizes.get(rank)));
+        }
+      }
+      return Optional.empty();
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package io.weft.collectives.nccl;
+
+import io.weft.device.Deadline;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.CudaStream;
+import io.weft.memory.Memory;
+
+/**
+ * The signal words that a rank shares beside its memory, and pinned memory to read them. The words
+ * are laid out as struct signals of peers.cu, followed by a word that is 1, and start as zero.
+ * Confined to the thread of its stream.
+ */
+final class PeerSignals implements AutoCloseable {
+  /** The limit of ranks in the kernels. */
+  static final int MOST_RANKS = 16;
+
+  private static final long GONE = 4L * (MOST_RANKS + 2);
+  private static final long ONE = GONE + 4L * MOST_RANKS;
+  private static final long BYTES = ONE + 4;
+
+  private final CudaStream stream;
+  private final CudaMemoryPool devicePool;
+  private final CudaMemoryPool pinnedPool;
+  private final CudaMemory words;
+  private final CudaMemory copy;
+
+  private PeerSignals(CudaStream stream) {
+    CudaDevice device = stream.device();
+    this.stream = stream;
+    this.devicePool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 512);
+    this.pinnedPool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, 512);
+    this.words = devicePool.take(BYTES);
+    this.copy = pinnedPool.take(BYTES);
+  }
+
+  /** Returns when the words on the device are initialized. */
+  static PeerSignals open(CudaStream stream, Deadline deadline) {
+    PeerSignals signals = new PeerSignals(stream);
+    Memory.setMemory(signals.copy.address(), BYTES, (byte) 0);
+    Memory.putInt(signals.copy.address() + ONE, 1);
+    stream.copyToDevice(signals.words.address(), signals.copy.address(), BYTES);
+    if (!stream.awaitRest(deadline)) {
+      throw new IllegalStateException(stream + " did not write 100 bytes within " + deadline);
+    }
+    return signals;
+  }
+
+  CudaMemory words() {
+    return words;
+  }
+
+  /** Enqueues the message that this rank writes to a peer's memory no more. */
+  void signalGone(int rank, long peerSignals) {
+    stream.copyOnDevice(peerSignals + GONE + 4L * rank, words.address() + ONE, 4);
+  }
+
+  /** Whether a rank has said that it is gone, as of the last {@link #read}. */
+  boolean isGone(int rank) {
+    return Memory.getInt(copy.address() + GONE + 4L * rank) != 0;
+  }
+
+  /** Reads the messages of the other ranks. */
+  boolean read(Deadline deadline) {
+    stream.copyToHost(copy.address(), words.address(), BYTES);
+    return stream.awaitRest(deadline);
+  }
+
+  /** Frees the memory, which no rank writes to any more. */
+  @Override
+  public void close() {
+    copy.close();
+    pinnedPool.close();
+    words.close();
+    devicePool.close();
+  }
+}

@@ -1,2 +1,0 @@
-/** The default timeout of tests that wait for other threads. */
-package io.weft.patience;

@@ -1,2 +1,0 @@
-/** Tables on devices, on GPUs or on the double of libcuda. */
-package io.weft.table;

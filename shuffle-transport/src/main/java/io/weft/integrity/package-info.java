@@ -1,2 +1,0 @@
-/** Checksums of blocks that leave memory: over the network and on disk. Stateless. */
-package io.weft.integrity;

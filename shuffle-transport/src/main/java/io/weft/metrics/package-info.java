@@ -1,2 +1,0 @@
-/** Counts events and bytes of an exchange. Thread-safe. */
-package io.weft.metrics;

@@ -1,0 +1,225 @@
+package io.weft.shuffle;
+
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.PrivateMemory;
+import io.weft.memory.SettingNames;
+import io.weft.shuffle.net.Compression;
+import io.weft.shuffle.peer.TransportMode;
+import io.weft.shuffle.store.EncryptionKey;
+import io.weft.shuffle.store.HostRoot;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+
+/**
+ * The options of an executor's exchange.
+ *
+ * @param applicationKey name of the application's folder; the same on all its executors and unique
+ *     among applications
+ * @param executorId Spark's executor id
+ * @param version of Weft, announced to peers
+ * @param memory budgets and folders
+ * @param network addresses, limits and security
+ * @param traffic checksums, compression and flow control
+ * @param names the names of these options in messages
+ */
+public record ExchangeOptions(
+    String applicationKey,
+    String executorId,
+    String version,
+    MemoryOptions memory,
+    NetworkOptions network,
+    TrafficOptions traffic,
+    SettingNames names) {
+  public ExchangeOptions {
+    Objects.requireNonNull(applicationKey, "applicationKey");
+    Objects.requireNonNull(executorId, "executorId");
+    Objects.requireNonNull(version, "version");
+    Objects.requireNonNull(memory, "memory");
+    Objects.requireNonNull(network, "network");
+    Objects.requireNonNull(traffic, "traffic");
+    Objects.requireNonNull(names, "names");
+  }
+
+  /** Options under their own names. */
+  public ExchangeOptions(
+      String applicationKey,
+      String executorId,
+      String version,
+      MemoryOptions memory,
+      NetworkOptions network,
+      TrafficOptions traffic) {
+    this(applicationKey, executorId, version, memory, network, traffic, SettingNames.OWN);
+  }
+
+  /**
+   * The network options of an executor's exchange.
+   *
+   * @param host name or address that peers connect to
+   * @param bindHost address to bind to
+   * @param port to listen on, or 0 for any port
+   * @param cores that this executor may use, for the number of network threads; 0 for all cores
+   * @param mode path for blocks of other executors
+   * @param requestBytes about the bytes of one request to a peer, at least 1
+   * @param maxBytesInFlight limit of a reader for bytes requested and not yet used, at least {@code
+   *     requestBytes}; a larger chunk is fetched alone
+   * @param maxExecutorBytesInFlight the same limit for all readers, at least 1; a reader without an
+   *     outstanding request may exceed it by one request
+   * @param fetchTimeout a request without progress for this time fails
+   * @param conf Spark's configuration; the transport settings are those of its shuffle module
+   * @param security authentication and encryption of connections
+   */
+  public record NetworkOptions(
+      String host,
+      String bindHost,
+      int port,
+      int cores,
+      TransportMode mode,
+      long requestBytes,
+      long maxBytesInFlight,
+      long maxExecutorBytesInFlight,
+      Duration fetchTimeout,
+      SparkConf conf,
+      SecurityManager security) {
+    public NetworkOptions {
+      Objects.requireNonNull(host, "host");
+      Objects.requireNonNull(mode, "mode");
+      Objects.requireNonNull(conf, "conf");
+      Objects.requireNonNull(security, "security");
+      if (requestBytes < 1 || maxBytesInFlight < requestBytes) {
+        throw new IllegalArgumentException(
+            "requestBytes " + requestBytes + ", maxBytesInFlight " + maxBytesInFlight);
+      }
+      if (maxExecutorBytesInFlight < 1) {
+        throw new IllegalArgumentException("maxExecutorBytesInFlight " + maxExecutorBytesInFlight);
+      }
+      if (fetchTimeout.isNegative() || fetchTimeout.isZero()) {
+        throw new IllegalArgumentException("fetchTimeout " + fetchTimeout + " is not positive");
+      }
+    }
+  }
+
+  /**
+   * The encryption of an executor's local folders.
+   *
+   * @param key of the application, the same on all its executors
+   * @param memory private memory of this process for plain bytes while shared memory is full, for
+   *     example chunks to be encrypted; at least two segments
+   */
+  public record DiskEncryption(EncryptionKey key, PrivateMemory memory) {
+    public DiskEncryption {
+      Objects.requireNonNull(key, "key");
+      if (memory.bytes() < 1) {
+        throw new IllegalArgumentException("encryption needs private memory, but its size is 0");
+      }
+    }
+  }
+
+  /**
+   * The options for checksums, compression and flow control of blocks.
+   *
+   * @param checksums whether blocks from the network and from disk are verified
+   * @param compression codec for chunks on the network
+   * @param maxPeerBytesInFlight limit of a reader for bytes requested from one peer and not yet
+   *     used; a larger request is sent alone
+   * @param maxServedBytes limit for the bytes of answers that are open and not fully sent
+   * @param maxServedBytesPerPeer the same limit for one connection
+   */
+  public record TrafficOptions(
+      boolean checksums,
+      Compression compression,
+      long maxPeerBytesInFlight,
+      long maxServedBytes,
+      long maxServedBytesPerPeer) {
+    public TrafficOptions {
+      Objects.requireNonNull(compression, "compression");
+      if (maxPeerBytesInFlight < 1 || maxServedBytes < 1 || maxServedBytesPerPeer < 1) {
+        throw new IllegalArgumentException(
+            "maxPeerBytesInFlight "
+                + maxPeerBytesInFlight
+                + ", maxServedBytes "
+                + maxServedBytes
+                + ", maxServedBytesPerPeer "
+                + maxServedBytesPerPeer);
+      }
+    }
+  }
+
+  /**
+   * The memory options of an executor's exchange.
+   *
+   * @param folder for segments; empty to choose shared memory, or the first local folder without it
+   * @param localDirs Spark's local folders, at least one, for segments beyond the memory budget
+   * @param segmentBytes size of a segment, at least 64 KiB
+   * @param memoryBytes budget in shared memory, or 0 for the smaller of 4 GiB and a quarter of the
+   *     file system
+   * @param diskBytes budget in the local folders
+   * @param marginBytes to leave free in the shared memory file system
+   * @param encryption of the local folders; empty if they are not encrypted
+   */
+  public record MemoryOptions(
+      Optional<Path> folder,
+      List<Path> localDirs,
+      long segmentBytes,
+      long memoryBytes,
+      long diskBytes,
+      long marginBytes,
+      Optional<DiskEncryption> encryption) {
+    private static final long MAX_AUTOMATIC_BYTES = 4L << 30;
+
+    public MemoryOptions {
+      localDirs = List.copyOf(localDirs);
+      if (localDirs.isEmpty()) {
+        throw new IllegalArgumentException("localDirs: at least one folder is needed");
+      }
+      if (segmentBytes < 64 << 10) {
+        throw new IllegalArgumentException("segmentBytes: " + segmentBytes + " is below 64 KiB");
+      }
+      if (memoryBytes < 0 || diskBytes < 0 || marginBytes < 0) {
+        throw new IllegalArgumentException(
+            "negative budget: memory "
+                + memoryBytes
+                + ", disk "
+                + diskBytes
+                + ", margin "
+                + marginBytes);
+      }
+    }
+
+    /** The options of the arena. */
+    ArenaOptions arena(Path executorFolder, HostRoot root, SettingNames names) throws IOException {
+      return new ArenaOptions(
+          executorFolder,
+          localDirs,
+          segmentBytes,
+          budget(root),
+          diskBytes,
+          marginBytes,
+          encryption.map(DiskEncryption::memory).orElse(PrivateMemory.NONE),
+          names);
+    }
+
+    /** The memory budget. It is 0 if encryption is on and the root is on a disk. */
+    private long budget(HostRoot root) throws IOException {
+      if (encryption.isPresent() && !root.sharedMemory()) {
+        return 0;
+      }
+      return memoryBytes > 0 ? memoryBytes : automaticBytes(root.path());
+    }
+
+    /**
+     * The default budget in shared memory: the smaller of 4 GiB and a quarter of the file system.
+     *
+     * @param root a folder on it
+     */
+    public static long automaticBytes(Path root) throws IOException {
+      return Math.min(MAX_AUTOMATIC_BYTES, Files.getFileStore(root).getTotalSpace() / 4);
+    }
+  }
+}

@@ -1,0 +1,437 @@
+package io.weft.shuffle;
+
+import com.google.errorprone.annotations.CanIgnoreReturnValue;
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import io.weft.shuffle.ExchangeOptions.DiskEncryption;
+import io.weft.shuffle.ExchangeOptions.MemoryOptions;
+import io.weft.shuffle.ExchangeOptions.NetworkOptions;
+import io.weft.shuffle.fetch.BlockReaders;
+import io.weft.shuffle.fetch.BlockReaders.FetchLimits;
+import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.fetch.ChunkReader;
+import io.weft.shuffle.fetch.FetchListener;
+import io.weft.shuffle.net.BlockClient;
+import io.weft.shuffle.net.BlockServer;
+import io.weft.shuffle.net.PeerCallClient;
+import io.weft.shuffle.net.PeerCallServer;
+import io.weft.shuffle.peer.ExchangeCounter;
+import io.weft.shuffle.peer.ExchangeCounters;
+import io.weft.shuffle.peer.KnownPeers;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.PeerDirectory;
+import io.weft.shuffle.store.BlockCatalog;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.ChunkEncryptor;
+import io.weft.shuffle.store.EncryptionKey;
+import io.weft.shuffle.store.ExecutorFolder;
+import io.weft.shuffle.store.HostPeers;
+import io.weft.shuffle.store.HostRoot;
+import io.weft.shuffle.store.IncomingOutput;
+import io.weft.shuffle.store.MapOutputWriter;
+import io.weft.shuffle.store.OutgoingOutput;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An executor's access to the shuffle; one per JVM. It owns the executor's folder, the arena, the
+ * block server and its connections. Thread-safe. Each map output writer and reader is for one task
+ * thread.
+ */
+public final class ExecutorExchange implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorExchange.class);
+
+  /** How long free disk segments are kept, because a job that spills will spill again soon. */
+  private static final Duration DISK_KEPT = Duration.ofMinutes(1);
+
+  private final Closer closer;
+  private final PeerAddress address;
+  private final SharedArena arena;
+  private final BlockCatalog catalog;
+  private final HostPeers hostPeers;
+  private final ExecutorFolder folder;
+  private final BlockServer server;
+  private final BlockReaders readers;
+  private final PeerCallClient calls;
+  private final ExchangeCounters counters;
+  private final long memoryBudgetBytes;
+  private final Duration fetchTimeout;
+  private final Optional<String> remark;
+  private final boolean inMemory;
+
+  private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closer closer)
+      throws IOException {
+    this.closer = closer;
+    this.counters = new ExchangeCounters();
+    HostRoot root = chooseRoot(options.memory());
+    remark = remark(options.memory(), root);
+    remark.ifPresent(LOG::warn);
+    inMemory = root.sharedMemory();
+    folder =
+        closer.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
+    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root, options.names());
+    arena = closer.add(SharedArena.open(arenaOptions));
+    memoryBudgetBytes = arenaOptions.memoryBytes();
+    Optional<EncryptionKey> key = options.memory().encryption().map(DiskEncryption::key);
+    hostPeers = closer.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
+    catalog =
+        closer.add(
+            new BlockCatalog(
+                folder.path(),
+                options.memory().localDirs(),
+                arena,
+                arenaOptions.segmentBytes(),
+                options.traffic().checksums(),
+                key.map(ChunkEncryptor::new),
+                folder.leases()::anyLiving,
+                counters));
+    server =
+        closer.add(
+            BlockServer.start(
+                serverOptions(options, folder.incarnation()), catalog, arena, counters));
+    BlockClient client = closer.add(new BlockClient(server.transport()));
+    KnownPeers known = new KnownPeers(peers);
+    calls = new PeerCallClient(known, client, options.network().fetchTimeout());
+    readers =
+        new BlockReaders(
+            options.executorId(),
+            options.network().mode(),
+            catalog,
+            hostPeers,
+            known,
+            client,
+            arena,
+            limits(options),
+            key,
+            counters);
+    closer.add((AutoCloseable) readers::refuse);
+    fetchTimeout = options.network().fetchTimeout();
+    closer.add(new Maintenance(this::maintain));
+    address = address(options, folder, server.port());
+    LOG.info(
+        "Exchange of {} opened in {} with {} bytes of memory in segments of {}{}",
+        address,
+        folder.path(),
+        arenaOptions.memoryBytes(),
+        arenaOptions.segmentBytes(),
+        key.isPresent() ? ", " + describePrivate(arenaOptions) : "");
+  }
+
+  /**
+   * Creates the executor's folder and arena and starts its block server.
+   *
+   * @param peers directory of the addresses of other executors
+   * @throws IOException if no folder can be created
+   * @throws RuntimeException if no port can be bound
+   */
+  public static ExecutorExchange open(ExchangeOptions options, PeerDirectory peers)
+      throws IOException {
+    Closer closer = new Closer();
+    try {
+      return new ExecutorExchange(options, peers, closer);
+    } catch (IOException | RuntimeException e) {
+      closer.close();
+      throw e;
+    }
+  }
+
+  private static String describePrivate(ArenaOptions options) {
+    return options.privateMemory().describe(options.segmentBytes());
+  }
+
+  private void maintain() {
+    server.dropStalled(fetchTimeout);
+    catalog.reclaim();
+    arena.freeIdle(DISK_KEPT);
+    folder.sweep();
+  }
+
+  private static HostRoot chooseRoot(MemoryOptions memory) throws IOException {
+    return HostRoot.choose(
+        memory.folder().orElse(null),
+        memory.localDirs(),
+        memory.segmentBytes() + memory.marginBytes());
+  }
+
+  private static Optional<String> remark(MemoryOptions memory, HostRoot root) {
+    boolean onDisk = memory.encryption().isPresent() && !root.sharedMemory();
+    return root.fallbackReason()
+        .map(reason -> "Blocks go to Spark's local folders because " + reason)
+        .or(
+            () ->
+                onDisk
+                    ? Optional.of(
+                        "Blocks are all encrypted in Spark's local folders because "
+                            + root.path()
+                            + " is not in memory")
+                    : Optional.empty());
+  }
+
+  /** Why blocks are not in the configured place, as a sentence; empty if they are. */
+  public Optional<String> remark() {
+    return remark;
+  }
+
+  /** Whether this executor's folder is in memory, not on a disk. */
+  public boolean isInMemory() {
+    return inMemory;
+  }
+
+  private static BlockServer.Options serverOptions(ExchangeOptions options, String incarnation) {
+    NetworkOptions network = options.network();
+    return new BlockServer.Options(
+        options.executorId(),
+        incarnation,
+        options.applicationKey(),
+        network.bindHost(),
+        network.port(),
+        network.cores(),
+        options.traffic().maxServedBytes(),
+        options.traffic().maxServedBytesPerPeer(),
+        network.fetchTimeout(),
+        network.conf(),
+        network.security());
+  }
+
+  private static FetchLimits limits(ExchangeOptions options) {
+    NetworkOptions network = options.network();
+    return new FetchLimits(
+        network.requestBytes(),
+        network.maxBytesInFlight(),
+        options.traffic().maxPeerBytesInFlight(),
+        network.maxExecutorBytesInFlight(),
+        options.traffic().checksums(),
+        options.traffic().compression(),
+        network.fetchTimeout());
+  }
+
+  private static PeerAddress address(ExchangeOptions options, ExecutorFolder folder, int port) {
+    return new PeerAddress(
+        options.executorId(),
+        folder.incarnation(),
+        options.network().host(),
+        port,
+        folder.path().toString(),
+        folder.token(),
+        folder.bootId(),
+        options.version());
+  }
+
+  /** The address to announce to the other executors. */
+  public PeerAddress address() {
+    return address;
+  }
+
+  /**
+   * Opens a map task's output with this number of partitions. The caller closes it.
+   *
+   * @throws IllegalStateException if the exchange is closed
+   */
+  public MapOutputWriter newMapOutput(BlockKey key, int partitions) {
+    return catalog.newMapOutput(key, partitions);
+  }
+
+  /** The published map outputs of this executor, in no order. */
+  public List<BlockKey> outputs() {
+    return catalog.outputs();
+  }
+
+  /** Whether this executor has published a map output. */
+  public boolean holds(BlockKey key) {
+    return catalog.contains(key);
+  }
+
+  /**
+   * Prepares to send a map output to another executor for migration. Reads all of it once.
+   *
+   * @return a buffer that owns nothing; its streams hold the output until they are closed
+   * @throws IOException if this executor has not published it
+   */
+  public ManagedBuffer outgoing(BlockKey key) throws IOException {
+    return OutgoingOutput.of(catalog, key);
+  }
+
+  /** Prepares to receive a migrated map output. The caller closes the receiver. */
+  public IncomingOutput incoming(BlockKey key) {
+    return new IncomingOutput(catalog, key, counters);
+  }
+
+  /** Counts a migrated map output that was received into device memory. */
+  public void countAdopted(long bytes) {
+    counters.increment(ExchangeCounter.OUTPUTS_ADOPTED);
+    counters.add(ExchangeCounter.BYTES_ADOPTED, bytes);
+  }
+
+  /**
+   * Opens a reader for blocks of any executors. Does not block. The caller closes it.
+   *
+   * @param listener called on the reader's thread with the blocks read and their path
+   * @throws IllegalStateException if the exchange is closed
+   */
+  public ChunkReader read(List<BlockRequest> requests, FetchListener listener) {
+    return readers.read(requests, listener);
+  }
+
+  /** Calls to services of other executors. */
+  public PeerCallClient calls() {
+    return calls;
+  }
+
+  /**
+   * Sets the service that answers calls of other executors until the exchange is closed.
+   *
+   * @param service must not block, because it runs on an event loop
+   */
+  public void serve(PeerCallServer.Service service) {
+    server.services().serve(service);
+  }
+
+  /**
+   * Frees this executor's outputs of a shuffle, at once or after the last reader, and releases its
+   * leases on the shuffle at other executors. May delete many small files.
+   */
+  public void removeShuffle(int shuffleId) {
+    hostPeers.removeShuffle(shuffleId);
+    catalog.removeShuffle(shuffleId);
+    folder.sweep();
+  }
+
+  /** Frees one map output, at once or after its last reader. Does nothing if it is unknown. */
+  public void removeMapOutput(BlockKey key) {
+    catalog.removeMapOutput(key);
+  }
+
+  /**
+   * Adds a hook that runs when shared memory is full: see {@link SharedArena#onPressure}. Memory of
+   * removed shuffles is reclaimed before it runs.
+   */
+  public void onPressure(Runnable hook) {
+    arena.onPressure(hook);
+  }
+
+  /**
+   * The arena, for memory that is not for blocks. Callers free such memory before the exchange is
+   * closed.
+   */
+  public SharedArena arena() {
+    return arena;
+  }
+
+  /** A snapshot of the counters and the state. */
+  public ExchangeStatistics statistics() {
+    return new ExchangeStatistics(
+        counters.snapshot(),
+        arena.statistics(),
+        memoryBudgetBytes,
+        catalog.retiredBytes(),
+        hostPeers.mappedSegments(),
+        readers.open(),
+        readers.receivingBytes(),
+        server.openStreams(),
+        server.servedBytes());
+  }
+
+  /**
+   * Ends outstanding requests, stops the server, frees the memory and removes the folder. Open
+   * readers and writers fail at their next call. Their memory stays mapped until they are closed.
+   * Can be repeated.
+   */
+  @Override
+  public void close() {
+    closer.close();
+  }
+
+  /**
+   * Runs maintenance periodically, because some changes send no event to this process: readers in
+   * other processes release a removed shuffle, and other executors die. Owns the thread
+   * weft-upkeep, which ends at close.
+   */
+  static final class Maintenance implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
+    private static final long PERIOD_MILLIS = 500;
+    private static final long CLOSE_TIMEOUT_SECONDS = 20;
+
+    private final ScheduledThreadPoolExecutor executor =
+        new ScheduledThreadPoolExecutor(1, Maintenance::thread);
+
+    /**
+     * Starts the thread.
+     *
+     * @param work fast if there is nothing to do; may do I/O
+     */
+    Maintenance(Runnable work) {
+      ScheduledFuture<?> unused =
+          executor.scheduleWithFixedDelay(
+              () -> run(work), PERIOD_MILLIS, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    private static Thread thread(Runnable work) {
+      Thread thread = new Thread(work, "weft-upkeep");
+      thread.setDaemon(true);
+      return thread;
+    }
+
+    private static void run(Runnable work) {
+      try {
+        work.run();
+      } catch (RuntimeException e) {
+        // The next run tries again.
+        LOG.warn("Maintenance of the exchange failed", e);
+      }
+    }
+
+    /** Stops the thread and waits for a run in progress. */
+    @Override
+    public void close() {
+      executor.shutdown();
+      try {
+        if (!executor.awaitTermination(CLOSE_TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+          LOG.warn("Maintenance of the exchange still runs after {} s", CLOSE_TIMEOUT_SECONDS);
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** Closes the parts of an exchange in the reverse order of their creation. Thread-safe. */
+  static final class Closer implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Closer.class);
+
+    private final ConcurrentLinkedDeque<AutoCloseable> parts = new ConcurrentLinkedDeque<>();
+
+    /** Takes ownership of a part. */
+    @CanIgnoreReturnValue
+    <T extends AutoCloseable> T add(T part) {
+      parts.push(part);
+      return part;
+    }
+
+    /** Closes every part once, even if closing another part fails. */
+    @Override
+    public void close() {
+      AutoCloseable part = parts.poll();
+      while (part != null) {
+        close(part);
+        part = parts.poll();
+      }
+    }
+
+    private static void close(AutoCloseable part) {
+      try {
+        part.close();
+      } catch (Exception e) {
+        LOG.warn("Closing {} failed", part, e);
+      }
+    }
+  }
+}

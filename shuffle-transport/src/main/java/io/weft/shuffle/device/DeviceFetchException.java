@@ -1,0 +1,22 @@
+package io.weft.shuffle.device;
+
+import java.io.IOException;
+
+/**
+ * The fetch of a device block failed. The message names the block, both executors and the cause.
+ */
+public final class DeviceFetchException extends IOException {
+  private static final long serialVersionUID = 1L;
+
+  private final transient DeviceBlock block;
+
+  DeviceFetchException(DeviceBlock block, String message, Throwable cause) {
+    super(message, cause);
+    this.block = block;
+  }
+
+  /** The first block that was not delivered. */
+  public DeviceBlock block() {
+    return block;
+  }
+}

@@ -1,0 +1,253 @@
+package io.weft.shuffle.fetch;
+
+import io.weft.shuffle.fetch.BlockFetchException.FetchFailures;
+import io.weft.shuffle.fetch.BlockFetchException.ReadPath;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.store.PeerIndex;
+import io.weft.shuffle.store.ShuffleHold;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Iterates over the chunks of requested blocks. Blocks that are read in place come first, while
+ * requests for the others are under way. The others follow as they arrive. Within a block, chunks
+ * come in the order in which the map task committed them.
+ *
+ * <p>A chunk's bytes stay readable until the second {@link #next()} after it, or until {@link
+ * #close()}. After {@link #retainAll()}, all bytes stay readable until {@link #close()}.
+ *
+ * <p>For one task thread. Waiting can be interrupted. It fails if a peer makes no progress within
+ * the timeout. After an exception, only {@link #close()} may be called.
+ */
+public final class ChunkReader implements AutoCloseable {
+  private final BlockReaders readers;
+  private final CurrentChunk chunk = new CurrentChunk();
+  private final ReadPlan plan;
+  private List<BlockRequest> requests;
+  private boolean closed;
+
+  ChunkReader(BlockReaders readers, List<BlockRequest> requests, FetchListener listener) {
+    this.readers = readers;
+    this.requests = List.copyOf(requests);
+    this.plan = new ReadPlan(readers, listener);
+  }
+
+  /**
+   * Moves to the next chunk.
+   *
+   * @return false if all blocks have been delivered
+   * @throws BlockFetchException if a block is missing, its peer failed or the timeout passed
+   * @throws FetchInterruptedException if the thread is interrupted while it waits
+   * @throws IllegalStateException if the reader or its exchange is closed
+   */
+  public boolean next() throws BlockFetchException {
+    requireOpen();
+    if (requests != null) {
+      begin();
+    }
+    BlockFetcher remote = plan.remote();
+    if (remote != null) {
+      remote.releasePrevious();
+      remote.progress();
+    }
+    return plan.local().next(chunk) || (plan.remote() != null && plan.remote().next(chunk));
+  }
+
+  /**
+   * Keeps the memory of all chunks until {@link #close()}, for callers that return to them. Chunks
+   * from the network and encrypted chunks then use that much memory of this executor. Must be
+   * called before the first {@link #next()}.
+   */
+  public void retainAll() {
+    requireOpen();
+    if (requests == null) {
+      throw new IllegalStateException("chunks were read already");
+    }
+    plan.retainAll();
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException("the reader is closed");
+    }
+    readers.requireOpen();
+  }
+
+  /**
+   * Chooses the path of each block. Runs at the first {@link #next()}, because it may call the
+   * driver.
+   */
+  private void begin() throws BlockFetchException {
+    List<BlockRequest> all = requests;
+    requests = null;
+    plan.addAll(all);
+  }
+
+  /** Address of the chunk's first byte, a multiple of 64. */
+  public long address() {
+    return chunk.address;
+  }
+
+  /** The bytes that the map task committed, at least 1. */
+  public long length() {
+    return chunk.length;
+  }
+
+  /** The rows of the chunk. */
+  public int rows() {
+    return chunk.rows;
+  }
+
+  /** The partition of the chunk. */
+  public int partition() {
+    return chunk.partition;
+  }
+
+  /** The request for the chunk. */
+  public BlockRequest request() {
+    return chunk.request;
+  }
+
+  /** Ends outstanding requests and frees all memory. Can be repeated. */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    plan.close();
+    readers.closed(this);
+  }
+
+  /** The current chunk of a reader. Reused for each chunk. For one thread. */
+  static final class CurrentChunk {
+    long address;
+    long length;
+    int rows;
+    int partition;
+    BlockRequest request;
+
+    void set(BlockRequest newRequest, int newPartition, int newRows, long at, long bytes) {
+      request = newRequest;
+      partition = newPartition;
+      rows = newRows;
+      address = at;
+      length = bytes;
+    }
+  }
+
+  /**
+   * Chooses the path to each block of a reader, and owns the holds and requests for it. For the
+   * reader's thread.
+   */
+  static final class ReadPlan implements AutoCloseable {
+    private final BlockReaders readers;
+    private final FetchListener listener;
+    private final List<ShuffleHold> holds = new ArrayList<>();
+    private final Map<Source, Route> routes = new HashMap<>();
+    private final LocalBlocks local;
+    private BlockFetcher remote;
+    private boolean retained;
+
+    /** One executor's blocks of one shuffle. */
+    private record Source(String executorId, int shuffleId) {
+      boolean holds(BlockRequest request) {
+        return shuffleId == request.key().shuffleId() && executorId.equals(request.executorId());
+      }
+    }
+
+    /**
+     * The path to a source. The hold is null for the network; the peer is null for this executor.
+     */
+    private record Route(ShuffleHold hold, PeerAddress peer) {}
+
+    /** Starts without blocks. */
+    ReadPlan(BlockReaders readers, FetchListener listener) {
+      this.readers = readers;
+      this.listener = listener;
+      this.local = readers.localBlocks(listener, this::addRemote);
+    }
+
+    /** Keeps fetched and decrypted chunks until {@link #close()}. Other chunks stay in any case. */
+    void retainAll() {
+      retained = true;
+      local.retainAll();
+    }
+
+    void addAll(List<BlockRequest> requests) throws BlockFetchException {
+      Source source = null;
+      Route route = null;
+      for (BlockRequest request : requests) {
+        // Requests are mostly sorted by executor.
+        if (source == null || !source.holds(request)) {
+          source = new Source(request.executorId(), request.key().shuffleId());
+          route = routes.get(source);
+        }
+        if (route == null) {
+          route = findRoute(request);
+          routes.put(source, route);
+        }
+        if (route.hold() != null) {
+          local.add(request, route.hold(), route.peer());
+        } else {
+          addRemote(request, route.peer());
+        }
+      }
+    }
+
+    private void addRemote(BlockRequest request, PeerAddress peer) {
+      if (remote == null) {
+        remote = readers.remoteBlocks(listener, retained);
+      }
+      remote.add(request, peer);
+    }
+
+    private Route findRoute(BlockRequest request) throws BlockFetchException {
+      int shuffleId = request.key().shuffleId();
+      if (request.executorId().equals(readers.executorId())) {
+        return new Route(keep(readers.holdOwn(shuffleId)), null);
+      }
+      PeerAddress peer = null;
+      try {
+        peer = readers.peers().find(request.executorId());
+        Optional<PeerIndex> onHost = readers.onHost(peer);
+        return new Route(onHost.isEmpty() ? null : keep(onHost.get().hold(shuffleId)), peer);
+      } catch (IOException e) {
+        FetchFailures failures = readers.failures();
+        if (FetchFailures.isInterrupt(e)) {
+          throw failures.interrupted("shuffle " + shuffleId);
+        }
+        ReadPath path = peer == null ? ReadPath.UNKNOWN : ReadPath.SAME_HOST;
+        throw failures.failure(request, request.startPartition(), peer, path, e);
+      }
+    }
+
+    private ShuffleHold keep(ShuffleHold hold) {
+      holds.add(hold);
+      return hold;
+    }
+
+    LocalBlocks local() {
+      return local;
+    }
+
+    /** Releases everything. Bytes that still arrive are dropped. */
+    @Override
+    public void close() {
+      if (remote != null) {
+        remote.close();
+      }
+      local.close();
+      holds.forEach(ShuffleHold::close);
+    }
+
+    /** The fetcher, or null if no block comes over the network so far. */
+    BlockFetcher remote() {
+      return remote;
+    }
+  }
+}

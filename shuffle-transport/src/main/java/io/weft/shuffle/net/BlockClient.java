@@ -1,0 +1,248 @@
+package io.weft.shuffle.net;
+
+import io.netty.channel.ChannelFuture;
+import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
+import io.weft.shuffle.net.PeerConnection.PeerConnections;
+import io.weft.shuffle.net.PeerConnection.PendingCall;
+import io.weft.shuffle.net.PeerConnection.PendingCalls;
+import io.weft.shuffle.net.PeerConnection.StreamReceiver;
+import io.weft.shuffle.net.SparkTransport.DaemonThreads;
+import io.weft.shuffle.net.StreamId.DiscardStream;
+import io.weft.shuffle.peer.PeerAddress;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.network.client.RpcResponseCallback;
+import org.apache.spark.network.client.StreamCallback;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientFactory;
+
+/**
+ * Connections to the block servers of peers. Connecting and authenticating block, so they run on
+ * threads named {@code weft-connect-<n>}. A reader that waits for a connection can therefore time
+ * out. Thread-safe.
+ */
+public final class BlockClient implements PeerConnections, AutoCloseable {
+  private final TransportClientFactory factory;
+  private final ExecutorService connectors =
+      Executors.newCachedThreadPool(new DaemonThreads("weft-connect-"));
+  private final int connectionsPerPeer;
+  private final AtomicInteger nextSlot = new AtomicInteger();
+  private final ConcurrentHashMap<Slot, CompletableFuture<PeerConnection>> connections =
+      new ConcurrentHashMap<>();
+  private volatile boolean closed;
+
+  /** One of the connections that Spark's settings allow between two executors. */
+  private record Slot(PeerAddress peer, int number) {}
+
+  /** Creates a client of a transport. */
+  public BlockClient(SparkTransport transport) {
+    this.factory = transport.createClientFactory();
+    this.connectionsPerPeer = transport.conf().numConnectionsPerPeer();
+  }
+
+  @Override
+  public CompletableFuture<PeerConnection> connect(PeerAddress peer) {
+    Slot slot = new Slot(peer, Math.floorMod(nextSlot.getAndIncrement(), connectionsPerPeer));
+    return connect(slot);
+  }
+
+  private CompletableFuture<PeerConnection> connect(Slot slot) {
+    CompletableFuture<PeerConnection> known = connections.get(slot);
+    if (known != null && isUsable(known)) {
+      return known;
+    }
+    CompletableFuture<PeerConnection> fresh = new CompletableFuture<>();
+    boolean mine =
+        known == null
+            ? connections.putIfAbsent(slot, fresh) == null
+            : connections.replace(slot, known, fresh);
+    if (!mine) {
+      return connect(slot);
+    }
+    startConnecting(slot.peer(), fresh);
+    return fresh;
+  }
+
+  private static boolean isUsable(CompletableFuture<PeerConnection> connection) {
+    return !connection.isDone()
+        || (!connection.isCompletedExceptionally() && connection.join().isActive());
+  }
+
+  private void startConnecting(PeerAddress peer, CompletableFuture<PeerConnection> connection) {
+    try {
+      connectors.execute(() -> connectNow(peer, connection));
+    } catch (RejectedExecutionException e) {
+      connection.completeExceptionally(new IOException("the exchange is closed", e));
+    }
+  }
+
+  private void connectNow(PeerAddress peer, CompletableFuture<PeerConnection> connection) {
+    try {
+      PeerConnection made =
+          new SparkConnection(factory.createClient(peer.host(), peer.port(), false));
+      connection.complete(made);
+      if (closed) {
+        made.abort();
+      }
+    } catch (InterruptedException e) {
+      connection.completeExceptionally(new IOException("the exchange is closed", e));
+    } catch (IOException | RuntimeException e) {
+      connection.completeExceptionally(
+          new IOException("connecting to " + peer + " failed: " + e.getMessage(), e));
+    }
+  }
+
+  /** Closes all connections. Outstanding requests fail. */
+  @Override
+  public void close() {
+    closed = true;
+    connectors.shutdownNow();
+    factory.close();
+  }
+
+  /** A connection over Spark's transport. Thread-safe. */
+  static final class SparkConnection implements PeerConnection {
+    private final TransportClient client;
+    private final Optional<InPlaceReads> inPlace;
+    private final PendingCalls turns = new PendingCalls();
+
+    SparkConnection(TransportClient client) {
+      this.client = client;
+      this.inPlace = InPlaceReads.of(client.getChannel());
+    }
+
+    @Override
+    public void open(OpenBlocks request, PendingCall turn, RpcResponseCallback callback) {
+      turns.begin(turn);
+      client.sendRpc(
+          request.encode(),
+          new RpcResponseCallback() {
+            @Override
+            public void onSuccess(ByteBuffer answer) {
+              // A busy peer may refuse again and again without progress.
+              if (!BlocksRefused.matches(answer)) {
+                turns.progressed(turn);
+              }
+              turns.end(turn);
+              callback.onSuccess(answer);
+            }
+
+            @Override
+            public void onFailure(Throwable cause) {
+              turns.end(turn);
+              callback.onFailure(cause);
+            }
+          });
+    }
+
+    @Override
+    public void call(ServiceMessage question, RpcResponseCallback callback) {
+      client.sendRpc(question.encode(), callback);
+    }
+
+    @Override
+    public void receive(StreamId stream, PendingCall turn, StreamReceiver receiver) {
+      turns.begin(turn);
+      StreamCallback marking = new MarkingStream(receiver, turn);
+      client.stream(
+          stream.toString(),
+          inPlace
+              .<StreamCallback>map(reads -> new InPlaceStream(reads, receiver, marking))
+              .orElse(marking));
+    }
+
+    /** Records progress when bytes of a stream arrive. */
+    private final class MarkingStream implements StreamCallback {
+      private final StreamReceiver receiver;
+      private final PendingCall turn;
+
+      MarkingStream(StreamReceiver receiver, PendingCall turn) {
+        this.receiver = receiver;
+        this.turn = turn;
+      }
+
+      @Override
+      public void onData(String stream, ByteBuffer data) throws IOException {
+        turns.progressed(turn);
+        receiver.onData(stream, data);
+      }
+
+      @Override
+      public void onComplete(String stream) throws IOException {
+        turns.end(turn);
+        receiver.onComplete(stream);
+      }
+
+      @Override
+      public void onFailure(String stream, Throwable cause) throws IOException {
+        turns.end(turn);
+        receiver.onFailure(stream, cause);
+      }
+    }
+
+    /**
+     * Tells the connection when a stream arrives and how many bytes are still to come. The first
+     * bytes may come in the same buffer as the message that announces the stream.
+     */
+    private static final class InPlaceStream implements StreamCallback {
+      private final InPlaceReads reads;
+      private final StreamReceiver receiver;
+      private final StreamCallback next;
+      private long left;
+
+      InPlaceStream(InPlaceReads reads, StreamReceiver receiver, StreamCallback next) {
+        this.reads = reads;
+        this.receiver = receiver;
+        this.next = next;
+        this.left = receiver.streamBytes();
+      }
+
+      @Override
+      public void onData(String stream, ByteBuffer data) throws IOException {
+        left -= data.remaining();
+        reads.arriving(receiver, data.remaining(), left);
+        next.onData(stream, data);
+      }
+
+      @Override
+      public void onComplete(String stream) throws IOException {
+        reads.arrived();
+        next.onComplete(stream);
+      }
+
+      @Override
+      public void onFailure(String stream, Throwable cause) throws IOException {
+        reads.arrived();
+        next.onFailure(stream, cause);
+      }
+    }
+
+    @Override
+    public long lastProgress() {
+      return turns.lastProgress();
+    }
+
+    @Override
+    public void decline(StreamId stream) {
+      client.send(new DiscardStream(stream).encode());
+    }
+
+    @Override
+    public boolean isActive() {
+      return client.isActive();
+    }
+
+    @Override
+    public void abort() {
+      client.timeOut();
+      ChannelFuture unused = client.getChannel().close();
+    }
+  }
+}

@@ -1,0 +1,49 @@
+package io.weft.shuffle.peer;
+
+/** The counters of an exchange. Each counts from the start of the exchange. */
+public enum ExchangeCounter {
+  OUTPUTS_PUBLISHED("map outputs published"),
+  BYTES_PUBLISHED("bytes of published map outputs"),
+  BYTES_SPILLED("bytes of published map outputs that are on disk because shared memory was full"),
+  OUTPUTS_ADOPTED("map outputs taken over from executors that were decommissioned"),
+  BYTES_ADOPTED("bytes of map outputs taken over from executors that were decommissioned"),
+  LOCAL_BLOCKS("blocks of this executor read in place"),
+  LOCAL_BYTES("bytes of this executor read in place"),
+  SAME_HOST_BLOCKS("blocks of other executors on this host read in place"),
+  SAME_HOST_BYTES("bytes of other executors on this host read in place"),
+  REMOTE_BLOCKS("blocks received over the network"),
+  REMOTE_BYTES("bytes received over the network"),
+  REQUESTS("requests sent to peers over the network"),
+  STREAMS("streams of blocks received over the network"),
+  REQUESTS_FAILED("requests that ended without their blocks"),
+  REQUESTS_SERVED("requests of peers answered"),
+  BLOCKS_SERVED("blocks sent to peers"),
+  BYTES_SERVED("bytes sent to peers"),
+  REQUESTS_REFUSED("requests of peers refused"),
+  REQUESTS_POSTPONED("requests that a busy peer refused and that were sent again later"),
+  REQUESTS_HELD_BACK("requests that waited for the limit on bytes in flight of the executor"),
+  CHECKSUM_FAILURES("blocks and messages with a wrong checksum, on arrival or on disk"),
+  PACKED_BYTES_SERVED("bytes of blocks sent compressed, before compression"),
+  PACKED_BYTES_SENT("bytes of blocks sent compressed, after compression"),
+  WAITS("times a reader waited because no block had arrived"),
+  WAIT_NANOS("nanoseconds readers waited because no block had arrived"),
+  BUSY_NANOS("nanoseconds requests waited because a busy peer refused them"),
+  HELD_BACK_NANOS("nanoseconds requests waited for the limit on bytes in flight of the executor"),
+  INDEXES_READ("indexes of map outputs of peers on this host read"),
+  LEASES_TAKEN("leases taken on shuffles of peers on this host"),
+  SEGMENTS_MAPPED("segments of peers on this host mapped"),
+  SEGMENTS_UNMAPPED("segments of peers on this host unmapped again"),
+  BYTES_RETIRED("bytes that could not be freed at once because of readers"),
+  BYTES_FREED("bytes of map outputs freed");
+
+  private final String description;
+
+  ExchangeCounter(String description) {
+    this.description = description;
+  }
+
+  /** A one-line description for a table of metrics. */
+  public String description() {
+    return description;
+  }
+}

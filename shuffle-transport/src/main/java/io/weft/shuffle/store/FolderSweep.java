@@ -1,0 +1,226 @@
+package io.weft.shuffle.store;
+
+import io.weft.shuffle.store.Lease.FolderLeases;
+import io.weft.shuffle.store.PrivateFolders.FolderNames;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Removes the files of dead executors of this user: their folders, the targets of links in them,
+ * and empty parent folders. A folder stays while a live reader holds a lease in it. Several
+ * processes may sweep at once. No method throws: failures are logged and left to the next sweep.
+ */
+final class FolderSweep {
+  private static final Logger LOG = LoggerFactory.getLogger(FolderSweep.class);
+
+  /** An unfinished folder of this age belongs to a process that died at its start. */
+  private static final Duration LONGEST_START = Duration.ofMinutes(10);
+
+  private static final int ATTEMPTS_AT_EXIT = 3;
+  private static final long EXIT_PAUSE_NANOS = Duration.ofMillis(10).toNanos();
+
+  private FolderSweep() {}
+
+  /** Sweeps all applications of a user. */
+  static void user(Path userFolder) {
+    entries(userFolder).forEach(FolderSweep::application);
+  }
+
+  /** Sweeps one application. */
+  static void application(Path applicationFolder) {
+    entries(applicationFolder).forEach(FolderSweep::executor);
+    removeIfEmpty(applicationFolder);
+  }
+
+  /** Sweeps one executor. */
+  static void executor(Path folder) {
+    boolean unused = sweep(folder, false);
+  }
+
+  /**
+   * Sweeps executors when this process ends. First closes this process's leases on dead executors.
+   * So if several processes end at once, the last one finds no lease of the others.
+   *
+   * @param executors their folders
+   */
+  static void atExit(Collection<Path> executors) {
+    List<Path> left = List.copyOf(executors);
+    for (int attempt = 1; !left.isEmpty() && attempt <= ATTEMPTS_AT_EXIT; attempt++) {
+      if (attempt > 1) {
+        // Another process may have held the lock only to check whether the owner is alive.
+        LockSupport.parkNanos(EXIT_PAUSE_NANOS);
+      }
+      left = left.stream().filter(executor -> !sweep(executor, true)).toList();
+    }
+  }
+
+  /** Returns whether no further attempt is needed. */
+  private static boolean sweep(Path executor, boolean atExit) {
+    try {
+      if (!isAbandoned(executor)) {
+        return false;
+      }
+      if (atExit) {
+        Lease.closeAll(executor);
+      }
+      return removeUnlessRead(executor);
+    } catch (NoSuchFileException e) {
+      LOG.debug("{} was renamed or removed by another process during the sweep", executor);
+    } catch (IOException e) {
+      LOG.warn("The folder {} of a dead executor was not removed: {}", executor, e.toString());
+    }
+    return true;
+  }
+
+  /** Whether the owner is dead. A dead owner stays dead, so the lock is released at once. */
+  private static boolean isAbandoned(Path folder) throws IOException {
+    if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS) || isStarting(folder)) {
+      return false;
+    }
+    try {
+      Optional<LockedFile> dead = LockedFile.share(folder.resolve(FolderNames.ALIVE));
+      if (dead.isPresent()) {
+        dead.get().close();
+      }
+      return dead.isPresent();
+    } catch (NoSuchFileException e) {
+      // Another process died, or is active, between removing the lock and the folder.
+      return true;
+    }
+  }
+
+  private static boolean removeUnlessRead(Path folder) throws IOException {
+    if (new FolderLeases(folder).anyLiving()) {
+      return false;
+    }
+    ExecutorFiles.remove(folder);
+    LOG.info("Removed the folder {} of a dead executor", folder);
+    return true;
+  }
+
+  private static boolean isStarting(Path folder) throws IOException {
+    if (!folder.getFileName().toString().startsWith(FolderNames.STARTING_PREFIX)) {
+      return false;
+    }
+    Instant made = Files.getLastModifiedTime(folder).toInstant();
+    return made.plus(LONGEST_START).isAfter(Instant.now());
+  }
+
+  static List<Path> entries(Path folder) {
+    List<Path> entries = new ArrayList<>();
+    try (DirectoryStream<Path> stream = Files.newDirectoryStream(folder)) {
+      stream.forEach(entries::add);
+    } catch (NoSuchFileException | NotDirectoryException e) {
+      return List.of();
+    } catch (IOException | DirectoryIteratorException e) {
+      LOG.warn("{} cannot be swept: {}", folder, e.toString());
+    }
+    return entries;
+  }
+
+  static void removeIfEmpty(Path folder) {
+    try {
+      Files.deleteIfExists(folder);
+    } catch (DirectoryNotEmptyException e) {
+      LOG.debug("{} is still in use", folder);
+    } catch (IOException e) {
+      LOG.warn("The empty folder {} was not removed: {}", folder, e.toString());
+    }
+  }
+
+  /** Removes an executor's folder with all files that belong to it. */
+  static final class ExecutorFiles {
+    /** The name prefix of link targets that belong to Weft. Other targets are not removed. */
+    private static final String OURS = "weft-";
+
+    private static final int ATTEMPTS = 10;
+
+    private ExecutorFiles() {}
+
+    /**
+     * Removes a folder. The file {@code alive} goes last, so that the next sweep can finish an
+     * interrupted removal.
+     */
+    static void remove(Path folder) throws IOException {
+      for (int attempt = 1; ; attempt++) {
+        try {
+          removeOnce(folder);
+          return;
+        } catch (DirectoryNotEmptyException e) {
+          // A reader has just created a lease.
+          if (attempt == ATTEMPTS) {
+            throw e;
+          }
+        }
+      }
+    }
+
+    private static void removeOnce(Path folder) throws IOException {
+      for (Path entry : FolderSweep.entries(folder)) {
+        if (Files.isSymbolicLink(entry)) {
+          removeTarget(entry);
+        }
+        if (Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {
+          removeTree(entry);
+        } else if (!entry.endsWith(FolderNames.ALIVE)) {
+          Files.deleteIfExists(entry);
+        }
+      }
+      Files.deleteIfExists(folder.resolve(FolderNames.ALIVE));
+      Files.deleteIfExists(folder);
+    }
+
+    /** Removes a folder tree. Does not follow links. */
+    static void removeTree(Path folder) throws IOException {
+      for (Path entry : FolderSweep.entries(folder)) {
+        if (Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS)) {
+          removeTree(entry);
+        } else {
+          Files.deleteIfExists(entry);
+        }
+      }
+      Files.deleteIfExists(folder);
+    }
+
+    private static void removeTarget(Path link) throws IOException {
+      Path target;
+      try {
+        target = Files.readSymbolicLink(link);
+      } catch (NoSuchFileException e) {
+        return;
+      }
+      if (isOurs(target) && Files.isDirectory(target, LinkOption.NOFOLLOW_LINKS)) {
+        removeTree(target);
+        return;
+      }
+      Path parent = target.getParent();
+      if (!isOurs(target) || parent == null || !isOurs(parent)) {
+        return;
+      }
+      if (Files.isRegularFile(target, LinkOption.NOFOLLOW_LINKS)) {
+        Files.deleteIfExists(target);
+      }
+      FolderSweep.removeIfEmpty(parent);
+    }
+
+    private static boolean isOurs(Path path) {
+      return path.isAbsolute() && path.getFileName().toString().startsWith(OURS);
+    }
+  }
+}

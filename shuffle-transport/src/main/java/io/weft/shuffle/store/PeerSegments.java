@@ -1,0 +1,173 @@
+package io.weft.shuffle.store;
+
+import static io.weft.shuffle.peer.ExchangeCounter.SEGMENTS_MAPPED;
+import static io.weft.shuffle.peer.ExchangeCounter.SEGMENTS_UNMAPPED;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.weft.memory.MappedSegment;
+import io.weft.shuffle.peer.ExchangeCounters;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The mapped segments of one peer on this host. Each segment is mapped once for all shuffles. It
+ * stays mapped between shuffles, because the peer uses it again. Thread-safe.
+ */
+public final class PeerSegments implements AutoCloseable {
+  private final Path folder;
+  private final ExchangeCounters counters;
+  private final ConcurrentHashMap<Integer, Mapped> segments = new ConcurrentHashMap<>();
+
+  PeerSegments(Path folder, ExchangeCounters counters) {
+    this.folder = folder;
+    this.counters = counters;
+  }
+
+  /**
+   * Maps a segment, or reuses its mapping, and counts one more user.
+   *
+   * @throws IOException if the peer deleted it or it cannot be mapped
+   */
+  Mapped retain(int id) throws IOException {
+    Mapped known = segments.get(id);
+    if (known != null && known.retain()) {
+      return known;
+    }
+    Mapped fresh = new Mapped(id, attach(folder.resolve("segment-" + id)));
+    counters.increment(SEGMENTS_MAPPED);
+    while (true) {
+      Mapped other = segments.putIfAbsent(id, fresh);
+      if (other == null) {
+        return fresh;
+      }
+      if (other.retain()) {
+        fresh.unmap();
+        return other;
+      }
+      // Another thread unmapped it in the meantime and may not have removed it from the map yet.
+      segments.remove(id, other);
+    }
+  }
+
+  private static MappedSegment attach(Path file) throws IOException {
+    try {
+      return MappedSegment.attach(file);
+    } catch (NoSuchFileException e) {
+      throw new IOException(file + " is gone: its executor has ended", e);
+    } catch (IOException e) {
+      throw new MappingFailedException(file + " cannot be mapped: " + e, e);
+    }
+  }
+
+  /** Unmaps unused segments whose files the peer has deleted, because they pin memory. */
+  void unmapDeleted() {
+    for (Mapped mapped : segments.values()) {
+      if (!mapped.isUsed() && !Files.exists(mapped.segment.file())) {
+        mapped.unmapIfUnused();
+      }
+    }
+  }
+
+  /** The number of segments that are mapped now. */
+  int size() {
+    return segments.size();
+  }
+
+  /** Unmaps segments without users, and the others after their last user. */
+  @Override
+  public void close() {
+    segments.values().forEach(Mapped::unmapIfUnused);
+  }
+
+  /** One mapped segment and the number of its users. */
+  final class Mapped {
+    private final int id;
+    private final MappedSegment segment;
+
+    @GuardedBy("this")
+    private int users = 1;
+
+    @GuardedBy("this")
+    private boolean unmapped;
+
+    Mapped(int id, MappedSegment segment) {
+      this.id = id;
+      this.segment = segment;
+    }
+
+    /**
+     * Returns the address of a range of the segment. Checks that the range is inside the segment.
+     */
+    long address(long offset, long length) throws IOException {
+      if (length > segment.size() - offset) {
+        throw new IOException(
+            segment.file()
+                + " has "
+                + segment.size()
+                + " bytes, the index names "
+                + length
+                + " at "
+                + offset);
+      }
+      return segment.address() + offset;
+    }
+
+    private synchronized boolean retain() {
+      if (unmapped) {
+        return false;
+      }
+      users++;
+      return true;
+    }
+
+    private synchronized boolean isUsed() {
+      return users > 0;
+    }
+
+    /**
+     * Counts one user less.
+     *
+     * @param regularSegmentBytes size of the peer's regular segments. A larger segment held a
+     *     single chunk and is not reused, so it is unmapped after its last user
+     */
+    void release(long regularSegmentBytes, boolean closing) {
+      synchronized (this) {
+        users--;
+      }
+      if (closing || segment.size() > regularSegmentBytes) {
+        unmapIfUnused();
+      }
+    }
+
+    private void unmapIfUnused() {
+      synchronized (this) {
+        if (users > 0 || unmapped) {
+          return;
+        }
+        unmapped = true;
+      }
+      segments.remove(id, this);
+      unmap();
+    }
+
+    private void unmap() {
+      segment.close();
+      counters.increment(SEGMENTS_UNMAPPED);
+    }
+  }
+
+  /**
+   * Thrown if a segment of a peer on this host exists but cannot be mapped. The peer can send its
+   * bytes over the network instead.
+   */
+  public static final class MappingFailedException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    MappingFailedException(String message, Throwable cause) {
+      super(message, cause);
+    }
+  }
+}

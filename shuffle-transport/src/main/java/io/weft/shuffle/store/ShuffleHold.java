@@ -1,0 +1,45 @@
+package io.weft.shuffle.store;
+
+import java.io.IOException;
+
+/**
+ * Keeps one executor's blocks of one shuffle readable. While it is open, no block found through it
+ * is freed or unmapped. Several threads may look up outputs. After closing, no block may be used.
+ */
+public interface ShuffleHold extends AutoCloseable {
+  /**
+   * Finds a map output.
+   *
+   * @throws IOException if there is no output with this key, or its index or memory cannot be read;
+   *     the message tells which
+   */
+  LocatedOutput output(BlockKey key) throws IOException;
+
+  /** Releases the blocks. Can be repeated. */
+  @Override
+  void close();
+
+  /**
+   * A map output that can be read in place: its index and the addresses of its chunks in this
+   * process. Valid while its {@link ShuffleHold} is open. Immutable.
+   */
+  public static final class LocatedOutput {
+    private final MapOutput index;
+    private final long[] address;
+
+    LocatedOutput(MapOutput index, long[] address) {
+      this.index = index;
+      this.address = address;
+    }
+
+    /** The index of the output. */
+    public MapOutput index() {
+      return index;
+    }
+
+    /** The address of a chunk, a multiple of 64. */
+    public long address(int chunk) {
+      return address[chunk];
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Stores map outputs in shared memory and on disk: the catalog of the owner, index files, the
+ * executor's folder with its leases, encryption of chunks on disk, checksums, and migration.
+ *
+ * <p>Enter by {@code BlockCatalog} for the blocks of this executor, by {@code HostPeers} for the
+ * blocks of other executors on this host, and by {@code ExecutorFolder} for the folder. The catalog
+ * owns the memory of published outputs and frees it after their last reader.
+ *
+ * <pre>
+ * &lt;shm&gt;/weft-&lt;user&gt;/                      0700
+ *   &lt;application id&gt;-&lt;8 hex&gt;/             0700, one per application
+ *     &lt;executor id&gt;-&lt;8 hex&gt;/              0700, one per executor incarnation
+ *       alive                             locked as long as the executor lives
+ *       token                             32 hex characters that only this host's users can read
+ *       segment-&lt;n&gt;                       memory; a link if it is on disk
+ *       output-&lt;shuffle&gt;-&lt;map&gt;             the index of one map output
+ *       lease-&lt;shuffle&gt;-&lt;reader&gt;-&lt;8 hex&gt;   a reader on this host may use the shuffle
+ * </pre>
+ *
+ * <p>Classes are thread-safe unless their Javadoc says otherwise.
+ */
+package io.weft.shuffle.store;

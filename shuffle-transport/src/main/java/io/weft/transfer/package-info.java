@@ -1,9 +1,0 @@
-/**
- * Reads blocks: in place, or over the network with flow control and retries.
- *
- * <p>A reader belongs to one task thread, the only thread that waits. Netty's threads deliver
- * answers through the reader's queue. The reader owns its receive memory. It frees the memory of a
- * request when the task has read its chunks, and all memory when it is closed and the streams have
- * ended.
- */
-package io.weft.transfer;

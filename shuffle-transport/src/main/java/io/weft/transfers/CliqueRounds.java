@@ -1,0 +1,417 @@
+package io.weft.transfers;
+
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.TypedBuffer;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.EventFailedException;
+import io.weft.device.EventTimeoutException;
+import io.weft.transfers.CliqueAccess.CliqueConnection;
+import io.weft.transfers.CliqueChannel.TransferQueue;
+import io.weft.transfers.Manifest.ManifestEntry;
+import io.weft.transfers.TransferCounter.TransferCounters;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The rounds of one end of a clique with its peer. In a round both ends exchange offers, then the
+ * matched transfers move. Used by the lane's thread.
+ */
+final class CliqueRounds {
+  private static final Logger LOG = LoggerFactory.getLogger(CliqueRounds.class);
+
+  private final String name;
+  private final CliqueConnection link;
+  private final TransferQueue queue;
+  private final TransferCounters counters;
+  private final GroupMoves moves;
+  private final OfferMatcher agreement = new OfferMatcher();
+  private final VerdictExchange confirmation;
+
+  /** Transfers that devices have and that may still wait for their sources. */
+  private volatile List<PreparedTransfer> standing = List.of();
+
+  /**
+   * Creates the rounds for a queue.
+   *
+   * @param name of the clique, for the log
+   * @param timeout the longest wait for the end of a source after its group has moved
+   */
+  CliqueRounds(
+      String name,
+      CliqueConnection link,
+      TransferQueue queue,
+      TransferCounters counters,
+      Duration timeout) {
+    this.name = name;
+    this.link = link;
+    this.queue = queue;
+    this.counters = counters;
+    this.moves = new GroupMoves(counters);
+    this.confirmation = new VerdictExchange(link, timeout);
+  }
+
+  /**
+   * Whether a transfer can be offered. Other threads may call this only while the lane is idle,
+   * which they learn under the channel's lock.
+   */
+  boolean hasReady() {
+    return queue.hasReady(this::isReady);
+  }
+
+  private boolean isReady(PreparedTransfer transfer) {
+    return transfer.isReady()
+        || (transfer.isBehindDevice()
+            && link.mayFollowDevices()
+            && agreement.takesBehind(transfer.definition()));
+  }
+
+  /** Whether one of the ends waits for the other. */
+  boolean isWaiting() {
+    return agreement.isWaiting() || confirmation.isDue();
+  }
+
+  /** Whether both ends wait: nothing can happen until one of them offers more. */
+  boolean isStuck() {
+    return agreement.isStuck() && !confirmation.isDue();
+  }
+
+  /** The transfers that move once their sources end, which may be never. Thread-safe. */
+  List<PreparedTransfer> standing() {
+    return standing;
+  }
+
+  /**
+   * Runs one round.
+   *
+   * @param leaving whether to give up the communicator if this end has nothing to offer
+   * @return whether a transfer was settled
+   */
+  boolean round(boolean leaving) {
+    dropBrokenWire();
+    long start = System.nanoTime();
+    // An end that owes or expects a verdict stays.
+    boolean leaves = leaving && !hasReady() && !confirmation.isDue();
+    boolean reused = link.isOpen();
+    if (leaves && !reused) {
+      return true;
+    }
+    if (!reused) {
+      open();
+    }
+    Manifest manifest = new Manifest();
+    confirmation.own().ifPresent(verdict -> offerFirst(manifest, verdict));
+    if (leaves) {
+      offerFirst(manifest, ManifestEntry.IDLE);
+    } else {
+      offerTransfers(manifest, reused);
+    }
+    counters.increment(TransferCounter.MANIFESTS);
+    boolean bothLeave = takeOffers(link.wire().exchange(manifest)) && leaves;
+    counters.add(TransferCounter.PEER_WAIT_NANOS, System.nanoTime() - start);
+    if (bothLeave) {
+      link.retire();
+      counters.increment(TransferCounter.CLIQUES_RETIRED);
+      return true;
+    }
+    return settle();
+  }
+
+  private void offerTransfers(Manifest manifest, boolean reused) {
+    int before = manifest.entries().size();
+    queue.takeReady(this::isReady, transfer -> offer(manifest, transfer));
+    if (manifest.entries().size() > before) {
+      counters.increment(TransferCounter.CLIQUE_REQUESTS);
+      counters.add(TransferCounter.CLIQUE_REUSES, reused ? 1 : 0);
+    }
+  }
+
+  private static void offerFirst(Manifest manifest, ManifestEntry entry) {
+    if (!manifest.offer(entry)) {
+      throw new IllegalStateException("an empty manifest has no room");
+    }
+  }
+
+  /** Takes the peer's offers. Returns whether the peer wants to give up the communicator. */
+  private boolean takeOffers(List<ManifestEntry> entries) {
+    boolean confirms = !entries.isEmpty() && entries.get(0).isVerdict();
+    if (confirms != confirmation.isExpected()) {
+      throw new IllegalArgumentException(
+          confirms ? "a verdict on nothing that moved" : "no verdict on what moved before it was");
+    }
+    if (entries.equals(List.of(ManifestEntry.IDLE))) {
+      return true;
+    }
+    confirm(confirms ? entries.get(0).failure() : "");
+    agreement.addPeerOffers(confirms ? entries.subList(1, entries.size()) : entries);
+    return false;
+  }
+
+  /** Ends the transfers that moved behind recorded sources, by the verdicts of both ends. */
+  private void confirm(String theirs) {
+    OfferMatcher.Group group = confirmation.group();
+    boolean sent = group.sourceFailure().isEmpty();
+    counters.add(sent ? TransferCounter.SENT : TransferCounter.FAILED, group.sends().size());
+    counters.add(
+        theirs.isEmpty() ? TransferCounter.RECEIVED : TransferCounter.FAILED,
+        group.receives().size());
+    confirmation.settle(theirs);
+    agreement.settled(group);
+  }
+
+  private boolean offer(Manifest manifest, PreparedTransfer transfer) {
+    ManifestEntry entry = transfer.entry();
+    boolean fits = manifest.offer(entry);
+    if (fits) {
+      agreement.offered(transfer, entry);
+    }
+    return fits;
+  }
+
+  /**
+   * Drops a wire that broke between rounds. No transfer fails for that, unless the peer is dead:
+   * then it cannot come to a new rendezvous.
+   */
+  private void dropBrokenWire() {
+    Optional<RuntimeException> failure = link.failure();
+    if (failure.isEmpty()) {
+      return;
+    }
+    if (isWaiting()) {
+      throw failure.get();
+    }
+    if (isDeath(failure.get())) {
+      failReady(failure.get());
+      throw failure.get();
+    }
+    LOG.info("{} opens a new communicator: {}", name, failure.get().getMessage());
+    int unused = agreement.fail(failure.get());
+    link.closeCommunicator();
+  }
+
+  private static boolean isDeath(RuntimeException failure) {
+    return failure instanceof CollectiveException known && known.kind() == Kind.DEAD;
+  }
+
+  /** Opens the link. The waiting transfers fail if that fails. */
+  private void open() {
+    try {
+      link.open();
+    } catch (RuntimeException e) {
+      failReady(e);
+      throw e;
+    }
+  }
+
+  /** Fails the ready transfers, without a lock: a listener may start new transfers at once. */
+  private void failReady(RuntimeException cause) {
+    List<PreparedTransfer> ready = queue.takeReady(this::isReady);
+    counters.add(TransferCounter.FAILED, ready.size());
+    ready.forEach(transfer -> transfer.endBecause(cause));
+  }
+
+  private boolean settle() {
+    OfferMatcher.Matched matched = agreement.match();
+    counters.add(
+        TransferCounter.FAILED,
+        matched.settled() - matched.complete().size() - matched.behind().size());
+    if (!matched.complete().isEmpty()) {
+      moves.move(link.wire(), matched.complete());
+      agreement.moved(matched.complete());
+    }
+    if (!matched.behind().isEmpty()) {
+      moveBehind(matched.behind());
+    }
+    return matched.settled() > 0;
+  }
+
+  /** Enqueues a group behind the complete one, which must not wait for a source. */
+  private void moveBehind(OfferMatcher.Group group) {
+    standing = Stream.concat(group.sends().stream(), group.receives().stream()).toList();
+    try {
+      moves.moveBehind(link.wire(), group);
+    } finally {
+      standing = List.of();
+    }
+    confirmation.begin(group);
+  }
+
+  /**
+   * Drops the state of both ends. The next round opens a new communicator.
+   *
+   * @param reason for the messages at both ends
+   */
+  void breakOff(RuntimeException cause, String reason) {
+    LOG.info("{} breaks off: {}", name, cause.toString());
+    confirmation.clear();
+    link.abort(reason);
+    // Waiters learn of the failure first: a wire may take long to close.
+    agreement.announce(cause);
+    link.closeCommunicator();
+    counters.add(TransferCounter.FAILED, agreement.fail(cause));
+  }
+
+  /**
+   * The verdict on a group that moved behind recorded, incomplete work: whether that work
+   * succeeded. If the work failed, the moved data is void. The sending end puts the verdict into
+   * its next manifest, and no transfer of the group completes before. Used by the lane's thread.
+   */
+  static final class VerdictExchange {
+    /** How often a waiting lane checks its wire. */
+    private static final Duration CHECK_PERIOD = Duration.ofMillis(10);
+
+    private final CliqueConnection link;
+    private final Duration timeout;
+    private OfferMatcher.Group group = OfferMatcher.Group.NONE;
+
+    /**
+     * Creates a state without a verdict.
+     *
+     * @param link of the clique
+     * @param timeout the longest wait for the end of a source after its group has moved
+     */
+    VerdictExchange(CliqueConnection link, Duration timeout) {
+      this.link = link;
+      this.timeout = timeout;
+    }
+
+    /** Starts the confirmation of a group that has moved. */
+    void begin(OfferMatcher.Group moved) {
+      group = moved;
+    }
+
+    /** Drops the group. */
+    void clear() {
+      group = OfferMatcher.Group.NONE;
+    }
+
+    /** Whether one of the ends owes a verdict. */
+    boolean isDue() {
+      return !group.isEmpty();
+    }
+
+    /** Whether the peer owes a verdict. */
+    boolean isExpected() {
+      return !group.receives().isEmpty();
+    }
+
+    /** The group that waits for verdicts. */
+    OfferMatcher.Group group() {
+      return group;
+    }
+
+    /**
+     * The verdict of this end, after its sources have ended. Empty if this end sent nothing.
+     *
+     * @throws TransferException if a source does not end in time
+     */
+    Optional<ManifestEntry> own() {
+      if (group.sends().isEmpty()) {
+        return Optional.empty();
+      }
+      Deadline deadline = Deadline.after(timeout);
+      group.sources().forEach(source -> awaitEnd(source, deadline));
+      return Optional.of(
+          ManifestEntry.verdict(group.sourceFailure().map(PreparedTransfer::text).orElse("")));
+    }
+
+    /** Waits for the end of device work. The device has finished it; the host notices later. */
+    private void awaitEnd(Event work, Deadline deadline) {
+      while (work.state() == Event.State.RECORDED) {
+        link.failure()
+            .ifPresent(
+                failure -> {
+                  throw failure;
+                });
+        if (Thread.currentThread().isInterrupted()) {
+          throw new TransferException("interrupted while waiting for the end of " + work);
+        }
+        if (deadline.expired()) {
+          throw new TransferException(
+              work + " has not ended though the device has come behind it; waited " + deadline);
+        }
+        try {
+          work.await(Deadline.after(CHECK_PERIOD));
+        } catch (EventFailedException | EventTimeoutException e) {
+          // The loop checks the state.
+        }
+      }
+    }
+
+    /**
+     * Ends the transfers of the group by the verdicts of both ends.
+     *
+     * @param theirs the failure of the peer's sources; empty if they succeeded or the peer sent
+     *     none
+     */
+    void settle(String theirs) {
+      OfferMatcher.Group settled = group;
+      group = OfferMatcher.Group.NONE;
+      // One verdict for all sends, the one that the peer got.
+      Optional<Throwable> failure = settled.sourceFailure();
+      for (PreparedTransfer send : settled.sends()) {
+        failure.ifPresentOrElse(send::end, send::complete);
+      }
+      for (PreparedTransfer receive : settled.receives()) {
+        if (theirs.isEmpty()) {
+          receive.complete();
+        } else {
+          receive.end(OfferMatcher.failedAtPeer(receive, theirs));
+        }
+      }
+    }
+  }
+
+  /** Moves the payload of groups and counts it. Used by the lane's thread. */
+  static final class GroupMoves {
+    private final TransferCounters counters;
+
+    GroupMoves(TransferCounters counters) {
+      this.counters = counters;
+    }
+
+    /** Moves plain arrays, then encoded ones; encoding starts meanwhile. */
+    void move(TransferWire wire, OfferMatcher.Group group) {
+      CodedGroup coded = new CodedGroup(group.sends(), group.receives());
+      List<TypedBuffer> sends = plain(group.sends());
+      List<TypedBuffer> receives = plain(group.receives());
+      coded.move(wire, sends, receives);
+      counters.increment(TransferCounter.GROUPS);
+      counters.add(TransferCounter.SENT, group.sends().size() - coded.failedSends());
+      counters.add(TransferCounter.RECEIVED, group.receives().size() - coded.failedReceives());
+      counters.add(TransferCounter.FAILED, coded.failedSends() + coded.failedReceives());
+      counters.add(TransferCounter.BYTES_SENT, coded.sentBytes());
+      counters.add(TransferCounter.BYTES_RECEIVED, coded.receivedBytes());
+    }
+
+    /**
+     * As {@link #move}, for plain arrays behind device work: the devices enqueue the move at once.
+     * Success is not known yet, so it is not counted here.
+     */
+    void moveBehind(TransferWire wire, OfferMatcher.Group group) {
+      counters.increment(TransferCounter.GROUPS_BEHIND_DEVICES);
+      List<TypedBuffer> sends = plain(group.sends());
+      List<TypedBuffer> receives = plain(group.receives());
+      wire.moveBehind(group.sources(), sends, receives);
+      counters.increment(TransferCounter.GROUPS);
+      counters.add(TransferCounter.BYTES_SENT, bytes(sends));
+      counters.add(TransferCounter.BYTES_RECEIVED, bytes(receives));
+    }
+
+    private static long bytes(List<TypedBuffer> buffers) {
+      return buffers.stream().mapToLong(TypedBuffer::bytes).sum();
+    }
+
+    private static List<TypedBuffer> plain(List<PreparedTransfer> transfers) {
+      return transfers.stream()
+          .filter(transfer -> transfer.coding().isPlain())
+          .map(PreparedTransfer::buffer)
+          .toList();
+    }
+  }
+}

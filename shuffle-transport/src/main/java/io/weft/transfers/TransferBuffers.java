@@ -1,0 +1,144 @@
+package io.weft.transfers;
+
+import io.weft.memory.ArenaFullException;
+import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
+import io.weft.memory.SpillPolicy.Use;
+import io.weft.transfers.ReceiveMemory.BufferStatistics;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.TreeMap;
+
+/**
+ * Receive buffers from an arena. Returned buffers are kept by size and reused, so that after the
+ * first batches a receive allocates nothing. When the arena runs full, idle buffers are freed.
+ *
+ * <p>Sizes up to 1 MiB are rounded up to a power of two, at least 4 KiB. Larger sizes are rounded
+ * up to a multiple of 1 MiB. Thread-safe.
+ */
+final class TransferBuffers implements ReceiveMemory, AutoCloseable {
+  private static final long LEAST_BYTES = 4L << 10;
+  private static final long STEP_BYTES = 1L << 20;
+
+  /** The largest extent of an arena. */
+  private static final long MOST_BYTES = Integer.MAX_VALUE - 63L;
+
+  private final SharedArena arena;
+  private final TreeMap<Long, Deque<Extent>> idle = new TreeMap<>();
+  private long taken;
+  private long allocated;
+  private long out;
+  private long idleBytes;
+  private boolean closed;
+
+  /** Takes buffers from an arena, which must stay open until the last buffer has returned. */
+  public TransferBuffers(SharedArena arena) {
+    this.arena = arena;
+    arena.onPressure(this::giveBackIdle);
+  }
+
+  /**
+   * Allocates a buffer with undefined contents.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @throws ArenaFullException if no idle buffer fits and the arena is full
+   * @throws IOException if the size is out of range
+   */
+  @Override
+  public TransferBuffer take(long bytes) throws IOException {
+    if (bytes < 1 || bytes > MOST_BYTES) {
+      throw new IOException(
+          "an array in host memory has 1 to %d bytes, not %d; send it in parts"
+              .formatted(MOST_BYTES, bytes));
+    }
+    long size = rounded(bytes);
+    Extent extent = idle(size);
+    if (extent == null) {
+      extent = arena.allocate(size, Use.RETAINED);
+      synchronized (this) {
+        allocated++;
+      }
+    }
+    synchronized (this) {
+      taken++;
+      out++;
+    }
+    Extent block = extent;
+    return new TransferBuffer(extent.address(), bytes, () -> takeBack(block));
+  }
+
+  /**
+   * Allocates buffers in advance, so that {@code count} buffers of this size can be taken without
+   * an allocation.
+   *
+   * @throws ArenaFullException if the arena is full; earlier allocations stay
+   * @throws IOException as {@link #take} does
+   */
+  public void preallocate(long bytes, int count) throws IOException {
+    List<TransferBuffer> buffers = new ArrayList<>();
+    try {
+      for (int i = 0; i < count; i++) {
+        buffers.add(take(bytes));
+      }
+    } finally {
+      buffers.forEach(TransferBuffer::close);
+    }
+  }
+
+  private static long rounded(long bytes) {
+    if (bytes > STEP_BYTES) {
+      return Math.min((bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES, MOST_BYTES);
+    }
+    long power = Long.highestOneBit(Math.max(1, bytes));
+    return Math.max(LEAST_BYTES, power < bytes ? 2 * power : power);
+  }
+
+  private synchronized Extent idle(long size) {
+    if (closed) {
+      throw new IllegalStateException("the transfer buffers are closed");
+    }
+    Deque<Extent> same = idle.get(size);
+    Extent extent = same == null ? null : same.poll();
+    idleBytes -= extent == null ? 0 : extent.length();
+    return extent;
+  }
+
+  private void takeBack(Extent extent) {
+    synchronized (this) {
+      out--;
+      if (!closed) {
+        idle.computeIfAbsent(extent.length(), size -> new ArrayDeque<>()).push(extent);
+        idleBytes += extent.length();
+        return;
+      }
+    }
+    arena.free(extent);
+  }
+
+  private void giveBackIdle() {
+    List<Extent> all = new ArrayList<>();
+    synchronized (this) {
+      idle.values().forEach(all::addAll);
+      idle.clear();
+      idleBytes = 0;
+    }
+    all.forEach(arena::free);
+  }
+
+  @Override
+  public synchronized BufferStatistics statistics() {
+    return new BufferStatistics(taken, allocated, out, idleBytes);
+  }
+
+  /** Frees idle buffers now, and the others when they return. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+    giveBackIdle();
+  }
+}

@@ -1,0 +1,243 @@
+package io.weft.transfers;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.weft.collectives.clique.CliqueKey;
+import io.weft.collectives.clique.CliqueMember;
+import io.weft.device.HostLane;
+import io.weft.device.Lane;
+import io.weft.transfers.TransferCounter.TransferCounters;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The cliques of this executor. Each has a channel from its first transfer on. Thread-safe. Owns
+ * the channels and the reaper of idle ones, which starts with the first channel.
+ */
+final class TransferCliques implements AutoCloseable {
+  private static final Duration LANE_TIMEOUT = Duration.ofSeconds(5);
+  private static final Duration MAX_REAP_PERIOD = Duration.ofSeconds(1);
+  private static final int REAPS_PER_IDLE_TIME = 4;
+
+  /** The incarnations of processes that have ended, with the cause. */
+  private final Map<Incarnation, RuntimeException> failed = new LinkedHashMap<>();
+
+  private final Map<CliqueKey, CliqueChannel> channels = new LinkedHashMap<>();
+  private final String executor;
+  private final CliqueAccess access;
+  private final TransferCounters counters;
+  private final Duration timeout;
+  private final IdleReaper reaper;
+  private boolean closed;
+
+  /** One incarnation of a process. */
+  private record Incarnation(String process, String incarnation) {}
+
+  /** Creates an object without cliques. */
+  TransferCliques(
+      String executor, CliqueAccess access, TransferCounters counters, TransferOptions options) {
+    this.executor = executor;
+    this.access = access;
+    this.counters = counters;
+    this.timeout = options.deadline();
+    this.reaper = new IdleReaper(executor, reapPeriod(options), () -> checks(options.idle()));
+  }
+
+  /**
+   * The end that checks first waits for the other end's check. So the checks are frequent, and well
+   * within the deadline, after which the end would abort the communicator instead of giving it up.
+   */
+  private static Duration reapPeriod(TransferOptions options) {
+    long shorter = Math.min(options.idle().toNanos(), options.deadline().toNanos());
+    return Duration.ofNanos(Math.min(MAX_REAP_PERIOD.toNanos(), shorter / REAPS_PER_IDLE_TIME));
+  }
+
+  private synchronized List<Runnable> checks(Duration idle) {
+    return channels.values().stream()
+        .map(channel -> (Runnable) () -> channel.retireIfIdle(idle))
+        .toList();
+  }
+
+  /** Adds transfers to their clique, or fails them. */
+  void add(CliqueKey key, List<PreparedTransfer> transfers) {
+    CliqueChannel channel;
+    try {
+      channel = channel(key);
+    } catch (RuntimeException e) {
+      transfers.forEach(transfer -> transfer.endBecause(e));
+      counters.add(TransferCounter.FAILED, transfers.size());
+      return;
+    }
+    channel.add(transfers);
+  }
+
+  private synchronized CliqueChannel channel(CliqueKey key) {
+    if (closed) {
+      throw new IllegalStateException("the transfers of executor " + executor + " were closed");
+    }
+    for (CliqueMember member : key.members()) {
+      RuntimeException cause = failed.get(new Incarnation(member.process(), member.incarnation()));
+      if (cause != null) {
+        throw cause;
+      }
+    }
+    return channels.computeIfAbsent(key, this::open);
+  }
+
+  /** The caller holds the monitor. */
+  private CliqueChannel open(CliqueKey key) {
+    reaper.begin();
+    CliqueMember self =
+        key.members().stream()
+            .filter(member -> member.process().equals(executor))
+            .findFirst()
+            .orElseThrow();
+    CliqueMember peer = key.members().get(1 - key.rankOf(self));
+    Lane lane =
+        HostLane.open(
+            "transfers-%s-%s".formatted(self.device(), peer.process() + "-" + peer.device()),
+            LANE_TIMEOUT,
+            "[executor " + executor + "] ",
+            Lane.Priority.HIGHEST);
+    return new CliqueChannel(key, self, access, counters, lane, timeout);
+  }
+
+  /** Aborts the current round of a clique. */
+  void abort(CliqueKey key, String reason) {
+    CliqueChannel channel;
+    synchronized (this) {
+      channel = channels.get(key);
+    }
+    if (channel != null) {
+      channel.abort(reason);
+    }
+  }
+
+  /** Fails the present and future cliques with an incarnation of a process. */
+  void fail(String process, String incarnation, String reason) {
+    List<CliqueChannel> hit = new ArrayList<>();
+    TransferException cause =
+        new TransferException("executor " + process + " (" + incarnation + ") is gone: " + reason);
+    synchronized (this) {
+      failed.put(new Incarnation(process, incarnation), cause);
+      channels
+          .values()
+          .removeIf(
+              channel -> {
+                boolean includes = channel.includes(process, incarnation);
+                if (includes) {
+                  hit.add(channel);
+                }
+                return includes;
+              });
+    }
+    hit.forEach(channel -> channel.end(cause));
+    access.fail(process, incarnation, reason);
+    hit.forEach(CliqueChannel::close);
+  }
+
+  /** Ends all channels first, then waits for each. */
+  @Override
+  public void close() {
+    List<CliqueChannel> all;
+    synchronized (this) {
+      closed = true;
+      all = List.copyOf(channels.values());
+      channels.clear();
+    }
+    reaper.close();
+    IllegalStateException cause =
+        new IllegalStateException("the transfers of executor " + executor + " were closed");
+    all.forEach(channel -> channel.end(cause));
+    all.forEach(CliqueChannel::close);
+  }
+
+  /**
+   * Runs checks for idle cliques periodically, from {@link #begin} to {@link #close}, also after a
+   * check has failed. Owns the thread "weft-transfer-idle-…", which starts with the first check.
+   * Thread-safe.
+   */
+  static final class IdleReaper implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(IdleReaper.class);
+
+    private final String executor;
+    private final Duration pause;
+    private final Supplier<List<Runnable>> checks;
+    private final ScheduledThreadPoolExecutor thread;
+
+    @GuardedBy("this")
+    private boolean begun;
+
+    @GuardedBy("this")
+    private boolean closed;
+
+    /** Used by the thread only. */
+    private boolean failed;
+
+    /**
+     * Creates a reaper that does not run yet.
+     *
+     * @param executor id for the name of the thread
+     * @param pause between two runs
+     * @param checks gives the checks of a run, each of them quick; only the first exception is
+     *     logged
+     */
+    IdleReaper(String executor, Duration pause, Supplier<List<Runnable>> checks) {
+      this.executor = executor;
+      this.pause = pause;
+      this.checks = checks;
+      this.thread =
+          new ScheduledThreadPoolExecutor(
+              1,
+              task -> {
+                Thread named = new Thread(task, "weft-transfer-idle-" + executor);
+                named.setDaemon(true);
+                return named;
+              });
+    }
+
+    /** Starts the runs, unless they were started before or this is closed. */
+    synchronized void begin() {
+      if (!begun && !closed) {
+        begun = true;
+        ScheduledFuture<?> unused =
+            thread.scheduleWithFixedDelay(
+                () -> run(() -> checks.get().forEach(this::run)),
+                pause.toNanos(),
+                pause.toNanos(),
+                TimeUnit.NANOSECONDS);
+      }
+    }
+
+    /** Catches all exceptions, because the scheduler drops a task that throws. */
+    private void run(Runnable check) {
+      try {
+        check.run();
+      } catch (RuntimeException | Error e) {
+        if (!failed) {
+          LOG.warn(
+              "[executor {}] a check for idle cliques failed; the checks go on, and later failures"
+                  + " are not logged",
+              executor,
+              e);
+        }
+        failed = true;
+      }
+    }
+
+    /** Ends the runs and interrupts one that is under way. */
+    @Override
+    public synchronized void close() {
+      closed = true;
+      List<Runnable> unused = thread.shutdownNow();
+    }
+  }
+}

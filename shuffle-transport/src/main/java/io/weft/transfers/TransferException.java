@@ -1,0 +1,16 @@
+package io.weft.transfers;
+
+/**
+ * A transfer failed; the message names both of its ends. The cause says more where there is one.
+ */
+public class TransferException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  public TransferException(String message) {
+    super(message);
+  }
+
+  public TransferException(String message, Throwable cause) {
+    super(message, cause);
+  }
+}

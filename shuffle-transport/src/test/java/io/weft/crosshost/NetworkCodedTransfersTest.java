@@ -1,9 +1,0 @@
-package io.weft.crosshost;
-
-/** Executors connected by TCP. */
-class NetworkCodedTransfersTest extends CodedTransferContract {
-  @Override
-  Executors.Communicators communicators() {
-    return new NetworkTransfersTest().communicators();
-  }
-}

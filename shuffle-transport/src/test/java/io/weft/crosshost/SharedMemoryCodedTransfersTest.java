@@ -1,9 +1,0 @@
-package io.weft.crosshost;
-
-/** Executors that share memory. */
-class SharedMemoryCodedTransfersTest extends CodedTransferContract {
-  @Override
-  Executors.Communicators communicators() {
-    return new SharedMemoryTransfersTest().communicators();
-  }
-}

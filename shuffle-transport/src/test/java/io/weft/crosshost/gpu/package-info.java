@@ -1,2 +1,0 @@
-/** Tests of this executor's GPU as an end of transfers, on doubles of the driver and of NCCL. */
-package io.weft.crosshost.gpu;

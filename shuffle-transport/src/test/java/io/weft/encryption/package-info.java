@@ -1,2 +1,0 @@
-/** Tests of encrypted chunks. */
-package io.weft.encryption;

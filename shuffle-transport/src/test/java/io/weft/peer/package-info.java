@@ -1,2 +1,0 @@
-/** Tests of addresses and path rules of executors. */
-package io.weft.peer;

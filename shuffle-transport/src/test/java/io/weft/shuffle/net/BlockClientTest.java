@@ -1,0 +1,94 @@
+package io.weft.shuffle.net;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.shuffle.peer.PeerAddress;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.server.NoOpRpcHandler;
+import org.apache.spark.network.util.TransportConf;
+import org.junit.jupiter.api.Test;
+import scala.Option;
+
+/** Connection attempts that readers share. */
+class BlockClientTest {
+  private static final int CONNECT_MILLIS = 300;
+
+  private final SecurityManager security =
+      new SecurityManager(new SparkConf(false), Option.empty(), null);
+
+  private TransportConf settings(SparkConf conf, Duration connectTimeout) {
+    return SparkTransport.settings(conf, security, 1, connectTimeout);
+  }
+
+  /** A server that accepts no connection, because its backlog is full. */
+  private static final class SilentServer implements AutoCloseable {
+    private final ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+    private final List<Socket> waiting = new ArrayList<>();
+
+    SilentServer() throws IOException {
+      boolean answered = true;
+      while (answered) {
+        Socket socket = new Socket();
+        waiting.add(socket);
+        try {
+          socket.connect(server.getLocalSocketAddress(), CONNECT_MILLIS);
+        } catch (SocketTimeoutException e) {
+          answered = false;
+        }
+      }
+    }
+
+    PeerAddress address() {
+      String host = server.getInetAddress().getHostAddress();
+      return new PeerAddress("deaf", "i", host, server.getLocalPort(), "", "", "", "");
+    }
+
+    @Override
+    public void close() throws IOException {
+      for (Socket socket : waiting) {
+        socket.close();
+      }
+      server.close();
+    }
+  }
+
+  @Test
+  void anAttemptEndsWithItsReadersTimeoutAndIsNotSharedAfterwards() throws Exception {
+    TransportConf conf = settings(new SparkConf(false), Duration.ofMillis(600));
+    try (SilentServer deaf = new SilentServer();
+        SparkTransport transport = new SparkTransport(conf, security, "", new NoOpRpcHandler());
+        BlockClient client = new BlockClient(transport)) {
+      CompletableFuture<PeerConnection> first = client.connect(deaf.address());
+      assertThat(client.connect(deaf.address())).as("meanwhile").isSameAs(first);
+      assertThat(first)
+          .failsWithin(30, TimeUnit.SECONDS)
+          .withThrowableOfType(ExecutionException.class)
+          .havingCause()
+          .isInstanceOf(IOException.class)
+          .withMessageContaining("connecting to executor deaf");
+      assertThat(client.connect(deaf.address())).isNotSameAs(first);
+    }
+  }
+
+  @Test
+  void theShorterTimeoutHolds() {
+    assertThat(settings(new SparkConf(false), Duration.ofMillis(600)).connectionCreationTimeoutMs())
+        .isEqualTo(1000);
+    SparkConf set = new SparkConf(false).set("spark.network.timeout", "7s");
+    assertThat(settings(set, Duration.ofMinutes(2)).connectionCreationTimeoutMs()).isEqualTo(7000);
+    assertThat(settings(set, Duration.ofSeconds(3)).connectionCreationTimeoutMs()).isEqualTo(3000);
+    assertThat(set.getAll()).hasSize(1);
+  }
+}

@@ -1,0 +1,2 @@
+/** Tests of addresses and path rules of executors. */
+package io.weft.shuffle.peer;

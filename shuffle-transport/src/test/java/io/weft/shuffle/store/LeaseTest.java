@@ -1,0 +1,161 @@
+package io.weft.shuffle.store;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.weft.shuffle.store.Lease.FolderLeases;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class LeaseTest {
+  private static final String APPLICATION = "app-1-0123abcd";
+
+  @TempDir Path path;
+  private ExecutorFolder owner;
+
+  @BeforeEach
+  void createOwner() throws IOException {
+    owner = ExecutorFolder.create(ChildMain.root(path.toString()), APPLICATION, "1");
+  }
+
+  @AfterEach
+  void closeOwner() {
+    owner.close();
+    assertThat(path).isEmptyDirectory();
+  }
+
+  private Lease take(int shuffle) throws IOException {
+    return Lease.take(owner.path(), shuffle, "2", "abcdef01");
+  }
+
+  @Test
+  void aLeaseCountsForItsShuffleUntilItIsClosed() throws IOException {
+    Lease lease = take(1);
+    assertThat(owner.leases().anyLiving(1)).isTrue();
+    assertThat(owner.leases().anyLiving(12)).isFalse();
+    assertThat(owner.leases().anyLiving(0)).isFalse();
+    lease.close();
+    lease.close();
+    assertThat(owner.leases().anyLiving(1)).isFalse();
+    assertThat(Trees.contents(owner.path())).as("alive and token").hasSize(2);
+  }
+
+  @Test
+  void theLeaseIsVisibleUnderItsReadersName() throws IOException {
+    try (Lease lease = take(7)) {
+      assertThat(lease).isNotNull();
+      assertThat(Trees.contents(owner.path()))
+          .anyMatch(file -> file.getFileName().toString().startsWith("lease-7-2-abcdef01"));
+    }
+  }
+
+  @Test
+  void severalLeasesOfOneReaderCountEach() throws IOException {
+    List<Lease> leases = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      leases.add(take(1));
+    }
+    while (!leases.isEmpty()) {
+      assertThat(owner.leases().anyLiving(1)).isTrue();
+      leases.remove(0).close();
+    }
+    assertThat(owner.leases().anyLiving(1)).isFalse();
+  }
+
+  /** Repeated checks must not release the lock of a lease of this process. */
+  @Test
+  void checksDoNotEndALease() throws Exception {
+    try (Lease lease = take(1)) {
+      assertThat(lease).isNotNull();
+      for (int i = 0; i < 3; i++) {
+        assertThat(owner.leases().anyLiving(1)).isTrue();
+      }
+    }
+  }
+
+  @Test
+  void aLivingReaderKeepsItsLeaseAndADeadOneDoesNot() throws Exception {
+    try (ChildJvm reader = ChildJvm.start("lease", owner.path().toString(), "5")) {
+      reader.line();
+      for (int i = 0; i < 3; i++) {
+        assertThat(owner.leases().anyLiving(5)).isTrue();
+      }
+      reader.kill();
+      assertThat(owner.leases().anyLiving(5)).isFalse();
+      assertThat(Trees.contents(owner.path())).as("alive and token").hasSize(2);
+    }
+  }
+
+  @Test
+  void aReaderThatEndsInOrderRemovesItsLease() throws Exception {
+    try (ChildJvm reader = ChildJvm.start("lease", owner.path().toString(), "5")) {
+      reader.line();
+      assertThat(reader.finish()).isZero();
+      assertThat(Trees.contents(owner.path())).hasSize(2);
+    }
+  }
+
+  @Test
+  void aLeaseOnAnEndedOwnerFails() throws IOException {
+    Path gone = owner.path();
+    owner.close();
+    assertThatThrownBy(() -> Lease.take(gone, 1, "2", "abcdef01"))
+        .isInstanceOf(NoSuchFileException.class);
+    assertThat(new FolderLeases(gone).anyLiving(1)).isFalse();
+  }
+
+  @Test
+  void anOwnerMayEndWhileItsMemoryIsLeased() throws IOException {
+    Lease lease = take(1);
+    owner.close();
+    assertThat(path).isEmptyDirectory();
+    lease.close();
+  }
+
+  /** The owner is killed. Its memory stays for its readers. */
+  @Test
+  void aDeadOwnersFolderStaysAsLongAsALivingReaderHasALease(@TempDir Path disk) throws Exception {
+    try (ChildJvm child =
+        ChildJvm.start("executor", path.toString(), APPLICATION, "3", disk.toString())) {
+      Path killed = Path.of(child.line());
+      Lease lease = Lease.take(killed, 1, "1", owner.incarnation());
+      child.kill();
+      FolderSweep.application(killed.getParent());
+      assertThat(killed.resolve("segment-0")).exists();
+      assertThat(Trees.contents(disk)).hasSize(2);
+      lease.close();
+      FolderSweep.application(killed.getParent());
+      assertThat(killed).doesNotExist();
+      assertThat(disk).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void aDeadOwnersFolderDoesNotStayForADeadReader(@TempDir Path disk) throws Exception {
+    try (ChildJvm child =
+        ChildJvm.start("executor", path.toString(), APPLICATION, "3", disk.toString())) {
+      Path killed = Path.of(child.line());
+      try (ChildJvm reader = ChildJvm.start("lease", killed.toString(), "5")) {
+        reader.line();
+        child.kill();
+        reader.kill();
+      }
+      FolderSweep.application(killed.getParent());
+      assertThat(killed).doesNotExist();
+    }
+  }
+
+  @Test
+  void leasesCountAsHeldIfTheFolderCannotBeRead() throws IOException {
+    Path file = Files.createFile(owner.path().resolve("output-1-1"));
+    assertThat(new FolderLeases(file).anyLiving(1)).isTrue();
+  }
+}

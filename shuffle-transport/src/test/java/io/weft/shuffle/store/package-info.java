@@ -1,0 +1,2 @@
+/** Tests of encrypted chunks. */
+package io.weft.shuffle.store;

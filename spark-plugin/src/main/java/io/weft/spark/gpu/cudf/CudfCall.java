@@ -1,0 +1,175 @@
+package io.weft.spark.gpu.cudf;
+
+import ai.rapids.cudf.Cuda;
+import ai.rapids.cudf.NativeDepsLoader;
+import ai.rapids.cudf.Rmm;
+import ai.rapids.cudf.Table;
+import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaDevice;
+import io.weft.device.cuda.CudaStream;
+import io.weft.shuffle.device.DeviceTable;
+import io.weft.spark.gpu.DeviceWork;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One call of a cudf function.
+ *
+ * @param schema of the batch
+ */
+record CudfCall(StructType schema, CudfFunction function) {
+  /**
+   * Makes a Weft table from a batch.
+   *
+   * @param start runs if cudf's memory was not initialised
+   * @throws Exception which fails the task
+   */
+  DeviceTable of(DeviceTable batch, CudfStart start, DeviceWork work) throws Exception {
+    CudaStream stream = CudfRuntime.stream(work.lane().stream().device(), start, work.deadline());
+    // cudf counts nulls of the batch, and this thread waits for that without a deadline.
+    batch.ready().await(work.deadline());
+    try {
+      return applied(batch, work, stream);
+    } catch (Throwable e) {
+      // A failed call may have enqueued work that reads the batch.
+      CudfCleanup.end("cudf work on a batch", work, stream, batch::usedUntil, e);
+      throw e;
+    }
+  }
+
+  private DeviceTable applied(DeviceTable batch, DeviceWork work, CudaStream stream)
+      throws Exception {
+    DeviceTable packed = null;
+    try {
+      try (CudfView view = CudfView.of(batch, schema);
+          Table made = made(view.table())) {
+        packed = CudfTableCopy.of(made, work, stream).pack();
+      }
+      return packed;
+    } catch (Throwable e) {
+      if (packed != null) {
+        packed.close();
+      }
+      throw e;
+    }
+  }
+
+  private Table made(Table batch) throws Exception {
+    Table made = function.apply(batch);
+    if (made == null) {
+      throw new IllegalStateException("a function on batches of cudf returned no table");
+    }
+    return made;
+  }
+
+  /**
+   * cudf in this process: whether it can work, and on which stream. It must be checked before any
+   * other call of cudf, because cudf ends the process if it cannot continue. Thread-safe.
+   */
+  static final class CudfRuntime {
+    private static final ReentrantLock STARTING = new ReentrantLock();
+
+    private CudfRuntime() {}
+
+    /**
+     * Returns the stream of the calling thread on which cudf works.
+     *
+     * @param device the device that cudf must use; becomes the calling thread's current device
+     * @param start runs if cudf's memory was not initialised
+     * @throws IllegalStateException if cudf cannot work here, with the reason
+     */
+    static CudaStream stream(CudaDevice device, CudfStart start, Deadline deadline)
+        throws Exception {
+      if (!NativeDepsLoader.libraryLoaded()) {
+        throw new IllegalStateException(
+            "cudf's native library cannot be loaded in this executor; its log says why. Add"
+                + " ai.rapids:cudf with the classifier of this machine's CUDA, such as cuda13, to the"
+                + " class path of executors");
+      }
+      // cudf uses the device that is current when its memory is initialised.
+      device.use();
+      if (!Rmm.isInitialized()) {
+        start(start, deadline);
+      }
+      requireSame(device);
+      return CudaStream.borrowed(device, "of cudf", Cuda.DEFAULT_STREAM.getStream());
+    }
+
+    private static void start(CudfStart start, Deadline deadline) throws Exception {
+      if (!STARTING.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
+        throw new IllegalStateException(
+            "another task of this executor still initialises cudf's memory after " + deadline);
+      }
+      try {
+        if (!Rmm.isInitialized()) {
+          start.start();
+        }
+      } finally {
+        STARTING.unlock();
+      }
+      if (!Rmm.isInitialized()) {
+        throw new IllegalStateException(
+            "cudf's memory (RMM) is not initialised in this executor, and Weft does not choose its"
+                + " size: pass CudfBatches.function a start that calls Rmm.initialize, or do so in an"
+                + " executor plugin");
+      }
+    }
+
+    /** Both number the GPUs that the process sees in the same way. */
+    private static void requireSame(CudaDevice device) {
+      int own = device.description().ordinal();
+      int cudfs = Cuda.getDevice();
+      if (cudfs != own) {
+        device.use(); // A query of cudf's device makes that device current.
+        throw new IllegalStateException(
+            ("cudf's memory in this executor is on GPU %d, and batches are on %d (%s): initialise it"
+                    + " where the executor's GPU is the current device, as a CudfStart does")
+                .formatted(cudfs, own, device));
+      }
+    }
+  }
+
+  /** Handles memory that failed work on cudf's stream may still use. Stateless. */
+  static final class CudfCleanup {
+    private static final Logger LOG = LoggerFactory.getLogger(CudfCleanup.class);
+
+    private CudfCleanup() {}
+
+    /**
+     * Keeps memory until all work on the stream is complete. If nothing more can be enqueued, it
+     * waits for the stream. If the stream does not complete either, or the device failed, the
+     * memory is never freed, because the work could overwrite the data of a new owner.
+     *
+     * @param stream of cudf and this thread
+     * @param keeper keeps the memory until an event has completed
+     * @param cause why the work failed; failures of this call are added to it
+     */
+    static void end(
+        String what, DeviceWork work, CudaStream stream, Consumer<Event> keeper, Throwable cause) {
+      try {
+        keeper.accept(work.lane().after(what, stream));
+      } catch (RuntimeException e) {
+        cause.addSuppressed(e);
+        if (!isAtRest(work, stream, cause)) {
+          LOG.warn("{}: the device may still use their memory, which is not freed", what);
+          keeper.accept(new HostEvent(what + ", whose end is not known"));
+        }
+      }
+    }
+
+    private static boolean isAtRest(DeviceWork work, CudaStream stream, Throwable cause) {
+      try {
+        return stream.awaitRest(work.deadline());
+      } catch (RuntimeException e) {
+        cause.addSuppressed(e);
+        return false;
+      }
+    }
+  }
+}

@@ -1,0 +1,119 @@
+package io.weft.spark.runtime;
+
+import io.weft.shuffle.ExchangeOptions;
+import io.weft.shuffle.ExchangeOptions.DiskEncryption;
+import io.weft.shuffle.ExchangeOptions.MemoryOptions;
+import io.weft.shuffle.ExchangeOptions.NetworkOptions;
+import io.weft.shuffle.ExchangeOptions.TrafficOptions;
+import io.weft.shuffle.store.EncryptionKey;
+import io.weft.spark.config.PathSettings.OptionNames;
+import io.weft.spark.config.SpillMemory;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.config.WeftVersion;
+import java.io.File;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Optional;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.storage.BlockManagerId;
+import scala.Option;
+
+/** Builds the exchange's options from the settings and from Spark's data about this executor. */
+final class ExecutorOptions {
+  private static final String DRIVER = "driver";
+
+  private final SparkEnv env;
+  private final SparkConf conf;
+  private final String executorId;
+
+  ExecutorOptions(SparkEnv env, PluginContext context) {
+    this.env = env;
+    this.conf = context.conf();
+    this.executorId = context.executorID();
+  }
+
+  /**
+   * Returns the host by which other executors reach this one. In local mode Spark does not know it
+   * yet, and no executor asks for it.
+   */
+  String host() {
+    BlockManagerId id = env.blockManager().blockManagerId();
+    return id == null ? conf.get("spark.driver.host", "localhost") : id.host();
+  }
+
+  /**
+   * Returns the address to listen on. An executor starts with an address that it can bind. A
+   * driver, the executor of local mode, may have a name that works only from other hosts.
+   */
+  String bindHost() {
+    return executorId.equals(DRIVER) ? conf.get("spark.driver.bindAddress", host()) : host();
+  }
+
+  /** Builds the options of an application, with the random key that the driver chose. */
+  ExchangeOptions build(String applicationKey) {
+    return new ExchangeOptions(
+        conf.get("spark.app.id", "local") + "-" + applicationKey,
+        executorId,
+        WeftVersion.current(),
+        memory(),
+        network(),
+        traffic(),
+        OptionNames.settings());
+  }
+
+  private MemoryOptions memory() {
+    String folder = WeftSettings.MEMORY_FOLDER.get(conf);
+    long memory = WeftSettings.MEMORY_SIZE.get(conf);
+    return new MemoryOptions(
+        folder.isEmpty() ? Optional.empty() : Optional.of(Path.of(folder)),
+        Arrays.stream(env.blockManager().diskBlockManager().localDirs()).map(File::toPath).toList(),
+        WeftSettings.segmentBytes(conf),
+        memory,
+        WeftSettings.SPILL_SIZE.get(conf),
+        WeftSettings.MEMORY_MARGIN.get(conf),
+        encryption());
+  }
+
+  /** Spark gives each executor the application's key when it starts. */
+  private Optional<DiskEncryption> encryption() {
+    if (!WeftSettings.isDiskEncrypted(conf)) {
+      return Optional.empty();
+    }
+    Option<byte[]> key = env.securityManager().getIOEncryptionKey();
+    if (key.isEmpty()) {
+      throw new IllegalStateException(
+          WeftSettings.DISK_ENCRYPTION
+              + " is true, but Spark gave executor "
+              + executorId
+              + " no key. Set it for the application as a whole, before it starts");
+    }
+    return Optional.of(new DiskEncryption(new EncryptionKey(key.get()), SpillMemory.of(conf)));
+  }
+
+  private NetworkOptions network() {
+    long inFlight = WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT.get(conf);
+    return new NetworkOptions(
+        host(),
+        bindHost(),
+        WeftSettings.PORT.get(conf),
+        conf.getInt("spark.executor.cores", 0),
+        WeftSettings.TRANSPORT.get(conf),
+        Math.min(WeftSettings.FETCH_REQUEST_SIZE.get(conf), inFlight),
+        inFlight,
+        WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT_PER_EXECUTOR.get(conf),
+        WeftSettings.FETCH_TIMEOUT.get(conf),
+        conf,
+        env.securityManager());
+  }
+
+  private TrafficOptions traffic() {
+    return new TrafficOptions(
+        WeftSettings.CHECKSUMS.get(conf),
+        WeftSettings.COMPRESSION.get(conf),
+        WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT_PER_PEER.get(conf),
+        WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT.get(conf),
+        WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER.get(conf));
+  }
+}

@@ -1,0 +1,176 @@
+package io.weft.spark.runtime;
+
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
+import io.weft.spark.runtime.WeftMetrics.ExecutorStatistics;
+import io.weft.spark.runtime.WeftMetrics.Metric;
+import java.io.Serializable;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The messages of executors to the driver, and its answers. Java deserializes records by the names
+ * of their fields. Two versions of Weft can therefore read each other's messages and report a
+ * version mismatch.
+ */
+public final class Messages {
+  private Messages() {}
+
+  /** A message of an executor. */
+  public sealed interface ToDriver extends Serializable
+      permits Hello,
+          Announce,
+          Lookup,
+          MemoryPressure,
+          Report,
+          Meet,
+          MeetClique,
+          AskDepartures,
+          AskEnded,
+          RankNews {}
+
+  /**
+   * The first message: asks whether an executor of this version may join. Answered by a {@link
+   * Verdict}.
+   */
+  public record Hello(String executorId, String host, String version) implements ToDriver {}
+
+  /**
+   * Sent when the executor's exchange has started. Answered by a {@link Verdict}.
+   *
+   * @param remark a warning for the user, as a sentence; null if there is none
+   */
+  public record Announce(PeerAddress address, String remark) implements ToDriver {}
+
+  /** Asks for the address of an executor. Answered by a {@link Found}. */
+  public record Lookup(String executorId) implements ToDriver {}
+
+  /** Sent when an executor's arena is full, perhaps of shuffles that are no longer needed. */
+  public record MemoryPressure(String executorId) implements ToDriver {}
+
+  /** Sent periodically for the UI. */
+  public record Report(ExecutorReport report) implements ToDriver {}
+
+  /**
+   * Polled by a task of a barrier stage. Answered by a {@link
+   * io.weft.spark.rendezvous.RendezvousAnswer}.
+   */
+  public record Meet(RendezvousCall<StageAttempt> call) implements ToDriver {}
+
+  /**
+   * Polled by one member of a clique of transfers. Answered by a {@link
+   * io.weft.spark.rendezvous.RendezvousAnswer}.
+   */
+  public record MeetClique(RendezvousCall<CliquePair> call) implements ToDriver {}
+
+  /**
+   * Asks for the lost executors. Answered by {@link Departures}.
+   *
+   * @param known number of lost executors that the sender already knows
+   */
+  public record AskDepartures(int known) implements ToDriver {}
+
+  /**
+   * Asks which of these shuffles have ended. Answered by {@link Ended}.
+   *
+   * @param shuffles at most {@link #MOST} shuffles whose outputs the executor holds
+   */
+  public record AskEnded(List<Integer> shuffles) implements ToDriver {
+    /** Maximum number of shuffles in one message. */
+    public static final int MOST = 4096;
+
+    public AskEnded {
+      shuffles = List.copyOf(shuffles);
+      if (shuffles.size() > MOST) {
+        throw new IllegalArgumentException(shuffles.size() + " shuffles are more than " + MOST);
+      }
+    }
+  }
+
+  /**
+   * Sent by a rank of a feed when it starts and when it fails. Answered by a {@link Verdict}, which
+   * acknowledges it.
+   *
+   * @param feed its number in the application
+   * @param attempt of the ranks' stage, from 0
+   * @param own whether the rank's own function failed
+   * @param error the error; null if the rank starts
+   */
+  public record RankNews(int feed, int attempt, int rank, boolean own, String error)
+      implements ToDriver {}
+
+  /** Shuffles that Spark has unregistered. */
+  public record Ended(List<Integer> shuffles) implements Serializable {
+    public Ended {
+      shuffles = List.copyOf(shuffles);
+    }
+  }
+
+  /** Lost executors, in the order in which the driver noticed. */
+  public record Departures(List<ExecutorLoss> departures) implements Serializable {
+    public Departures {
+      departures = List.copyOf(departures);
+    }
+  }
+
+  /**
+   * Whether an executor may continue.
+   *
+   * @param refusal why not, as a sentence; null if it may
+   */
+  public record Verdict(String refusal) implements Serializable {
+    public static final Verdict WELCOME = new Verdict(null);
+  }
+
+  /**
+   * The answer to a lookup.
+   *
+   * @param address null if the executor has not announced itself
+   */
+  public record Found(PeerAddress address) implements Serializable {}
+
+  /** The message for an executor with another version of Weft than the driver. */
+  public static final class VersionMismatch {
+    private VersionMismatch() {}
+
+    /** Returns the message. */
+    public static String message(String executorId, String host, String executors, String drivers) {
+      return "Executor %s on %s runs Weft %s, but the driver runs Weft %s. Put the same jar in the"
+          + " jars folder of every host, or pass it with --jars."
+              .formatted(executorId, host, executors, drivers);
+    }
+  }
+
+  /**
+   * The metrics of an executor at one time.
+   *
+   * @param executorId Spark's executor id
+   * @param host where it runs
+   * @param values values by metric name
+   */
+  public record ExecutorReport(String executorId, String host, Map<String, Long> values)
+      implements Serializable {
+    /** Creates the report of an executor. */
+    public static ExecutorReport of(String executorId, String host, ExecutorStatistics statistics) {
+      Map<String, Long> values = new HashMap<>();
+      for (Metric metric : WeftMetrics.all()) {
+        values.put(metric.name(), metric.read(statistics));
+      }
+      return new ExecutorReport(executorId, host, values);
+    }
+
+    /** The value of one metric. */
+    public long get(Metric metric) {
+      return get(metric.name());
+    }
+
+    /** The value of the metric with a name; 0 if there is no such metric. */
+    public long get(String name) {
+      return values.getOrDefault(name, 0L);
+    }
+  }
+}

@@ -1,0 +1,335 @@
+package io.weft.spark.runtime;
+
+import com.codahale.metrics.Gauge;
+import com.codahale.metrics.MetricRegistry;
+import io.weft.collectives.Bootstrap;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.peer.PathRules;
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.collectives.ExecutorCollectives;
+import io.weft.spark.columns.BufferPool;
+import io.weft.spark.config.Activation;
+import io.weft.spark.config.PathSettings;
+import io.weft.spark.config.WeftSettings;
+import io.weft.spark.config.WeftVersion;
+import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.rapids.RapidsRole;
+import io.weft.spark.rendezvous.CliquePair;
+import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
+import io.weft.spark.rendezvous.RendezvousAnswer;
+import io.weft.spark.rendezvous.RendezvousCall;
+import io.weft.spark.runtime.Messages.Announce;
+import io.weft.spark.runtime.Messages.AskDepartures;
+import io.weft.spark.runtime.Messages.Departures;
+import io.weft.spark.runtime.Messages.Hello;
+import io.weft.spark.runtime.Messages.Meet;
+import io.weft.spark.runtime.Messages.MeetClique;
+import io.weft.spark.runtime.Messages.MemoryPressure;
+import io.weft.spark.runtime.Messages.Verdict;
+import io.weft.spark.runtime.Messages.VersionMismatch;
+import io.weft.spark.runtime.WeftMetrics.ExecutorStatistics;
+import io.weft.spark.runtime.WeftMetrics.Metric;
+import io.weft.spark.transfers.ExecutorTransfers;
+import io.weft.spark.transfers.TransferDriver;
+import io.weft.transfers.TransferOptions;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The executor side of the plugin. It owns the exchange of its JVM from before the first task until
+ * after the last. In local mode the driver is the executor.
+ *
+ * <p>Spark calls {@link #init} and {@link #shutdown} once each.
+ */
+public final class WeftExecutorPlugin implements ExecutorPlugin {
+  private static final Logger LOG = LoggerFactory.getLogger(WeftExecutorPlugin.class);
+  private static final String COLLECTIVES_FOLDER = "collectives";
+
+  private ExecutorExchange exchange;
+  private ExecutorCollectives collectives;
+  private ExecutorTransfers transfers;
+  private ExecutorGpu gpu;
+  private StatusReporter reporter;
+  private EndedShufflePoller ended;
+
+  @Override
+  public void init(PluginContext context, Map<String, String> fromDriver) {
+    if (!Boolean.parseBoolean(fromDriver.get(Activation.RUNS))) {
+      return;
+    }
+    if (!Boolean.parseBoolean(fromDriver.get(Activation.ACTIVE))) {
+      RapidsRole.misplaced(WeftExecutorPlugin.class.getClassLoader()).ifPresent(LOG::error);
+    }
+    ExecutorOptions options = new ExecutorOptions(SparkEnv.get(), context);
+    greet(context, options.host(), fromDriver.get(Activation.VERSION));
+    DriverPeers peers = new DriverPeers(context, WeftSettings.FETCH_TIMEOUT.get(context.conf()));
+    try {
+      exchange =
+          ExecutorExchange.open(options.build(fromDriver.get(Activation.APPLICATION_KEY)), peers);
+    } catch (IOException e) {
+      throw new UncheckedIOException(
+          "Weft cannot start on executor " + context.executorID() + ": " + e.getMessage(), e);
+    }
+    begin(context, options, peers);
+  }
+
+  /** Asks the driver whether this executor may join, before it allocates memory. */
+  private static void greet(PluginContext context, String host, String driversVersion) {
+    String ours = WeftVersion.current();
+    String refusal = refusal(ask(context, new Hello(context.executorID(), host, ours)));
+    if (refusal == null && !ours.equals(driversVersion)) {
+      refusal = VersionMismatch.message(context.executorID(), host, ours, driversVersion);
+    }
+    if (refusal != null) {
+      throw new IllegalStateException(refusal);
+    }
+  }
+
+  /** Announces the exchange and this executor's GPU. */
+  private PeerAddress announce(PluginContext context) {
+    try {
+      PeerAddress own = exchange.address().withGpu(OwnGpu.find(context));
+      String refusal = refusal(ask(context, new Announce(own, exchange.remark().orElse(null))));
+      if (refusal != null) {
+        throw new IllegalStateException(refusal);
+      }
+      return own;
+    } catch (RuntimeException e) {
+      exchange.close();
+      throw e;
+    }
+  }
+
+  /** Throws if the task was killed. Spark does not interrupt killed tasks by default. */
+  private static void stopIfKilled() {
+    TaskContext task = TaskContext.get();
+    if (task != null) {
+      task.killTaskIfInterrupted();
+    }
+  }
+
+  private void begin(PluginContext context, ExecutorOptions options, DriverPeers peers) {
+    PeerAddress own = announce(context);
+    exchange.onPressure(new PressureReport(context));
+    exchange.arena().waiters().check(WeftExecutorPlugin::stopIfKilled);
+    PathRules rules = PathSettings.rules(context.conf());
+    CommunicatorFactory communicators = communicators(context, options, rules, false);
+    CommunicatorFactory besideNccl = communicators(context, options, rules, true);
+    collectives = collectives(context, options.host(), communicators);
+    transfers =
+        transfers(
+            context,
+            new ExecutorTransfers.Resources(
+                own,
+                peers,
+                communicators,
+                exchange.arena(),
+                OwnGpu.end(context.conf(), own, besideNccl)));
+    gpu = OwnGpu.forTasks(context.conf(), own, exchange);
+    Supplier<ExecutorStatistics> statistics =
+        () ->
+            new ExecutorStatistics(
+                exchange.statistics(), collectives.statistics(), transfers.statistics());
+    register(context.metricRegistry(), statistics);
+    reporter = StatusReporter.start(context, options.host(), statistics);
+    ended =
+        new EndedShufflePoller(
+                context,
+                this::heldShuffles,
+                shuffle -> SparkEnv.get().shuffleManager().unregisterShuffle(shuffle))
+            .start();
+    WeftExecutor.start(exchange, context);
+    collectives.start();
+    transfers.start();
+    gpu.start();
+  }
+
+  /** Returns the shuffles with outputs on the host or the GPU. */
+  private List<Integer> heldShuffles() {
+    List<BlockKey> keys = new ArrayList<>(exchange.outputs());
+    gpu.openExchange().ifPresent(device -> keys.addAll(device.catalog().keys()));
+    return keys.stream().map(BlockKey::shuffleId).distinct().toList();
+  }
+
+  /**
+   * Creates communicators. The shared memory of ranks is in the executor's folder, which is removed
+   * if the executor dies.
+   */
+  private CommunicatorFactory communicators(
+      PluginContext context, ExecutorOptions options, PathRules rules, boolean besideNccl) {
+    if (WeftSettings.isDiskEncrypted(context.conf()) && !exchange.isInMemory()) {
+      return new UnencryptedDiskRefusal(context.executorID(), exchange.address().folder());
+    }
+    return new HostCommunicators(
+        overHosts(rules, besideNccl)
+            .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
+            .withBindHost(options.bindHost()));
+  }
+
+  /**
+   * Decides whether ranks may be on several hosts. Data between hosts is not encrypted.
+   *
+   * @param besideNccl whether it connects GPUs without NCCL, so that NCCL's permission applies
+   */
+  static HostOptions overHosts(PathRules rules, boolean besideNccl) {
+    boolean network = !rules.encrypted() || (besideNccl && rules.unencryptedNccl());
+    return HostOptions.defaults().withNetwork(network);
+  }
+
+  private static ExecutorTransfers transfers(
+      PluginContext context, ExecutorTransfers.Resources resources) {
+    SparkConf conf = context.conf();
+    return new ExecutorTransfers(
+        resources,
+        new PluginTransferDriver(context),
+        new TransferOptions(
+            WeftSettings.TRANSFERS_BATCH_SIZE.get(conf),
+            WeftSettings.TRANSFERS_BATCH_AGE.get(conf),
+            WeftSettings.TRANSFERS_DEADLINE.get(conf),
+            WeftSettings.TRANSFERS_IDLE.get(conf)));
+  }
+
+  private static ExecutorCollectives collectives(
+      PluginContext context, String host, CommunicatorFactory communicators) {
+    return new ExecutorCollectives(
+        new ExecutorCollectives.Options(
+            context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
+        communicators,
+        call ->
+            (RendezvousAnswer)
+                MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
+  }
+
+  private static String refusal(Object answer) {
+    return ((Verdict) answer).refusal();
+  }
+
+  private static Object ask(PluginContext context, Serializable message) {
+    try {
+      return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
+    } catch (Exception e) {
+      throw new IllegalStateException(
+          "Executor %s asked the driver's Weft to join and got no answer: %s"
+              .formatted(context.executorID(), e),
+          e);
+    }
+  }
+
+  private static void register(MetricRegistry registry, Supplier<ExecutorStatistics> statistics) {
+    for (Metric metric : WeftMetrics.all()) {
+      registry.register(metric.name(), (Gauge<Long>) () -> metric.read(statistics.get()));
+    }
+  }
+
+  @Override
+  public void shutdown() {
+    if (exchange == null) {
+      return;
+    }
+    WeftExecutor.stop();
+    reporter.close();
+    ended.close();
+    gpu.close();
+    transfers.close();
+    collectives.close();
+    exchange.close();
+    BufferPool.freeIdle();
+  }
+
+  /**
+   * Refuses to create communicators, because the data of ranks would be on disk without encryption
+   * although disks must be encrypted. Immutable.
+   *
+   * @param executorId id of this executor
+   * @param folder the folder on disk
+   */
+  record UnencryptedDiskRefusal(String executorId, String folder) implements CommunicatorFactory {
+    @Override
+    public Communicator create(Bootstrap bootstrap, CommunicatorOptions options) {
+      throw new IllegalStateException(
+          "executor "
+              + executorId
+              + " has no shared memory, and the shared data of ranks would be unencrypted on disk in "
+              + folder
+              + " although "
+              + WeftSettings.DISK_ENCRYPTION
+              + " is true. Provide a memory file system: /dev/shm or spark.weft.memory.folder");
+    }
+  }
+
+  /** Sends the calls of transfers to the driver's plugin. Thread-safe. */
+  static final class PluginTransferDriver implements TransferDriver {
+    private final PluginContext context;
+
+    PluginTransferDriver(PluginContext context) {
+      this.context = context;
+    }
+
+    @Override
+    public RendezvousAnswer ask(RendezvousCall<CliquePair> call) throws Exception {
+      return (RendezvousAnswer) send(new MeetClique(call));
+    }
+
+    @Override
+    public List<ExecutorLoss> lossesSince(int known) throws Exception {
+      return ((Departures) send(new AskDepartures(known))).departures();
+    }
+
+    private Object send(Serializable message) throws Exception {
+      return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
+    }
+  }
+
+  /**
+   * Reports to the driver that this executor's shared memory is full, so that it frees unused
+   * shuffles. The driver frees them later, if it can. The current allocation does not wait for it.
+   *
+   * <p>Thread-safe. It never blocks, and reports at most once every few seconds.
+   */
+  static final class PressureReport implements Runnable {
+    private static final Logger LOG = LoggerFactory.getLogger(PressureReport.class);
+    private static final long PAUSE_NANOS = Duration.ofSeconds(5).toNanos();
+
+    private final PluginContext context;
+    private final AtomicLong nextNanos = new AtomicLong(System.nanoTime());
+
+    PressureReport(PluginContext context) {
+      this.context = context;
+    }
+
+    @Override
+    public void run() {
+      long next = nextNanos.get();
+      long now = System.nanoTime();
+      if (now - next < 0 || !nextNanos.compareAndSet(next, now + PAUSE_NANOS)) {
+        return;
+      }
+      try {
+        context.send(MessageCodec.encode(new MemoryPressure(context.executorID())));
+      } catch (IOException | RuntimeException e) {
+        LOG.debug("The report that memory is full did not reach the driver", e);
+      }
+    }
+  }
+}

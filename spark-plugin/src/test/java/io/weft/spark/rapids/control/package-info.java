@@ -1,2 +1,0 @@
-/** Tests of messages. */
-package io.weft.spark.rapids.control;

@@ -1,2 +1,0 @@
-/** Tests of data lanes. */
-package io.weft.spark.rapids.data;
