@@ -21,16 +21,16 @@ final class Exclusions {
         "expects fewer blocks to be counted when adjacent ones are fetched as one; Weft "
             + "counts every block, as it fetches none of its own host");
     ADAPTIVE.put(
-        "its threshold for hash joins is just above the sizes of compressed blocks; ",
-        "its threshold for hash joins lies just above the sizes of compressed blocks; "
+        "SPARK-35264: Support AQE side shuffled hash join formula",
+        "its threshold for hash joins is just above the sizes of compressed blocks; "
             + "Weft's blocks are not compressed");
     ADAPTIVE.put(
         "SPARK-35725: Support optimize skewed partitions in RebalancePartitions",
         "expects the number of splits that the sizes of compressed blocks lead to; "
             + "Weft's blocks are not compressed");
     ADAPTIVE.put(
-        "its threshold for small partitions is between the sizes of compressed blocks; ",
-        "its threshold for small partitions lies between the sizes of compressed blocks; "
+        "SPARK-37357: Add small partition factor for rebalance partitions",
+        "its threshold for small partitions is between the sizes of compressed blocks; "
             + "Weft's blocks are not compressed");
   }
 
