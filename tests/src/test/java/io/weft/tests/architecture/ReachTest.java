@@ -1,0 +1,109 @@
+package io.weft.tests.architecture;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.Dependency;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import io.weft.tests.support.BuildTree;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** Every main class is reached from an entry point, read from the class files. */
+class ReachTest {
+  /** What Spark, spark-rapids and the shell load by name. */
+  private static final List<String> LOADED_BY_NAME =
+      List.of(
+          "io.weft.spark.WeftPlugin",
+          "io.weft.spark.WeftKryoRegistrator",
+          "io.weft.spark.sql.WeftSessionExtensions",
+          "io.weft.spark.shuffle.WeftShuffleManager",
+          "io.weft.spark.rapids.WeftRapidsTransport",
+          "io.weft.examples.Weft");
+
+  /**
+   * What an open issue connects, by the title of the issue. A class leaves this list when a Spark
+   * job reaches it; the list is empty when the issue is done.
+   */
+  private static final Map<String, List<String>> TO_BE_CONNECTED =
+      Map.of(
+          "Within reach of every job: symmetric memory, collectives on GPUs, batched sends in the"
+              + " exchange",
+          List.of(
+              "io.weft.collectives.Group",
+              "io.weft.collectives.symmetric.CollectiveMemoryCache",
+              "io.weft.collectives.symmetric.SignalBarrier",
+              "io.weft.collectives.symmetric.Recording"));
+
+  /** A row of docs/api.md begins with the full name of a public class. */
+  private static final Pattern API_ROW =
+      Pattern.compile("^\\| `(io\\.weft\\.[\\w.]+)` \\|", Pattern.MULTILINE);
+
+  @Test
+  void everyMainClassIsReached() throws IOException {
+    JavaClasses main = Modules.mainClasses();
+    Set<String> entries = new TreeSet<>(LOADED_BY_NAME);
+    entries.addAll(api());
+    TO_BE_CONNECTED.values().forEach(entries::addAll);
+    assertThat(names(main)).as("entry points that are classes").containsAll(entries);
+    assertThat(notReached(main, entries)).as("main classes that no entry point reaches").isEmpty();
+  }
+
+  /** A class that is reached without the list has no business on it. */
+  @Test
+  void listOfOpenIssuesIsShort() throws IOException {
+    JavaClasses main = Modules.mainClasses();
+    Set<String> entries = new TreeSet<>(LOADED_BY_NAME);
+    entries.addAll(api());
+    List<String> listed = TO_BE_CONNECTED.values().stream().flatMap(Collection::stream).toList();
+    assertThat(notReached(main, entries)).as("listed, but reached").containsAll(listed);
+  }
+
+  private static Set<String> api() throws IOException {
+    Set<String> api = new TreeSet<>();
+    Matcher rows = API_ROW.matcher(Files.readString(BuildTree.root().resolve("docs/api.md")));
+    while (rows.find()) {
+      api.add(rows.group(1));
+    }
+    assertThat(api).as("rows of docs/api.md").isNotEmpty();
+    return api;
+  }
+
+  private static Set<String> names(JavaClasses classes) {
+    Set<String> names = new TreeSet<>();
+    classes.forEach(type -> names.add(type.getName()));
+    return names;
+  }
+
+  private static Set<String> notReached(JavaClasses main, Set<String> entries) {
+    Set<String> reached = new HashSet<>();
+    Deque<JavaClass> open = new ArrayDeque<>();
+    for (String entry : entries) {
+      reached.add(entry);
+      open.add(main.get(entry));
+    }
+    while (!open.isEmpty()) {
+      for (Dependency dependency : open.pop().getDirectDependenciesFromSelf()) {
+        JavaClass used = dependency.getTargetClass().getBaseComponentType();
+        if (main.contain(used.getName()) && reached.add(used.getName())) {
+          open.add(main.get(used.getName()));
+        }
+      }
+    }
+    Set<String> missing = names(main);
+    missing.removeAll(reached);
+    missing.removeIf(name -> name.endsWith("package-info"));
+    return missing;
+  }
+}
