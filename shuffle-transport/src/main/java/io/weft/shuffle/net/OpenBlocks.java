@@ -32,9 +32,9 @@ import java.util.List;
  * </pre>
  *
  * @param incarnation of the requested executor
- * @param mostBytes limit for the bytes of the answer, each chunk rounded up to 64; at least 1
+ * @param maxBytes limit for the bytes of the answer, each chunk rounded up to 64; at least 1
  * @param firstChunk number of chunks of the first range to skip, because they were delivered before
- * @param mostChunks limit for the chunks of the answer; at least 1
+ * @param maxChunks limit for the chunks of the answer; at least 1
  * @param checksums whether the answer shall have a checksum for each chunk
  * @param compression codec for the chunks that it makes smaller
  * @param ranges in the requested order, at least one
