@@ -1,9 +1,8 @@
 /**
- * How ranks find each other without Spark: through a shared folder, a socket of rank 0, or a
- * communicator that they already have.
+ * How ranks find each other without Spark: through a shared folder, or a communicator that they
+ * already have.
  *
- * <p>Start with {@link io.weft.collectives.bootstrap.FileBootstrap} or {@link
- * io.weft.collectives.bootstrap.SocketBootstrap}. {@link
+ * <p>Start with {@link io.weft.collectives.bootstrap.FileBootstrap}. {@link
  * io.weft.collectives.bootstrap.BootstrapRounds} lets a rank that failed report its failure to all
  * in any bootstrap.
  *

@@ -104,7 +104,7 @@ final class ChunkReceiver implements AutoCloseable {
 
   /**
    * Consumes bytes of the data until all chunks are complete. Bytes that were read into {@link
-   * #room} are not copied.
+   * #nextBuffer} are not copied.
    *
    * @throws ChecksumException if a chunk is damaged; the chunks before it have arrived
    */

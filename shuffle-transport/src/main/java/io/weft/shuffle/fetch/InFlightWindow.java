@@ -266,7 +266,8 @@ final class InFlightWindow implements AutoCloseable {
       this.maxBytes = maxBytes;
     }
 
-    /* * Reserves bytes if enough are left.
+    /**
+     * Reserves bytes if enough are left.
      *
      * @return whether it reserved them
      */

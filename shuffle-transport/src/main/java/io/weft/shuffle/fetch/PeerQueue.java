@@ -258,8 +258,8 @@ final class PeerQueue {
    * @param queue of the request's peer
    * @param requests in order, at least one
    * @param firstChunk number of chunks of the first range that were delivered before
-   * @param mostChunks limit for the chunks of the answer
-   * @param room bytes to reserve for the answer
+   * @param maxChunks limit for the chunks of the answer
+   * @param bytes bytes to reserve for the answer
    * @param repeated whether it requests the rest of a broken answer. The queue has already skipped
    *     that answer, so the new answer must have exactly the rest
    */

@@ -171,7 +171,7 @@ public final class BatchRows {
     /**
      * Sets the field.
      *
-     * @param the row to change
+     * @param row row to change
      * @param vector the column
      * @param source the row of the batch
      * @param index of the source row

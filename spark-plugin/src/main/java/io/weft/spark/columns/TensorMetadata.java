@@ -49,9 +49,9 @@ public final class TensorMetadata {
     }
     if (!valid) {
       throw new IllegalArgumentException(
-          "a tensor column has 1 to %d dimensions, each 1 or more, the first also -1, and below"
-              + " 2^31 elements; not %s"
-                  .formatted(TensorType.MOST_DIMENSIONS - 1, Arrays.toString(shape)));
+          ("a tensor column has 1 to %d dimensions, each 1 or more, the first also -1, and below"
+                  + " 2^31 elements; not %s")
+              .formatted(TensorType.MOST_DIMENSIONS - 1, Arrays.toString(shape)));
     }
   }
 

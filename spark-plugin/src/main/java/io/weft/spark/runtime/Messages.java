@@ -139,9 +139,9 @@ public final class Messages {
 
     /** Returns the message. */
     public static String message(String executorId, String host, String executors, String drivers) {
-      return "Executor %s on %s runs Weft %s, but the driver runs Weft %s. Put the same jar in the"
-          + " jars folder of every host, or pass it with --jars."
-              .formatted(executorId, host, executors, drivers);
+      return ("Executor %s on %s runs Weft %s, but the driver runs Weft %s. Put the same jar in the"
+              + " jars folder of every host, or pass it with --jars.")
+          .formatted(executorId, host, executors, drivers);
     }
   }
 

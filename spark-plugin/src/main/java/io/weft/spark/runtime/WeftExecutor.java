@@ -29,8 +29,9 @@ public final class WeftExecutor {
         .orElseThrow(
             () ->
                 new IllegalStateException(
-                    "No Weft exchange runs in this JVM. Is spark.plugins set to %s, and has the"
-                        + " application not been stopped?".formatted(Activation.PLUGIN)));
+                    ("No Weft exchange runs in this JVM. Is spark.plugins set to %s, and has the"
+                            + " application not been stopped?")
+                        .formatted(Activation.PLUGIN)));
   }
 
   /** Returns the exchange of this executor, if one runs. */
