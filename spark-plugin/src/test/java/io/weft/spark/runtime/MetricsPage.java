@@ -12,7 +12,7 @@ final class MetricsPage {
       """
       # Metrics
 
-      Generated from `WeftMetrics`; a test compares this page with the code.
+      For: operators who watch a cluster.
 
       Every executor registers these with Spark's metrics system under `plugin.io.weft.spark.WeftPlugin.<name>`:
       `/metrics/json/`, `/metrics/prometheus/` and every sink of `metrics.properties` show them. The Weft tab
@@ -20,6 +20,12 @@ final class MetricsPage {
 
       | name | kind | meaning |
       |---|---|---|
+      """;
+
+  private static final String TAIL =
+      """
+
+      Where in the code: generated from `WeftMetrics` in `io.weft.spark.runtime`; `MetricsPageTest` compares.
       """;
 
   /** A metric that exists for each algorithm of collectives: its family and the algorithm. */
@@ -33,7 +39,7 @@ final class MetricsPage {
     return WeftMetrics.all().stream()
         .map(MetricsPage::row)
         .distinct()
-        .collect(Collectors.joining("\n", HEAD, "\n\nAlgorithms: " + algorithms() + ".\n"));
+        .collect(Collectors.joining("\n", HEAD, "\n\nAlgorithms: " + algorithms() + ".\n" + TAIL));
   }
 
   private static String row(Metric metric) {
