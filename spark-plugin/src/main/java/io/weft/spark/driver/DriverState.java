@@ -132,7 +132,7 @@ public final class DriverState {
   }
 
   /** Returns the paths between all executors that ever announced themselves, with reasons. */
-  public List<PathGroup> paths() {
+  List<PathGroup> paths() {
     List<PeerAddress> executors =
         peers.values().stream().sorted(Comparator.comparing(PeerAddress::executorId)).toList();
     return PathGroup.of(executors, PathSettings.rules(conf));
@@ -141,9 +141,9 @@ public final class DriverState {
   /** Records a warning about an executor. Each warning is logged once per host. */
   void remarked(PeerAddress address, String remark) {
     if (remark != null) {
-      boolean news = !remarks.containsValue(address.host() + ": " + remark);
+      boolean isNew = !remarks.containsValue(address.host() + ": " + remark);
       remarks.put(address.executorId(), address.host() + ": " + remark);
-      if (news) {
+      if (isNew) {
         LOG.warn("Executor {} on {}: {}", address.executorId(), address.host(), remark);
       }
     }

@@ -286,7 +286,8 @@ public final class WeftMetrics {
    * @param doc the meaning, in one line
    * @param source reads the value
    */
-  record Metric(String name, Kind kind, String doc, ToLongFunction<ExecutorStatistics> source) {
+  public record Metric(
+      String name, Kind kind, String doc, ToLongFunction<ExecutorStatistics> source) {
     /** Whether a metric only grows. */
     public enum Kind {
       /** Grows from the executor's start. */

@@ -161,7 +161,7 @@ class FeedAttemptsTest {
     return IntStream.range(0, 1000)
         .mapToObj(FeedReports::of)
         .flatMap(Optional::stream)
-        .flatMap(news -> news.decisive().stream())
+        .flatMap(reports -> reports.decisive().stream())
         .map(RankFailure::error)
         .collect(Collectors.joining());
   }
