@@ -3,7 +3,6 @@ package io.weft.spark.feed;
 import io.weft.spark.compat.NarrowRDD;
 import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.config.WeftSettings;
-import io.weft.spark.feed.FeedReports.RankFailedException;
 import io.weft.spark.feed.FeedReports.RankFailure;
 import io.weft.spark.shuffle.SneakyThrow;
 import java.io.Serializable;

@@ -97,14 +97,14 @@ public final class FeedReports implements AutoCloseable {
 
     private static boolean isOwn(Throwable error) {
       for (Throwable each = error; each != null; each = each.getCause()) {
-        if (comesFromOutside(each)) {
+        if (isExternal(each)) {
           return false;
         }
       }
       return true;
     }
 
-    private static boolean comesFromOutside(Throwable error) {
+    private static boolean isExternal(Throwable error) {
       return error instanceof CollectiveException collective
           ? !MISTAKES.contains(collective.kind())
           : error instanceof IOException
@@ -130,14 +130,14 @@ public final class FeedReports implements AutoCloseable {
       report(new FeedRankReport(feed, failure.attempt(), rank, failure.own(), failure.error()));
     }
 
-    private static void report(FeedRankReport status) {
+    private static void report(FeedRankReport report) {
       try {
-        Object unused = WeftExecutor.ask(status);
+        Object unused = WeftExecutor.ask(report);
       } catch (Exception e) {
         if (e instanceof InterruptedException) {
           Thread.currentThread().interrupt();
         }
-        LOG.warn("The driver may not have received this: {}", status, e);
+        LOG.warn("The driver may not have received this: {}", report, e);
       }
     }
 
@@ -151,31 +151,6 @@ public final class FeedReports implements AutoCloseable {
     RankFailedException exception(Throwable cause) {
       return new RankFailedException(
           rank, "The function of rank %d of a feed failed: %s".formatted(rank, error), cause);
-    }
-  }
-
-  /**
-   * Reports that a rank's function itself failed, as opposed to the loss of an executor, another
-   * rank, a connection or a file. A new run over the same rows would most likely fail again. The
-   * message names the rank and the exception of its function; the cause is Spark's exception, with
-   * the stack trace.
-   */
-  public static final class RankFailedException extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    private final int rank;
-
-    RankFailedException(int rank, String message, Throwable cause) {
-      super(message, cause);
-      this.rank = rank;
-    }
-
-    /**
-     * The rank whose function failed, from 0; if there were several, the first that the driver
-     * received.
-     */
-    public int rank() {
-      return rank;
     }
   }
 }

@@ -86,7 +86,7 @@ class DriverAnswersTest {
     new ExecutorLossListener(losses, cliques)
         .onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "killed"));
     assertThat(((RendezvousAnswer) answers.to(new CliqueCall(call))).failure())
-        .isEqualTo("executor 2 is gone: killed");
+        .isEqualTo("executor 2 was lost: killed");
     assertThat(answers.to(new AskLosses(0)))
         .isEqualTo(new Losses(List.of(new ExecutorLoss("2", "killed"))));
     assertThat(answers.to(new AskLosses(1))).isEqualTo(new Losses(List.of()));

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.feed.FeedReports.RankFailedException;
 import io.weft.spark.feed.FeedReports.RankFailure;
 import java.io.IOException;
 import java.util.ArrayList;
