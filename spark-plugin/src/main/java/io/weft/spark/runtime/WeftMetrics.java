@@ -182,15 +182,15 @@ public final class WeftMetrics {
     String end = CaseUtils.toCamelCase(algorithm.name(), true, '_');
     return Stream.of(
         counter(
-            "collectiveCalls" + end, "operations carried out " + algorithm, algorithm, Line::calls),
+            "collectiveCalls" + end, "operations by the algorithm " + algorithm, algorithm, Line::calls),
         counter(
             "collectiveBytes" + end,
-            "bytes of operations carried out " + algorithm,
+            "bytes of operations by the algorithm " + algorithm,
             algorithm,
             Line::bytes),
         counter(
             "collectiveNanos" + end,
-            "nanoseconds of operations carried out " + algorithm,
+            "nanoseconds of operations by the algorithm " + algorithm,
             algorithm,
             Line::nanos));
   }
