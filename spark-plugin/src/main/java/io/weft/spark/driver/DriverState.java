@@ -40,7 +40,7 @@ public final class DriverState {
   private final Map<String, ExecutorReport> reports = new ConcurrentHashMap<>();
   private final Map<String, String> remarks = new ConcurrentSkipListMap<>();
   private final Set<String> greeted = ConcurrentHashMap.newKeySet();
-  private final Set<String> saidPaths = ConcurrentHashMap.newKeySet();
+  private final Set<String> loggedPaths = ConcurrentHashMap.newKeySet();
 
   public DriverState(Activation activation, SparkConf conf) {
     this.activation = activation;
@@ -126,7 +126,7 @@ public final class DriverState {
 
   /** Logs a path once for all pairs in the same situation. */
   private void logPath(PathGroup path) {
-    if (saidPaths.add(path.toString())) {
+    if (loggedPaths.add(path.toString())) {
       LOG.info("Between executors {} and similar pairs, {}", path.example(), path);
     }
   }

@@ -182,7 +182,10 @@ public final class WeftMetrics {
     String end = CaseUtils.toCamelCase(algorithm.name(), true, '_');
     return Stream.of(
         counter(
-            "collectiveCalls" + end, "operations by the algorithm " + algorithm, algorithm, Line::calls),
+            "collectiveCalls" + end,
+            "operations by the algorithm " + algorithm,
+            algorithm,
+            Line::calls),
         counter(
             "collectiveBytes" + end,
             "bytes of operations by the algorithm " + algorithm,
