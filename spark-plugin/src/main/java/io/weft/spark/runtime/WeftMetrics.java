@@ -276,7 +276,7 @@ public final class WeftMetrics {
    * @param collectives statistics of barrier tasks
    * @param transfers statistics of transfers with other executors
    */
-  record ExecutorStatistics(
+  public record ExecutorStatistics(
       ExchangeStatistics exchange,
       CollectiveStatistics collectives,
       TransferStatistics transfers) {}
