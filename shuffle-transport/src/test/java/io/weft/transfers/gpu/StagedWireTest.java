@@ -152,7 +152,8 @@ class StagedWireTest {
         .hasMessageContaining("for the test")
         .satisfies(
             failure ->
-                assertThat(failure.getSuppressed()[0]).hasMessageContaining("was returned to its pool"));
+                assertThat(failure.getSuppressed()[0])
+                    .hasMessageContaining("was returned to its pool"));
     wire.close();
     assertThat(pinned.takenBytes()).isZero();
   }
