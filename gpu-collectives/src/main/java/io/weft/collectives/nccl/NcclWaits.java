@@ -48,7 +48,7 @@ final class NcclWaits {
     return new Watch();
   }
 
-  /** Waits for marks behind these operations. */
+  /** Waits for marks after these operations. */
   BounceBuffers.Wait until(List<Operation> operations, Deadline deadline) {
     return mark -> await(mark, operations, deadline);
   }

@@ -41,7 +41,7 @@ final class PeerSignals implements AutoCloseable {
     Memory.setMemory(signals.copy.address(), BYTES, (byte) 0);
     Memory.putInt(signals.copy.address() + ONE, 1);
     stream.copyToDevice(signals.words.address(), signals.copy.address(), BYTES);
-    if (!stream.awaitRest(deadline)) {
+    if (!stream.awaitIdle(deadline)) {
       throw new IllegalStateException(stream + " did not write 100 bytes within " + deadline);
     }
     return signals;
@@ -64,7 +64,7 @@ final class PeerSignals implements AutoCloseable {
   /** Reads the messages of the other ranks. */
   boolean read(Deadline deadline) {
     stream.copyToHost(copy.address(), words.address(), BYTES);
-    return stream.awaitRest(deadline);
+    return stream.awaitIdle(deadline);
   }
 
   /** Frees the memory, which no rank writes to any more. */

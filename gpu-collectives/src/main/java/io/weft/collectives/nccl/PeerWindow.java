@@ -160,7 +160,7 @@ public final class PeerWindow implements ReachableMemory {
         signals.signalGone(rank, peer.signals());
       }
     }
-    if (stream.awaitRest(deadline)) {
+    if (stream.awaitIdle(deadline)) {
       peers.forEach(MappedPeer::unmapSignals);
       departureSent = true;
     }
