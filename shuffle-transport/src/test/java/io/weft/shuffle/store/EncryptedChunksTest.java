@@ -214,7 +214,7 @@ class EncryptedChunksTest {
     assertThat(KEY.derive(one).key()).isEqualTo(KEY.derive(one.clone()).key());
     assertThat(KEY.derive(one).key()).isNotEqualTo(KEY.derive(other).key());
     assertThat(KEY.derive(one).check()).isNotEqualTo(KEY.derive(other).check());
-    assertThat(KEY.toString()).as("no secret in logs").matches("io\\.weft.*SealingKey@.*");
+    assertThat(KEY.toString()).as("no secret in logs").matches("io\\.weft.*EncryptionKey@.*");
   }
 
   @Test

@@ -84,7 +84,7 @@ class IndexFilesTest {
         .isInstanceOf(IOException.class)
         .hasMessageContaining("the index of shuffle 1 map 2")
         .hasMessageContaining(executor.path().toString())
-        .hasMessageContaining("spark.local.dir");
+        .hasMessageContaining("diskFolders");
   }
 
   /** Makes writing fail: a folder has the name of the file. */

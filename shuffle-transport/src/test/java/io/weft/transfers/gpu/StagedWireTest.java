@@ -152,7 +152,7 @@ class StagedWireTest {
         .hasMessageContaining("for the test")
         .satisfies(
             failure ->
-                assertThat(failure.getSuppressed()[0]).hasMessageContaining("was given back"));
+                assertThat(failure.getSuppressed()[0]).hasMessageContaining("was returned to its pool"));
     wire.close();
     assertThat(pinned.takenBytes()).isZero();
   }

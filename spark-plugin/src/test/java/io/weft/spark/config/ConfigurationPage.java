@@ -8,7 +8,7 @@ final class ConfigurationPage {
       """
       # Configuration
 
-      Generated from `io.weft.spark.config.WeftSettings`; a test compares this page with the code.
+      For: users and platform teams who configure Weft.
 
       One setting turns Weft on: `spark.plugins=io.weft.spark.WeftPlugin`. Everything below is optional.
       Sizes take Spark's units (`512m`, `8g`; without one, bytes), durations too (`500ms`, `2min`; without
@@ -20,13 +20,19 @@ final class ConfigurationPage {
       |---|---|---|---|---|
       """;
 
+  private static final String TAIL =
+      """
+
+      Where in the code: generated from `WeftSettings` in `io.weft.spark.config`; `ConfigurationPageTest` compares.
+      """;
+
   private ConfigurationPage() {}
 
   /** The whole page as Markdown. */
   public static String markdown() {
     return WeftSettings.all().stream()
         .map(ConfigurationPage::row)
-        .collect(Collectors.joining("\n", HEAD, "\n"));
+        .collect(Collectors.joining("\n", HEAD, "\n" + TAIL));
   }
 
   private static String row(Setting<?> setting) {

@@ -2,6 +2,8 @@ package io.weft.spark.runtime;
 
 import io.weft.spark.runtime.WeftMetrics.Metric;
 import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** Writes {@code docs/metrics.md} from {@link WeftMetrics}. */
@@ -10,7 +12,7 @@ final class MetricsPage {
       """
       # Metrics
 
-      Generated from `WeftMetrics`; a test compares this page with the code.
+      For: operators who watch a cluster.
 
       Every executor registers these with Spark's metrics system under `plugin.io.weft.spark.WeftPlugin.<name>`:
       `/metrics/json/`, `/metrics/prometheus/` and every sink of `metrics.properties` show them. The Weft tab
@@ -20,17 +22,42 @@ final class MetricsPage {
       |---|---|---|
       """;
 
+  private static final String TAIL =
+      """
+
+      Where in the code: generated from `WeftMetrics` in `io.weft.spark.runtime`; `MetricsPageTest` compares.
+      """;
+
+  /** A metric that exists for each algorithm of collectives: its family and the algorithm. */
+  private static final Pattern OF_ALGORITHM =
+      Pattern.compile("(collective(?:Calls|Bytes|Nanos))([A-Z]\\w*)");
+
   private MetricsPage() {}
 
   /** The whole page as Markdown. */
   public static String markdown() {
     return WeftMetrics.all().stream()
         .map(MetricsPage::row)
-        .collect(Collectors.joining("\n", HEAD, "\n"));
+        .distinct()
+        .collect(Collectors.joining("\n", HEAD, "\n\nAlgorithms: " + algorithms() + ".\n" + TAIL));
   }
 
   private static String row(Metric metric) {
+    Matcher family = OF_ALGORITHM.matcher(metric.name());
+    boolean each = family.matches();
     return "| `%s` | %s | %s |"
-        .formatted(metric.name(), metric.kind().name().toLowerCase(Locale.ROOT), metric.doc());
+        .formatted(
+            each ? family.group(1) + "<Algorithm>" : metric.name(),
+            metric.kind().name().toLowerCase(Locale.ROOT),
+            each ? "the same for one algorithm" : metric.doc());
+  }
+
+  private static String algorithms() {
+    return WeftMetrics.all().stream()
+        .map(metric -> OF_ALGORITHM.matcher(metric.name()))
+        .filter(Matcher::matches)
+        .map(family -> "`" + family.group(2) + "`")
+        .distinct()
+        .collect(Collectors.joining(", "));
   }
 }

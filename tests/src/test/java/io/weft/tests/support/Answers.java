@@ -16,7 +16,7 @@ import org.apache.spark.sql.SparkSession;
  * <p>For the single thread that runs the tests.
  */
 public final class Answers {
-  private static final Path TABLES = BuildTree.target().resolve("tables");
+  private static final Path TABLES = BuildTree.newFolder("tables").resolve("parquet");
   private static final Map<String, List<String>> ANSWERS = new HashMap<>();
   private static boolean tablesWritten;
 

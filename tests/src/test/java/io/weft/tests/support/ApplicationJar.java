@@ -23,7 +23,7 @@ public final class ApplicationJar {
   /** The jar, packed at the first call. */
   public static synchronized Path get() {
     if (jar == null) {
-      Path file = BuildTree.target().resolve("weft-tests-application.jar");
+      Path file = BuildTree.newFolder("application").resolve("weft-tests-application.jar");
       try {
         pack(file);
       } catch (IOException e) {

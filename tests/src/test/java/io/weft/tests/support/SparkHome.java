@@ -3,8 +3,11 @@ package io.weft.tests.support;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -19,9 +22,28 @@ public record SparkHome(Path folder) {
   /** The home of the Spark that Weft is built against, without Weft; created once for all tests. */
   public static synchronized SparkHome shared() {
     if (shared == null) {
-      shared = assemble(BuildTree.target().resolve("spark-home"), "default", List.of());
+      shared = assembleOnce(BuildTree.target().resolve("spark-home"));
     }
     return shared;
+  }
+
+  /** Another JVM of the same build may need the home at the same time, or use it already. */
+  private static SparkHome assembleOnce(Path folder) {
+    Path lock = folder.resolveSibling("spark-home.lock");
+    Path complete = folder.resolve("class-path");
+    try (FileChannel file =
+            FileChannel.open(lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        FileLock held = file.lock()) {
+      String wanted = classPath("default").toString();
+      if (Files.exists(complete) && Files.readString(complete).equals(wanted)) {
+        return new SparkHome(folder);
+      }
+      SparkHome home = assemble(folder, "default", List.of());
+      Files.writeString(complete, wanted);
+      return home;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**
