@@ -1,7 +1,7 @@
 package io.weft.training;
 
 /** How the losses of a batch's rows are combined. */
-enum LossReduction {
+public enum LossReduction {
   /** One loss for each row. */
   NONE,
   /** The sum of the losses. */

@@ -19,7 +19,7 @@ import java.util.TreeMap;
  * <p>Sizes up to 1 MiB are rounded up to a power of two, at least 4 KiB. Larger sizes are rounded
  * up to a multiple of 1 MiB. Thread-safe.
  */
-final class TransferBuffers implements ReceiveMemory, AutoCloseable {
+public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private static final long LEAST_BYTES = 4L << 10;
   private static final long STEP_BYTES = 1L << 20;
 

@@ -1,7 +1,7 @@
 package io.weft.examples.train;
 
 import io.weft.spark.feed.FeedFunction;
-import io.weft.spark.feed.FeedReports.RankFailedException;
+import io.weft.spark.feed.RankFailedException;
 import io.weft.spark.feed.WeftFeed;
 import java.util.List;
 import org.apache.spark.SparkException;

@@ -249,7 +249,7 @@ public final class Window implements BufferOwner, AutoCloseable {
    *
    * <p>Thread-safe for ranges that do not overlap.
    */
-  interface Multicast {
+  public interface Multicast {
     /**
      * Writes the bytes at the same offset of every rank, including this one.
      *

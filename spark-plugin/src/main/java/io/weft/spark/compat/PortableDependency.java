@@ -7,8 +7,6 @@ import org.apache.spark.shuffle.ShuffleWriteProcessor;
 import org.apache.spark.sql.execution.UnsafeRowSerializer;
 import scala.Option;
 import scala.Product2;
-import scala.reflect.ClassTag;
-import scala.reflect.ClassTag$;
 
 /**
  * A shuffle dependency of records whose keys are partition numbers. It calls the one constructor of
@@ -38,15 +36,10 @@ public abstract class PortableDependency<V> extends ShuffleDependency<Object, V,
         Option.empty(),
         false,
         processor,
-        PortableDependency.<Object>tag(Integer.TYPE),
-        PortableDependency.<V>tag(value),
-        PortableDependency.<V>tag(value));
+        ScalaInterop.erasedTag(Integer.TYPE),
+        ScalaInterop.tag(value),
+        ScalaInterop.tag(value));
     // A merged shuffle consists of Spark's data files, which Weft does not write.
     setShuffleMergeAllowed(false);
-  }
-
-  @SuppressWarnings("unchecked")
-  private static <T> ClassTag<T> tag(Class<?> type) {
-    return (ClassTag<T>) ClassTag$.MODULE$.apply(type);
   }
 }

@@ -167,7 +167,7 @@ public final class WeftSettings {
               + " spilled GPU memory, received arrays and batches of feeds. The rest is"
               + " transient memory of map tasks and readers, which wait for each other for at"
               + " most spark.weft.fetch.timeout. It is allocated when needed and freed after a"
-              + " minute without use.  No segment is longer than half of this size, and no chunk"
+              + " minute without use. No segment is longer than half of this size, and no chunk"
               + " longer than a sixteenth of a segment: below twice"
               + " spark.weft.memory.segmentSize, both are shorter. An application"
               + " does not start if its executors run more tasks at once than there are chunks"
@@ -381,7 +381,7 @@ public final class WeftSettings {
           4 * GIB,
           APPLICATION,
           "GPU memory that each executor may use for batches of queries and for rows that go"
-              + " from GPU to GPU.  Data beyond this size goes to pinned memory of the host,"
+              + " from GPU to GPU. Data beyond this size goes to pinned memory of the host,"
               + " then to spark.weft.memory.size and the local folders. It returns to the GPU"
               + " when it is read.");
 

@@ -7,18 +7,18 @@ import io.weft.spark.rendezvous.ExecutorLosses;
 import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
 import io.weft.spark.runtime.Messages.Announce;
-import io.weft.spark.runtime.Messages.AskDepartures;
 import io.weft.spark.runtime.Messages.AskEnded;
-import io.weft.spark.runtime.Messages.Departures;
+import io.weft.spark.runtime.Messages.AskLosses;
+import io.weft.spark.runtime.Messages.CliqueCall;
 import io.weft.spark.runtime.Messages.Ended;
+import io.weft.spark.runtime.Messages.FeedRankReport;
 import io.weft.spark.runtime.Messages.Found;
 import io.weft.spark.runtime.Messages.Hello;
 import io.weft.spark.runtime.Messages.Lookup;
-import io.weft.spark.runtime.Messages.Meet;
-import io.weft.spark.runtime.Messages.MeetClique;
+import io.weft.spark.runtime.Messages.Losses;
 import io.weft.spark.runtime.Messages.MemoryPressure;
-import io.weft.spark.runtime.Messages.RankNews;
 import io.weft.spark.runtime.Messages.Report;
+import io.weft.spark.runtime.Messages.StageCall;
 import io.weft.spark.runtime.Messages.ToDriver;
 import io.weft.spark.runtime.Messages.Verdict;
 import io.weft.spark.runtime.Messages.VersionMismatch;
@@ -78,12 +78,12 @@ public final class DriverAnswers {
   private Object to(ToDriver message) {
     if (message instanceof Lookup lookup) {
       return new Found(state.peer(lookup.executorId()));
-    } else if (message instanceof Meet meet) {
-      return stages.answer(meet.call());
-    } else if (message instanceof MeetClique meet) {
-      return transfers.cliques().answer(meet.call());
-    } else if (message instanceof AskDepartures ask) {
-      return new Departures(transfers.losses().since(ask.known()));
+    } else if (message instanceof StageCall stage) {
+      return stages.answer(stage.call());
+    } else if (message instanceof CliqueCall clique) {
+      return transfers.cliques().answer(clique.call());
+    } else if (message instanceof AskLosses ask) {
+      return new Losses(transfers.losses().since(ask.known()));
     } else if (message instanceof AskEnded ask) {
       return new Ended(DriverState.ended(ask.shuffles()));
     } else if (message instanceof Hello hello) {
@@ -92,8 +92,8 @@ public final class DriverAnswers {
       state.announced(announce.address());
       state.remarked(announce.address(), announce.remark());
       return Verdict.WELCOME;
-    } else if (message instanceof RankNews news) {
-      FeedReports.receive(news);
+    } else if (message instanceof FeedRankReport rank) {
+      FeedReports.receive(rank);
       return Verdict.WELCOME;
     } else if (message instanceof MemoryPressure pressure) {
       pressed.accept(pressure.executorId());

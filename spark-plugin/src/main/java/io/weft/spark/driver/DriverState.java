@@ -40,7 +40,7 @@ public final class DriverState {
   private final Map<String, ExecutorReport> reports = new ConcurrentHashMap<>();
   private final Map<String, String> remarks = new ConcurrentSkipListMap<>();
   private final Set<String> greeted = ConcurrentHashMap.newKeySet();
-  private final Set<String> saidPaths = ConcurrentHashMap.newKeySet();
+  private final Set<String> loggedPaths = ConcurrentHashMap.newKeySet();
 
   public DriverState(Activation activation, SparkConf conf) {
     this.activation = activation;
@@ -126,13 +126,13 @@ public final class DriverState {
 
   /** Logs a path once for all pairs in the same situation. */
   private void logPath(PathGroup path) {
-    if (saidPaths.add(path.toString())) {
+    if (loggedPaths.add(path.toString())) {
       LOG.info("Between executors {} and similar pairs, {}", path.example(), path);
     }
   }
 
   /** Returns the paths between all executors that ever announced themselves, with reasons. */
-  public List<PathGroup> paths() {
+  List<PathGroup> paths() {
     List<PeerAddress> executors =
         peers.values().stream().sorted(Comparator.comparing(PeerAddress::executorId)).toList();
     return PathGroup.of(executors, PathSettings.rules(conf));
@@ -141,9 +141,9 @@ public final class DriverState {
   /** Records a warning about an executor. Each warning is logged once per host. */
   void remarked(PeerAddress address, String remark) {
     if (remark != null) {
-      boolean news = !remarks.containsValue(address.host() + ": " + remark);
+      boolean isNew = !remarks.containsValue(address.host() + ": " + remark);
       remarks.put(address.executorId(), address.host() + ": " + remark);
-      if (news) {
+      if (isNew) {
         LOG.warn("Executor {} on {}: {}", address.executorId(), address.host(), remark);
       }
     }

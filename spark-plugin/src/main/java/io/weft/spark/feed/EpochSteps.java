@@ -20,7 +20,7 @@ abstract class EpochSteps<B extends EpochSteps.Held> {
   /** A batch that the epoch holds. */
   interface Held {
     /** Ends the epoch's hold. */
-    void letGo();
+    void release();
   }
 
   EpochSteps(TaskContext context) {
@@ -47,22 +47,22 @@ abstract class EpochSteps<B extends EpochSteps.Held> {
           closed ? "these batches were closed" : "the epoch has no further step");
     }
     context.killTaskIfInterrupted();
-    letGo();
+    release();
     current = take(place);
     place++;
     return current;
   }
 
-  private void letGo() {
+  private void release() {
     if (current != null) {
-      current.letGo();
+      current.release();
       current = null;
     }
   }
 
   public void close() {
     closed = true;
-    letGo();
+    release();
   }
 
   /**

@@ -3,7 +3,6 @@ package io.weft.spark.feed;
 import io.weft.spark.compat.NarrowRDD;
 import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.config.WeftSettings;
-import io.weft.spark.feed.FeedReports.RankFailedException;
 import io.weft.spark.feed.FeedReports.RankFailure;
 import io.weft.spark.shuffle.SneakyThrow;
 import java.io.Serializable;
@@ -80,11 +79,11 @@ final class FeedExchange implements AutoCloseable {
   static FeedExchange run(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     FeedRequirements.check(spec);
     if (spec.onGpus() == null) {
-      return runThere(data, spec, keys);
+      return runMapSide(data, spec, keys);
     }
     Optional<String> obstacle = GpuRoute.obstacle(spec, SparkEnv.get().conf());
     if (obstacle.isEmpty()) {
-      FeedExchange exchange = runThere(data, spec, keys);
+      FeedExchange exchange = runMapSide(data, spec, keys);
       obstacle = GpuRoute.obstacle(exchange.reports.value(), exchange.registered());
       if (obstacle.isEmpty()) {
         return exchange;
@@ -92,10 +91,10 @@ final class FeedExchange implements AutoCloseable {
       exchange.close();
     }
     GpuRoute.log(obstacle.get());
-    return runThere(data, spec.onHosts(), keys);
+    return runMapSide(data, spec.onHosts(), keys);
   }
 
-  private static FeedExchange runThere(Dataset<Row> data, FeedSpec spec, List<String> keys) {
+  private static FeedExchange runMapSide(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     var withRanks = (org.apache.spark.sql.classic.Dataset<Row>) withRanks(data, spec, keys);
     SparkContext context = withRanks.sparkSession().sparkContext();
     RDD<InternalRow> input = withRanks.queryExecution().toRdd();
@@ -222,11 +221,11 @@ final class FeedExchange implements AutoCloseable {
    */
   <T> List<T> onRanks(ShardFunction<T> function) {
     awaitCores();
-    try (FeedReports news = FeedReports.open(dependency.shuffleId())) {
+    try (FeedReports ranks = FeedReports.open(dependency.shuffleId())) {
       try {
         return results(function);
       } catch (Exception e) {
-        Optional<RankFailure> own = news.decisive();
+        Optional<RankFailure> own = ranks.decisive();
         if (own.isPresent()) {
           throw own.get().exception(e);
         }
@@ -300,9 +299,7 @@ final class FeedExchange implements AutoCloseable {
 
     private FeedCores() {}
 
-    /**
-     * Waits as below, for the number of tasks that an application's executors can run at a time.
-     */
+    /** Waits until the executors of an application can run that many tasks at the same time. */
     static Optional<String> await(SparkContext context, int ranks, Duration timeout) {
       ResourceProfile profile = context.resourceProfileManager().defaultResourceProfile();
       return await(() -> context.maxNumConcurrentTasks(profile), ranks, timeout, context.conf());
@@ -328,7 +325,8 @@ final class FeedExchange implements AutoCloseable {
 
     private static String warning(int cores, int ranks, SparkConf conf) {
       String settings = "spark.scheduler.barrier.maxConcurrentTasksCheck.";
-      return "A feed's %d ranks run at the same time, and the present executors can run %d tasks: Spark waits for more, %s times for %s, and then fails the job"
+      return ("A feed's %d ranks run at the same time, and the present executors can run %d tasks:"
+              + " Spark waits for more, %s times for %s, and then fails the job")
           .formatted(
               ranks,
               cores,

@@ -155,7 +155,7 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
       try {
         reader.retainAll();
         readChunks(reader);
-        putTogether(shard);
+        combineRemainders(shard);
         return shard;
       } catch (BlockFetchException e) {
         throw SneakyThrow.<RuntimeException>raise(blocks.failure(e));
@@ -221,7 +221,8 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
                               seen.getOrDefault(new ChunkId(map, partition, 0), 0))));
     }
 
-    private void putTogether(FeedShard shard) throws ArenaFullException, InterruptedIOException {
+    private void combineRemainders(FeedShard shard)
+        throws ArenaFullException, InterruptedIOException {
       try (ChunkGather gather = new ChunkGather(spec.schema())) {
         for (FeedPlan.Batch batch : plan.rank(rank)) {
           if (plan.isChunk(batch)) {

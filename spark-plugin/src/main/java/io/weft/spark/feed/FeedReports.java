@@ -3,7 +3,7 @@ package io.weft.spark.feed;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.device.EventTimeoutException;
-import io.weft.spark.runtime.Messages.RankNews;
+import io.weft.spark.runtime.Messages.FeedRankReport;
 import io.weft.spark.runtime.WeftExecutor;
 import io.weft.transfers.TransferException;
 import java.io.IOException;
@@ -46,7 +46,7 @@ public final class FeedReports implements AutoCloseable {
   }
 
   /** Records a report of a rank. Does not block; any thread may call it. */
-  public static void receive(RankNews report) {
+  public static void receive(FeedRankReport report) {
     FeedReports open = OPEN.get(report.feed());
     if (open != null) {
       open.take(report);
@@ -58,7 +58,7 @@ public final class FeedReports implements AutoCloseable {
     return Optional.ofNullable(OPEN.get(feed));
   }
 
-  private synchronized void take(RankNews report) {
+  private synchronized void take(FeedRankReport report) {
     lastAttempt = Math.max(lastAttempt, report.attempt());
     if (report.error() != null) {
       failures.add(new RankFailure(report.attempt(), report.rank(), report.own(), report.error()));
@@ -97,14 +97,14 @@ public final class FeedReports implements AutoCloseable {
 
     private static boolean isOwn(Throwable error) {
       for (Throwable each = error; each != null; each = each.getCause()) {
-        if (comesFromOutside(each)) {
+        if (isExternal(each)) {
           return false;
         }
       }
       return true;
     }
 
-    private static boolean comesFromOutside(Throwable error) {
+    private static boolean isExternal(Throwable error) {
       return error instanceof CollectiveException collective
           ? !MISTAKES.contains(collective.kind())
           : error instanceof IOException
@@ -118,7 +118,7 @@ public final class FeedReports implements AutoCloseable {
 
     /** Reports to the driver that a rank's task begins, so that the driver knows of the attempt. */
     static void reportBegin(int feed, int rank, TaskContext context) {
-      report(new RankNews(feed, context.stageAttemptNumber(), rank, false, null));
+      report(new FeedRankReport(feed, context.stageAttemptNumber(), rank, false, null));
     }
 
     /**
@@ -127,17 +127,17 @@ public final class FeedReports implements AutoCloseable {
      */
     static void report(int feed, int rank, TaskContext context, Throwable error) {
       RankFailure failure = of(context.stageAttemptNumber(), rank, error);
-      report(new RankNews(feed, failure.attempt(), rank, failure.own(), failure.error()));
+      report(new FeedRankReport(feed, failure.attempt(), rank, failure.own(), failure.error()));
     }
 
-    private static void report(RankNews news) {
+    private static void report(FeedRankReport report) {
       try {
-        Object unused = WeftExecutor.ask(news);
+        Object unused = WeftExecutor.ask(report);
       } catch (Exception e) {
         if (e instanceof InterruptedException) {
           Thread.currentThread().interrupt();
         }
-        LOG.warn("The driver may not have received this: {}", news, e);
+        LOG.warn("The driver may not have received this: {}", report, e);
       }
     }
 
@@ -151,31 +151,6 @@ public final class FeedReports implements AutoCloseable {
     RankFailedException exception(Throwable cause) {
       return new RankFailedException(
           rank, "The function of rank %d of a feed failed: %s".formatted(rank, error), cause);
-    }
-  }
-
-  /**
-   * Reports that a rank's function itself failed, as opposed to the loss of an executor, another
-   * rank, a connection or a file. A new run over the same rows would most likely fail again. The
-   * message names the rank and the exception of its function; the cause is Spark's exception, with
-   * the stack trace.
-   */
-  public static final class RankFailedException extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    private final int rank;
-
-    RankFailedException(int rank, String message, Throwable cause) {
-      super(message, cause);
-      this.rank = rank;
-    }
-
-    /**
-     * The rank whose function failed, from 0; if there were several, the first that the driver
-     * received.
-     */
-    public int rank() {
-      return rank;
     }
   }
 }

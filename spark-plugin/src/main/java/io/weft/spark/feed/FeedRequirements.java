@@ -41,7 +41,8 @@ final class FeedRequirements {
     SparkConf conf = env.conf();
     if (!(env.shuffleManager() instanceof WeftShuffleManager) || !Activation.isActive(conf)) {
       throw new IllegalStateException(
-          "Feeds need Weft's plugin: is spark.plugins set to %s, and does the log say that Weft stays off?"
+          ("Feeds need Weft's plugin: is spark.plugins set to %s, and does the log say that Weft"
+                  + " stays off?")
               .formatted(Activation.PLUGIN));
     }
     // Spark itself would detect this only after the rows have been exchanged.

@@ -170,7 +170,7 @@ final class FeedShard implements AutoCloseable {
    */
   void takeBack() {
     if (uses.decrementAndGet() == 0) {
-      letGo();
+      release();
     }
   }
 
@@ -198,7 +198,7 @@ final class FeedShard implements AutoCloseable {
     takeBack();
   }
 
-  private void letGo() {
+  private void release() {
     gathered.forEach(arena::free);
     reader.close();
   }

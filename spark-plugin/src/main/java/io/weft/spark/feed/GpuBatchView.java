@@ -98,7 +98,7 @@ abstract class GpuBatchView implements GpuFeedBatch, EpochSteps.Held {
   }
 
   @Override
-  public void letGo() {
+  public void release() {
     holds.release();
   }
 

@@ -5,8 +5,8 @@ import io.weft.tensor.dlpack.DlpackForm;
 
 /**
  * The rows of one step on one rank, in memory of the rank's GPU: the columns that are tensors of
- * fixed shape. The upload may still run when a rank gets the batch; {@link #ready} tells when it is
- * complete.
+ * fixed shape. The upload may still run when a rank gets the batch; {@link #ready} completes when
+ * it is complete.
  *
  * <p>Valid until the next batch or the end of the feed. The memory is reused after that, so the
  * rank calls {@link #usedOn} for each stream whose work reads or writes it. The memory belongs to

@@ -20,7 +20,7 @@ import org.apache.spark.SparkContext;
  *
  * <p>On the driver; thread-safe.
  */
-final class GpuFeedExport extends ShardedExport<GpuFeedExport.Shard> {
+public final class GpuFeedExport extends ShardedExport<GpuFeedExport.Shard> {
   private final GpuBatchLayout layout;
 
   /**

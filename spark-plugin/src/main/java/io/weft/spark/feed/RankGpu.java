@@ -200,7 +200,7 @@ final class RankGpu implements AutoCloseable {
     public void close() {
       super.close();
       if (ahead != null) {
-        ahead.letGo();
+        ahead.release();
         ahead = null;
       }
     }

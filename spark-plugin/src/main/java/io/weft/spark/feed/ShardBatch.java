@@ -103,7 +103,7 @@ final class ShardBatch implements FeedBatch, EpochSteps.Held {
   }
 
   @Override
-  public void letGo() {
+  public void release() {
     holds.release();
   }
 

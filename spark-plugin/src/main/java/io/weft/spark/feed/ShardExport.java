@@ -63,7 +63,9 @@ final class ShardExport {
     boolean encrypted = WeftSettings.isDiskEncrypted(SparkEnv.get().conf());
     if (encrypted && !WeftExecutor.exchange().isInMemory()) {
       throw new IOException(
-          "executor %s has no shared memory, and the exported file would be unencrypted on disk in %s although %s is true. Give it a memory file system, /dev/shm or spark.weft.memory.folder"
+          ("executor %s has no shared memory, and the exported file would be unencrypted on disk"
+                  + " in %s although %s is true. Provide a memory file system: /dev/shm or"
+                  + " spark.weft.memory.folder")
               .formatted(here.executorId(), here.folder(), WeftSettings.DISK_ENCRYPTION));
     }
   }

@@ -1,7 +1,6 @@
 package io.weft.spark.feed;
 
 import io.weft.spark.config.WeftSettings;
-import io.weft.spark.feed.FeedReports.RankFailedException;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -115,7 +114,7 @@ public final class WeftFeed {
    * have ended. The exchanged rows are freed before it returns.
    *
    * @return the results, in the order of the ranks
-   * @throws RankFailedException when a rank's function failed of itself, in Spark's last attempt
+   * @throws RankFailedException if the function of a rank itself failed in the last attempt
    */
   public <T> List<T> train(FeedFunction<T> function) {
     try (FeedExchange exchange = FeedExchange.run(data, onGpus ? gpuSpec() : spec(), keys)) {

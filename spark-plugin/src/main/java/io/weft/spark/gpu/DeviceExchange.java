@@ -49,6 +49,9 @@ public final class DeviceExchange {
   private static final long POLL_NANOS = 1_000_000;
   private static final long UNIT_BYTES = 16L << 20;
 
+  /** The device number of an executor's GPU. */
+  private static final int GPU = 1;
+
   /** A unit's share of the device memory: tasks hold several tables at a time. */
   private static final long SHARES = 32;
 
@@ -71,7 +74,7 @@ public final class DeviceExchange {
   private final DeviceBlockClient client;
   private final DeviceDownloads downloads;
   private final TableCombiner smallTables;
-  private final DeviceAdmission turns;
+  private final DeviceAdmission admission;
 
   private DeviceExchange(
       SharedGpu gpu,
@@ -92,14 +95,11 @@ public final class DeviceExchange {
             catalog, options.exchange().calls()::ask, options.transfers(), own, timeout);
     this.downloads = new DeviceDownloads(gpu.device(), gpu.pinned(), timeout);
     this.hostReads = new HostReadServer(catalog, own.executor(), this::copy, timeout);
-    this.turns =
+    this.admission =
         new DeviceAdmission(
             (int) Math.max(1, tiers.memory().budgetBytes() / (UNITS_OF_TASK * unitBytes())),
             timeout);
   }
-
-  /** The device number of an executor's GPU. */
-  private static final int GPU = 1;
 
   /**
    * The parts of an exchange.
@@ -199,14 +199,14 @@ public final class DeviceExchange {
    */
   public void admit(TaskContext context) {
     long task = context.taskAttemptId();
-    if (turns.admit(task, context::killTaskIfInterrupted)) {
-      context.addTaskCompletionListener((TaskCompletionListener) ended -> turns.release(task));
+    if (admission.admit(task, context::killTaskIfInterrupted)) {
+      context.addTaskCompletionListener((TaskCompletionListener) ended -> admission.release(task));
     }
   }
 
   /** Number of admitted tasks. */
   int tasks() {
-    return turns.admitted();
+    return admission.admitted();
   }
 
   /**
@@ -311,7 +311,7 @@ public final class DeviceExchange {
                   .formatted(
                       Bytes.text(bytes),
                       gpu.device(),
-                      turns.admitted(),
+                      admission.admitted(),
                       Bytes.text(
                           Math.max(
                               0, tiers.memory().takenBytes() - tiers.bytes(MemoryTier.DEVICE))),
@@ -353,7 +353,7 @@ public final class DeviceExchange {
     private final Duration timeout;
     private final Semaphore free;
 
-    /** The value tells whether the task is admitted, or continues without admission. */
+    /** Whether each task is admitted; false if it continues without admission. */
     private final Map<Long, Boolean> tasks = new ConcurrentHashMap<>();
 
     /**
@@ -379,16 +379,16 @@ public final class DeviceExchange {
         return false;
       }
       Deadline deadline = Deadline.after(timeout);
-      boolean turn = acquired();
-      while (!turn) {
+      boolean admitted = acquired();
+      while (!admitted) {
         cancelCheck.run();
         if (deadline.expired()) {
           LOG.warn("Task {} continues beside the {} for which the GPU has memory", task, most);
           break;
         }
-        turn = acquired();
+        admitted = acquired();
       }
-      tasks.put(task, turn);
+      tasks.put(task, admitted);
       return true;
     }
 

@@ -77,7 +77,8 @@ public final class ExecutorGpu implements AutoCloseable {
         .orElseThrow(
             () ->
                 new IllegalStateException(
-                    "No executor of Weft runs in this JVM. Is spark.plugins set to %s, and has the application not been stopped?"
+                    ("No executor of Weft runs in this JVM. Is spark.plugins set to %s, and has the"
+                            + " application not been stopped?")
                         .formatted(Activation.PLUGIN)));
   }
 

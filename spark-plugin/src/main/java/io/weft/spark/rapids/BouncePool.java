@@ -150,7 +150,7 @@ final class BouncePool implements AutoCloseable {
     return Arrays.stream(moves).anyMatch(count -> count > 0);
   }
 
-  private synchronized boolean awaitRest() throws InterruptedException {
+  private synchronized boolean awaitIdle() throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
     while (isMoving() && !deadline.expired()) {
       TimeUnit.NANOSECONDS.timedWait(this, Math.max(1, deadline.remainingNanos()));
@@ -170,13 +170,13 @@ final class BouncePool implements AutoCloseable {
       }
       closed = true;
     }
-    boolean rests = false;
+    boolean idle = false;
     try {
-      rests = awaitRest();
+      idle = awaitIdle();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    if (rests) {
+    if (idle) {
       root.close();
     } else {
       LOG.warn("Data still moves through {} bounce buffers; their memory stays allocated", name);

@@ -90,10 +90,10 @@ final class DataLane implements AutoCloseable {
   }
 
   /** Queues a move. */
-  public void submit(BlockMove passage) {
+  public void submit(BlockMove move) {
     synchronized (lock) {
-      if (bootstrap == null || bootstrap.epoch() < passage.epoch()) {
-        bootstrap = new LaneBootstrap(passage.communicatorId(), rank, passage.epoch(), ends, out);
+      if (bootstrap == null || bootstrap.epoch() < move.epoch()) {
+        bootstrap = new LaneBootstrap(move.communicatorId(), rank, move.epoch(), ends, out);
         takeEarlyMessages();
         if (closed) {
           bootstrap.fail(endReason);
@@ -101,9 +101,9 @@ final class DataLane implements AutoCloseable {
       }
     }
     try {
-      thread.execute(() -> run(passage));
+      thread.execute(() -> run(move));
     } catch (RejectedExecutionException e) {
-      passage.ended().accept(isOver());
+      move.ended().accept(isOver());
     }
   }
 
@@ -156,33 +156,33 @@ final class DataLane implements AutoCloseable {
     }
   }
 
-  private void run(BlockMove passage) {
+  private void run(BlockMove move) {
     Throwable failure = null;
     try {
-      TransferWire open = open(passage);
-      List<TypedBuffer> block = List.of(passage.buffer());
-      open.move(passage.sends() ? block : List.of(), passage.sends() ? List.of() : block);
+      TransferWire open = open(move);
+      List<TypedBuffer> block = List.of(move.buffer());
+      open.move(move.sends() ? block : List.of(), move.sends() ? List.of() : block);
     } catch (RuntimeException | Error e) {
       failure = e;
-      breakOff(passage.epoch(), e);
+      breakOff(move.epoch(), e);
     }
-    passage.ended().accept(failure);
+    move.ended().accept(failure);
   }
 
-  private TransferWire open(BlockMove passage) {
+  private TransferWire open(BlockMove move) {
     LaneBootstrap current;
     synchronized (lock) {
-      if (closed || passage.epoch() <= endedEpoch) {
+      if (closed || move.epoch() <= endedEpoch) {
         throw isOver();
       }
-      if (wire != null && wireEpoch == passage.epoch()) {
+      if (wire != null && wireEpoch == move.epoch()) {
         return wire;
       }
       current = bootstrap;
     }
     release();
     communicator = parts.communicators().create(current, parts.options());
-    wireEpoch = passage.epoch();
+    wireEpoch = move.epoch();
     TransferWire made = parts.wires().open(communicator);
     synchronized (lock) {
       wire = made;

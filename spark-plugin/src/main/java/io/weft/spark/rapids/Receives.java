@@ -248,10 +248,10 @@ final class Receives {
     }
 
     /** Assigns the tasks that this thread submits meanwhile to the ticket. */
-    void submitFor(ReceiveTicket ticket, Runnable handIn) {
+    void submitFor(ReceiveTicket ticket, Runnable submission) {
       SUBMITTING.set(ticket);
       try {
-        handIn.run();
+        submission.run();
       } finally {
         SUBMITTING.remove();
       }
@@ -330,9 +330,9 @@ final class Receives {
 
     /** Ends the receives. Returns true for the first call. */
     synchronized boolean end() {
-      boolean news = !over;
+      boolean first = !over;
       over = true;
-      return news;
+      return first;
     }
 
     /** Marks it as ended and its state as closed. */

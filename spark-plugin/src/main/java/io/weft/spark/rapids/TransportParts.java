@@ -165,8 +165,8 @@ record TransportParts(
    * @param executor id of this executor, 0 or more
    * @param conf Spark's settings, for the connections
    * @param rapids settings of spark-rapids, for sizes and counts
-   * @param lanes make the communicators
-   * @param memory gives the bounce buffers
+   * @param lanes creates the communicators
+   * @param memory allocates the bounce buffers
    * @param deadline of a request without progress, of a connection, and of one block
    * @param idle a communicator is given up after this time without use
    */
@@ -211,10 +211,10 @@ record TransportParts(
 
     @Override
     public void received(ControlChannel channel, ControlMessage message) {
-      boolean unused = events.execute(() -> hear(link(channel), message));
+      boolean unused = events.execute(() -> handle(link(channel), message));
     }
 
-    private static void hear(RapidsLink link, ControlMessage message) {
+    private static void handle(RapidsLink link, ControlMessage message) {
       if (link == null) {
         return;
       }

@@ -78,9 +78,9 @@ public final class ExecutorLossMonitor implements AutoCloseable {
 
   /** Catches every exception, because the scheduler drops a task that throws. */
   private void poll() {
-    List<ExecutorLoss> news;
+    List<ExecutorLoss> found;
     try {
-      news = driver.lossesSince(known);
+      found = driver.lossesSince(known);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return;
@@ -88,8 +88,8 @@ public final class ExecutorLossMonitor implements AutoCloseable {
       LOG.debug("The driver did not answer which executors are lost; the next poll may succeed", e);
       return;
     }
-    known += news.size();
-    news.forEach(loss -> handlers.execute(() -> handle(loss)));
+    known += found.size();
+    found.forEach(loss -> handlers.execute(() -> handle(loss)));
   }
 
   private void handle(ExecutorLoss loss) {

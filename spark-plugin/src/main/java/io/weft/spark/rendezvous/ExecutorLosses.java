@@ -22,7 +22,7 @@ public final class ExecutorLosses {
   synchronized Optional<String> reason(String executorId) {
     return losses.stream()
         .filter(loss -> loss.executorId().equals(executorId))
-        .map(loss -> "executor " + executorId + " is gone: " + loss.reason())
+        .map(loss -> "executor " + executorId + " was lost: " + loss.reason())
         .findFirst();
   }
 

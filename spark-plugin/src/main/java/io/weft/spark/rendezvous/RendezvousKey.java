@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.List;
 
 /** Names a group whose members meet. Implementations are immutable and compare by value. */
-interface RendezvousKey extends Serializable {
+public interface RendezvousKey extends Serializable {
   /**
    * The executor ids of the members, by rank. Empty where the key does not name executors; then the
    * loss of an executor does not end the rendezvous.

@@ -3,7 +3,7 @@
  * member gets the table of all messages or the reason of the failure. Enter by {@link
  * io.weft.spark.rendezvous.RendezvousService}, which answers calls; by {@link
  * io.weft.spark.rendezvous.StageRendezvous}, which uses it for barrier stages; and by {@link
- * io.weft.spark.rendezvous.ExecutorLossMonitor}, which tells an executor about lost executors.
+ * io.weft.spark.rendezvous.ExecutorLossMonitor}, which reports lost executors to an executor.
  *
  * <p>The driver never blocks here: members poll until the round is complete, has failed, or their
  * own deadline has passed. The classes are thread-safe unless they say otherwise.

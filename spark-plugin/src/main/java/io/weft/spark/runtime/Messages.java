@@ -27,11 +27,11 @@ public final class Messages {
           Lookup,
           MemoryPressure,
           Report,
-          Meet,
-          MeetClique,
-          AskDepartures,
+          StageCall,
+          CliqueCall,
+          AskLosses,
           AskEnded,
-          RankNews {}
+          FeedRankReport {}
 
   /**
    * The first message: asks whether an executor of this version may join. Answered by a {@link
@@ -59,20 +59,20 @@ public final class Messages {
    * Polled by a task of a barrier stage. Answered by a {@link
    * io.weft.spark.rendezvous.RendezvousAnswer}.
    */
-  public record Meet(RendezvousCall<StageAttempt> call) implements ToDriver {}
+  public record StageCall(RendezvousCall<StageAttempt> call) implements ToDriver {}
 
   /**
    * Polled by one member of a clique of transfers. Answered by a {@link
    * io.weft.spark.rendezvous.RendezvousAnswer}.
    */
-  public record MeetClique(RendezvousCall<CliquePair> call) implements ToDriver {}
+  public record CliqueCall(RendezvousCall<CliquePair> call) implements ToDriver {}
 
   /**
-   * Asks for the lost executors. Answered by {@link Departures}.
+   * Asks for the lost executors. Answered by {@link Losses}.
    *
    * @param known number of lost executors that the sender already knows
    */
-  public record AskDepartures(int known) implements ToDriver {}
+  public record AskLosses(int known) implements ToDriver {}
 
   /**
    * Asks which of these shuffles have ended. Answered by {@link Ended}.
@@ -100,7 +100,7 @@ public final class Messages {
    * @param own whether the rank's own function failed
    * @param error the error; null if the rank starts
    */
-  public record RankNews(int feed, int attempt, int rank, boolean own, String error)
+  public record FeedRankReport(int feed, int attempt, int rank, boolean own, String error)
       implements ToDriver {}
 
   /** Shuffles that Spark has unregistered. */
@@ -111,9 +111,9 @@ public final class Messages {
   }
 
   /** Lost executors, in the order in which the driver noticed. */
-  public record Departures(List<ExecutorLoss> departures) implements Serializable {
-    public Departures {
-      departures = List.copyOf(departures);
+  public record Losses(List<ExecutorLoss> losses) implements Serializable {
+    public Losses {
+      losses = List.copyOf(losses);
     }
   }
 
@@ -155,7 +155,7 @@ public final class Messages {
   public record ExecutorReport(String executorId, String host, Map<String, Long> values)
       implements Serializable {
     /** Creates the report of an executor. */
-    public static ExecutorReport of(String executorId, String host, ExecutorStatistics statistics) {
+    static ExecutorReport of(String executorId, String host, ExecutorStatistics statistics) {
       Map<String, Long> values = new HashMap<>();
       for (Metric metric : WeftMetrics.all()) {
         values.put(metric.name(), metric.read(statistics));

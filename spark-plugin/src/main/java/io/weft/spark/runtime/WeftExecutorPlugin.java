@@ -25,12 +25,12 @@ import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import io.weft.spark.rendezvous.RendezvousAnswer;
 import io.weft.spark.rendezvous.RendezvousCall;
 import io.weft.spark.runtime.Messages.Announce;
-import io.weft.spark.runtime.Messages.AskDepartures;
-import io.weft.spark.runtime.Messages.Departures;
+import io.weft.spark.runtime.Messages.AskLosses;
+import io.weft.spark.runtime.Messages.CliqueCall;
 import io.weft.spark.runtime.Messages.Hello;
-import io.weft.spark.runtime.Messages.Meet;
-import io.weft.spark.runtime.Messages.MeetClique;
+import io.weft.spark.runtime.Messages.Losses;
 import io.weft.spark.runtime.Messages.MemoryPressure;
+import io.weft.spark.runtime.Messages.StageCall;
 import io.weft.spark.runtime.Messages.Verdict;
 import io.weft.spark.runtime.Messages.VersionMismatch;
 import io.weft.spark.runtime.WeftMetrics.ExecutorStatistics;
@@ -218,7 +218,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
         communicators,
         call ->
             (RendezvousAnswer)
-                MessageCodec.decode(context.ask(MessageCodec.encode(new Meet(call)))));
+                MessageCodec.decode(context.ask(MessageCodec.encode(new StageCall(call)))));
   }
 
   private static String refusal(Object answer) {
@@ -270,7 +270,8 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       throw new IllegalStateException(
           "executor "
               + executorId
-              + " has no shared memory, and the shared data of ranks would be unencrypted on disk in "
+              + " has no shared memory, and the shared data of ranks would be unencrypted on disk"
+              + " in "
               + folder
               + " although "
               + WeftSettings.DISK_ENCRYPTION
@@ -288,12 +289,12 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
 
     @Override
     public RendezvousAnswer ask(RendezvousCall<CliquePair> call) throws Exception {
-      return (RendezvousAnswer) send(new MeetClique(call));
+      return (RendezvousAnswer) send(new CliqueCall(call));
     }
 
     @Override
     public List<ExecutorLoss> lossesSince(int known) throws Exception {
-      return ((Departures) send(new AskDepartures(known))).departures();
+      return ((Losses) send(new AskLosses(known))).losses();
     }
 
     private Object send(Serializable message) throws Exception {

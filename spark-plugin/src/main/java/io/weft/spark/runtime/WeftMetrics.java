@@ -182,15 +182,18 @@ public final class WeftMetrics {
     String end = CaseUtils.toCamelCase(algorithm.name(), true, '_');
     return Stream.of(
         counter(
-            "collectiveCalls" + end, "operations carried out " + algorithm, algorithm, Line::calls),
+            "collectiveCalls" + end,
+            "operations by the algorithm " + algorithm,
+            algorithm,
+            Line::calls),
         counter(
             "collectiveBytes" + end,
-            "bytes of operations carried out " + algorithm,
+            "bytes of operations by the algorithm " + algorithm,
             algorithm,
             Line::bytes),
         counter(
             "collectiveNanos" + end,
-            "nanoseconds of operations carried out " + algorithm,
+            "nanoseconds of operations by the algorithm " + algorithm,
             algorithm,
             Line::nanos));
   }
@@ -273,7 +276,7 @@ public final class WeftMetrics {
    * @param collectives statistics of barrier tasks
    * @param transfers statistics of transfers with other executors
    */
-  record ExecutorStatistics(
+  public record ExecutorStatistics(
       ExchangeStatistics exchange,
       CollectiveStatistics collectives,
       TransferStatistics transfers) {}
@@ -286,7 +289,8 @@ public final class WeftMetrics {
    * @param doc the meaning, in one line
    * @param source reads the value
    */
-  record Metric(String name, Kind kind, String doc, ToLongFunction<ExecutorStatistics> source) {
+  public record Metric(
+      String name, Kind kind, String doc, ToLongFunction<ExecutorStatistics> source) {
     /** Whether a metric only grows. */
     public enum Kind {
       /** Grows from the executor's start. */

@@ -89,13 +89,13 @@ final class DeviceRoute {
   /** The GPU of the executor that runs a task, if it is usable. Thread-safe. */
   static final class TaskDevice {
     private static final Logger LOG = LoggerFactory.getLogger(TaskDevice.class);
-    private static final AtomicReference<String> SAID = new AtomicReference<>("");
+    private static final AtomicReference<String> LOGGED = new AtomicReference<>("");
 
     private TaskDevice() {}
 
     /**
-     * Opens the GPU on the first call and waits for the task's turn to use it. Returns empty if
-     * there is no usable GPU, and logs the reason once.
+     * Opens the GPU on the first call and waits until the task is admitted. Returns empty if there
+     * is no usable GPU, and logs the reason once.
      */
     static Optional<DeviceExchange> find() {
       ExecutorGpu gpu = ExecutorGpu.current();
@@ -108,7 +108,7 @@ final class DeviceRoute {
         }
         return Optional.of(device);
       }
-      if (!SAID.getAndSet(obstacle).equals(obstacle)) {
+      if (!LOGGED.getAndSet(obstacle).equals(obstacle)) {
         LOG.info("Batches for GPUs stay on the host: {}", obstacle);
       }
       return Optional.empty();

@@ -104,7 +104,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   private void lost(ExecutorLoss loss) {
     String incarnation = directory.known(loss.executorId());
     if (incarnation != null) {
-      LOG.info("Executor {} is gone: {}", loss.executorId(), loss.reason());
+      LOG.info("Executor {} was lost: {}", loss.executorId(), loss.reason());
       transfers.fail(loss.executorId(), incarnation, loss.reason());
     }
   }

@@ -16,15 +16,15 @@ import io.weft.spark.rendezvous.RendezvousCall;
 import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
 import io.weft.spark.runtime.Messages.Announce;
-import io.weft.spark.runtime.Messages.AskDepartures;
 import io.weft.spark.runtime.Messages.AskEnded;
-import io.weft.spark.runtime.Messages.Departures;
+import io.weft.spark.runtime.Messages.AskLosses;
+import io.weft.spark.runtime.Messages.CliqueCall;
 import io.weft.spark.runtime.Messages.Ended;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Found;
 import io.weft.spark.runtime.Messages.Hello;
 import io.weft.spark.runtime.Messages.Lookup;
-import io.weft.spark.runtime.Messages.MeetClique;
+import io.weft.spark.runtime.Messages.Losses;
 import io.weft.spark.runtime.Messages.MemoryPressure;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.runtime.Messages.Verdict;
@@ -81,15 +81,15 @@ class DriverAnswersTest {
     RendezvousCall<CliquePair> call =
         new RendezvousCall<>(
             clique, "ticket", 0, 2, "executor 1/host", RendezvousCall.JOIN, null, null);
-    assertThat(((RendezvousAnswer) answers.to(new MeetClique(call))).failure()).isNull();
-    assertThat(answers.to(new AskDepartures(0))).isEqualTo(new Departures(List.of()));
+    assertThat(((RendezvousAnswer) answers.to(new CliqueCall(call))).failure()).isNull();
+    assertThat(answers.to(new AskLosses(0))).isEqualTo(new Losses(List.of()));
     new ExecutorLossListener(losses, cliques)
         .onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "killed"));
-    assertThat(((RendezvousAnswer) answers.to(new MeetClique(call))).failure())
-        .isEqualTo("executor 2 is gone: killed");
-    assertThat(answers.to(new AskDepartures(0)))
-        .isEqualTo(new Departures(List.of(new ExecutorLoss("2", "killed"))));
-    assertThat(answers.to(new AskDepartures(1))).isEqualTo(new Departures(List.of()));
+    assertThat(((RendezvousAnswer) answers.to(new CliqueCall(call))).failure())
+        .isEqualTo("executor 2 was lost: killed");
+    assertThat(answers.to(new AskLosses(0)))
+        .isEqualTo(new Losses(List.of(new ExecutorLoss("2", "killed"))));
+    assertThat(answers.to(new AskLosses(1))).isEqualTo(new Losses(List.of()));
   }
 
   @Test

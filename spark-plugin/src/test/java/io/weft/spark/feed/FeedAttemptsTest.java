@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
 import io.weft.spark.LocalSpark;
-import io.weft.spark.feed.FeedReports.RankFailedException;
 import io.weft.spark.feed.FeedReports.RankFailure;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -161,7 +160,7 @@ class FeedAttemptsTest {
     return IntStream.range(0, 1000)
         .mapToObj(FeedReports::of)
         .flatMap(Optional::stream)
-        .flatMap(news -> news.decisive().stream())
+        .flatMap(reports -> reports.decisive().stream())
         .map(RankFailure::error)
         .collect(Collectors.joining());
   }

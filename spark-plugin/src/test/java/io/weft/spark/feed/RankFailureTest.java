@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.spark.feed.FeedReports.RankFailure;
-import io.weft.spark.runtime.Messages.RankNews;
+import io.weft.spark.runtime.Messages.FeedRankReport;
 import io.weft.transfers.TransferException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -61,15 +61,15 @@ class RankFailureTest {
   /** Happens if its executors or their rows were lost: no rank reports the cause. */
   @Test
   void anAttemptWithoutAReportedEndCounts() {
-    try (FeedReports news = FeedReports.open(7)) {
-      FeedReports.receive(new RankNews(7, 0, 1, false, null));
-      FeedReports.receive(new RankNews(7, 0, 1, true, "label 9"));
-      FeedReports.receive(new RankNews(8, 5, 1, false, null));
-      assertThat(news.decisive()).contains(new RankFailure(0, 1, true, "label 9"));
-      FeedReports.receive(new RankNews(7, 1, 0, false, null));
-      assertThat(news.decisive()).isEmpty();
+    try (FeedReports reports = FeedReports.open(7)) {
+      FeedReports.receive(new FeedRankReport(7, 0, 1, false, null));
+      FeedReports.receive(new FeedRankReport(7, 0, 1, true, "label 9"));
+      FeedReports.receive(new FeedRankReport(8, 5, 1, false, null));
+      assertThat(reports.decisive()).contains(new RankFailure(0, 1, true, "label 9"));
+      FeedReports.receive(new FeedRankReport(7, 1, 0, false, null));
+      assertThat(reports.decisive()).isEmpty();
     }
     assertThat(FeedReports.of(7)).isEmpty();
-    FeedReports.receive(new RankNews(7, 0, 1, true, "too late"));
+    FeedReports.receive(new FeedRankReport(7, 0, 1, true, "too late"));
   }
 }

@@ -101,9 +101,9 @@ class CliqueBootstrapTest {
     listener.onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "killed by a test"));
     listener.onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "again"));
     assertThat(call("a", 0, "one", null).failure())
-        .isEqualTo("executor 2 is gone: killed by a test");
+        .isEqualTo("executor 2 was lost: killed by a test");
     assertThat(call("b", 0, "one", "left").failure())
-        .isEqualTo("executor 2 is gone: killed by a test");
+        .isEqualTo("executor 2 was lost: killed by a test");
     assertThat(losses.since(0)).containsExactly(new ExecutorLoss("2", "killed by a test"));
     assertThat(losses.since(1)).isEmpty();
   }

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaMember;
+import com.tngtech.archunit.core.domain.JavaModifier;
+import com.tngtech.archunit.core.domain.JavaType;
 import io.weft.tests.support.BuildTree;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -70,6 +73,58 @@ class ReachTest {
     assertThat(notReached(main, entries)).as("listed, but reached").containsAll(listed);
   }
 
+  /** A caller cannot name a type that is not public, even if a public method returns it. */
+  @Test
+  void publicSignaturesHavePublicTypes() throws IOException {
+    JavaClasses main = Modules.mainClasses();
+    Set<String> seen = new HashSet<>(api());
+    Deque<JavaClass> open = new ArrayDeque<>();
+    seen.forEach(name -> open.add(main.get(name)));
+    Set<String> hidden = new TreeSet<>();
+    while (!open.isEmpty()) {
+      JavaClass type = open.pop();
+      if (!isPublic(type)) {
+        hidden.add(type.getName());
+      }
+      for (JavaClass named : namedBy(type)) {
+        if (main.contain(named.getName()) && seen.add(named.getName())) {
+          open.add(main.get(named.getName()));
+        }
+      }
+    }
+    assertThat(hidden).as("types in signatures of the public API that are not public").isEmpty();
+  }
+
+  private static boolean isPublic(JavaClass type) {
+    return type.getModifiers().contains(JavaModifier.PUBLIC)
+        && type.getEnclosingClass().map(ReachTest::isPublic).orElse(true);
+  }
+
+  /** The types in the signatures that a caller of a class sees. */
+  private static Set<JavaClass> namedBy(JavaClass type) {
+    Set<JavaClass> named = new HashSet<>();
+    type.getCodeUnits().stream()
+        .filter(ReachTest::isVisible)
+        .forEach(
+            unit -> {
+              unit.getParameterTypes().forEach(each -> named.addAll(rawTypes(each)));
+              named.addAll(rawTypes(unit.getReturnType()));
+            });
+    type.getFields().stream()
+        .filter(ReachTest::isVisible)
+        .forEach(field -> named.addAll(rawTypes(field.getType())));
+    return named;
+  }
+
+  private static boolean isVisible(JavaMember member) {
+    return member.getModifiers().contains(JavaModifier.PUBLIC)
+        && !member.getModifiers().contains(JavaModifier.SYNTHETIC);
+  }
+
+  private static Set<JavaClass> rawTypes(JavaType type) {
+    return type.getAllInvolvedRawTypes();
+  }
+
   private static Set<String> api() throws IOException {
     Set<String> api = new TreeSet<>();
     Matcher rows = API_ROW.matcher(Files.readString(BuildTree.root().resolve("docs/api.md")));
@@ -84,6 +139,11 @@ class ReachTest {
     Set<String> names = new TreeSet<>();
     classes.forEach(type -> names.add(type.getName()));
     return names;
+  }
+
+  private static String file(String className) {
+    int nested = className.indexOf('$');
+    return nested < 0 ? className : className.substring(0, nested);
   }
 
   private static Set<String> notReached(JavaClasses main, Set<String> entries) {
@@ -101,8 +161,10 @@ class ReachTest {
         }
       }
     }
-    Set<String> missing = names(main);
-    missing.removeAll(reached);
+    // Nested classes count with their file: the compiler makes some that no bytecode names.
+    Set<String> missing = new TreeSet<>();
+    names(main).forEach(name -> missing.add(file(name)));
+    reached.forEach(name -> missing.remove(file(name)));
     missing.removeIf(name -> name.endsWith("package-info"));
     return missing;
   }

@@ -8,7 +8,7 @@ import io.weft.examples.train.FeedTraining;
 import io.weft.examples.train.RankReport;
 import io.weft.examples.train.Restarts;
 import io.weft.examples.train.TrainingPlan;
-import io.weft.spark.feed.FeedReports.RankFailedException;
+import io.weft.spark.feed.RankFailedException;
 import io.weft.spark.feed.WeftFeed;
 import io.weft.tests.application.FailingFunction;
 import io.weft.tests.application.LinearModels;

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType;
  * Runs functions of cudf in {@code WeftGpu.mapBatches}. A function gets the batch as a cudf table
  * in the batch's own memory; docs/gpu.md says how Spark types map to cudf types. Stateless.
  */
-final class CudfBatches {
+public final class CudfBatches {
   private CudfBatches() {}
 
   /**

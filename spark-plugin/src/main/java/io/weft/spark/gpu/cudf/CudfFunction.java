@@ -5,7 +5,7 @@ import java.io.Serializable;
 
 /** A program's function on batches as cudf tables. It is serialized to the tasks. */
 @FunctionalInterface
-interface CudfFunction extends Serializable {
+public interface CudfFunction extends Serializable {
   /**
    * Makes a table from a table. Like cudf itself, it need not wait for work on this thread's
    * default stream. Work on other streams or threads must be complete when it returns.

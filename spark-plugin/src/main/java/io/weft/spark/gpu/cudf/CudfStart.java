@@ -8,7 +8,7 @@ import java.io.Serializable;
  * the executor's GPU, one at a time.
  */
 @FunctionalInterface
-interface CudfStart extends Serializable {
+public interface CudfStart extends Serializable {
   /**
    * Initialises the memory.
    *
