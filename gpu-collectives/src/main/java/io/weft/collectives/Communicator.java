@@ -15,8 +15,8 @@ import java.util.Optional;
  * {@link #timeout()}, and an error names the ranks at fault. After an error the communicator is
  * broken; only {@link #close()} is useful then.
  *
- * <p>Buffers have to stay allocated until an operation has ended. After a failure a slower rank
- * never touches them: other ranks reach only symmetric memory, which outlives its owner's end.
+ * <p>Buffers must stay allocated until an operation has ended. After a failure a slower rank never
+ * touches them: other ranks reach only symmetric memory, which outlives its owner's end.
  */
 public interface Communicator extends AutoCloseable {
   int rank();

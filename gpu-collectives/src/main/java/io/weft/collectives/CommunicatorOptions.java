@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Options that every implementation of a communicator has. Only the timeout has to be the same on
- * all ranks.
+ * Options that every implementation of a communicator has. Only the timeout must be the same on all
+ * ranks.
  *
  * @param timeout how long one operation, or the creation, may take; at least 10 ms
  * @param prefix the head of log lines; may differ between ranks

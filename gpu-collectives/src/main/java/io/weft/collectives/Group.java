@@ -39,16 +39,16 @@ public final class Group {
    *     the others suppressed
    */
   public void run() {
-    List<FutureTask<Void>> beside = new ArrayList<>();
+    List<FutureTask<Void>> others = new ArrayList<>();
     List<Communicator> order = List.copyOf(operations.keySet());
     for (int i = 1; i < order.size(); i++) {
-      beside.add(start(order.get(i)));
+      others.add(start(order.get(i)));
     }
     CollectiveException failure = null;
     if (!order.isEmpty()) {
       failure = failureOf(() -> order.get(0).runGroup(operations.get(order.get(0))), null);
     }
-    for (FutureTask<Void> task : beside) {
+    for (FutureTask<Void> task : others) {
       failure = failureOf(() -> join(task), failure);
     }
     if (failure != null) {

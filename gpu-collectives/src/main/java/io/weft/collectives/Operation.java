@@ -20,7 +20,7 @@ public sealed interface Operation
 
   OperationKind kind();
 
-  /** The arguments on which all ranks have to agree. */
+  /** The arguments on which all ranks must agree. */
   Signature signature();
 
   /** The size that rates are computed from, as nccl-tests counts it. */

@@ -173,7 +173,7 @@ public abstract class OrderedCommunicator implements Communicator {
     } catch (RuntimeException e) {
       use.complete();
       if (!turns.giveBack(ticket)) {
-        abort(lane + " refused " + what + " while other operations were behind it");
+        abort(lane + " refused " + what + " while other operations waited for it");
       }
       throw e;
     }

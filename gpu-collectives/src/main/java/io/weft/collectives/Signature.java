@@ -3,7 +3,7 @@ package io.weft.collectives;
 import java.util.function.ToIntFunction;
 
 /**
- * The arguments of one operation on which all ranks have to agree, small enough to send with every
+ * The arguments of one operation on which all ranks must agree, small enough to send with every
  * message.
  *
  * @param code kind, type and reduction, see {@link #code(OperationKind, DataType, ReduceOp)}

@@ -21,7 +21,7 @@ final class TicketLock {
   /**
    * The first turn is free.
    *
-   * @param timeout how long one turn may last before the callers behind it give up
+   * @param timeout how long one turn may last before the waiting callers give up
    * @param broken when true, no caller waits any more
    */
   TicketLock(Duration timeout, BooleanSupplier broken) {

@@ -27,14 +27,14 @@ public record ArenaOptions(
     long marginBytes,
     PrivateMemory privateMemory,
     SettingNames names) {
-  static final long LEAST_SEGMENT_BYTES = 4096;
-  static final long MOST_SEGMENT_BYTES = 1L << 30;
+  static final long MIN_SEGMENT_BYTES = 4096;
+  static final long MAX_SEGMENT_BYTES = 1L << 30;
 
   public ArenaOptions {
     Objects.requireNonNull(folder, "folder");
     Objects.requireNonNull(names, "names");
     diskFolders = List.copyOf(diskFolders);
-    if (segmentBytes < LEAST_SEGMENT_BYTES || segmentBytes > MOST_SEGMENT_BYTES) {
+    if (segmentBytes < MIN_SEGMENT_BYTES || segmentBytes > MAX_SEGMENT_BYTES) {
       throw new IllegalArgumentException(
           "segmentBytes is " + segmentBytes + "; allowed are 4 KiB to 1 GiB");
     }

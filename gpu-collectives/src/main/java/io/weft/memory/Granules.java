@@ -8,7 +8,7 @@ final class Granules {
   static final int BYTES = 64;
 
   /** The longest extent and segment: the most that one MappedByteBuffer can map. */
-  static final long MOST_BYTES = Integer.MAX_VALUE & -BYTES;
+  static final long MAX_BYTES = Integer.MAX_VALUE & -BYTES;
 
   private static final int SHIFT = 6;
 
@@ -16,9 +16,9 @@ final class Granules {
 
   /** The fewest granules that hold that many bytes. */
   static int covering(long bytes) {
-    if (bytes < 1 || bytes > MOST_BYTES) {
+    if (bytes < 1 || bytes > MAX_BYTES) {
       throw new IllegalArgumentException(
-          bytes + " bytes requested from the arena; allowed are 1 to " + MOST_BYTES);
+          bytes + " bytes requested from the arena; allowed are 1 to " + MAX_BYTES);
     }
     return (int) ((bytes + BYTES - 1) >>> SHIFT);
   }

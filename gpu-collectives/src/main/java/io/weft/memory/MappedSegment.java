@@ -74,9 +74,9 @@ public final class MappedSegment implements AutoCloseable {
    * @param bytes 1 to 2^31 - 64
    */
   public static MappedSegment reserve(Path file, long bytes) throws IOException {
-    if (bytes < 1 || bytes > Granules.MOST_BYTES) {
+    if (bytes < 1 || bytes > Granules.MAX_BYTES) {
       throw new IllegalArgumentException(
-          "a segment of " + bytes + " bytes; allowed are 1 to " + Granules.MOST_BYTES);
+          "a segment of " + bytes + " bytes; allowed are 1 to " + Granules.MAX_BYTES);
     }
     return undisturbed(() -> reserveOnce(file, bytes));
   }

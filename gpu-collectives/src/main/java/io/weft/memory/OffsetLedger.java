@@ -63,9 +63,9 @@ public final class OffsetLedger {
       start = before.getKey();
       length += before.getValue();
     }
-    Long behind = free.remove(offset + bytes);
-    if (behind != null) {
-      length += behind;
+    Long after = free.remove(offset + bytes);
+    if (after != null) {
+      length += after;
     }
     free.put(start, length);
   }

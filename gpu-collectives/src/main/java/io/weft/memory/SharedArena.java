@@ -109,6 +109,16 @@ public final class SharedArena implements AutoCloseable {
     return extent;
   }
 
+  /**
+   * As {@link #allocate}, but returns null when there is no room. A full arena then costs no
+   * exception, for callers that go on without the memory.
+   *
+   * @throws ArenaFullException when another thread takes too long to create a segment
+   */
+  public Extent tryAllocate(long bytes, Use use) throws ArenaFullException, InterruptedIOException {
+    return search.find(policy.plan(use, bytes), Granules.covering(bytes));
+  }
+
   private String noRoom(long bytes, SpillPolicy.Plan plan) {
     double seconds = plan.timeout().toMillis() / 1000.0;
     return "no room for "

@@ -9,7 +9,7 @@ import io.weft.collectives.TypedBuffer;
  */
 public final class TensorSlab {
   private static final int BLOCK_BYTES = 64 << 10;
-  private static final int MOST_SHARED = 8 << 10;
+  private static final int MAX_SHARED = 8 << 10;
   private static final int ALIGNMENT = 16;
 
   private HostBlock block;
@@ -20,7 +20,7 @@ public final class TensorSlab {
     if (type.rank() == 1 && type.elements() == 0) {
       return Tensor.empty(type.dtype());
     }
-    if (type.elements() == 0 || type.bytes() > MOST_SHARED) {
+    if (type.elements() == 0 || type.bytes() > MAX_SHARED) {
       return Tensor.allocate(type);
     }
     if (block == null || BLOCK_BYTES - used < type.bytes()) {

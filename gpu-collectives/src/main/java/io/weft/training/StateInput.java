@@ -14,7 +14,7 @@ import java.util.zip.CRC32C;
  * ones before any allocation or write. Not thread-safe.
  */
 final class StateInput {
-  private static final int LONGEST_TEXT = 1 << 16;
+  private static final int MAX_TEXT = 1 << 16;
   private static final int SKIP_BYTES = 1 << 16;
 
   private final ReadableByteChannel channel;
@@ -51,7 +51,7 @@ final class StateInput {
 
   String text() throws IOException {
     long bytes = number();
-    if (bytes < 0 || bytes > LONGEST_TEXT) {
+    if (bytes < 0 || bytes > MAX_TEXT) {
       throw new StateException(what + " holds a text of " + bytes + " bytes");
     }
     ByteBuffer text = ByteBuffer.allocate((int) bytes);

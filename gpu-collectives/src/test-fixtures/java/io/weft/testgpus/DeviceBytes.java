@@ -60,7 +60,7 @@ public final class DeviceBytes {
   private static void run(CudaDevice device, Consumer<CudaStream> copy) {
     try (CudaStream stream = CudaStream.open(device, "bytes of a test", Priority.NORMAL)) {
       copy.accept(stream);
-      if (!stream.awaitRest(Deadline.after(TIMEOUT))) {
+      if (!stream.awaitIdle(Deadline.after(TIMEOUT))) {
         throw new AssertionError("a copy on " + device + " did not end within " + TIMEOUT);
       }
     }

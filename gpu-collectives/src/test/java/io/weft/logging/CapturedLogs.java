@@ -18,7 +18,7 @@ import org.slf4j.spi.SLF4JServiceProvider;
 
 /** The logs of this process from level INFO up, the last few thousand lines. Thread-safe. */
 public final class CapturedLogs implements SLF4JServiceProvider {
-  private static final int MOST_LINES = 5000;
+  private static final int MAX_LINES = 5000;
   private static final Queue<String> LINES = new ConcurrentLinkedQueue<>();
   private static final List<Consumer<String>> LISTENERS = new CopyOnWriteArrayList<>();
 
@@ -89,7 +89,7 @@ public final class CapturedLogs implements SLF4JServiceProvider {
       String line = level + " " + MessageFormatter.basicArrayFormat(pattern, arguments);
       LINES.add(line);
       LISTENERS.forEach(listener -> listener.accept(line));
-      if (LINES.size() > MOST_LINES) {
+      if (LINES.size() > MAX_LINES) {
         LINES.poll();
       }
     }

@@ -109,6 +109,8 @@ class PrivateMemoryTest {
       assertThat(shared.kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
       assertThatThrownBy(() -> arena.allocate(1, Use.DEFERRABLE))
           .isInstanceOf(ArenaFullException.class);
+      assertThat(arena.tryAllocate(1, Use.DEFERRABLE)).isNull();
+      assertThat(arena.tryAllocate(1, Use.SHARED_ONLY)).isNull();
       arena.free(shared);
     }
   }

@@ -9,7 +9,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
 class SizeClassesTest {
-  private static final int MOST = (int) (Granules.MOST_BYTES / Granules.BYTES);
+  private static final int MOST = (int) (Granules.MAX_BYTES / Granules.BYTES);
 
   @Property
   void classesRiseWithTheLength(@ForAll @IntRange(min = 1, max = MOST - 1) int granules) {

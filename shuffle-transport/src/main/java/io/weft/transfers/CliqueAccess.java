@@ -16,7 +16,7 @@ import java.util.Optional;
  * separate caches. Thread-safe. Owns the communicators.
  */
 final class CliqueAccess implements AutoCloseable {
-  private final CommunicatorCache.Meetings rendezvous;
+  private final CommunicatorCache.BootstrapOpener rendezvous;
   private final Kind hosts;
   private final Optional<Kind> gpus;
 

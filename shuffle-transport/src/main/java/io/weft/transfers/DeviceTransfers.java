@@ -58,14 +58,14 @@ public final class DeviceTransfers implements AutoCloseable {
    */
   public record Resources(
       CommunicatorFactory communicators,
-      CommunicatorCache.Meetings rendezvous,
+      CommunicatorCache.BootstrapOpener rendezvous,
       TransferWire.Factory wires,
       SharedArena arena,
       Optional<GpuResources> gpu) {
     /** The resources of an executor without a GPU. */
     public Resources(
         CommunicatorFactory communicators,
-        CommunicatorCache.Meetings rendezvous,
+        CommunicatorCache.BootstrapOpener rendezvous,
         TransferWire.Factory wires,
         SharedArena arena) {
       this(communicators, rendezvous, wires, arena, Optional.empty());

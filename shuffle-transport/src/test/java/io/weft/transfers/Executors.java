@@ -43,7 +43,7 @@ final class Executors implements AutoCloseable {
   private TransferOptions options;
   private final Map<String, String> incarnations = new ConcurrentHashMap<>();
   private final PairRendezvous rendezvous = new PairRendezvous();
-  private CommunicatorCache.Meetings network = rendezvous;
+  private CommunicatorCache.BootstrapOpener network = rendezvous;
   private final Map<String, DeviceTransfers> transfers = new LinkedHashMap<>();
   private final Map<String, SharedArena> arenas = new LinkedHashMap<>();
   private final Map<String, TransferGpu> gpus = new LinkedHashMap<>();
@@ -67,7 +67,7 @@ final class Executors implements AutoCloseable {
   }
 
   /** Sets the rendezvous of executors that start later. */
-  Executors network(CommunicatorCache.Meetings instead) {
+  Executors network(CommunicatorCache.BootstrapOpener instead) {
     network = instead;
     return this;
   }

@@ -30,11 +30,11 @@ import java.util.concurrent.atomic.AtomicInteger;
  * from the seed, the two executors, the number of their communicator and the purpose of the
  * connection.
  */
-final class FaultyArrayNetwork implements CommunicatorCache.Meetings, AutoCloseable {
+final class FaultyArrayNetwork implements CommunicatorCache.BootstrapOpener, AutoCloseable {
   private static final String ROUND_WITH_ADDRESSES = "listening";
   private static final int JOIN_MILLIS = 30_000;
 
-  private final CommunicatorCache.Meetings rendezvous;
+  private final CommunicatorCache.BootstrapOpener rendezvous;
   private final long seed;
   private final double faultRate;
   private final CountDownLatch end = new CountDownLatch(1);
@@ -51,7 +51,7 @@ final class FaultyArrayNetwork implements CommunicatorCache.Meetings, AutoClosea
    * @param rendezvous the real rendezvous
    * @param faultRate of frames, 0 to 1
    */
-  FaultyArrayNetwork(CommunicatorCache.Meetings rendezvous, long seed, double faultRate) {
+  FaultyArrayNetwork(CommunicatorCache.BootstrapOpener rendezvous, long seed, double faultRate) {
     this.rendezvous = rendezvous;
     this.seed = seed;
     this.faultRate = faultRate;

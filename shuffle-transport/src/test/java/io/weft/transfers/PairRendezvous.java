@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The rendezvous of cliques within one process. The first end waits for the other. */
-final class PairRendezvous implements CommunicatorCache.Meetings {
+final class PairRendezvous implements CommunicatorCache.BootstrapOpener {
   private final Map<CliqueKey, Waiting> waiting = new LinkedHashMap<>();
   private int opened;
 

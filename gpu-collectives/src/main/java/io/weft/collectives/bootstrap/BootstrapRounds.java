@@ -20,7 +20,7 @@ public final class BootstrapRounds {
   private final Bootstrap bootstrap;
   private final Deadline deadline;
 
-  /** All rounds have to end by the deadline. */
+  /** All rounds must end by the deadline. */
   public BootstrapRounds(Bootstrap bootstrap, Deadline deadline) {
     this.bootstrap = bootstrap;
     this.deadline = deadline;

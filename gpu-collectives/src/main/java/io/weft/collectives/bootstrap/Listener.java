@@ -67,7 +67,7 @@ public final class Listener implements AutoCloseable {
   /**
    * Waits for connections that ranks open to this one.
    *
-   * @param expected the greetings that they have to send
+   * @param expected the greetings that they must send
    * @return the connections that arrived before the deadline, all or fewer; the caller closes them
    */
   public Map<Greeting, SocketChannel> await(UniqueId id, Set<Greeting> expected, Deadline deadline)

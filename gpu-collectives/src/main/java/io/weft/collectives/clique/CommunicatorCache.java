@@ -47,7 +47,7 @@ public final class CommunicatorCache implements AutoCloseable {
    * Opens a bootstrap between the members of a clique, a new one each time; the cache closes it.
    */
   @FunctionalInterface
-  public interface Meetings {
+  public interface BootstrapOpener {
     /** Opens this member's end. */
     Bootstrap open(CliqueKey key, int rank) throws IOException;
   }
@@ -190,11 +190,11 @@ public final class CommunicatorCache implements AutoCloseable {
    * @throws CollectiveException when one cannot be acquired; the leases before it are closed then
    */
   public List<CliqueLease> acquireAll(
-      CliqueRequests requests, CliqueMember self, Meetings meetings) {
+      CliqueRequests requests, CliqueMember self, BootstrapOpener opener) {
     List<CliqueLease> leases = new ArrayList<>();
     try {
       for (CliqueKey key : requests.ordered()) {
-        try (Bootstrap bootstrap = meetings.open(key, key.rankOf(self))) {
+        try (Bootstrap bootstrap = opener.open(key, key.rankOf(self))) {
           leases.add(acquire(key, self, bootstrap));
         }
       }

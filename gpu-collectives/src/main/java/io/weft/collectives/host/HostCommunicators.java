@@ -8,7 +8,7 @@ import io.weft.collectives.bootstrap.Preloader;
 
 /**
  * Creates communicators of the host implementation. All ranks load the items of the {@link
- * Preparation} before the communicator exists. Thread-safe.
+ * Preloader} before the communicator exists. Thread-safe.
  */
 public final class HostCommunicators implements CommunicatorFactory {
   private final HostOptions options;

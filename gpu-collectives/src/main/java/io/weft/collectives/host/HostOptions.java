@@ -16,7 +16,7 @@ import java.util.Optional;
  * @param hostIdentity two ranks with the same one try to share memory; empty for the identity of
  *     the running kernel
  * @param bindHost the address at which ranks of other hosts reach this one
- * @param network whether ranks may be on different hosts; without it they have to share memory
+ * @param network whether ranks may be on different hosts; without it they must share memory
  * @param sizes the sizes of the buffers in shared memory; the same on all ranks
  * @param machine the capabilities of this machine, which decide the paths
  */

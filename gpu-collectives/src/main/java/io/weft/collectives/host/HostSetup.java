@@ -137,16 +137,16 @@ final class HostSetup {
   }
 
   private HostCommunicator connect() {
-    List<Integer> neighbours = topology.hosts().get(topology.hostOf(bootstrap.rank()));
-    BufferSizes sizes = options.sizes().forRanks(neighbours.size());
-    ControlLayout layout = new ControlLayout(sizes, neighbours.size());
+    List<Integer> local = topology.hosts().get(topology.hostOf(bootstrap.rank()));
+    BufferSizes sizes = options.sizes().forRanks(local.size());
+    ControlLayout layout = new ControlLayout(sizes, local.size());
     List<MappedSegment> own = new ArrayList<>();
     rounds.barrier("segments", () -> own.add(resources.reserve(folder, CONTROL, layout.bytes())));
     List<LocalPeers.Peer> mapped = new ArrayList<>();
     rounds.barrier(
         "mapped",
         () -> {
-          for (int rank : neighbours) {
+          for (int rank : local) {
             mapped.add(map(rank, own.get(0), layout));
           }
         });
@@ -283,7 +283,7 @@ final class HostSetup {
 
   /**
    * Finds out which ranks share a host. The same kernel is not enough, since containers on one
-   * kernel may have different file systems. Each of two ranks also has to read the other's token in
+   * kernel may have different file systems. Each of two ranks must also read the other's token in
    * the other's folder.
    */
   static final class HostDiscovery {

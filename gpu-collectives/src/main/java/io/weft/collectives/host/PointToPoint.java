@@ -169,7 +169,7 @@ final class PointToPoint {
 
   /**
    * The ranks that a message is expected from or, if there are none, the ranks that do not take
-   * theirs. It first takes arrived bytes: a peer that is gone may have done its part already.
+   * theirs. It first takes arrived bytes: a peer that has ended may have done its part already.
    */
   List<Integer> awaited() {
     boolean unused = progress();

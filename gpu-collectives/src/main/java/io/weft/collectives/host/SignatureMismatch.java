@@ -21,7 +21,7 @@ final class SignatureMismatch {
             + other
             + " runs "
             + describe(theirs, theirSequence)
-            + "; all ranks have to run the same collectives in the same order");
+            + "; all ranks must run the same collectives in the same order");
   }
 
   private static String describe(Signature signature, long sequence) {

@@ -17,7 +17,7 @@ final class WaitLoop {
   private static final int SPINS = 1000;
   private static final int SPINS_WHEN_CROWDED = 20;
 
-  /** Polling a socket is a system call, which takes long enough by itself. */
+  /** Polling a socket is a system call, which is slow enough on its own. */
   private static final int SPINS_ON_SOCKETS = 20;
 
   /**
@@ -63,7 +63,7 @@ final class WaitLoop {
     progress = action;
   }
 
-  /** Begins a wait, which {@link #end} has to end. */
+  /** Begins a wait, which {@link #end} must end. */
   void begin() {
     rounds = 0;
     polled = false;

@@ -44,24 +44,24 @@ record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
    * Uses one rendezvous again, under another id, for a further communicator of the same ranks.
    * Owned by the first rendezvous and ends with it.
    *
-   * @param meeting the first rendezvous
+   * @param base the first rendezvous
    * @param id of the further communicator
    * @param name prefix of its rounds; unique for each communicator
    */
-  record DerivedBootstrap(Bootstrap meeting, UniqueId id, String name) implements Bootstrap {
+  record DerivedBootstrap(Bootstrap base, UniqueId id, String name) implements Bootstrap {
     @Override
     public int rank() {
-      return meeting.rank();
+      return base.rank();
     }
 
     @Override
     public int nranks() {
-      return meeting.nranks();
+      return base.nranks();
     }
 
     @Override
     public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
-      return meeting.exchange(name + round, mine, deadline);
+      return base.exchange(name + round, mine, deadline);
     }
 
     @Override

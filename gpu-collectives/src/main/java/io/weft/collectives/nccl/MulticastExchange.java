@@ -15,7 +15,7 @@ final class MulticastExchange implements AutoCloseable {
   private static final int WRITE_BYTES = 5 * 8;
   private static final int ENDS_BYTES = 4 * 8 + 2 * 4;
   private static final int THREADS = 256;
-  private static final int MOST_BLOCKS = 512;
+  private static final int MAX_BLOCKS = 512;
 
   /** Equals UNIT and SLOT_BYTES of multicast.cu. */
   private static final int UNIT = 16;
@@ -23,7 +23,7 @@ final class MulticastExchange implements AutoCloseable {
   private static final int SLOT_BYTES = 2 * UNIT;
 
   /** Room for one slot for each possible rank. */
-  static final long ENDS_ROOM = (long) SLOT_BYTES * PeerSignals.MOST_RANKS;
+  static final long ENDS_ROOM = (long) SLOT_BYTES * PeerSignals.MAX_RANKS;
 
   private final CudaStream stream;
   private final PeerExchange barriers;
@@ -86,7 +86,7 @@ final class MulticastExchange implements AutoCloseable {
   }
 
   private static int gridFor(long items) {
-    return (int) Math.min(MOST_BLOCKS, Math.max(1, (items + THREADS - 1) / THREADS));
+    return (int) Math.min(MAX_BLOCKS, Math.max(1, (items + THREADS - 1) / THREADS));
   }
 
   /** Unloads the kernels. The device must be idle. */

@@ -101,10 +101,9 @@ final class MulticastOpening {
 
   private void requirePossible() {
     int nranks = hosts.nranks();
-    if (nranks < 2 || nranks > PeerSignals.MOST_RANKS || !hosts.topology().isOneHost()) {
+    if (nranks < 2 || nranks > PeerSignals.MAX_RANKS || !hosts.topology().isOneHost()) {
       throw new IllegalArgumentException(
-          "the %d ranks have to be 2 to %d and on one host"
-              .formatted(nranks, PeerSignals.MOST_RANKS));
+          "the %d ranks must be 2 to %d and on one host".formatted(nranks, PeerSignals.MAX_RANKS));
     }
     if (!memory.device().device().equals(stream.device().device())) {
       throw new IllegalArgumentException(

@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Memory of equal size on each rank, where one write of any rank reaches the same place on all. As
  * with any window, a rank that has ended it keeps its own memory until all others have ended it
- * too, or their processes are gone. Confined to the thread of its stream.
+ * too, or their processes have died. Confined to the thread of its stream.
  */
 final class MulticastWindow implements ReachableMemory {
   private static final Logger LOG = LoggerFactory.getLogger(MulticastWindow.class);

@@ -276,7 +276,7 @@ final class NcclCommunicator extends OrderedCommunicator
     sides.close(healthy && idle, nccl.linger());
   }
 
-  /** Checks which operations can be enqueued behind device work that has not ended yet. */
+  /** Checks which operations can be enqueued after device work that has not ended yet. */
   static final class DeviceOrderCheck {
     private DeviceOrderCheck() {}
 

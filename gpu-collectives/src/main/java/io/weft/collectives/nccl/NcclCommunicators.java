@@ -184,7 +184,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
      * The kernels of all ranks must run at the same time; otherwise they wait for each other
      * without end.
      */
-    private static final int MOST_RANKS_OF_A_GPU = 2;
+    private static final int MAX_RANKS_OF_A_GPU = 2;
 
     private static final String SWITCH = "NCCL_MULTI_RANK_GPU_ENABLE";
     private static final String NVLS = "NCCL_NVLS_ENABLE";
@@ -257,13 +257,13 @@ public final class NcclCommunicators implements CommunicatorFactory {
                   + "=1: leave that out of the environment");
         }
       }
-      if (others.size() >= MOST_RANKS_OF_A_GPU) {
+      if (others.size() >= MAX_RANKS_OF_A_GPU) {
         throw mismatch(
             others.get(0),
             rank,
             both(others.get(0), rank, own)
                 + " as one of more than "
-                + MOST_RANKS_OF_A_GPU
+                + MAX_RANKS_OF_A_GPU
                 + ": their kernels would wait for each other, so use fewer ranks for each GPU");
       }
     }

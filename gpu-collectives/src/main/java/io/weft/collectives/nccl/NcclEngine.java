@@ -35,15 +35,15 @@ import org.slf4j.LoggerFactory;
  */
 final class NcclEngine {
   private static final Logger LOG = LoggerFactory.getLogger(NcclEngine.class);
-  private static final Duration REST = Duration.ofSeconds(10);
+  private static final Duration IDLE_TIMEOUT = Duration.ofSeconds(10);
 
   /**
    * Limit of the last wait for running work. Work that still runs then keeps its memory for good.
    */
-  private static final Duration CLOSING = Duration.ofSeconds(30);
+  private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
   /** After a failure, work either ends within this time or runs without end. */
-  private static final Duration QUIET = Duration.ofMillis(200);
+  private static final Duration QUIET_TIMEOUT = Duration.ofMillis(200);
 
   private final String name;
   private final OperationAgreement agreement;
@@ -303,10 +303,10 @@ final class NcclEngine {
       return false;
     }
     if (NcclLibrary.loaded().revokes()) {
-      return comm.revoke(Deadline.after(REST));
+      return comm.revoke(Deadline.after(IDLE_TIMEOUT));
     }
     try {
-      return !comm.isBusy() && stream.awaitRest(Deadline.after(QUIET));
+      return !comm.isBusy() && stream.awaitIdle(Deadline.after(QUIET_TIMEOUT));
     } catch (CudaException e) {
       LOG.warn("{}: the device failed, so NCCL is aborted", name, e);
       return false;
@@ -318,12 +318,13 @@ final class NcclEngine {
    */
   private void settle() {
     try {
-      if (stream.awaitRest(Deadline.after(REST))) {
+      if (stream.awaitIdle(Deadline.after(IDLE_TIMEOUT))) {
         staging.reset();
         becameIdle();
         return;
       }
-      LOG.warn("{}: the device still works {} after an abort; its memory is kept", name, REST);
+      LOG.warn(
+          "{}: the device still works {} after an abort; its memory is kept", name, IDLE_TIMEOUT);
     } catch (CudaException e) {
       LOG.warn("{}: the device failed; its staging memory is kept", name, e);
     }
@@ -354,7 +355,7 @@ final class NcclEngine {
     if (!deviceBusy) {
       peers.close(Deadline.after(linger));
     }
-    if (stream.close(CLOSING) && deviceBusy) {
+    if (stream.close(CLOSE_TIMEOUT) && deviceBusy) {
       // The stream is idle after all, so the memory that waits for it is freed too.
       becameIdle();
     }

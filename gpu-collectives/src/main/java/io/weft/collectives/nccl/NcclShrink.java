@@ -31,7 +31,7 @@ import org.slf4j.LoggerFactory;
  */
 final class NcclShrink {
   private static final Logger LOG = LoggerFactory.getLogger(NcclShrink.class);
-  private static final int MOST_REASON = 1000;
+  private static final int MAX_REASON = 1000;
 
   private final NcclCommunicator whole;
   private final Bootstrap survivors;
@@ -116,7 +116,7 @@ final class NcclShrink {
       throw e;
     }
     if (reason.isEmpty()) {
-      LOG.info("Communicator {} goes on as {}, shrunk by NCCL", whole.id(), rest);
+      LOG.info("Communicator {} continues as {}, shrunk by NCCL", whole.id(), rest);
       return rest;
     }
     discard(rest, new IllegalStateException(reason.get()));
@@ -124,7 +124,7 @@ final class NcclShrink {
   }
 
   private Optional<String> settle(String failure) {
-    String mine = failure.substring(0, Math.min(MOST_REASON, failure.length()));
+    String mine = failure.substring(0, Math.min(MAX_REASON, failure.length()));
     return rounds.exchange("ncclshrunk", () -> mine.getBytes(StandardCharsets.UTF_8)).stream()
         .map(reason -> new String(reason, StandardCharsets.UTF_8))
         .filter(reason -> !reason.isEmpty())
@@ -156,11 +156,11 @@ final class NcclShrink {
   }
 
   private NcclCommunicator open(ShrinkRequest first) {
-    Bootstrap meeting = new DerivedBootstrap(survivors, first.id(), "rest");
+    Bootstrap bootstrap = new DerivedBootstrap(survivors, first.id(), "rest");
     HostCommunicatorPair pair =
-        HostCommunicatorPair.create(hosts, meeting, common, first.pairsId());
+        HostCommunicatorPair.create(hosts, bootstrap, common, first.pairsId());
     try {
-      return new NcclCommunicator(meeting, common, options, hosts, pair);
+      return new NcclCommunicator(bootstrap, common, options, hosts, pair);
     } catch (RuntimeException | Error e) {
       pair.close();
       throw e;

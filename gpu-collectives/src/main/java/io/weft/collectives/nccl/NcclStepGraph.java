@@ -226,7 +226,7 @@ final class NcclStepGraph implements StepGraph {
       try {
         long unused = buffer.owner().address();
       } catch (IllegalStateException e) {
-        return buffer + " is gone: " + e.getMessage();
+        return buffer + " is not usable: " + e.getMessage();
       }
       return device.isDeviceMemory(buffer.address()) ? "" : buffer + " is memory of the host";
     }

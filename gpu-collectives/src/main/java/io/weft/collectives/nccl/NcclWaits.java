@@ -19,7 +19,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class NcclWaits {
   private static final long FIRST_PAUSE_NANOS = 5_000;
-  private static final long LONGEST_PAUSE_NANOS = 200_000;
+  private static final long MAX_PAUSE_NANOS = 200_000;
   private static final long WATCH_NANOS = 1_000_000;
 
   /** Data that a closed or dead rank sent earlier may still arrive during this time. */
@@ -48,7 +48,7 @@ final class NcclWaits {
     return new Watch();
   }
 
-  /** Waits for marks behind these operations. */
+  /** Waits for marks after these operations. */
   BounceBuffers.Wait until(List<Operation> operations, Deadline deadline) {
     return mark -> await(mark, operations, deadline);
   }
@@ -62,7 +62,7 @@ final class NcclWaits {
         throw overdue(operations, deadline);
       }
       LockSupport.parkNanos(pause);
-      pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
+      pause = Math.min(2 * pause, MAX_PAUSE_NANOS);
     }
   }
 

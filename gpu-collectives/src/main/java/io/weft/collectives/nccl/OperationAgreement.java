@@ -236,12 +236,12 @@ final class OperationAgreement implements AutoCloseable {
   /** The reason why another rank can no longer answer; empty while all ranks are well. */
   Optional<CollectiveException> peerFailure() {
     Optional<CollectiveException> own = host.failure();
-    if (own.isPresent() || !(host instanceof InPlaceRegions neighbours)) {
+    if (own.isPresent() || !(host instanceof InPlaceRegions peers)) {
       return own;
     }
     for (int rank = 0; rank < host.nranks(); rank++) {
-      if (rank != host.rank() && neighbours.peerFailure(rank).isPresent()) {
-        return neighbours.peerFailure(rank);
+      if (rank != host.rank() && peers.peerFailure(rank).isPresent()) {
+        return peers.peerFailure(rank);
       }
     }
     return Optional.empty();

@@ -21,7 +21,7 @@ import java.util.stream.IntStream;
  * except {@link #stop}. It is unusable after a failure.
  */
 final class PeerExchange implements AutoCloseable {
-  private static final int RANKS = PeerSignals.MOST_RANKS;
+  private static final int RANKS = PeerSignals.MAX_RANKS;
   private static final int BARRIER_BYTES = 8 * RANKS + 8 + 8 + 4 + 4;
   private static final int WRITE_BYTES = 16 * RANKS + 8 * 6 + 4 + 4;
   private static final int BARRIER_THREADS = 32;
@@ -30,7 +30,7 @@ final class PeerExchange implements AutoCloseable {
   /** Equals PARTS of peers.cu. */
   private static final int PARTS = 8;
 
-  private static final int MOST_BLOCKS = 512;
+  private static final int MAX_BLOCKS = 512;
   private static final long TABLE_BYTES = 64L << 20;
 
   private final CudaStream stream;
@@ -73,7 +73,7 @@ final class PeerExchange implements AutoCloseable {
     arguments.putLong(rows.send()).putLong(rows.sendRows()).putLong(table);
     arguments.putLong(window.peer(window.rank()).signals()).putLong(report.address());
     arguments.putLong(rows.rowBytes()).putInt(updates).putInt(window.nranks());
-    int blocks = Math.min(MOST_BLOCKS, Math.max(1, rows.layout().entries() * PARTS));
+    int blocks = Math.min(MAX_BLOCKS, Math.max(1, rows.layout().entries() * PARTS));
     write.launch(stream, blocks, WRITE_THREADS, arguments);
     enqueueBarrier(window, timeout);
   }
@@ -177,7 +177,7 @@ final class PeerExchange implements AutoCloseable {
   static final class PeerReport implements AutoCloseable {
     private static final long ENTRY = 8;
     private static final long SILENT = 12;
-    private static final long BYTES = SILENT + 4L * PeerSignals.MOST_RANKS;
+    private static final long BYTES = SILENT + 4L * PeerSignals.MAX_RANKS;
 
     private final CudaMemoryPool pool;
     private final CudaMemory words;
@@ -199,7 +199,7 @@ final class PeerExchange implements AutoCloseable {
 
     /** The ranks that did not reach a barrier in time. */
     List<Integer> missingRanks() {
-      return IntStream.range(0, PeerSignals.MOST_RANKS)
+      return IntStream.range(0, PeerSignals.MAX_RANKS)
           .filter(rank -> Memory.getInt(words.address() + SILENT + 4L * rank) != 0)
           .boxed()
           .toList();

@@ -14,10 +14,10 @@ import io.weft.memory.Memory;
  */
 final class PeerSignals implements AutoCloseable {
   /** The limit of ranks in the kernels. */
-  static final int MOST_RANKS = 16;
+  static final int MAX_RANKS = 16;
 
-  private static final long GONE = 4L * (MOST_RANKS + 2);
-  private static final long ONE = GONE + 4L * MOST_RANKS;
+  private static final long GONE = 4L * (MAX_RANKS + 2);
+  private static final long ONE = GONE + 4L * MAX_RANKS;
   private static final long BYTES = ONE + 4;
 
   private final CudaStream stream;
@@ -41,7 +41,7 @@ final class PeerSignals implements AutoCloseable {
     Memory.setMemory(signals.copy.address(), BYTES, (byte) 0);
     Memory.putInt(signals.copy.address() + ONE, 1);
     stream.copyToDevice(signals.words.address(), signals.copy.address(), BYTES);
-    if (!stream.awaitRest(deadline)) {
+    if (!stream.awaitIdle(deadline)) {
       throw new IllegalStateException(stream + " did not write 100 bytes within " + deadline);
     }
     return signals;
@@ -56,7 +56,7 @@ final class PeerSignals implements AutoCloseable {
     stream.copyOnDevice(peerSignals + GONE + 4L * rank, words.address() + ONE, 4);
   }
 
-  /** Whether a rank has said that it is gone, as of the last {@link #read}. */
+  /** Whether a rank has reported its departure, as of the last {@link #read}. */
   boolean isGone(int rank) {
     return Memory.getInt(copy.address() + GONE + 4L * rank) != 0;
   }
@@ -64,7 +64,7 @@ final class PeerSignals implements AutoCloseable {
   /** Reads the messages of the other ranks. */
   boolean read(Deadline deadline) {
     stream.copyToHost(copy.address(), words.address(), BYTES);
-    return stream.awaitRest(deadline);
+    return stream.awaitIdle(deadline);
   }
 
   /** Frees the memory, which no rank writes to any more. */

@@ -24,9 +24,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Memory of each rank that all ranks access. Any rank may write to it until that rank has ended it.
- * So a rank that has ended it keeps its own memory until all others have ended it too, or their
- * processes are gone. Confined to the thread of its stream.
+ * Memory of each rank that all ranks access. A rank may write to it until it ends the window. So a
+ * rank that ended the window keeps its own memory until all others ended it too, or their processes
+ * have died. Confined to the thread of its stream.
  */
 public final class PeerWindow implements ReachableMemory {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWindow.class);
@@ -160,7 +160,7 @@ public final class PeerWindow implements ReachableMemory {
         signals.signalGone(rank, peer.signals());
       }
     }
-    if (stream.awaitRest(deadline)) {
+    if (stream.awaitIdle(deadline)) {
       peers.forEach(MappedPeer::unmapSignals);
       departureSent = true;
     }
@@ -275,10 +275,10 @@ public final class PeerWindow implements ReachableMemory {
     }
 
     private PeerOffer offer() {
-      if (hosts.nranks() > PeerSignals.MOST_RANKS || !hosts.topology().isOneHost()) {
+      if (hosts.nranks() > PeerSignals.MAX_RANKS || !hosts.topology().isOneHost()) {
         throw new IllegalArgumentException(
-            "the %d ranks have to be %d at most and on one host"
-                .formatted(hosts.nranks(), PeerSignals.MOST_RANKS));
+            "the %d ranks must be at most %d and on one host"
+                .formatted(hosts.nranks(), PeerSignals.MAX_RANKS));
       }
       if (!memory.device().device().equals(stream.device().device())) {
         throw new IllegalArgumentException(
@@ -330,8 +330,9 @@ public final class PeerWindow implements ReachableMemory {
    * @param bytes of the memory
    * @param signals address of the signal words beside the memory
    * @param pid of the process that owns it
-   * @param heldMemory keeps the memory mapped; null if no mapping is needed
-   * @param heldSignals keeps the words mapped; null if no mapping is needed
+   * @param heldMemory keeps the memory mapped; empty if no mapping is needed
+   * @param heldSignals keeps the words mapped; empty if no mapping is needed
+   * @param access of this rank's device to that of another rank of this process
    */
   record MappedPeer(
       long address,

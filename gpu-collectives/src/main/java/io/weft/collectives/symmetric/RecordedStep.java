@@ -42,7 +42,7 @@ record RecordedStep(List<Operation> operations) {
           : Optional.of(
               buffer + " no longer fits its memory of " + bytes + " bytes at " + hex(address));
     } catch (IllegalStateException e) {
-      return Optional.of(buffer + " is gone: " + e.getMessage());
+      return Optional.of(buffer + " is not usable: " + e.getMessage());
     }
   }
 

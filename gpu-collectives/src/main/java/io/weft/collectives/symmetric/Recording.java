@@ -152,7 +152,7 @@ public final class Recording implements AutoCloseable {
    * Runs all steps in their order and returns once this rank's part is done.
    *
    * @throws CollectiveException of kind INVALID, on all ranks and before any data moves, if a
-   *     buffer is gone, is too short, or moved although that is refused; the message names it
+   *     buffer is closed, is too short, or moved although that is refused; the message names it
    */
   public void replay() {
     agree();

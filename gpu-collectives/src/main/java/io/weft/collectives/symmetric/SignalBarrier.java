@@ -27,7 +27,7 @@ import java.util.List;
  */
 final class SignalBarrier implements AutoCloseable {
   /** The members of a group are the bits of a long. */
-  public static final int MOST_RANKS = Long.SIZE;
+  public static final int MAX_RANKS = Long.SIZE;
 
   private static final int GROUPS = 8;
 
@@ -68,9 +68,9 @@ final class SignalBarrier implements AutoCloseable {
   /** Creates a barrier whose counters start at another value, the same on all ranks. */
   static SignalBarrier open(SymmetricArena arena, int start) {
     int nranks = arena.communicator().nranks();
-    if (nranks > MOST_RANKS) {
+    if (nranks > MAX_RANKS) {
       throw CollectiveException.invalid(
-          "a barrier on signals has at most " + MOST_RANKS + " ranks, not " + nranks);
+          "a barrier on signals has at most " + MAX_RANKS + " ranks, not " + nranks);
     }
     long bytes = 2L * nranks * Window.LINE;
     Window window = arena.window(bytes, opened -> initialize(opened, start));
@@ -115,7 +115,10 @@ final class SignalBarrier implements AutoCloseable {
     return new Group(sorted, mask);
   }
 
-  /** Returns once all ranks have arrived. Each rank then sees all that the others wrote before. */
+  /**
+   * Returns once all ranks have arrived. Each rank then sees everything that the others wrote
+   * before.
+   */
   public void await(Deadline deadline) {
     await(all, deadline);
   }

@@ -22,8 +22,8 @@ final class SignalWait {
   private static final int SPINS = 1000;
   private static final int SPINS_WHEN_CROWDED = 20;
   private static final int YIELDS = 100;
-  private static final long SHORTEST_PARK_NANOS = 20_000;
-  private static final long LONGEST_PARK_NANOS = 1_000_000;
+  private static final long MIN_PARK_NANOS = 20_000;
+  private static final long MAX_PARK_NANOS = 1_000_000;
   private static final long LIVENESS_NANOS = 50_000_000;
 
   private final Communicator communicator;
@@ -76,8 +76,7 @@ final class SignalWait {
       if (end.isPresent() && !reached(Memory.getIntAcquire(address), value)) {
         throw describe(end.get(), Memory.getIntAcquire(address), peer, what);
       }
-      LockSupport.parkNanos(
-          Math.max(SHORTEST_PARK_NANOS, Math.min(LONGEST_PARK_NANOS, (now - start) / 16)));
+      LockSupport.parkNanos(Math.max(MIN_PARK_NANOS, Math.min(MAX_PARK_NANOS, (now - start) / 16)));
     }
   }
 

@@ -124,7 +124,7 @@ public final class SymmetricArena implements AutoCloseable {
 
   /** Rejects a bad request within the round, so the other ranks do not wait for this one. */
   private WindowRequest request(long bytes) {
-    long most = SymmetricOptions.MOST_BYTES - communicator.nranks() * Window.LINE;
+    long most = SymmetricOptions.MAX_BYTES - communicator.nranks() * Window.LINE;
     if (bytes < 0 || bytes > most) {
       throw CollectiveException.invalid(
           "rank "
@@ -151,7 +151,7 @@ public final class SymmetricArena implements AutoCloseable {
         SymmetricSegment.create(
             communicator,
             options.folder(),
-            Math.min(segmentBytes, SymmetricOptions.MOST_BYTES),
+            Math.min(segmentBytes, SymmetricOptions.MAX_BYTES),
             rounds);
     segments.add(grown);
     return new Window(this, grown, nextNumber++, grown.ledger().take(footprint), bytes);

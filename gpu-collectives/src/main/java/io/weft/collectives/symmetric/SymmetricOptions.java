@@ -14,11 +14,11 @@ import java.util.Objects;
  * @param poison whether freed memory is overwritten, so a late use is noticed
  */
 public record SymmetricOptions(Path folder, long segmentBytes, boolean poison) {
-  static final long MOST_BYTES = Integer.MAX_VALUE & -OffsetLedger.ALIGNMENT;
+  static final long MAX_BYTES = Integer.MAX_VALUE & -OffsetLedger.ALIGNMENT;
 
   public SymmetricOptions {
     Objects.requireNonNull(folder, "folder");
-    if (segmentBytes < 4096 || segmentBytes > MOST_BYTES) {
+    if (segmentBytes < 4096 || segmentBytes > MAX_BYTES) {
       throw new IllegalArgumentException(
           "segmentBytes is " + segmentBytes + "; allowed are 4 KiB to 2 GiB - 128");
     }

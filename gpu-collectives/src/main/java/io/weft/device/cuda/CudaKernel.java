@@ -10,7 +10,7 @@ import io.weft.memory.Memory;
  */
 public final class CudaKernel {
   /** The most threads of one block. */
-  public static final int MOST_THREADS = 1024;
+  public static final int MAX_THREADS = 1024;
 
   private static final long BUFFER_POINTER = 1;
   private static final long BUFFER_SIZE = 2;
@@ -37,7 +37,7 @@ public final class CudaKernel {
    * reached; the arguments themselves are copied.
    *
    * @param blocks 1 or more
-   * @param threads the threads of each block, 1 to {@value #MOST_THREADS}
+   * @param threads the threads of each block, 1 to {@value #MAX_THREADS}
    * @param arguments all arguments of the kernel
    */
   public void launch(CudaStream stream, int blocks, int threads, KernelArguments arguments) {
@@ -71,7 +71,7 @@ public final class CudaKernel {
     if (!stream.device().device().equals(module.device().device())) {
       throw new IllegalArgumentException(this + " is not of the device of " + stream);
     }
-    if (blocks < 1 || threads < 1 || threads > MOST_THREADS) {
+    if (blocks < 1 || threads < 1 || threads > MAX_THREADS) {
       throw new IllegalArgumentException(
           this + " cannot run in " + blocks + " blocks of " + threads + " threads");
     }

@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class CudaLane implements Lane {
   private static final Logger LOG = LoggerFactory.getLogger(CudaLane.class);
-  private static final Duration REST = Duration.ofSeconds(30);
+  private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
   private static final long POLL_NANOS = 20_000;
 
   private final String name;
@@ -308,7 +308,7 @@ public final class CudaLane implements Lane {
   }
 
   private void endStream() {
-    if (stream.close(REST)) {
+    if (stream.close(CLOSE_TIMEOUT)) {
       givenUp.forEach(CudaEvent::release);
     } else if (!givenUp.isEmpty()) {
       LOG.warn("lane {}: the memory of {} pieces of work is kept", name, givenUp.size());

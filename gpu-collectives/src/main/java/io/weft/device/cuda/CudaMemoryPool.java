@@ -17,7 +17,7 @@ public final class CudaMemoryPool implements AutoCloseable {
   /** The kinds of memory that the driver itself allocates. */
   public enum Kind implements CudaMemorySource {
     DEVICE("device memory"),
-    /** Host memory that the device can copy by itself. */
+    /** Host memory that the device can copy without the processor. */
     PINNED("pinned host memory");
 
     private final String what;

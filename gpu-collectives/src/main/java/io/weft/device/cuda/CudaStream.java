@@ -119,7 +119,7 @@ public final class CudaStream implements AutoCloseable {
    * @return false when the device still works at the deadline
    * @throws CudaException when the device failed
    */
-  public boolean awaitRest(Deadline deadline) {
+  public boolean awaitIdle(Deadline deadline) {
     device.use();
     int result = CudaFunctions.cuStreamQuery(handle);
     while (result == CudaLibrary.NOT_READY && !deadline.expired()) {
@@ -152,7 +152,7 @@ public final class CudaStream implements AutoCloseable {
     closed = true;
     boolean healthy = true;
     try {
-      if (!awaitRest(Deadline.after(timeout))) {
+      if (!awaitIdle(Deadline.after(timeout))) {
         LOG.warn("{}: work still runs after {}; the stream is left to the driver", this, timeout);
         return false;
       }

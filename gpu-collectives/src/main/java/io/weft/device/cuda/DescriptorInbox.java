@@ -23,7 +23,7 @@ public final class DescriptorInbox implements AutoCloseable {
   private static final int BACKLOG = 16;
 
   /** More than the socket's backlog, so that many connections cannot block the receiver. */
-  private static final int MOST_CONNECTIONS = 2 * BACKLOG;
+  private static final int MAX_CONNECTIONS = 2 * BACKLOG;
 
   private static final int SOCKET_LEVEL = 1;
   private static final int PEER_CREDENTIALS = 17;
@@ -116,7 +116,7 @@ public final class DescriptorInbox implements AutoCloseable {
    * @throws UncheckedIOException when the process cannot open another descriptor
    */
   public Descriptor receive() {
-    for (int i = 0; i < MOST_CONNECTIONS; i++) {
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
       int connection = LibcFunctions.accept4(socket.number(), 0, 0, NOT_BLOCKING | CLOSE_ON_EXEC);
       if (connection < 0 && LibcFunctions.wasEmpty()) {
         break;
@@ -154,7 +154,7 @@ public final class DescriptorInbox implements AutoCloseable {
    */
   static final class DescriptorMessage implements AutoCloseable {
     private static final int BODY_BYTES = 16;
-    private static final int MOST_DESCRIPTORS = 2;
+    private static final int MAX_DESCRIPTORS = 2;
 
     private static final long VECTOR = 16;
     private static final long VECTORS = 24;
@@ -167,7 +167,7 @@ public final class DescriptorInbox implements AutoCloseable {
     private static final long BODY_AT = VECTOR_AT + 16;
     private static final long CONTROL_AT = BODY_AT + BODY_BYTES;
     private static final long CONTROL_HEAD = 16;
-    private static final long BYTES = CONTROL_AT + CONTROL_HEAD + 4 * MOST_DESCRIPTORS;
+    private static final long BYTES = CONTROL_AT + CONTROL_HEAD + 4 * MAX_DESCRIPTORS;
 
     private static final int SOCKET_LEVEL = 1;
     private static final int RIGHTS = 1;

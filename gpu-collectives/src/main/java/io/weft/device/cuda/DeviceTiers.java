@@ -134,7 +134,7 @@ public final class DeviceTiers implements AutoCloseable {
   }
 
   /**
-   * Makes room on the device for other code, such as a library that allocates by itself. It spills
+   * Makes room on the device for other code, such as a library that allocates directly. It spills
    * until that many bytes have moved or nothing more can move, and frees empty segments.
    *
    * @return the bytes that were moved

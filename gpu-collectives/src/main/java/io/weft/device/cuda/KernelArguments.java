@@ -11,13 +11,13 @@ import java.util.Objects;
  */
 public final class KernelArguments {
   /** The most bytes that every driver accepts. */
-  public static final int MOST_BYTES = 4096;
+  public static final int MAX_BYTES = 4096;
 
   private final String kernel;
   private final ByteBuffer fields;
 
   KernelArguments(String kernel, int bytes) {
-    if (bytes < 1 || bytes > MOST_BYTES) {
+    if (bytes < 1 || bytes > MAX_BYTES) {
       throw new IllegalArgumentException(kernel + " cannot take " + bytes + " bytes of arguments");
     }
     this.kernel = kernel;

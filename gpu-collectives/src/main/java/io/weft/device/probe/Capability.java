@@ -10,7 +10,7 @@ public enum Capability {
   PROCESSORS("processors"),
   /** An interface that other hosts can reach. */
   NETWORK("network"),
-  /** A network device that copies between memories of hosts by itself. */
+  /** A network device that copies between memories of hosts without their processors (RDMA). */
   RDMA("rdma"),
   /** The NVIDIA driver and its library. */
   CUDA_DRIVER("cuda driver"),

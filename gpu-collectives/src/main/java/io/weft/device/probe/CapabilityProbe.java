@@ -180,8 +180,8 @@ public final class CapabilityProbe {
     private static final String OLDEST = "2.19.3";
 
     private static final int PIECE_BYTES = 1 << 20;
-    private static final int LONGEST_TEXT = 64;
-    private static final long MOST_BYTES = 1L << 30;
+    private static final int MAX_TEXT = 64;
+    private static final long MAX_BYTES = 1L << 30;
 
     private final ProbeOptions options;
 
@@ -215,9 +215,9 @@ public final class CapabilityProbe {
     private static Optional<String> versionInFile(Path file) {
       try (FileChannel channel = FileChannel.open(file)) {
         ByteBuffer piece = ByteBuffer.allocate(PIECE_BYTES);
-        long end = Math.min(channel.size(), MOST_BYTES);
+        long end = Math.min(channel.size(), MAX_BYTES);
         // Pieces overlap, so that no text is cut.
-        for (long at = 0; at < end; at += PIECE_BYTES - LONGEST_TEXT) {
+        for (long at = 0; at < end; at += PIECE_BYTES - MAX_TEXT) {
           piece.clear();
           int length = channel.read(piece, at);
           String text =

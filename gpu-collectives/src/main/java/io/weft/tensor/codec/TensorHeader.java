@@ -30,7 +30,7 @@ public record TensorHeader(CodecKind kind, TensorType type, int scaleExponent) {
    * The difference between 15, the exponent of E5M2's largest value, and -149, that of the least
    * float32.
    */
-  static final int MOST_EXPONENT = 164;
+  static final int MAX_EXPONENT = 164;
 
   private static final int CODEC = 4;
   private static final int DTYPE = 5;
@@ -79,7 +79,7 @@ public record TensorHeader(CodecKind kind, TensorType type, int scaleExponent) {
     check(kind.codec().encodes(type.dtype()), kind + " does not encode " + type.dtype());
     int exponent = Memory.getInt(address + SCALE);
     boolean scaled = kind == CodecKind.FLOAT8_E4M3 || kind == CodecKind.FLOAT8_E5M2;
-    int most = scaled ? MOST_EXPONENT : 0;
+    int most = scaled ? MAX_EXPONENT : 0;
     check(exponent >= -most && exponent <= most, "its scale is 2^" + exponent);
     return new TensorHeader(kind, type, exponent);
   }

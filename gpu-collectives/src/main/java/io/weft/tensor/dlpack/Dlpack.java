@@ -95,8 +95,8 @@ public final class Dlpack {
   }
 
   /**
-   * DLPack's structures in native memory, with the shape and the strides behind them. All numbers
-   * are in the byte order of the machine, addresses have 8 bytes.
+   * DLPack's structures in native memory, followed by the shape and the strides. All numbers are in
+   * the byte order of the machine, addresses have 8 bytes.
    *
    * <pre>
    *   DLManagedTensor:           DLTensor | context | deleter

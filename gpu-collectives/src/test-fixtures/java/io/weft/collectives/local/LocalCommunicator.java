@@ -43,8 +43,8 @@ public final class LocalCommunicator extends OrderedCommunicator {
   }
 
   /**
-   * Creates a communicator, as a {@link io.weft.collectives.CommunicatorFactory}. All ranks have to
-   * be in this process.
+   * Creates a communicator, as a {@link io.weft.collectives.CommunicatorFactory}. All ranks must be
+   * in this process.
    */
   public static LocalCommunicator create(Bootstrap bootstrap, CommunicatorOptions options) {
     Gang gang = Gang.join(bootstrap.id(), bootstrap.nranks());

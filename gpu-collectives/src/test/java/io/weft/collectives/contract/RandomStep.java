@@ -16,7 +16,7 @@ import java.util.Random;
 public final class RandomStep {
   private RandomStep() {}
 
-  /** The random numbers have to be the same on all ranks. */
+  /** The random numbers must be the same on all ranks. */
   public static void run(Communicator communicator, Random random, String what) {
     int nranks = communicator.nranks();
     int rank = communicator.rank();

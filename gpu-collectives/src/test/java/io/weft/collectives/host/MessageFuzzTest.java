@@ -158,7 +158,7 @@ class MessageFuzzTest {
     }
   }
 
-  /** Sends a frame with bytes behind it. The bytes arrive only behind the expected frame. */
+  /** Sends a frame with bytes after it. The bytes arrive only after the expected frame. */
   private static void frame(SplittableRandom random) {
     Signature signature = new Signature(random.nextInt(1 << 24), random.nextInt(3) - 1, 64);
     FrameHeader frame = new FrameHeader();
@@ -185,7 +185,7 @@ class MessageFuzzTest {
       assertThat(genuine).as("%s", e.getMessage()).isFalse();
       assertThat(e.kind()).isEqualTo(Kind.MISMATCH);
       assertThat(e.ranks()).containsExactly(0, 1);
-      assertThat(target.get(0)).as("nothing behind a wrong frame is taken").isZero();
+      assertThat(target.get(0)).as("nothing after a wrong frame is taken").isZero();
     }
   }
 

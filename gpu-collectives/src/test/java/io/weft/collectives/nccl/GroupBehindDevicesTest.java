@@ -40,14 +40,14 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Sends and receives that are enqueued behind unfinished work of a device. */
+/** Sends and receives that are enqueued after unfinished work of a device. */
 @UsesDoubles
 class GroupBehindDevicesTest {
   private static final Duration LONG = Duration.ofSeconds(60);
   private static final int BYTES = 4000;
 
   /**
-   * A device without a rank. Holding its work also holds the work that others enqueued behind it.
+   * A device without a rank. Holding its work also holds the work that others enqueued after it.
    */
   private static final int HELD = 5;
 

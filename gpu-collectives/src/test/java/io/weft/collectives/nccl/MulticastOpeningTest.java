@@ -161,7 +161,7 @@ class MulticastOpeningTest {
   @Test
   void oneRankAloneIsRefused() {
     assertThat(failures(1, 0, MulticastOpeningTest::doNothing).get(0))
-        .hasMessageContaining("the 1 ranks have to be 2 to 16 and on one host");
+        .hasMessageContaining("the 1 ranks must be 2 to 16 and on one host");
   }
 
   /** For example, a driver rejects the kernels. */

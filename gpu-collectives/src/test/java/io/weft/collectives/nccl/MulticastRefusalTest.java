@@ -95,7 +95,7 @@ class MulticastRefusalTest extends MulticastGangs {
       factories.add(GpuDoubles.factory(rank, new HostCommunicators(options)));
     }
     try (RankGang gang = RankGang.open(factories, LONG)) {
-      assertRefused(gang, "the 2 ranks have to be 2 to 16 and on one host");
+      assertRefused(gang, "the 2 ranks must be 2 to 16 and on one host");
     }
   }
 

@@ -95,7 +95,7 @@ class PeerExchangeTest {
         window,
         new PeerRows(send.address(), ROWS, ROW_BYTES, layout, new long[1], room),
         Duration.ofSeconds(30));
-    assertThat(stream.awaitRest(Deadline.after(LONG))).isTrue();
+    assertThat(stream.awaitIdle(Deadline.after(LONG))).isTrue();
     exchange.release();
   }
 

@@ -234,7 +234,7 @@ class SharedWindowTest {
       factories.add(GpuDoubles.factory(rank, new HostCommunicators(options)));
     }
     try (RankGang gang = RankGang.open(factories, LONG)) {
-      assertRefused(gang, CudaMemoryPool.Kind.DEVICE, "the 2 ranks have to be 16 at most and on");
+      assertRefused(gang, CudaMemoryPool.Kind.DEVICE, "the 2 ranks must be at most 16 and on");
     }
   }
 

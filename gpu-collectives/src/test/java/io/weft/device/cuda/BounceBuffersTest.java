@@ -121,7 +121,7 @@ class BounceBuffersTest {
     } finally {
       DoubleLibraries.cudaControls().cudaDoublePause(0);
     }
-    assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(60)))).isTrue();
+    assertThat(stream.awaitIdle(Deadline.after(Duration.ofSeconds(60)))).isTrue();
     bounce.reset();
     bytesAreCopiedToTheDeviceAndBack(PIECE);
     assertThat(to).isEqualTo(random(3 * PIECE));
@@ -132,7 +132,7 @@ class BounceBuffersTest {
     try (CudaMemory host = pinned.take(MOST)) {
       Memory.setMemory(host.address(), MOST, (byte) 3);
       bounce.copyToDevice(there.address(), host.address(), MOST, this::await);
-      assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(60)))).isTrue();
+      assertThat(stream.awaitIdle(Deadline.after(Duration.ofSeconds(60)))).isTrue();
       Memory.setMemory(host.address(), MOST, (byte) 0);
       bounce.copyToHost(host.address(), there.address(), MOST, this::await);
       assertThat(Memory.getByte(host.address() + MOST - 1)).isEqualTo((byte) 3);

@@ -128,7 +128,7 @@ class CudaDoubleTest {
                           CudaLibrary.check(
                               CudaFunctions.cuMemAlloc_v2(new long[1], 512), "cuMemAlloc")))
           .isInstanceOf(CudaException.class);
-      assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(30)))).isTrue();
+      assertThat(stream.awaitIdle(Deadline.after(Duration.ofSeconds(30)))).isTrue();
     }
     assertThat(DoubleLibraries.violations())
         .contains("cuEventRecord on a stream that captures a graph")
@@ -147,7 +147,7 @@ class CudaDoubleTest {
       for (byte round = 1; round < 4; round++) {
         Memory.putByte(from, round);
         graph.launch(stream);
-        assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(30)))).isTrue();
+        assertThat(stream.awaitIdle(Deadline.after(Duration.ofSeconds(30)))).isTrue();
         assertThat(Memory.getByte(from + 2048)).isEqualTo(round);
       }
       graph.close();
@@ -166,12 +166,12 @@ class CudaDoubleTest {
       Memory.putByte(memory.address(), (byte) 7);
       DoubleLibraries.cudaControls().cudaDoublePause(1);
       stream.copyOnDevice(memory.address() + 2048, memory.address(), 1024);
-      assertThat(stream.awaitRest(now)).isFalse();
-      assertThat(CompletableFuture.supplyAsync(() -> stream.awaitRest(now)).join())
+      assertThat(stream.awaitIdle(now)).isFalse();
+      assertThat(CompletableFuture.supplyAsync(() -> stream.awaitIdle(now)).join())
           .as("another thread's stream is idle")
           .isTrue();
       DoubleLibraries.cudaControls().cudaDoublePause(0);
-      assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(30)))).isTrue();
+      assertThat(stream.awaitIdle(Deadline.after(Duration.ofSeconds(30)))).isTrue();
       assertThat(Memory.getByte(memory.address() + 2048)).isEqualTo((byte) 7);
     }
   }

@@ -202,7 +202,7 @@ class CudaModuleTest {
       assertThat(DoubleLibraries.violations()).isEmpty();
       assertThat(DoubleLibraries.live()).contains("modules: 1");
       DoubleLibraries.cudaControls().cudaDoublePause(0);
-      assertThat(stream.awaitRest(Deadline.after(TIMEOUT))).isTrue();
+      assertThat(stream.awaitIdle(Deadline.after(TIMEOUT))).isTrue();
       use.complete();
       assertThat(DoubleLibraries.live()).doesNotContain("modules");
     }

@@ -165,7 +165,7 @@ class DeviceUploadsTest {
       await(uploads.upload("second", List.of(new Run(host + PIECE, 0, PIECE)), there));
       assertThat(used.state()).isEqualTo(Event.State.COMPLETE);
       theirs.copyOnDevice(there.address() + PIECE, copy.address(), PIECE);
-      assertThat(theirs.awaitRest(Deadline.after(TIMEOUT))).isTrue();
+      assertThat(theirs.awaitIdle(Deadline.after(TIMEOUT))).isTrue();
       borrowed.close();
     }
     ByteBuffer found = download();

@@ -53,11 +53,11 @@ class IpcMemoryTest {
       assertThat(memory.bytes()).isEqualTo(BYTES);
       assertThat(device.isDeviceMemory(memory.address())).isTrue();
       stream.copyToHost(host.address(), memory.address(), BYTES);
-      assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(60)))).isTrue();
+      assertThat(stream.awaitIdle(Deadline.after(Duration.ofSeconds(60)))).isTrue();
       assertThat(Memory.getByte(host.address() + BYTES - 1)).isEqualTo((byte) 7);
       Memory.setMemory(host.address(), BYTES, (byte) 9);
       stream.copyToDevice(memory.address(), host.address(), BYTES);
-      assertThat(stream.awaitRest(Deadline.after(Duration.ofSeconds(60)))).isTrue();
+      assertThat(stream.awaitIdle(Deadline.after(Duration.ofSeconds(60)))).isTrue();
     }
     assertThat(other.ask("look")).isEqualTo("9 9");
     assertThat(other.ask("end")).isEqualTo(".");

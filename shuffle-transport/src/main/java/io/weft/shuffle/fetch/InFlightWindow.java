@@ -6,6 +6,7 @@ import static io.weft.shuffle.peer.ExchangeCounter.REQUESTS_HELD_BACK;
 
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
+import io.weft.memory.SharedArena;
 import io.weft.memory.SpillPolicy.Use;
 import io.weft.shuffle.fetch.BlockFetchException.ReadPath;
 import io.weft.shuffle.fetch.BlockReaders.FetchContext;
@@ -129,8 +130,11 @@ final class InFlightWindow implements AutoCloseable {
 
   private Extent allocate(FetchPlan plan, boolean waitable) {
     try {
-      Use use = retained ? Use.RETAINED : Use.TRANSIENT;
-      return access.arena().allocate(plan.bytes(), waitable ? Use.DEFERRABLE : use);
+      SharedArena arena = access.arena();
+      if (waitable) {
+        return arena.tryAllocate(plan.bytes(), Use.DEFERRABLE);
+      }
+      return arena.allocate(plan.bytes(), retained ? Use.RETAINED : Use.TRANSIENT);
     } catch (InterruptedIOException e) {
       throw access.failures().interrupted("blocks " + ReadPath.REMOTE.phrase());
     } catch (ArenaFullException e) {

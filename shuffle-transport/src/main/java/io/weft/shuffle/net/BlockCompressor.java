@@ -120,7 +120,7 @@ final class BlockCompressor {
   /** Null where there is no shared memory: disk would be slower than sending more bytes. */
   private Extent allocate(int bytes) {
     try {
-      return arena.allocate(bytes, Use.SHARED_ONLY);
+      return arena.tryAllocate(bytes, Use.SHARED_ONLY);
     } catch (ArenaFullException | InterruptedIOException e) {
       return null;
     }

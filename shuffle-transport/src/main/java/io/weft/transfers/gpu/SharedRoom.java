@@ -95,7 +95,7 @@ final class SharedRoom implements AutoCloseable {
    */
   boolean depart() {
     try {
-      if (stream.awaitRest(Deadline.after(REST))) {
+      if (stream.awaitIdle(Deadline.after(REST))) {
         window.depart(Deadline.after(REST));
         memory.close();
         return true;

@@ -63,7 +63,7 @@ class WeftTensorsTest {
     StructField field = field(new MetadataBuilder().withMetadata(Metadata.fromJson(json)).build());
     assertThatThrownBy(() -> WeftTensors.shapeOf(field))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("column x: its metadata under weft.tensor is no tensor's");
+        .hasMessageContaining("column x: its metadata under weft.tensor is not a tensor's");
     assertThatThrownBy(() -> WeftTensors.dtypeOf(field))
         .isInstanceOf(IllegalArgumentException.class);
   }

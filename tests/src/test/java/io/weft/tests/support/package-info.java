@@ -4,6 +4,6 @@
  * file systems, and leak checks.
  *
  * <p>Tests run in one thread. The code that starts a process, a session or a mount must close it;
- * {@link io.weft.tests.support.LeakCheck} fails a class of tests that does not.
+ * {@link io.weft.tests.support.Workspace} fails a class of tests that leaves something open.
  */
 package io.weft.tests.support;

@@ -89,8 +89,8 @@ record CudfCall(StructType schema, CudfFunction function) {
       if (!NativeDepsLoader.libraryLoaded()) {
         throw new IllegalStateException(
             "cudf's native library cannot be loaded in this executor; its log says why. Add"
-                + " ai.rapids:cudf with the classifier of this machine's CUDA, such as cuda13, to the"
-                + " class path of executors");
+                + " ai.rapids:cudf with the classifier of this machine's CUDA, such as cuda13, to"
+                + " the class path of executors");
       }
       // cudf uses the device that is current when its memory is initialised.
       device.use();
@@ -116,8 +116,8 @@ record CudfCall(StructType schema, CudfFunction function) {
       if (!Rmm.isInitialized()) {
         throw new IllegalStateException(
             "cudf's memory (RMM) is not initialised in this executor, and Weft does not choose its"
-                + " size: pass CudfBatches.function a start that calls Rmm.initialize, or do so in an"
-                + " executor plugin");
+                + " size: pass CudfBatches.function a start that calls Rmm.initialize, or do so in"
+                + " an executor plugin");
       }
     }
 
@@ -128,8 +128,8 @@ record CudfCall(StructType schema, CudfFunction function) {
       if (cudfs != own) {
         device.use(); // A query of cudf's device makes that device current.
         throw new IllegalStateException(
-            ("cudf's memory in this executor is on GPU %d, and batches are on %d (%s): initialise it"
-                    + " where the executor's GPU is the current device, as a CudfStart does")
+            ("cudf's memory in this executor is on GPU %d, and batches are on %d (%s): initialise"
+                 + " it where the executor's GPU is the current device, as a CudfStart does")
                 .formatted(cudfs, own, device));
       }
     }
@@ -165,7 +165,7 @@ record CudfCall(StructType schema, CudfFunction function) {
 
     private static boolean isAtRest(DeviceWork work, CudaStream stream, Throwable cause) {
       try {
-        return stream.awaitRest(work.deadline());
+        return stream.awaitIdle(work.deadline());
       } catch (RuntimeException e) {
         cause.addSuppressed(e);
         return false;

@@ -18,8 +18,8 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @Outcome(expect = FORBIDDEN, desc = "Freed while in use, freed twice or never.")
 @State
 class UsesStress {
-  private final AtomicInteger givenBack = new AtomicInteger();
-  private final UseCount uses = new UseCount(givenBack::incrementAndGet);
+  private final AtomicInteger freed = new AtomicInteger();
+  private final UseCount uses = new UseCount(freed::incrementAndGet);
 
   @Actor
   public void use(II_Result result) {
@@ -28,7 +28,7 @@ class UsesStress {
     } catch (IllegalStateException e) {
       return;
     }
-    result.r1 = givenBack.get() == 0 ? 1 : 2;
+    result.r1 = freed.get() == 0 ? 1 : 2;
     uses.release();
   }
 
@@ -38,7 +38,7 @@ class UsesStress {
   }
 
   @Arbiter
-  public void look(II_Result result) {
-    result.r2 = givenBack.get();
+  public void count(II_Result result) {
+    result.r2 = freed.get();
   }
 }
