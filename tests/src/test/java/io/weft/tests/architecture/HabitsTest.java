@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.lang.ArchRule;
+import io.weft.tests.support.BuildTree;
 import io.weft.tests.support.Folders;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -105,6 +106,20 @@ class HabitsTest {
       }
     }
     assertThat(tooLong).isEmpty();
+  }
+
+  /** Only the plugin has settings: lower modules name their options. */
+  @Test
+  void lowerModulesNameNoSettings() throws IOException {
+    List<String> naming = new ArrayList<>();
+    for (String module : List.of("gpu-collectives", "shuffle-transport")) {
+      for (Path file : javaFiles(BuildTree.root().resolve(module).resolve("src/main/java"))) {
+        if (Files.readString(file).contains("spark.weft.")) {
+          naming.add(file.getFileName().toString());
+        }
+      }
+    }
+    assertThat(naming).as("files with a key spark.weft.*").isEmpty();
   }
 
   private static void collectPackages(Path folder, Set<Path> packages, Set<Path> introduced) {
