@@ -27,6 +27,7 @@ public final class WeftSettings {
   private static final long KIB = 1L << 10;
   private static final long MIB = 1L << 20;
   private static final long GIB = 1L << 30;
+  private static final long TIB = 1L << 40;
 
   /** Whether the session's shuffles may go through Weft. */
   public static final Setting<Boolean> ENABLED =
@@ -98,14 +99,13 @@ public final class WeftSettings {
           0,
           APPLICATION,
           "Port on which each executor serves blocks to executors of other hosts. 0 takes any"
-              + " free port. If the port is in use, the next ports are tried, as for"
-              + " spark.blockManager.port.");
+              + " free port. A port in use is skipped, as for spark.blockManager.port.");
 
   /** Budget of shared memory for each executor. */
   public static final Setting<Long> MEMORY_SIZE =
       new Setting<>(
           PREFIX + "memory.size",
-          SettingTypes.bytesOrZero("choose", MIB, 64 * 1024 * GIB),
+          SettingTypes.bytesOrZero("choose", MIB, 64 * TIB),
           0L,
           APPLICATION,
           "Shared memory that each executor may use for shuffle data. 0 takes a quarter of the"
@@ -136,7 +136,7 @@ public final class WeftSettings {
   public static final Setting<Long> MEMORY_MARGIN =
       new Setting<>(
           PREFIX + "memory.margin",
-          SettingTypes.bytes(0, 1024 * GIB),
+          SettingTypes.bytes(0, TIB),
           32 * MIB,
           APPLICATION,
           "Bytes that Weft leaves free for other programs on every file system where it"
@@ -146,8 +146,8 @@ public final class WeftSettings {
   public static final Setting<Long> SPILL_SIZE =
       new Setting<>(
           PREFIX + "spill.size",
-          SettingTypes.bytes(0, 1024 * 1024 * GIB),
-          1024 * GIB,
+          SettingTypes.bytes(0, 1024 * TIB),
+          TIB,
           APPLICATION,
           "Bytes of Spark's local folders that each executor may use for shuffle data beyond"
               + " its shared memory. With 0 it does not spill, and a task that finds no memory"
@@ -157,7 +157,7 @@ public final class WeftSettings {
   public static final Setting<Long> SPILL_PRIVATE_MEMORY =
       new Setting<>(
           PREFIX + "spill.privateMemory",
-          SettingTypes.bytes(2 * MIB, 1024 * GIB),
+          SettingTypes.bytes(2 * MIB, TIB),
           GIB,
           APPLICATION,
           "Private memory of each executor for applications with spark.io.encryption.enabled."
@@ -218,7 +218,7 @@ public final class WeftSettings {
   public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT_PER_EXECUTOR =
       new Setting<>(
           PREFIX + "fetch.maxBytesInFlightPerExecutor",
-          SettingTypes.bytes(KIB, 1024 * GIB),
+          SettingTypes.bytes(KIB, TIB),
           GIB,
           APPLICATION,
           "Maximum bytes that all readers of an executor together have requested over TCP and"
@@ -228,7 +228,7 @@ public final class WeftSettings {
   public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT =
       new Setting<>(
           PREFIX + "serve.maxBytesInFlight",
-          SettingTypes.bytes(KIB, 1024 * GIB),
+          SettingTypes.bytes(KIB, TIB),
           GIB,
           APPLICATION,
           "Maximum bytes that an executor has opened for other executors over TCP and not sent"
@@ -238,7 +238,7 @@ public final class WeftSettings {
   public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER =
       new Setting<>(
           PREFIX + "serve.maxBytesInFlightPerPeer",
-          SettingTypes.bytes(KIB, 1024 * GIB),
+          SettingTypes.bytes(KIB, TIB),
           256 * MIB,
           APPLICATION,
           "Maximum opened bytes for one executor, or for each of its connections if"
@@ -343,7 +343,7 @@ public final class WeftSettings {
   public static final Setting<Long> TRANSFERS_GPU_MEMORY =
       new Setting<>(
           PREFIX + "transfers.gpuMemory",
-          SettingTypes.bytes(MIB, 1024 * GIB),
+          SettingTypes.bytes(MIB, TIB),
           GIB,
           APPLICATION,
           "GPU memory that each executor may use for arrays it receives there. It is allocated"
@@ -364,7 +364,7 @@ public final class WeftSettings {
   public static final Setting<Long> GPU_MEMORY =
       new Setting<>(
           PREFIX + "gpu.memory",
-          SettingTypes.bytes(MIB, 1024 * GIB),
+          SettingTypes.bytes(MIB, TIB),
           4 * GIB,
           APPLICATION,
           "GPU memory that each executor may use for batches of feeds, and for data that feeds"
@@ -376,7 +376,7 @@ public final class WeftSettings {
   public static final Setting<Long> GPU_EXCHANGE_MEMORY =
       new Setting<>(
           PREFIX + "gpu.exchangeMemory",
-          SettingTypes.bytes(MIB, 1024 * GIB),
+          SettingTypes.bytes(MIB, TIB),
           4 * GIB,
           APPLICATION,
           "GPU memory that each executor may use for batches of queries and for rows that go"
@@ -388,7 +388,7 @@ public final class WeftSettings {
   public static final Setting<Long> GPU_PINNED_MEMORY =
       new Setting<>(
           PREFIX + "gpu.pinnedMemory",
-          SettingTypes.bytes(4 * MIB, 1024 * GIB),
+          SettingTypes.bytes(4 * MIB, TIB),
           256 * MIB,
           APPLICATION,
           "Pinned memory of the host that each executor may use for data beyond"
@@ -480,12 +480,12 @@ public final class WeftSettings {
 
   private WeftSettings() {}
 
-  /** Returns the size of segments, limited by shared memory and by half of private memory. */
+  /** The size of segments, at most all shared memory and half of private memory. */
   public static long segmentBytes(SparkConf conf) {
-    long memory = MEMORY_SIZE.get(conf);
     long segment = MEMORY_SEGMENT_SIZE.get(conf);
-    long most = isDiskEncrypted(conf) ? SPILL_PRIVATE_MEMORY.get(conf) / 128 * 64 : segment;
-    return Math.min(memory > 0 ? Math.min(segment, memory) : segment, most);
+    long memory = MEMORY_SIZE.get(conf) > 0 ? MEMORY_SIZE.get(conf) : segment;
+    long half = isDiskEncrypted(conf) ? SPILL_PRIVATE_MEMORY.get(conf) / 128 * 64 : segment;
+    return Math.min(segment, Math.min(memory, half));
   }
 
   /** Whether Spark encrypts its local folders, so that Weft does as well. */
