@@ -129,7 +129,7 @@ record CudfCall(StructType schema, CudfFunction function) {
         device.use(); // A query of cudf's device makes that device current.
         throw new IllegalStateException(
             ("cudf's memory in this executor is on GPU %d, and batches are on %d (%s): initialise"
-                 + " it where the executor's GPU is the current device, as a CudfStart does")
+                    + " it where the executor's GPU is the current device, as a CudfStart does")
                 .formatted(cudfs, own, device));
       }
     }
