@@ -16,7 +16,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>The table is freed when all columns of the batch are closed. For one thread at a time.
  */
-final class DeviceColumnVector extends ColumnVector implements TensorVector {
+public final class DeviceColumnVector extends ColumnVector implements TensorVector {
   private final DeviceBatch batch;
   private final int column;
   private final AtomicBoolean closed = new AtomicBoolean();

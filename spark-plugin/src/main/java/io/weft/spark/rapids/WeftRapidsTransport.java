@@ -41,7 +41,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Thread-safe. Takes no GPU memory and opens no port before the first client or server is
  * created.
  */
-final class WeftRapidsTransport implements RapidsShuffleTransport {
+public final class WeftRapidsTransport implements RapidsShuffleTransport {
   private static final Logger LOG = LoggerFactory.getLogger(WeftRapidsTransport.class);
 
   private final BlockManagerId id;

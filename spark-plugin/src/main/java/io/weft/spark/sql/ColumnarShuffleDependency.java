@@ -25,7 +25,7 @@ import scala.Product2;
  *
  * <p>Immutable. Created on the driver and sent to every task of both sides.
  */
-final class ColumnarShuffleDependency extends PortableDependency<ColumnarBatch>
+public final class ColumnarShuffleDependency extends PortableDependency<ColumnarBatch>
     implements ExchangeDependency {
   private final StructType schema;
   private final PartitionIds partitionIds;

@@ -27,7 +27,7 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /** Runs a user's function on each batch, on the GPU of its executor. */
-final class DeviceMapExec extends SparkPlan implements DeviceBatchSource {
+public final class DeviceMapExec extends SparkPlan implements DeviceBatchSource {
   private final Seq<Attribute> output;
   private final MappedTables tables;
   private final SparkPlan child;

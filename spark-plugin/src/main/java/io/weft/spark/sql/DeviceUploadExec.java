@@ -23,7 +23,7 @@ import scala.collection.immutable.Seq;
  * Uploads the batches of its child to the GPU of its executor. Without a GPU, batches stay on the
  * host.
  */
-final class DeviceUploadExec extends SparkPlan implements DeviceBatchSource {
+public final class DeviceUploadExec extends SparkPlan implements DeviceBatchSource {
   private final SparkPlan child;
 
   /** Spark calls this constructor by reflection to copy the node. */

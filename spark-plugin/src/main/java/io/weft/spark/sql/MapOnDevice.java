@@ -18,7 +18,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Logical node that maps each batch on a GPU with a function. Its output columns are new
  * attributes, so Spark creates a new instance if a query has the node twice. Immutable.
  */
-final class MapOnDevice extends LogicalPlan implements MultiInstanceRelation {
+public final class MapOnDevice extends LogicalPlan implements MultiInstanceRelation {
   private final Seq<Attribute> output;
   private final MappedTables tables;
   private final LogicalPlan child;

@@ -8,7 +8,7 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /** Logical node that requests its child's rows on GPUs. Immutable. */
-final class OnDevice extends LogicalPlan {
+public final class OnDevice extends LogicalPlan {
   private final LogicalPlan child;
   private final AtomicBoolean logged;
 

@@ -16,7 +16,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Returns the rows of its child and declares all strings with the default collation. */
-final class PlainStringsExec extends SparkPlan {
+public final class PlainStringsExec extends SparkPlan {
   private final SparkPlan child;
 
   /** Spark calls this constructor by reflection to copy the node. */

@@ -10,7 +10,7 @@ import scala.Option;
  * Spark's own exchange of rows, with a remark in the plan. The remark says why the columns route
  * was not taken although it was requested or possible.
  */
-final class RemarkedExchangeExec extends RoutedExchangeExec {
+public final class RemarkedExchangeExec extends RoutedExchangeExec {
   /** Spark calls this constructor by reflection to copy the node. */
   public RemarkedExchangeExec(
       Partitioning partitioning,

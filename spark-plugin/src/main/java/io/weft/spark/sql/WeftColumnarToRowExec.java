@@ -20,7 +20,7 @@ import scala.runtime.AbstractPartialFunction;
  * Converts batches to rows like Spark, but copies arrays of numbers in bulk: see {@link BatchRows}.
  * It is not part of generated code.
  */
-final class WeftColumnarToRowExec extends ColumnarToRowExec {
+public final class WeftColumnarToRowExec extends ColumnarToRowExec {
   /** Spark calls this constructor by reflection to copy the node. */
   public WeftColumnarToRowExec(SparkPlan child) {
     super(child);

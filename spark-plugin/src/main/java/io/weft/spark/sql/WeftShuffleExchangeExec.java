@@ -25,7 +25,7 @@ import scala.collection.immutable.Map;
  *
  * <p>Lazy values are created under the node's monitor, like the inherited ones.
  */
-final class WeftShuffleExchangeExec extends RoutedExchangeExec {
+public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
   private transient volatile Map<String, SQLMetric> metrics;
   private transient RDD<?> input;
   private transient ColumnarShuffleDependency dependency;

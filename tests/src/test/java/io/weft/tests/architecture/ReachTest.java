@@ -1,7 +1,9 @@
 package io.weft.tests.architecture;
 
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
@@ -61,6 +63,22 @@ class ReachTest {
     TO_BE_CONNECTED.values().forEach(entries::addAll);
     assertThat(names(main)).as("entry points that are classes").containsAll(entries);
     assertThat(notReached(main, entries)).as("main classes that no entry point reaches").isEmpty();
+  }
+
+  /** Other code creates them by reflection: Spark its plans' nodes, too, when it copies a plan. */
+  @Test
+  void whatIsCreatedByReflectionIsPublic() throws IOException {
+    JavaClasses main = Modules.mainClasses();
+    Set<String> names = new TreeSet<>(LOADED_BY_NAME);
+    names.addAll(api());
+    classes()
+        .that(
+            DescribedPredicate.describe("are entry points", type -> names.contains(type.getName())))
+        .or()
+        .areAssignableTo("org.apache.spark.sql.catalyst.trees.TreeNode")
+        .should()
+        .bePublic()
+        .check(main);
   }
 
   /** A class that is reached without the list has no business on it. */
