@@ -37,7 +37,7 @@ class EncryptedDiskWithoutMemoryTest {
                       spark.session().sparkContext(),
                       1,
                       task -> WeftCollectives.communicator(task).toString()))
-          .hasStackTraceContaining("would lie unencrypted on disk in " + folder.toRealPath())
+          .hasStackTraceContaining("would be unencrypted on disk in " + folder.toRealPath())
           .hasStackTraceContaining("spark.weft.memory.folder");
     }
   }
