@@ -15,7 +15,7 @@ import java.util.TreeMap;
  *
  * @param file created with the first line
  */
-record LossLog(Path file) {
+public record LossLog(Path file) {
   private static final int FIELDS = 2;
   private static final String TOTAL = "total";
 
@@ -42,7 +42,7 @@ record LossLog(Path file) {
   }
 
   /** Returns the losses so far by step, counted through all epochs. */
-  NavigableMap<Long, Double> read() throws IOException {
+  public NavigableMap<Long, Double> read() throws IOException {
     NavigableMap<Long, Double> losses = new TreeMap<>();
     for (String line : lines()) {
       String[] fields = line.split(",", -1);
